@@ -1,0 +1,1 @@
+"""Text: small languages with known answers."""

@@ -1,0 +1,1 @@
+"""Whole models: from ids to logits."""
