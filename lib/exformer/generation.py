@@ -1,0 +1,118 @@
+"""Generation: from the scores of the next symbol to a sequence of symbols."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from exformer.batching import pad
+from exformer.models.encoder_decoder import EncoderDecoder
+from exformer.tokenizer import Tokenizer
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Switch dropout and gradients off for a while, then put the model back as it was.
+
+    Args:
+        model: What is evaluated.
+
+    Yields:
+        Nothing.
+    """
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(was_training)
+
+
+def greedy(
+    next_logits: Callable[[Int64[Tensor, "batch time"]], Float[Tensor, "batch vocab_size"]],
+    prompts: Int64[Tensor, "batch time"],
+    *,
+    eos_id: int,
+    max_new_tokens: int,
+) -> list[list[int]]:
+    r"""Append the most probable symbol, again and again, until the end symbol.
+
+    .. math:: y_t = \arg\max_w \; p(w \mid y_{<t})
+
+    Args:
+        next_logits: Scores of the next symbol, given all symbols so far.
+        prompts: How each sequence begins, at least one symbol each.
+        eos_id: The symbol that ends a sequence.
+        max_new_tokens: How many symbols are appended at most.
+
+    Returns:
+        For each prompt the new symbols, without prompt and end symbol.
+
+    Raises:
+        ValueError: If the prompts are empty or nothing may be appended.
+
+    Source:
+        Sutskever, Vinyals and Le 2014, section 3.2, with a beam of 1.
+    """
+    if prompts.numel() == 0:
+        raise ValueError(f"each prompt needs at least one symbol, got the shape {tuple(prompts.shape)}")
+    if max_new_tokens < 1:
+        raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
+    ids = prompts
+    finished = torch.zeros(len(prompts), dtype=torch.bool, device=prompts.device)
+    for _ in range(max_new_tokens):
+        best = next_logits(ids).argmax(dim=-1)  # (batch,)
+        best = best.masked_fill(finished, eos_id)
+        ids = torch.cat((ids, best[:, None]), dim=1)
+        finished = finished | (best == eos_id)
+        if finished.all():
+            break
+    new = ids[:, prompts.size(1) :].tolist()
+    return [row[: row.index(eos_id)] if eos_id in row else row for row in new]
+
+
+def translate(
+    model: EncoderDecoder,
+    sentences: Sequence[str],
+    *,
+    src_tokenizer: Tokenizer,
+    tgt_tokenizer: Tokenizer,
+    max_new_tokens: int | None = None,
+) -> list[str]:
+    """Translate sentences greedily.
+
+    Args:
+        model: A trained encoder-decoder.
+        sentences: Source sentences.
+        src_tokenizer: The source language's tokenizer.
+        tgt_tokenizer: The target language's tokenizer.
+        max_new_tokens: Longest translation; None: as long as the model can.
+
+    Returns:
+        One translation a sentence.
+
+    Raises:
+        ValueError: If there are no sentences, a word is unknown, or a sentence is longer than the model's limit.
+    """
+    if isinstance(sentences, str):
+        raise ValueError(f"sentences must be a list of sentences, got one string: [{sentences!r}] is a list")
+    limit = model.config.max_len
+    rows = [[*src_tokenizer.encode(sentence), src_tokenizer.eos_id] for sentence in sentences]
+    for sentence, row in zip(sentences, rows, strict=True):
+        if len(row) > limit:
+            raise ValueError(
+                f"a sentence of {len(row)} symbols is longer than the model's max_len ({limit}): {sentence!r}"
+            )
+    src = pad(rows, pad_id=src_tokenizer.pad_id)
+    with evaluating(model):
+        memory = model.encode(src)
+        new = greedy(
+            lambda tgt: model.decode(tgt, memory=memory, src=src)[:, -1],
+            torch.full((len(rows), 1), tgt_tokenizer.bos_id),
+            eos_id=tgt_tokenizer.eos_id,
+            max_new_tokens=min(max_new_tokens or limit, limit),
+        )
+    return [tgt_tokenizer.decode(ids) for ids in new]

@@ -1,0 +1,52 @@
+"""The loss: how surprised the model is by the symbol that comes next."""
+
+import torch.nn.functional as F
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+
+def cross_entropy(
+    logits: Float[Tensor, "*batch vocab_size"],
+    targets: Int64[Tensor, "*batch"],
+    *,
+    pad_id: int | None = None,
+    label_smoothing: float = 0.0,
+) -> Float[Tensor, ""]:
+    r"""Average the surprise over all targets that are not padding.
+
+    .. math::
+        L = -\frac1N \sum_{n:\, y_n \ne \mathrm{pad}} \sum_w q_n(w) \log p_n(w), \qquad
+        q_n(w) = (1 - \varepsilon)\,[\,w = y_n\,] + \frac{\varepsilon}{|V|}
+
+    Args:
+        logits: Scores of all symbols of the vocabulary.
+        targets: The symbols that came.
+        pad_id: Targets with this id do not count; None: all count.
+        label_smoothing: :math:`\varepsilon`, the share of the target that is spread over the vocabulary.
+
+    Returns:
+        The loss in nats a token.
+
+    Raises:
+        ValueError: If nothing but padding is there, shapes do not fit, or ε is outside [0, 1).
+
+    Source:
+        Szegedy et al. 2016, section 7, for the smoothing; Vaswani et al. 2017, section 5.4.
+    """
+    if not 0.0 <= label_smoothing < 1.0:
+        raise ValueError(f"label_smoothing must lie in [0, 1), got {label_smoothing}")
+    if logits.shape[:-1] != targets.shape:
+        raise ValueError(
+            f"logits {tuple(logits.shape)} must be the targets' shape {tuple(targets.shape)} and the vocabulary"
+        )
+    logits, targets = logits.flatten(end_dim=-2), targets.flatten()  # (token, vocab_size), (token,)
+    if pad_id is not None:
+        real = targets != pad_id
+        logits, targets = logits[real], targets[real]
+    if targets.numel() == 0:
+        raise ValueError("there is no target but padding: the mean over no tokens is not defined")
+    log_p = F.log_softmax(logits, dim=-1)
+    loss = -log_p.gather(-1, targets[:, None]).mean()
+    if label_smoothing:
+        loss = (1 - label_smoothing) * loss - label_smoothing * log_p.mean()
+    return loss

@@ -1,0 +1,114 @@
+"""Masks say which query may attend to which key: boolean, True = may attend.
+
+This is the convention of :func:`torch.nn.functional.scaled_dot_product_attention`. It is the opposite of
+:class:`torch.nn.MultiheadAttention`, where True blocks; :func:`from_torch_mask` turns such a mask into ours.
+Every mask of the library is made here, and masks combine with ``&``.
+"""
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+
+def causal_mask(n_positions: int, *, device: torch.device | None = None) -> Bool[Tensor, "query key"]:
+    r"""Let each position attend to itself and to the positions before it.
+
+    .. math:: \mathrm{mask}_{ij} = [\, j \le i \,]
+
+    Args:
+        n_positions: How many positions the sequence has, at least 1.
+        device: Where the mask is made.
+
+    Returns:
+        A lower triangular matrix of True.
+
+    Raises:
+        ValueError: If ``n_positions`` is below 1.
+
+    Source:
+        Vaswani et al. 2017, section 3.2.3.
+
+    >>> causal_mask(3).int()
+    tensor([[1, 0, 0],
+            [1, 1, 0],
+            [1, 1, 1]], dtype=torch.int32)
+    """
+    if n_positions < 1:
+        raise ValueError(f"a causal mask needs at least 1 position, got {n_positions}")
+    return torch.ones(n_positions, n_positions, dtype=torch.bool, device=device).tril()
+
+
+def padding_mask(ids: Int64[Tensor, "batch time"], *, pad_id: int) -> Bool[Tensor, "batch 1 time"]:
+    r"""Let every query attend to the real symbols only, not to the padding.
+
+    .. math:: \mathrm{mask}_{b1j} = [\, \mathrm{ids}_{bj} \ne \mathrm{pad} \,]
+
+    Args:
+        ids: Symbols, shorter sentences filled up with ``pad_id``.
+        pad_id: The id of the padding symbol.
+
+    Returns:
+        One row a sentence. The axis of length 1 stands for all queries.
+
+    Source:
+        Vaswani et al. 2017 leave it out; every implementation that trains on batches needs it.
+
+    >>> padding_mask(torch.tensor([[5, 6, 0], [7, 0, 0]]), pad_id=0).int()
+    tensor([[[1, 1, 0]],
+    <BLANKLINE>
+            [[1, 0, 0]]], dtype=torch.int32)
+    """
+    return (ids != pad_id).unsqueeze(1)  # (batch, 1, time)
+
+
+def from_torch_mask(mask: Bool[Tensor, "*shape"] | Float[Tensor, "*shape"]) -> Bool[Tensor, "*shape"]:
+    """Turn a mask of :class:`torch.nn.MultiheadAttention` into ours.
+
+    Args:
+        mask: Boolean with True = blocked, or numbers that are added to the scores: 0 and minus infinity.
+
+    Returns:
+        The same mask with True = may attend.
+
+    Raises:
+        ValueError: If an additive mask holds other numbers; such a bias is not a mask.
+
+    Source:
+        The documentation of :class:`torch.nn.MultiheadAttention`, argument ``attn_mask``.
+
+    >>> from_torch_mask(torch.tensor([0.0, float("-inf")]))
+    tensor([ True, False])
+    """
+    if mask.dtype == torch.bool:
+        return ~mask
+    if not ((mask == 0) | (mask == float("-inf"))).all():
+        raise ValueError(
+            "an additive mask must hold 0 and -inf only; add other numbers to the scores yourself"
+        )
+    return mask == 0
+
+
+def check_mask(mask: Tensor | None, *, n_queries: int, n_keys: int) -> None:
+    """Refuse a mask that is not boolean or does not fit the scores.
+
+    Args:
+        mask: The mask, or None for no mask at all.
+        n_queries: How many queries attend.
+        n_keys: How many keys they attend to.
+
+    Raises:
+        ValueError: If the mask is not boolean or its last two axes are not (query, key) or 1.
+    """
+    if mask is None:
+        return
+    if mask.dtype != torch.bool:
+        raise ValueError(
+            f"a mask must be boolean with True = may attend, got {mask.dtype}; "
+            "masks.from_torch_mask turns the masks of nn.MultiheadAttention into ours"
+        )
+    fits = mask.dim() >= 2 and mask.size(-2) in (1, n_queries) and mask.size(-1) in (1, n_keys)
+    if not fits:
+        raise ValueError(
+            f"a mask must end in (query, key) = ({n_queries}, {n_keys}), either may be 1; "
+            f"got the shape {tuple(mask.shape)}"
+        )
