@@ -95,7 +95,7 @@ def translate(
         One translation a sentence.
 
     Raises:
-        ValueError: If there are no sentences, a word is unknown, or a sentence is longer than the model's limit.
+        ValueError: If there are no sentences, a word is unknown, or a sentence is too long for the model.
     """
     if isinstance(sentences, str):
         raise ValueError(f"sentences must be a list of sentences, got one string: [{sentences!r}] is a list")
@@ -104,7 +104,8 @@ def translate(
     for sentence, row in zip(sentences, rows, strict=True):
         if len(row) > limit:
             raise ValueError(
-                f"a sentence of {len(row)} symbols is longer than the model's max_len ({limit}): {sentence!r}"
+                f"a sentence is longer than the model's max_len ({limit}): {len(row)} symbols with the end "
+                f"symbol in {sentence!r}"
             )
     src = pad(rows, pad_id=src_tokenizer.pad_id)
     with evaluating(model):

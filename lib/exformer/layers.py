@@ -1,12 +1,12 @@
-"""The two layers of the transformer: attention and a feed-forward network, each inside a residual connection."""
+"""The two layers of the transformer: attention and a feed-forward network, each with a residual connection."""
 
 from collections.abc import Callable
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from exformer.attention import MultiHeadAttention
 from exformer.feedforward import FeedForward
+from exformer.multi_head import MultiHeadAttention
 from exformer.normalization import LayerNorm
 
 
@@ -43,7 +43,7 @@ def residual(
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then a feed-forward network; with a causal mask it is the layer of a decoder-only model.
+    """Self-attention, then a feed-forward network; with a causal mask, the layer of a decoder-only model.
 
     Args:
         d_model: Width of the vectors.
@@ -184,20 +184,14 @@ class DecoderLayer(nn.Module):
         Args:
             x: As in :meth:`forward`.
             memory: As in :meth:`forward`.
-            mask: As in :meth:`forward`.
-            memory_mask: As in :meth:`forward`.
+            mask, memory_mask: As in :meth:`forward`.
 
         Returns:
             The weights of the self-attention and those of the cross-attention.
         """
         h = self.norm_self(x) if self.pre_norm else x
         self_weights = self.self_attention.weights(h, h, mask=mask)
-        x = residual(
-            x,
-            lambda h: self.self_attention(h, h, h, mask=mask),
-            norm=self.norm_self,
-            dropout=nn.Identity(),
-            pre_norm=self.pre_norm,
-        )
+        wrap = {"dropout": nn.Identity(), "pre_norm": self.pre_norm}
+        x = residual(x, lambda h: self.self_attention(h, h, h, mask=mask), norm=self.norm_self, **wrap)
         h = self.norm_cross(x) if self.pre_norm else x
         return self_weights, self.cross_attention.weights(h, memory, mask=memory_mask)

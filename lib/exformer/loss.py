@@ -37,7 +37,8 @@ def cross_entropy(
         raise ValueError(f"label_smoothing must lie in [0, 1), got {label_smoothing}")
     if logits.shape[:-1] != targets.shape:
         raise ValueError(
-            f"logits {tuple(logits.shape)} must be the targets' shape {tuple(targets.shape)} and the vocabulary"
+            f"logits must have the targets' shape {tuple(targets.shape)} and the vocabulary's, "
+            f"got {tuple(logits.shape)}"
         )
     logits, targets = logits.flatten(end_dim=-2), targets.flatten()  # (token, vocab_size), (token,)
     if pad_id is not None:

@@ -53,7 +53,8 @@ def warmup_schedule(step: int, *, d_model: int, warmup: int) -> float:
 def linear_schedule(step: int, *, peak: float, warmup: int, total: int) -> float:
     r"""Give a learning rate that climbs to its peak, then falls to zero at the end, both in straight lines.
 
-    .. math:: lr = peak \cdot \min\left(\frac{step}{warmup},\; \frac{total - step + 1}{total - warmup + 1}\right)
+    .. math:: lr = peak \cdot \min\left(\frac{step}{warmup},\,
+              \frac{total - step + 1}{total - warmup + 1}\right)
 
     Args:
         step: The step that is about to be taken, counted from 1.

@@ -79,7 +79,7 @@ class AttentionWeights:
 class EncoderDecoder(nn.Module):
     r"""Encode a source sentence, then score each next symbol of the target.
 
-    .. math:: z = \mathrm{Encoder}(x), \qquad p(y_t \mid y_{<t}, x) = \mathrm{softmax}(W\, \mathrm{Decoder}(y_{<t}, z))
+    .. math:: p(y_t \mid y_{<t}, x) = \mathrm{softmax}(E\, h_t), \quad h = \mathrm{Decoder}(y, \mathrm{Encoder}(x))
 
     Args:
         config: The sizes and choices.
@@ -91,13 +91,7 @@ class EncoderDecoder(nn.Module):
     def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
         c = self.config = config
-        layer = {
-            "n_heads": c.n_heads,
-            "d_ff": c.d_ff,
-            "dropout": c.dropout,
-            "pre_norm": c.pre_norm,
-            "activation": c.activation,
-        }
+        layer = {name: getattr(c, name) for name in ("n_heads", "d_ff", "dropout", "pre_norm", "activation")}
         self.src_embedding = TokenEmbedding(c.src_vocab_size, d_model=c.d_model)
         self.tgt_embedding = TokenEmbedding(c.tgt_vocab_size, d_model=c.d_model)
         self.src_positions = POSITIONS[c.positions](c.d_model, max_len=c.max_len)
@@ -169,7 +163,7 @@ class EncoderDecoder(nn.Module):
     def attention_weights(
         self, src: Int64[Tensor, "batch src"], tgt: Int64[Tensor, "batch tgt"]
     ) -> AttentionWeights:
-        """Give the weights of every layer and head for one pass without dropout.
+        """Give the weights of every layer and head.
 
         Args:
             src: Source sentences, padded.

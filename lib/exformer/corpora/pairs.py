@@ -1,0 +1,38 @@
+"""A sentence and its translation, and the two sets that an experiment needs."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Hold a source text and its right target text, with what its maker knows about them.
+
+    Both texts are words (or symbols) with one space between them, so that a word's index is its place in
+    `source.split()` or `target.split()`.
+
+    Args:
+        source: the text to be read.
+        target: the text to be written.
+        construction: kind of sentence, in the words of the corpus that made it; empty if it has no kinds.
+        antecedent: the source noun that the pronoun stands for; empty without a pronoun.
+        alignment: (source index, target index) of each pair of words that translate each other.
+    """
+
+    source: str
+    target: str
+    construction: str = ""
+    antecedent: str = ""
+    alignment: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Hold a training set and a test set that share no sentence.
+
+    Args:
+        train: pairs to learn from.
+        test: pairs to be judged by.
+    """
+
+    train: list[Pair]
+    test: list[Pair]

@@ -1,0 +1,169 @@
+"""Multi-head attention: several narrow attentions side by side, and the projections around them."""
+
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from exformer.attention import check_qkv, scaled_dot_product_attention
+from exformer.masks import check_mask
+
+
+def split_heads(
+    x: Float[Tensor, "batch time d_model"], *, n_heads: int
+) -> Float[Tensor, "batch heads time d_head"]:
+    r"""Cut each vector into ``n_heads`` equal pieces, and put the heads before the positions.
+
+    .. math:: \mathrm{out}_{bhti} = x_{bt(h \cdot d_{head} + i)}
+
+    Args:
+        x: Vectors of all heads side by side.
+        n_heads: How many pieces; must divide the width.
+
+    Returns:
+        One sequence a head.
+
+    Raises:
+        ValueError: If the width cannot be divided.
+
+    Source:
+        Vaswani et al. 2017, section 3.2.2.
+    """
+    if x.size(-1) % n_heads:
+        raise ValueError(f"the width ({x.size(-1)}) must be divisible by n_heads ({n_heads})")
+    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)
+
+
+def merge_heads(x: Float[Tensor, "batch heads time d_head"]) -> Float[Tensor, "batch time d_model"]:
+    r"""Put the heads side by side again: the inverse of :func:`split_heads`.
+
+    .. math:: \mathrm{out}_{bt(h \cdot d_{head} + i)} = x_{bhti}
+
+    Args:
+        x: One sequence a head.
+
+    Returns:
+        Vectors of all heads side by side.
+
+    Source:
+        Vaswani et al. 2017, section 3.2.2, "Concat".
+    """
+    return x.transpose(1, 2).flatten(start_dim=2)
+
+
+class MultiHeadAttention(nn.Module):
+    r"""Several attentions side by side, each on its own projection of the input.
+
+    .. math::
+        \mathrm{MultiHead}(Q, K, V) &= \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\, W^O \\
+        \mathrm{head}_i &= \mathrm{Attention}(Q W_i^Q, K W_i^K, V W_i^V)
+
+    Args:
+        d_model: Width of the queries and of the output.
+        n_heads: Number of heads; each works on ``d_model / n_heads`` columns.
+        d_key: Width of the keys that come in, ``d_model`` if None.
+        d_value: Width of the values that come in, ``d_model`` if None.
+        bias: Whether the projections add a bias.
+        dropout: Share of the weights set to zero in training.
+
+    Raises:
+        ValueError: If ``d_model`` is not divisible by ``n_heads``.
+
+    Source:
+        Vaswani et al. 2017, section 3.2.2.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        *,
+        n_heads: int,
+        d_key: int | None = None,
+        d_value: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if n_heads < 1 or d_model % n_heads:
+            raise ValueError(f"d_model ({d_model}) must be divisible by n_heads ({n_heads})")
+        self.n_heads = n_heads
+        self.dropout = dropout
+        self.w_q = nn.Linear(d_model, d_model, bias=bias)
+        self.w_k = nn.Linear(d_key or d_model, d_model, bias=bias)
+        self.w_v = nn.Linear(d_value or d_model, d_model, bias=bias)
+        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+        for projection in (self.w_q, self.w_k, self.w_v, self.w_o):
+            nn.init.xavier_uniform_(projection.weight)
+            if bias:
+                nn.init.zeros_(projection.bias)
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch query d_model"],
+        key: Float[Tensor, "batch key d_key"],
+        value: Float[Tensor, "batch key d_value"],
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "batch query d_model"]:
+        """Attend with all heads.
+
+        Args:
+            query: What asks.
+            key: What is asked.
+            value: What is taken.
+            mask: (query, key) or (batch, query, key), axes of length 1 allowed; True = may attend.
+
+        Returns:
+            One vector a query.
+
+        Raises:
+            ValueError: If the inputs or the mask do not fit.
+        """
+        q, k, v = self._project(query, key, value)
+        check_qkv(q, k, v)
+        dropout = self.dropout if self.training else 0.0
+        # The fused kernel: the same numbers as the explicit path, without writing the weights to memory.
+        heads = F.scaled_dot_product_attention(q, k, v, attn_mask=_over_heads(mask, q, k), dropout_p=dropout)
+        return self.w_o(merge_heads(heads))
+
+    def weights(
+        self,
+        query: Float[Tensor, "batch query d_model"],
+        key: Float[Tensor, "batch key d_key"],
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "batch heads query key"]:
+        """Compute only the attention weights, to look at them.
+
+        Args:
+            query: What asks.
+            key: What is asked.
+            mask: As in :meth:`forward`.
+
+        Returns:
+            One matrix a head, without dropout. Each row sums to 1.
+        """
+        q = split_heads(self.w_q(query), n_heads=self.n_heads)
+        k = split_heads(self.w_k(key), n_heads=self.n_heads)
+        return scaled_dot_product_attention(q, k, k, mask=_over_heads(mask, q, k))[1]
+
+    def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+        pairs = ((self.w_q, query), (self.w_k, key), (self.w_v, value))
+        for name, (projection, x) in zip(("query", "key", "value"), pairs, strict=True):
+            if x.size(-1) != projection.in_features:
+                raise ValueError(f"{name} must have {projection.in_features} columns, got {x.size(-1)}")
+            if x.dim() != 3 or x.size(0) != query.size(0):
+                raise ValueError(
+                    f"{name} must be (batch, time, width) with the queries' batch of {query.size(0)}, "
+                    f"got {tuple(x.shape)}"
+                )
+        return [split_heads(projection(x), n_heads=self.n_heads) for projection, x in pairs]
+
+
+def _over_heads(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
+    """Check the mask and give it an axis for the heads: (batch or 1, 1, query, key)."""
+    check_mask(mask, n_queries=q.size(-2), n_keys=k.size(-2))
+    if mask is None:
+        return None
+    if mask.dim() == 3 and mask.size(0) not in (1, q.size(0)):
+        raise ValueError(f"the mask is for a batch of {mask.size(0)}, the queries are a batch of {q.size(0)}")
+    return mask.unsqueeze(-3) if mask.dim() == 3 else mask[None, None]

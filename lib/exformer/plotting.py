@@ -1,0 +1,244 @@
+"""Figures that read well on a light and on a dark page, on a desk and on a phone."""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+
+#: The one ink of text and axes: legible on white and on black. The book's pages replace it by their text colour.
+INK = "#767676"
+#: Blue, vermilion, green, purple: told apart by colour-blind eyes, 3:1 or more against white and black pages.
+PALETTE = ("#2f7fc1", "#d55e00", "#008f68", "#b4589b")
+MAX_CELLS_WITH_NUMBERS = 80
+MAX_CELLS_AS_SHAPES = 400
+
+
+def use_book_style() -> None:
+    """Set matplotlib's defaults: no background, one ink, stable SVG, no dates; SVG and PNG in notebooks."""
+    ink = dict.fromkeys(
+        ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK
+    )
+    mpl.rcParams.update(
+        ink
+        | {
+            "figure.figsize": (5.0, 3.1),
+            "figure.dpi": 110,
+            "figure.facecolor": "none",
+            "axes.facecolor": "none",
+            "savefig.facecolor": "none",
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlelocation": "left",
+            "axes.titlesize": 11,
+            "font.size": 11,
+            "axes.prop_cycle": mpl.cycler(color=PALETTE),
+            "lines.linewidth": 2.0,
+            "svg.hashsalt": "exformer",
+            "svg.fonttype": "path",
+        }
+    )
+    try:
+        from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+        set_matplotlib_formats("svg", "png", metadata={"Date": None}, bbox_inches="tight")
+    except (ImportError, AttributeError):  # plain Python, without a notebook
+        pass
+
+
+def heat_map(
+    matrix: object,
+    *,
+    rows: Sequence[object] | None = None,
+    columns: Sequence[object] | None = None,
+    title: str = "",
+    labels: tuple[str, str] = ("", ""),
+    limits: tuple[float, float] | None = None,
+    ax: Axes | None = None,
+) -> None:
+    """Draw a matrix as coloured cells; up to 80 cells carry their numbers, more have a colour bar.
+
+    Args:
+        matrix: Numbers (row, column): a tensor, an array or nested lists.
+        rows: A name for each row.
+        columns: A name for each column.
+        title: What is to be seen.
+        labels: What the columns are, and what the rows are.
+        limits: Values of the first and the last colour. Without them: 0 to the largest, or symmetric about 0
+            where there are negative numbers.
+        ax: Where to draw; without it a new figure.
+    """
+    values = _matrix(matrix)
+    low, high = limits or _limits(values)
+    ax = ax or plt.subplots(figsize=_size(values.shape))[1]
+    cmap = "RdBu_r" if low < 0 else "viridis"
+    if values.size <= MAX_CELLS_AS_SHAPES:  # drawn cell by cell: sharp at any size
+        picture = ax.pcolormesh(values, cmap=cmap, vmin=low, vmax=high, edgecolors="face", linewidth=0.3)
+    else:
+        extent = (0, values.shape[1], values.shape[0], 0)
+        picture = ax.imshow(
+            values, cmap=cmap, vmin=low, vmax=high, extent=extent, interpolation="none", aspect="auto"
+        )
+    ax.set_ylim(values.shape[0], 0)
+    ax.spines[:].set_visible(False)
+    _names(ax, rows=rows, columns=columns, shape=values.shape)
+    ax.set(title=title, xlabel=labels[0], ylabel=labels[1])
+    if values.size <= MAX_CELLS_WITH_NUMBERS:
+        _numbers(ax, values=values, picture=picture)
+    else:
+        bar = ax.figure.colorbar(picture, ax=ax, fraction=0.05, pad=0.03)
+        bar.outline.set_visible(False)
+
+
+def lines(
+    series: Mapping[str, Sequence[float]],
+    *,
+    x: Sequence[float] | None = None,
+    title: str = "",
+    labels: tuple[str, str] = ("", ""),
+    log: str = "",
+    ax: Axes | None = None,
+) -> None:
+    """Draw one line a series, with its name at its end instead of a legend.
+
+    Args:
+        series: Name of each line, and its values.
+        x: Where the values stand; without it 0, 1, 2, ….
+        title: What is to be seen.
+        labels: What the two axes are, with units.
+        log: Which axes are logarithmic: ``""``, ``"x"``, ``"y"`` or ``"xy"``.
+        ax: Where to draw; without it a new figure.
+    """
+    ax = ax or plt.subplots()[1]
+    ends = []
+    for style, (name, values) in zip(_styles(), series.items(), strict=False):
+        values = np.asarray(values, dtype=float)
+        places = np.arange(len(values)) if x is None else np.asarray(x, dtype=float)
+        if len(places) != len(values):
+            raise ValueError(f"{name!r} has {len(values)} values for {len(places)} places: give one for each")
+        ax.plot(places, values, **style)
+        ends.append((name, places[-1], values[-1]))
+    if "x" in log:
+        ax.set_xscale("log")
+    if "y" in log:
+        ax.set_yscale("log")
+    ax.set(title=title, xlabel=labels[0], ylabel=labels[1])
+    _label_ends(ax, ends)
+
+
+def bars(
+    values: Mapping[str, float],
+    *,
+    title: str = "",
+    label: str = "",
+    digits: int = 2,
+    ax: Axes | None = None,
+) -> None:
+    """Draw one horizontal bar a value, its name at the left and its number at its end.
+
+    Args:
+        values: Name of each bar, and its length.
+        title: What is to be seen.
+        label: What the numbers are, with units.
+        digits: Digits after the point.
+        ax: Where to draw; without it a new figure.
+    """
+    ax = ax or plt.subplots(figsize=(5.0, 0.7 + 0.42 * len(values)))[1]
+    drawn = ax.barh(list(values), list(values.values()), color=PALETTE[0], height=0.65)
+    ax.bar_label(drawn, labels=[f"{value:,.{digits}f}" for value in values.values()], padding=4)
+    ax.invert_yaxis()
+    ax.margins(x=0.14)
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.set(title=title, xlabel=label)
+
+
+def _matrix(matrix: object) -> np.ndarray:
+    detached = matrix.detach() if hasattr(matrix, "detach") else matrix
+    values = np.asarray(detached, dtype=float)
+    if values.ndim != 2:
+        raise ValueError(f"matrix has shape {values.shape}: pick one (row, column) matrix out of it")
+    return values
+
+
+def _limits(values: np.ndarray) -> tuple[float, float]:
+    largest = float(np.abs(values).max()) or 1.0
+    return (-largest, largest) if values.min() < 0 else (0.0, largest)
+
+
+def _size(shape: tuple[int, int]) -> tuple[float, float]:
+    n_rows, n_columns = shape
+    width = min(5.0, max(3.4, 1.6 + 0.5 * n_columns))
+    return width, min(5.0, max(1.8, 1.2 + (width - 1.4) * n_rows / n_columns))
+
+
+def _names(
+    ax: Axes, *, rows: Sequence[object] | None, columns: Sequence[object] | None, shape: tuple[int, int]
+) -> None:
+    for names, length, axis, what in (
+        (rows, shape[0], ax.yaxis, "rows"),
+        (columns, shape[1], ax.xaxis, "columns"),
+    ):
+        axis.set_tick_params(length=0)
+        if names is None:
+            continue
+        if len(names) != length:
+            raise ValueError(f"{len(names)} names for {length} {what}: give one for each")
+        axis.set_ticks(np.arange(length) + 0.5, [str(name) for name in names])
+    if columns is not None and max(len(str(name)) for name in columns) > 4:
+        ax.xaxis.set_tick_params(rotation=40)
+        for text in ax.get_xticklabels():
+            text.set(horizontalalignment="right", rotation_mode="anchor")
+
+
+def _numbers(ax: Axes, *, values: np.ndarray, picture: mpl.cm.ScalarMappable) -> None:
+    digits = 2 if np.abs(values).max() < 10 else 1
+    for (row, column), value in np.ndenumerate(values):
+        red, green, blue, _ = picture.to_rgba(value)
+        bright = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2 > 0.18
+        ax.text(
+            column + 0.5,
+            row + 0.5,
+            f"{value:.{digits}f}",
+            ha="center",
+            va="center",
+            fontsize=9.5,
+            color="black" if bright else "white",
+        )
+
+
+def _styles() -> list[dict[str, str]]:
+    return [{"color": color, "linestyle": dash} for dash in ("-", "--", ":") for color in PALETTE]
+
+
+def _label_ends(ax: Axes, ends: list[tuple[str, float, float]]) -> None:
+    points = 72.0 / ax.figure.dpi
+    heights = [ax.transData.transform((x, y))[1] * points for _, x, y in ends]
+    shifted = _spread(heights, gap=14.0)
+    for (name, x, y), was, now, line in zip(ends, heights, shifted, ax.lines, strict=False):
+        ax.annotate(
+            name,
+            xy=(x, y),
+            xytext=(16, now - was),
+            textcoords="offset points",
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": line.get_color(), "lw": 1, "shrinkA": 2, "shrinkB": 0},
+        )
+
+
+def _spread(heights: Sequence[float], *, gap: float) -> list[float]:
+    """Move heights apart to at least the gap, in their order, about their middle."""
+    order = np.argsort(heights, kind="stable")
+    placed = np.asarray(heights, dtype=float)[order]
+    for _ in range(50):
+        overlap = gap - np.diff(placed)
+        if (overlap <= 1e-6).all():
+            break
+        push = np.maximum(overlap, 0) / 2
+        placed[:-1] -= push
+        placed[1:] += push
+    moved = np.empty_like(placed)
+    moved[order] = placed
+    return moved.tolist()
