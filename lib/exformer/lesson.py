@@ -2,16 +2,15 @@
 
 import ast
 import inspect
-import random
 import re
 from dataclasses import dataclass
 from html import escape
 from textwrap import dedent
 
-import numpy as np
 import torch
 
 from exformer.plotting import use_book_style
+from exformer.training import set_seed
 
 CLAIM_ID = re.compile(r"[A-Z]\d\d")
 CARD_STYLE = "border-left: 4px solid #1f7a5c; padding: 0.5em 1em; margin: 0.75em 0"
@@ -22,14 +21,12 @@ class ClaimError(Exception):
 
 
 def start(*, seed: int = 0) -> None:
-    """Make a lesson give the same numbers each time: seeds, one thread, deterministic kernels, the book's style.
+    """Make a lesson give the same numbers each time, in the book's style: seeds, one thread, exact kernels.
 
     Args:
         seed: Seed of the random numbers of Python, numpy and torch.
     """
-    random.seed(seed)
-    np.random.seed(seed)
-    torch.manual_seed(seed)
+    set_seed(seed)
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     torch.set_printoptions(precision=3, sci_mode=False)

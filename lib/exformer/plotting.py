@@ -7,21 +7,22 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-#: The one ink of text and axes: legible on white and on black. The book's pages replace it by their text colour.
+from exformer.plot_labels import label_ends, name_cells, number_cells
+
+#: The one ink of text and axes: legible on white and on black; the book's pages swap it for theirs.
 INK = "#767676"
 #: Blue, vermilion, green, purple: told apart by colour-blind eyes, 3:1 or more against white and black pages.
 PALETTE = ("#2f7fc1", "#d55e00", "#008f68", "#b4589b")
 MAX_CELLS_WITH_NUMBERS = 80
 MAX_CELLS_AS_SHAPES = 400
+MAX_TICKS = 8
 
 
 def use_book_style() -> None:
     """Set matplotlib's defaults: no background, one ink, stable SVG, no dates; SVG and PNG in notebooks."""
-    ink = dict.fromkeys(
-        ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK
-    )
+    inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
     mpl.rcParams.update(
-        ink
+        dict.fromkeys(inked, INK)
         | {
             "figure.figsize": (5.0, 3.1),
             "figure.dpi": 110,
@@ -82,10 +83,10 @@ def heat_map(
         )
     ax.set_ylim(values.shape[0], 0)
     ax.spines[:].set_visible(False)
-    _names(ax, rows=rows, columns=columns, shape=values.shape)
+    name_cells(ax, rows=rows, columns=columns, shape=values.shape)
     ax.set(title=title, xlabel=labels[0], ylabel=labels[1])
     if values.size <= MAX_CELLS_WITH_NUMBERS:
-        _numbers(ax, values=values, picture=picture)
+        number_cells(ax, values=values, picture=picture)
     else:
         bar = ax.figure.colorbar(picture, ax=ax, fraction=0.05, pad=0.03)
         bar.outline.set_visible(False)
@@ -121,10 +122,13 @@ def lines(
         ends.append((name, places[-1], values[-1]))
     if "x" in log:
         ax.set_xscale("log")
+        if len(places) <= MAX_TICKS:
+            ax.set_xticks(places, [f"{place:,g}" for place in places], minor=False)
+            ax.xaxis.minorticks_off()
     if "y" in log:
         ax.set_yscale("log")
     ax.set(title=title, xlabel=labels[0], ylabel=labels[1])
-    _label_ends(ax, ends)
+    label_ends(ax, ends)
 
 
 def bars(
@@ -173,72 +177,5 @@ def _size(shape: tuple[int, int]) -> tuple[float, float]:
     return width, min(5.0, max(1.8, 1.2 + (width - 1.4) * n_rows / n_columns))
 
 
-def _names(
-    ax: Axes, *, rows: Sequence[object] | None, columns: Sequence[object] | None, shape: tuple[int, int]
-) -> None:
-    for names, length, axis, what in (
-        (rows, shape[0], ax.yaxis, "rows"),
-        (columns, shape[1], ax.xaxis, "columns"),
-    ):
-        axis.set_tick_params(length=0)
-        if names is None:
-            continue
-        if len(names) != length:
-            raise ValueError(f"{len(names)} names for {length} {what}: give one for each")
-        axis.set_ticks(np.arange(length) + 0.5, [str(name) for name in names])
-    if columns is not None and max(len(str(name)) for name in columns) > 4:
-        ax.xaxis.set_tick_params(rotation=40)
-        for text in ax.get_xticklabels():
-            text.set(horizontalalignment="right", rotation_mode="anchor")
-
-
-def _numbers(ax: Axes, *, values: np.ndarray, picture: mpl.cm.ScalarMappable) -> None:
-    digits = 2 if np.abs(values).max() < 10 else 1
-    for (row, column), value in np.ndenumerate(values):
-        red, green, blue, _ = picture.to_rgba(value)
-        bright = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2 > 0.18
-        ax.text(
-            column + 0.5,
-            row + 0.5,
-            f"{value:.{digits}f}",
-            ha="center",
-            va="center",
-            fontsize=9.5,
-            color="black" if bright else "white",
-        )
-
-
 def _styles() -> list[dict[str, str]]:
     return [{"color": color, "linestyle": dash} for dash in ("-", "--", ":") for color in PALETTE]
-
-
-def _label_ends(ax: Axes, ends: list[tuple[str, float, float]]) -> None:
-    points = 72.0 / ax.figure.dpi
-    heights = [ax.transData.transform((x, y))[1] * points for _, x, y in ends]
-    shifted = _spread(heights, gap=14.0)
-    for (name, x, y), was, now, line in zip(ends, heights, shifted, ax.lines, strict=False):
-        ax.annotate(
-            name,
-            xy=(x, y),
-            xytext=(16, now - was),
-            textcoords="offset points",
-            va="center",
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": line.get_color(), "lw": 1, "shrinkA": 2, "shrinkB": 0},
-        )
-
-
-def _spread(heights: Sequence[float], *, gap: float) -> list[float]:
-    """Move heights apart to at least the gap, in their order, about their middle."""
-    order = np.argsort(heights, kind="stable")
-    placed = np.asarray(heights, dtype=float)[order]
-    for _ in range(50):
-        overlap = gap - np.diff(placed)
-        if (overlap <= 1e-6).all():
-            break
-        push = np.maximum(overlap, 0) / 2
-        placed[:-1] -= push
-        placed[1:] += push
-    moved = np.empty_like(placed)
-    moved[order] = placed
-    return moved.tolist()

@@ -1,0 +1,76 @@
+"""Write the small intersphinx inventories, so that building the book needs no network."""
+
+import zlib
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PROJECTS = {
+    "python": (
+        "3.13",
+        [
+            ("pathlib.Path", "py:class", "library/pathlib.html#$"),
+            ("ValueError", "py:exception", "library/exceptions.html#$"),
+            ("AssertionError", "py:exception", "library/exceptions.html#$"),
+            ("collections.abc.Callable", "py:class", "library/collections.abc.html#$"),
+            ("collections.abc.Iterable", "py:class", "library/collections.abc.html#$"),
+            ("collections.abc.Iterator", "py:class", "library/collections.abc.html#$"),
+            ("collections.abc.Sequence", "py:class", "library/collections.abc.html#$"),
+            ("collections.abc.Mapping", "py:class", "library/collections.abc.html#$"),
+            ("random.Random", "py:class", "library/random.html#$"),
+            ("object", "py:class", "library/functions.html#$"),
+            ("str", "py:class", "library/stdtypes.html#$"),
+            ("int", "py:class", "library/functions.html#$"),
+            ("float", "py:class", "library/functions.html#$"),
+            ("bool", "py:class", "library/functions.html#$"),
+            ("list", "py:class", "library/stdtypes.html#$"),
+            ("dict", "py:class", "library/stdtypes.html#$"),
+            ("tuple", "py:class", "library/stdtypes.html#$"),
+            ("set", "py:class", "library/stdtypes.html#$"),
+            ("None", "py:obj", "library/constants.html#$"),
+            ("typing.Any", "py:data", "library/typing.html#$"),
+            ("typing.Literal", "py:data", "library/typing.html#$"),
+            ("typing.NamedTuple", "py:class", "library/typing.html#$"),
+        ],
+    ),
+    "torch": (
+        "2.13",
+        [
+            ("torch.Tensor", "py:class", "tensors.html#$"),
+            ("torch.Generator", "py:class", "generated/torch.Generator.html#$"),
+            ("torch.device", "py:class", "tensor_attributes.html#$"),
+            ("torch.dtype", "py:class", "tensor_attributes.html#$"),
+            ("torch.optim.Optimizer", "py:class", "optim.html#$"),
+            ("torch.optim.optimizer.Optimizer", "py:class", "optim.html#torch.optim.Optimizer"),
+            ("torch.nn.Module", "py:class", "generated/torch.nn.Module.html#$"),
+            ("torch.nn.modules.module.Module", "py:class", "generated/torch.nn.Module.html#torch.nn.Module"),
+            ("torch.nn.Linear", "py:class", "generated/torch.nn.Linear.html#$"),
+        ],
+    ),
+    "matplotlib": (
+        "3.11",
+        [
+            ("matplotlib.axes.Axes", "py:class", "api/_as_gen/matplotlib.axes.Axes.html#$"),
+            (
+                "matplotlib.axes._axes.Axes",
+                "py:class",
+                "api/_as_gen/matplotlib.axes.Axes.html#matplotlib.axes.Axes",
+            ),
+            ("matplotlib.figure.Figure", "py:class", "api/_as_gen/matplotlib.figure.Figure.html#$"),
+        ],
+    ),
+}
+
+
+def main():
+    """Write one inventory a project."""
+    for name, (version, rows) in PROJECTS.items():
+        head = (
+            f"# Sphinx inventory version 2\n# Project: {name}\n# Version: {version}\n"
+            "# The remainder of this file is compressed using zlib.\n"
+        )
+        body = "".join(f"{n} {role} 1 {uri} -\n" for n, role, uri in rows)
+        (HERE / f"{name}.inv").write_bytes(head.encode() + zlib.compress(body.encode(), 9))
+
+
+if __name__ == "__main__":
+    main()

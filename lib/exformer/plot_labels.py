@@ -1,0 +1,82 @@
+"""Words and numbers in figures: names of rows and columns, numbers in cells, names at the ends of lines."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+
+
+def name_cells(
+    ax: Axes, *, rows: Sequence[object] | None, columns: Sequence[object] | None, shape: tuple[int, int]
+) -> None:
+    """Write the names of rows and columns beside the cells; long column names stand aslant."""
+    for names, length, axis, what in (
+        (rows, shape[0], ax.yaxis, "rows"),
+        (columns, shape[1], ax.xaxis, "columns"),
+    ):
+        axis.set_tick_params(length=0)
+        if names is None:
+            continue
+        if len(names) != length:
+            raise ValueError(f"{len(names)} names for {length} {what}: give one for each")
+        axis.set_ticks(np.arange(length) + 0.5, [str(name) for name in names])
+    if columns is not None and max(len(str(name)) for name in columns) > 4:
+        ax.xaxis.set_tick_params(rotation=40)
+        for text in ax.get_xticklabels():
+            text.set(horizontalalignment="right", rotation_mode="anchor")
+
+
+def number_cells(ax: Axes, *, values: np.ndarray, picture: ScalarMappable) -> None:
+    """Write each number into its cell, black on bright cells and white on dark ones."""
+    digits = 2 if np.abs(values).max() < 10 else 1
+    for (row, column), value in np.ndenumerate(values):
+        red, green, blue, _ = picture.to_rgba(value)
+        bright = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2 > 0.18
+        ax.text(
+            column + 0.5,
+            row + 0.5,
+            f"{value:.{digits}f}",
+            ha="center",
+            va="center",
+            fontsize=9.5,
+            color="black" if bright else "white",
+        )
+
+
+def label_ends(ax: Axes, ends: Sequence[tuple[str, float, float]]) -> None:
+    """Write each line's name at its end, tied to it by a stroke of its colour; no two names overlap.
+
+    Args:
+        ax: Axes that hold the lines, in the order of the ends, with their final scales.
+        ends: Name, x and y of the end of each line.
+    """
+    points = 72.0 / ax.figure.dpi
+    heights = [ax.transData.transform((x, y))[1] * points for _, x, y in ends]
+    shifted = _spread(heights, gap=14.0)
+    for (name, x, y), was, now, line in zip(ends, heights, shifted, ax.lines, strict=False):
+        ax.annotate(
+            name,
+            xy=(x, y),
+            xytext=(16, now - was),
+            textcoords="offset points",
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": line.get_color(), "lw": 1, "shrinkA": 2, "shrinkB": 0},
+        )
+
+
+def _spread(heights: Sequence[float], *, gap: float) -> list[float]:
+    """Move heights apart to at least the gap, in their order, about their middle."""
+    order = np.argsort(heights, kind="stable")
+    placed = np.asarray(heights, dtype=float)[order]
+    for _ in range(50):
+        overlap = gap - np.diff(placed)
+        if (overlap <= 1e-6).all():
+            break
+        push = np.maximum(overlap, 0) / 2
+        placed[:-1] -= push
+        placed[1:] += push
+    moved = np.empty_like(placed)
+    moved[order] = placed
+    return moved.tolist()
