@@ -1,5 +1,6 @@
 """The words of the English-Italian language: every form that the grammar can write, and no grammar."""
 
+import re
 from dataclasses import dataclass
 
 
@@ -104,11 +105,87 @@ PLACES = [Noun(*row, kind="place") for row in _rows("""
     island    islands    isola      isole      f
 """)]  # fmt: skip
 
-ADJECTIVES = {
-    "animal": [Adjective(*row, kind="animal") for row in _rows("""
-        tired stanco        hungry affamato     scared spaventato   thirsty assetato
-        angry arrabbiato    sick malato         sleepy assonnato    nervous nervoso
-        curious curioso     lazy pigro          happy felice        impatient impaziente
-    """.replace("    ", "\n").replace("\n\n", "\n")) if row],
-    "place": [],
-}  # fmt: skip
+ADJECTIVES = [Adjective(*row) for row in _rows("""
+    tired        stanco      animal
+    hungry       affamato    animal
+    scared       spaventato  animal
+    thirsty      assetato    animal
+    angry        arrabbiato  animal
+    sick         malato      animal
+    sleepy       assonnato   animal
+    nervous      nervoso     animal
+    curious      curioso     animal
+    lazy         pigro       animal
+    happy        felice      animal
+    impatient    impaziente  animal
+    wide         largo       place
+    narrow       stretto     place
+    deep         profondo    place
+    crowded      affollato   place
+    steep        ripido      place
+    flooded      allagato    place
+    windy        ventoso     place
+    sunny        soleggiato  place
+    icy          ghiacciato  place
+    shady        ombroso     place
+    inhospitable inospitale  place
+    uneven       irregolare  place
+""")]  # fmt: skip
+
+VERBS = [Verb(*row) for row in _rows("""
+    cross   crossed  attraversò attraversarono place
+    explore explored esplorò    esplorarono    place
+    reach   reached  raggiunse  raggiunsero    place
+    visit   visited  visitò     visitarono     place
+    leave   left     lasciò     lasciarono     place
+    avoid   avoided  evitò      evitarono      place
+    follow  followed seguì      seguirono      animal
+    hear    heard    sentì      sentirono      animal
+    find    found    trovò      trovarono      animal
+    wake    woke     svegliò    svegliarono    animal
+    sleep   slept    dormì      dormirono      nothing
+    wait    waited   aspettò    aspettarono    nothing
+    eat     ate      mangiò     mangiarono     nothing
+    drink   drank    bevve      bevvero        nothing
+    play    played   giocò      giocarono      nothing
+    run     ran      corse      corsero        nothing
+""")]  # fmt: skip
+
+# Gender, number, sound at the start of the noun: "the", "to the", and "a" (plural: "many").
+_ARTICLES = {(row[0], row[1], row[2]): row[3:] for row in _rows("""
+    m singular plain   il  al   un
+    m singular complex lo  allo uno
+    m singular vowel   l'  all' un
+    m plural   plain   i   ai   molti
+    m plural   complex gli agli molti
+    m plural   vowel   gli agli molti
+    f singular plain   la  alla una
+    f singular complex la  alla una
+    f singular vowel   l'  all' un'
+    f plural   plain   le  alle molte
+    f plural   complex le  alle molte
+    f plural   vowel   le  alle molte
+""")}  # fmt: skip
+
+
+def onset(word: str) -> str:
+    """Return the sound class of an Italian word's start, on which the article depends.
+
+    >>> onset("cane"), onset("struzzo"), onset("animale")
+    ('plain', 'complex', 'vowel')
+    """
+    if word[0] in "aeiou":
+        return "vowel"
+    return "complex" if re.match("s[^aeiou]|z|gn|ps|pn|x|y", word) else "plain"
+
+
+def determiner(english: str, noun: Noun, *, plural: bool, after_near: bool = False) -> str:
+    """Return the Italian for "the", "a" or "many" before a noun; "near the" is "vicino" and "a" + article.
+
+    >>> fox = Noun("fox", "foxes", "volpe", "volpi", gender="f", kind="animal")
+    >>> determiner("the", fox, plural=False), determiner("the", fox, plural=False, after_near=True)
+    ('la', 'alla')
+    """
+    number = "plural" if plural else "singular"
+    forms = _ARTICLES[noun.gender, number, onset(noun.italian(plural=plural))]
+    return forms[2] if english != "the" else forms[after_near]

@@ -1,0 +1,86 @@
+"""What a sentence combines: which combinations are held out of training, and which noun "it" stands for."""
+
+from dataclasses import dataclass
+
+from exformer.corpora.english_italian.grammar import Sentence
+from exformer.corpora.english_italian.lexicon import ADJECTIVES, ANIMALS, PLACES
+from exformer.corpora.english_italian.parser import parse
+
+_PAIRS, _TRIPLES = 6, 5  # one noun-adjective pair in 6 is held out, and one triple in 5
+_RANK = {noun.singular: rank for nouns in (ANIMALS, PLACES) for rank, noun in enumerate(nouns)}
+_RANK |= {adjective.english: rank for rank, adjective in enumerate(ADJECTIVES)}
+
+
+@dataclass(frozen=True, slots=True)
+class PronounFacts:
+    """Hold what a sentence with "it" is about.
+
+    Args:
+        antecedent: the English noun that "it" stands for.
+        other: the other noun, which it does not stand for.
+        right: the Italian adjective in the antecedent's gender.
+        wrong: the same adjective in the other gender.
+        decisive: whether agreement with `other` would give another form, so that a wrong guess shows.
+    """
+
+    antecedent: str
+    other: str
+    right: str
+    wrong: str
+    decisive: bool
+
+
+def facts(tree: Sentence) -> PronounFacts:
+    """Return the facts of a tree of the pronoun construction."""
+    antecedent, nouns = tree.described, (tree.subject.noun, tree.object.noun)
+    other = nouns[antecedent is nouns[0]]
+    form = {gender: tree.adjective.italian(gender, plural=False) for gender in "mf"}
+    right, wrong = form[antecedent.gender], form["f" if antecedent.gender == "m" else "m"]
+    return PronounFacts(antecedent.singular, other.singular, right, wrong, right != form[other.gender])
+
+
+def pronoun_facts(english: str) -> PronounFacts:
+    """Tell which noun "it" stands for, and what the Italian adjective must be.
+
+    Args:
+        english: a sentence of the pronoun construction.
+
+    Raises:
+        ValueError: the sentence is outside the grammar, or has no "it".
+
+    >>> pronoun_facts("the animal didn't cross the street because it was too wide").right
+    'larga'
+    """
+    tree = parse(english)
+    if tree.construction != "pronoun":
+        raise ValueError(f"expected a sentence with 'because it was', came {english!r} ({tree.construction})")
+    return facts(tree)
+
+
+def is_held_out(tree: Sentence) -> bool:
+    """Tell whether a tree has a combination that is kept out of training."""
+    phrases = (tree.subject, tree.object, tree.place)
+    pairs = [(phrase.noun, phrase.adjective) for phrase in phrases if phrase and phrase.adjective]
+    if tree.adjective:
+        pairs.append((tree.described, tree.adjective))
+    if any((_RANK[noun.singular] + _RANK[adjective.english]) % _PAIRS == 0 for noun, adjective in pairs):
+        return True
+    if tree.construction != "pronoun":
+        return False
+    subject, place = _RANK[tree.subject.noun.singular], _RANK[tree.object.noun.singular]
+    return (subject + 2 * place + 3 * _RANK[tree.adjective.english]) % _TRIPLES == 0
+
+
+def held_out(english: str) -> bool:
+    """Tell whether a sentence has a combination that no training set of `split` has.
+
+    Combinations are a noun with an adjective that agrees with it, anywhere in the sentence, and the subject,
+    object and adjective of a sentence with "it". Which are held out never changes.
+
+    Args:
+        english: a sentence of the grammar.
+
+    Raises:
+        ValueError: the sentence is outside the grammar.
+    """
+    return is_held_out(parse(english))
