@@ -36,6 +36,7 @@ PROJECTS = {
         "2.13",
         [
             ("torch.Tensor", "py:class", "tensors.html#$"),
+            ("Tensor", "py:class", "tensors.html#torch.Tensor"),  # as jaxtyping writes it
             ("torch.Generator", "py:class", "generated/torch.Generator.html#$"),
             ("torch.device", "py:class", "tensor_attributes.html#$"),
             ("torch.dtype", "py:class", "tensor_attributes.html#$"),
@@ -44,6 +45,14 @@ PROJECTS = {
             ("torch.nn.Module", "py:class", "generated/torch.nn.Module.html#$"),
             ("torch.nn.modules.module.Module", "py:class", "generated/torch.nn.Module.html#torch.nn.Module"),
             ("torch.nn.Linear", "py:class", "generated/torch.nn.Linear.html#$"),
+        ],
+    ),
+    "jaxtyping": (
+        "0.3",
+        [
+            (f"{module}{name}", "py:class", "api/array/#dtype")
+            for module in ("jaxtyping.", "")
+            for name in ("Float", "Float32", "Float64", "Int", "Int64", "Bool", "Num", "Shaped")
         ],
     ),
     "matplotlib": (

@@ -1,0 +1,59 @@
+# The Executable Transformer. `make book` builds it, `make test` proves it; each target makes the environment it needs.
+
+PYTHON ?= python3
+VENV ?= .venv
+NB ?=
+READY := $(VENV)/.ready
+PY := $(VENV)/bin/python
+PAGES := _build/html
+
+# The same vector instructions and one thread wherever lessons run: their numbers are compared digit by digit.
+export ATEN_CPU_CAPABILITY = avx2
+export OMP_NUM_THREADS = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help book serve test notebooks lint format bench mutants clean
+
+help: ## say what there is
+	@sed -n 's/^\([a-z]*\):.*## /  make \1 \t/p' Makefile | expand -t 20
+
+$(READY): requirements.txt pyproject.toml
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet $$(grep -o '^torch==[^ ]*' requirements.txt)
+	$(PY) -m pip install --quiet -r requirements.txt
+	$(PY) -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+book: $(READY) ## build the book, say where it is
+	@rm -rf $(PAGES)
+	$(VENV)/bin/jupyter-book build . -W -n --keep-going --all --quiet
+	@echo "The book: file://$(CURDIR)/$(PAGES)/book/index.html"
+
+serve: book ## build, then serve the book at http://localhost:8000
+	$(PY) -m http.server --bind 127.0.0.1 --directory $(PAGES) 8000
+
+test: $(READY) ## library, lessons and pages: everything
+	$(PY) -m pytest --doctest-modules --nbval --nbval-current-env --nbval-cell-timeout 120 \
+		-n 2 --dist loadfile tests lib notebooks
+
+notebooks: $(READY) ## run lessons and store their outputs: all, or NB=03_self_attention
+	$(PY) book/_tools/run_notebooks.py $(NB)
+
+lint: $(READY) ## style and spelling
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/codespell
+
+format: $(READY) ## mend what can be mended
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+bench: $(READY) ## time and memory against PyTorch's and Hugging Face's
+	$(PY) bench/run.py
+
+mutants: $(READY) ## plant known bugs in the library; the tests must find each
+	$(PY) tests/mutants.py
+
+clean: ## remove what was built, the environment too
+	rm -rf _build $(VENV) .pytest_cache .ruff_cache .hypothesis lib/exformer.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

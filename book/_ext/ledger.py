@@ -1,0 +1,161 @@
+"""The ledger of claims and the plan of lessons, made from book/claims.yml, book/lessons.yml and the stored outputs.
+
+Directives: ``{ledger}`` writes every claim with what the lessons measured; ``{lessons}`` writes the plan of
+the book. On the lessons' pages each claim's card gets its verdict and a link to its row.
+"""
+
+import html
+import json
+import re
+from pathlib import Path
+
+import yaml
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+LINE = re.compile(r"claim ([A-Z]\d\d) \| (.+)")
+CARD = re.compile(r'<div class="claim" id="claim-(\w+)" style="[^"]*"><strong>Claim \w+</strong> ')
+VERDICTS = {"holds": "holds", "care": "holds under conditions", "wrong": "corrected"}
+
+
+def read_claims(root):
+    """Return the rows of the ledger, in their order; none where the list is not written."""
+    path = Path(root, "book", "claims.yml")
+    return (yaml.safe_load(path.read_text(encoding="utf-8")) or []) if path.is_file() else []
+
+
+def read_lessons(root):
+    """Return the plan: number, title and question of each lesson, and the page's name where it is written."""
+    lessons = yaml.safe_load(Path(root, "book", "lessons.yml").read_text(encoding="utf-8"))
+    for lesson in lessons:
+        found = sorted(Path(root, "notebooks").glob(f"{lesson['number']}_*.ipynb"))
+        lesson["page"] = f"notebooks/{found[0].stem}" if found else ""
+    return lessons
+
+
+def measured(root, page):
+    """Return {claim id: sentence} from the outputs that are stored in a lesson."""
+    found = {}
+    notebook = json.loads(Path(root, f"{page}.ipynb").read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            text = "".join(output.get("data", {}).get("text/plain", output.get("text", "")))
+            found |= {m[1]: m[2] for m in map(LINE.fullmatch, text.splitlines()) if m}
+    return found
+
+
+def raw(text):
+    """Wrap HTML as a node."""
+    return nodes.raw("", text, format="html")
+
+
+class Ledger(SphinxDirective):
+    """Every claim, grouped by lesson, with what was measured."""
+
+    def run(self):
+        """Return a summary and one section a lesson."""
+        root = self.env.srcdir
+        rows, lessons = read_claims(root), read_lessons(root)
+        for name in ("claims.yml", "lessons.yml"):
+            self.env.note_dependency(str(Path(root, "book", name)))
+        outputs = {lesson["number"]: self._outputs(lesson["page"]) for lesson in lessons}
+        seen = set()
+        sections = [self._section(lesson, rows, outputs[lesson["number"]], seen) for lesson in lessons]
+        done = sum(1 for row in rows if any(row["id"] in outputs[n] for n in row["lessons"]))
+        return [raw(_summary(rows, done)), *[section for section in sections if section]]
+
+    def _outputs(self, page):
+        if not page:
+            return {}
+        self.env.note_dependency(str(Path(self.env.srcdir, f"{page}.ipynb")))
+        return measured(self.env.srcdir, page)
+
+    def _section(self, lesson, rows, outputs, seen):
+        rows = [row for row in rows if lesson["number"] in row["lessons"]]
+        if not rows:
+            return None
+        section = nodes.section(ids=[f"lesson-{lesson['number']}"])
+        section += nodes.title("", f"Lesson {lesson['number']}. {lesson['title']}")
+        if not lesson["page"]:
+            section += raw('<p class="ledger-note">This lesson is not written yet: nothing is measured.</p>')
+        items = "".join(_row(row, lesson["page"], outputs.get(row["id"]), seen) for row in rows)
+        section += raw(f'<ul class="ledger">{items}</ul>')
+        return section
+
+
+def _summary(rows, done):
+    if not rows:
+        return "<p>No claim is listed yet.</p>"
+    counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in VERDICTS}
+    parts = ", ".join(f"{counts[v]} {_badge(v)}" for v in VERDICTS)
+    return (
+        f'<p class="ledger-summary"><strong>{len(rows)}</strong> claims: {parts}. '
+        f"<strong>{done}</strong> are measured by the lessons that are written; {len(rows) - done} wait for theirs.</p>"
+    )
+
+
+def _badge(verdict):
+    return f'<span class="verdict verdict-{verdict}">{VERDICTS[verdict]}</span>'
+
+
+def _row(row, page, says, seen):
+    anchor = "" if row["id"] in seen else f' id="ledger-{row["id"]}"'
+    seen.add(row["id"])
+    if says:
+        link = f'<a href="../{page}.html#claim-{row["id"]}">see it measured</a>'
+        found = f'<p class="measured">{html.escape(says)} <span class="ledger-link">{link}</span></p>'
+    else:
+        evidence = html.escape(str(row.get("evidence", "")))
+        found = f'<p class="planned">To be measured: {evidence}</p>' if evidence else ""
+    return (
+        f'<li{anchor}><p class="stated"><span class="claim-id">{row["id"]}</span> {_badge(row["verdict"])} '
+        f"{html.escape(row['claim'])}</p>{found}</li>"
+    )
+
+
+class Lessons(SphinxDirective):
+    """The plan of the book: title and question of each lesson, a link to those that are written."""
+
+    def run(self):
+        """Return a list."""
+        self.env.note_dependency(str(Path(self.env.srcdir, "book", "lessons.yml")))
+        items = []
+        for lesson in read_lessons(self.env.srcdir):
+            title = html.escape(lesson["title"])
+            name = f'<a href="../{lesson["page"]}.html">{title}</a>' if lesson["page"] else title
+            state = "written" if lesson["page"] else "planned"
+            label = "" if lesson["page"] else ' <span class="to-come">to come</span>'
+            items.append(
+                f'<li class="{state}"><span class="number">{lesson["number"]}</span>'
+                f'<span class="what"><span class="name">{name}{label}</span>'
+                f'<span class="question">{html.escape(lesson["question"])}</span></span></li>'
+            )
+        return [raw(f'<ul class="plan">{"".join(items)}</ul>')]
+
+
+def cards(app, pagename, templatename, context, doctree):
+    """Give each claim's card its verdict and a link to its row of the ledger."""
+    if not pagename.startswith("notebooks/") or not context.get("body"):
+        return
+    rows = {row["id"]: row for row in read_claims(app.srcdir)}
+
+    def replace(match):
+        row = rows.get(match[1])
+        if row is None:
+            return match[0]
+        title = html.escape(row["claim"])
+        return (
+            f'<div class="claim verdict-{row["verdict"]}" id="claim-{row["id"]}"><p class="stated">'
+            f'<a class="claim-id" href="../book/claims.html#ledger-{row["id"]}">Claim {row["id"]}</a> '
+            f"{_badge(row['verdict'])} {title}</p>"
+        )
+
+    context["body"] = CARD.sub(replace, context["body"])
+
+
+def setup(app):
+    """Register the extension."""
+    app.add_directive("ledger", Ledger)
+    app.add_directive("lessons", Lessons)
+    app.connect("html-page-context", cards, priority=800)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
