@@ -1,0 +1,109 @@
+"""Symbols <-> ids, kept in a file that holds nothing but text."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Self
+
+PAD, BOS, EOS = SPECIALS = ("<pad>", "<s>", "</s>")
+_FORMAT = "exformer tokenizer 1"
+
+
+class Vocabulary:
+    """Number the symbols: padding, begin and end of sequence first, then the others in the order given.
+
+    Args:
+        symbols: different strings, none of them a special symbol.
+
+    Raises:
+        ValueError: a symbol comes twice, is empty, or is special.
+
+    >>> Vocabulary(["il", "cane"]).ids(["cane", "il"])
+    [4, 3]
+    """
+
+    def __init__(self, symbols: Iterable[str]):
+        self.symbols = (*SPECIALS, *symbols)
+        self._ids = {symbol: index for index, symbol in enumerate(self.symbols)}
+        if len(self._ids) < len(self.symbols):
+            twice = [symbol for symbol, count in Counter(self.symbols).items() if count > 1]
+            raise ValueError(f"symbols must differ from each other and from {SPECIALS}, came twice: {twice}")
+        if "" in self._ids:
+            raise ValueError("a symbol must have at least one character, came an empty one")
+
+    def __len__(self) -> int:
+        """Return the number of symbols, special ones included."""
+        return len(self.symbols)
+
+    def ids(self, symbols: Sequence[str]) -> list[int]:
+        """Return the id of each symbol.
+
+        Raises:
+            ValueError: symbols are unknown; the message lists them with close matches.
+        """
+        unknown = [symbol for symbol in dict.fromkeys(symbols) if symbol not in self._ids]
+        if unknown:
+            hints = "; ".join(self._hint(symbol) for symbol in unknown)
+            raise ValueError(f"expected symbols of the vocabulary ({len(self)}), came unknown ones: {hints}")
+        return [self._ids[symbol] for symbol in symbols]
+
+    def _hint(self, symbol: str) -> str:
+        close = get_close_matches(symbol, self.symbols[len(SPECIALS) :])
+        return f"{symbol!r} (close: {', '.join(map(repr, close))})" if close else repr(symbol)
+
+    def lookup(self, ids: Sequence[int]) -> list[str]:
+        """Return the symbol of each id, leaving out the special ones.
+
+        Raises:
+            ValueError: an id is negative or too large.
+        """
+        outside = [index for index in ids if not 0 <= index < len(self)]
+        if outside:
+            raise ValueError(f"ids must be 0 to {len(self) - 1} (the vocabulary), came {outside}")
+        return [self.symbols[index] for index in ids if index >= len(SPECIALS)]
+
+    def save(self, path: str | Path, *, kind: str) -> None:
+        """Write a JSON file all at once: a reader sees the old file or the new one, never half of it.
+
+        Args:
+            path: where to; a file that is there is replaced.
+            kind: of the tokenizer that the symbols are for.
+        """
+        path = Path(path)
+        content = {"format": _FORMAT, "kind": kind, "symbols": self.symbols[len(SPECIALS) :]}
+        part = path.with_name(f"{path.name}.{os.getpid()}.part")
+        try:
+            part.write_text(json.dumps(content, ensure_ascii=False, indent=0), encoding="utf-8")
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | Path, *, kind: str) -> Self:
+        """Read what `save` wrote.
+
+        Args:
+            path: the file.
+            kind: of tokenizer that is wanted.
+
+        Raises:
+            ValueError: the file is something else, of another kind, or damaged.
+        """
+        try:
+            content: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+            raise ValueError(f"{path} is not a tokenizer file: expected JSON ({error})") from error
+        if not isinstance(content, dict) or content.get("format") != _FORMAT:
+            raise ValueError(f"{path} is not a tokenizer file: expected the format {_FORMAT!r}")
+        if content.get("kind") != kind:
+            raise ValueError(f"{path} holds a tokenizer of kind {content.get('kind')!r}, expected {kind!r}")
+        symbols = content.get("symbols")
+        if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
+            raise ValueError(f"{path} is damaged: 'symbols' must be a list of strings")
+        try:
+            return cls(symbols)
+        except ValueError as error:
+            raise ValueError(f"{path} is damaged: {error}") from error
