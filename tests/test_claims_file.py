@@ -1,0 +1,82 @@
+"""The ledger of claims, book/claims.yml: complete, of the announced form, and readable."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+PATH = Path(__file__).parents[1] / "book" / "claims.yml"
+ROWS = yaml.safe_load(PATH.read_text(encoding="utf-8"))
+LAST = {"A": 19, "B": 14, "C": 31, "D": 11, "E": 11}
+LESSONS = {f"{number:02}" for number in range(1, 16)}
+#: Rows that more than one lesson claims, or that a lesson needs most: where they are claimed is settled here.
+SETTLED = {
+    "A04": ["03", "09"],
+    "A06": ["07", "09", "11"],
+    "A14": ["03", "07"],
+    "C03": ["02"],
+    "C04": ["03", "14"],
+    "C19": ["07", "09", "11"],
+    "D01": ["01", "03"],
+    "D03": ["03", "09"],
+    "E03": ["02", "07"],
+    "E05": ["03"],
+    "E10": ["02", "03"],
+}
+
+each_row = pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+
+
+def sentences(text: str) -> int:
+    return len(re.findall(r"\.(?:\s|$)", text))
+
+
+def test_every_row_is_there_once_and_in_order() -> None:
+    wanted = [f"{lecture}{number:02}" for lecture, last in LAST.items() for number in range(1, last + 1)]
+    assert [row["id"] for row in ROWS] == wanted
+
+
+@each_row
+def test_fields_and_their_words(row: dict) -> None:
+    assert set(row) - {"exact"} == {"id", "lecture", "claim", "verdict", "lessons"}
+    assert row["lecture"] == row["id"][0]
+    assert row["verdict"] in {"holds", "care", "wrong"}
+    assert row["verdict"] == "holds" or "exact" in row, "say what is exact"
+    assert row["lessons"], "name a lesson"
+    assert set(row["lessons"]) <= LESSONS, 'lessons are "01" to "15", in quotes'
+    assert row["lessons"] == sorted(set(row["lessons"]))
+
+
+@each_row
+def test_a_claim_is_one_plain_sentence(row: dict) -> None:
+    claim = row["claim"]
+    assert sentences(claim) == 1
+    assert claim.endswith(".")
+    assert 20 <= len(claim) <= 140, f"{len(claim)} characters"
+
+
+@each_row
+def test_what_is_exact_is_said_in_one_or_two_sentences(row: dict) -> None:
+    exact = row.get("exact", "It is exact.")
+    assert sentences(exact) in (1, 2)
+    assert exact.endswith(".")
+    assert all(len(part) <= 170 for part in re.split(r"(?<=\.)\s", exact))
+
+
+@each_row
+def test_the_text_is_plain(row: dict) -> None:
+    for text in (row["claim"], row.get("exact", "")):
+        assert not re.search(r"[$`*<>\\]|  |\n", text), "no markup: the ledger shows it as it stands"
+        assert not re.search(
+            r"\b(slides?|lectures?|professor|mistake|error|simply|just)\b", text, re.IGNORECASE
+        )
+
+
+def test_rows_claimed_in_several_lessons() -> None:
+    found = {row["id"]: row["lessons"] for row in ROWS}
+    assert {key: found[key] for key in SETTLED} == SETTLED
+
+
+def test_every_lesson_has_a_claim() -> None:
+    assert {number for row in ROWS for number in row["lessons"]} == LESSONS
