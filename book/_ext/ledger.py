@@ -1,4 +1,4 @@
-"""The ledger of claims and the plan of lessons, made from book/claims.yml, book/lessons.yml and the stored outputs.
+"""The ledger of claims and the plan of lessons, made from book/claims.yml and from the stored outputs.
 
 Directives: ``{ledger}`` writes every claim with what the lessons measured; ``{lessons}`` writes the plan of
 the book. On the lessons' pages each claim's card gets its verdict and a link to its row.
@@ -14,7 +14,9 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 LINE = re.compile(r"claim ([A-Z]\d\d) \| (.+)")
-CARD = re.compile(r'<div class="claim" id="claim-(\w+)" style="[^"]*"><strong>Claim \w+</strong> ')
+CARD = re.compile(
+    r'<div class="claim" id="claim-(\w+)" style="[^"]*"><strong>Claim \w+</strong> (.*?)</div>', re.S
+)
 VERDICTS = {"holds": "holds", "care": "holds under conditions", "wrong": "corrected"}
 
 
@@ -90,7 +92,8 @@ def _summary(rows, done):
     parts = ", ".join(f"{counts[v]} {_badge(v)}" for v in VERDICTS)
     return (
         f'<p class="ledger-summary"><strong>{len(rows)}</strong> claims: {parts}. '
-        f"<strong>{done}</strong> are measured by the lessons that are written; {len(rows) - done} wait for theirs.</p>"
+        f"<strong>{done}</strong> are measured by the lessons that are written; "
+        f"{len(rows) - done} wait for theirs.</p>"
     )
 
 

@@ -44,8 +44,30 @@ PROJECTS = {
             ("torch.optim.optimizer.Optimizer", "py:class", "optim.html#torch.optim.Optimizer"),
             ("torch.nn.Module", "py:class", "generated/torch.nn.Module.html#$"),
             ("torch.nn.modules.module.Module", "py:class", "generated/torch.nn.Module.html#torch.nn.Module"),
+            ("torch.nn.MultiheadAttention", "py:class", "generated/torch.nn.MultiheadAttention.html#$"),
+            ("torch.nn.Transformer", "py:class", "generated/torch.nn.Transformer.html#$"),
+            ("torch.nn.LayerNorm", "py:class", "generated/torch.nn.LayerNorm.html#$"),
+            ("torch.nn.Embedding", "py:class", "generated/torch.nn.Embedding.html#$"),
+            (
+                "torch.nn.functional.scaled_dot_product_attention",
+                "py:function",
+                "generated/torch.nn.functional.scaled_dot_product_attention.html#$",
+            ),
+            (
+                "torch.nn.functional.cross_entropy",
+                "py:function",
+                "generated/torch.nn.functional.cross_entropy.html#$",
+            ),
             ("torch.nn.Linear", "py:class", "generated/torch.nn.Linear.html#$"),
         ],
+    ),
+    "numpy": (
+        "2.4",
+        [
+            (name, "py:class", "reference/generated/numpy.ndarray.html#numpy.ndarray")
+            for name in ("numpy.ndarray", "ndarray")
+        ]
+        + [("numpy.random.Generator", "py:class", "reference/random/generator.html#$")],
     ),
     "jaxtyping": (
         "0.3",
@@ -64,6 +86,12 @@ PROJECTS = {
                 "py:class",
                 "api/_as_gen/matplotlib.axes.Axes.html#matplotlib.axes.Axes",
             ),
+            (
+                "matplotlib.colorizer._ScalarMappable",
+                "py:class",
+                "api/cm_api.html#matplotlib.cm.ScalarMappable",
+            ),
+            ("matplotlib.cm.ScalarMappable", "py:class", "api/cm_api.html#$"),
             ("matplotlib.figure.Figure", "py:class", "api/_as_gen/matplotlib.figure.Figure.html#$"),
         ],
     ),

@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 
 from exformer.plot_labels import label_ends, name_cells, number_cells
 
-#: The one ink of text and axes: legible on white and on black; the book's pages swap it for theirs.
+#: One ink for text and axes, legible on white and on black; the book's pages swap it for theirs.
 INK = "#767676"
-#: Blue, vermilion, green, purple: told apart by colour-blind eyes, 3:1 or more against white and black pages.
+#: Blue, vermilion, green and purple, told apart by colour-blind eyes; 3 to 1 or more on white and on black.
 PALETTE = ("#2f7fc1", "#d55e00", "#008f68", "#b4589b")
 MAX_CELLS_WITH_NUMBERS = 80
 MAX_CELLS_AS_SHAPES = 400

@@ -128,7 +128,7 @@ class EncoderDecoder(nn.Module):
             src: Source sentences, padded.
 
         Returns:
-            The memory: one vector a source position.
+            The memory, one vector a source position.
         """
         mask = padding_mask(src, pad_id=self.config.pad_id)
         x = self.dropout(self.src_positions(self.src_embedding(src)))

@@ -1,0 +1,48 @@
+"""The modules of the library in the order of the data: for the reference page, and for a test of imports."""
+
+from pathlib import Path
+
+#: A module imports only modules that stand before it here; a package stands for all modules in it.
+ORDER = """
+    corpora vocabulary tokenizer batching
+    masks embedding positional attention multi_head normalization feedforward layers models
+    loss training kv_cache generation metrics pretrained
+    plot_labels plotting lesson exercises cli
+""".split()  # noqa: SIM905 (a list of words reads better)
+MARK = "<!-- modules of the library -->"
+
+
+def modules(root):
+    """Return the dotted names of all modules of the library, in the order of the data."""
+    library = Path(root, "lib", "exformer")
+    names = []
+    for path in library.rglob("*.py"):
+        parts = path.relative_to(library).with_suffix("").parts
+        if parts[-1] != "__init__":
+            names.append(".".join(parts))
+    return sorted(names, key=lambda name: (rank(name), name))
+
+
+def rank(name):
+    """Return a module's place in the order."""
+    first = name.split(".")[0]
+    if first not in ORDER:
+        raise ValueError(f"module {name} has no place in book/_ext/api_modules.py: add it to ORDER")
+    return ORDER.index(first)
+
+
+def write_modules(app, docname, source):
+    """Put one section a module in the place of the mark."""
+    if MARK not in source[0]:
+        return
+    sections = [
+        f"## {name}\n\n```{{eval-rst}}\n.. automodule:: exformer.{name}\n   :members:\n```\n"
+        for name in modules(app.srcdir)
+    ]
+    source[0] = source[0].replace(MARK, "\n".join(sections))
+
+
+def setup(app):
+    """Register the extension."""
+    app.connect("source-read", write_modules)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

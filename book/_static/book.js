@@ -1,0 +1,12 @@
+// Repairs of the theme's names and landmarks (axe: label-content-name-mismatch, region).
+document.addEventListener("DOMContentLoaded", () => {
+  for (const b of document.querySelectorAll(".search-button-field, summary[aria-label]"))
+    if (b.textContent.trim()) b.removeAttribute("aria-label");
+  for (const b of document.querySelectorAll(".theme-switch-button")) {
+    b.title = b.getAttribute("aria-label") || "Color mode"; // a name from title, not against the icon's glyph
+    b.removeAttribute("aria-label");
+  }
+  for (const e of document.querySelectorAll('[role="doc-biblioentry"]')) e.setAttribute("role", "listitem");
+  const side = document.querySelector(".bd-sidebar-primary");
+  if (side && !side.matches("nav, aside, [role]")) { side.setAttribute("role", "navigation"); side.setAttribute("aria-label", "Book"); }
+});
