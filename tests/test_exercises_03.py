@@ -1,0 +1,269 @@
+"""Graders of lesson 03: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from exformer.attention import scaled_dot_product_attention
+from exformer.exercises.lesson_03 import (
+    CHARGES,
+    check_attention,
+    check_circle,
+    check_diagnosis,
+    check_masked_attention,
+    suspect_a,
+    suspect_b,
+)
+
+LESSON = Path(__file__).parents[1] / "notebooks" / "03_self_attention.ipynb"
+
+
+def loops(q, k, v):
+    out = []
+    for query in q:
+        shares = [math.exp(float(query @ key) / math.sqrt(len(query))) for key in k]
+        out.append(sum(share / sum(shares) * value for share, value in zip(shares, v, strict=True)))
+    return torch.stack(out)
+
+
+def numpy_attention(q, k, v):
+    s = q.numpy() @ k.numpy().T / np.sqrt(q.shape[1])
+    e = np.exp(s - s.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True) @ v.numpy()
+
+
+def columns(q, k, v):
+    return (v.T @ torch.softmax(k @ q.T / math.sqrt(k.shape[1]), dim=0)).T
+
+
+RIGHT = {
+    "matrices": lambda q, k, v: (q @ k.T / math.sqrt(q.shape[-1])).softmax(-1) @ v,
+    "einsum": lambda q, k, v: torch.einsum(
+        "ij,jd->id", F.softmax(torch.einsum("id,jd->ij", q, k) * k.size(1) ** -0.5, dim=1), v
+    ),
+    "loops": loops,
+    "numpy": numpy_attention,
+    "columns": columns,
+    "torch": F.scaled_dot_product_attention,
+    "library, with its weights": scaled_dot_product_attention,
+    "scaled before": lambda q, k, v: (q / q.size(1) ** 0.25 @ (k / k.size(1) ** 0.25).T).softmax(1) @ v,
+    "nested lists": lambda q, k, v: loops(q, k, v).tolist(),
+    "float64": lambda q, k, v: F.scaled_dot_product_attention(q.double(), k.double(), v.double()),
+}
+
+
+@pytest.mark.parametrize("answer", RIGHT.values(), ids=RIGHT)
+def test_right_attention(answer):
+    assert check_attention(answer), check_attention(answer)
+
+
+def rooted(q, k, d):
+    return torch.einsum("qd,kd->qk", q, k) / d**0.5
+
+
+WRONG = {
+    "are not scaled": lambda q, k, v: torch.softmax(torch.einsum("qd,kd->qk", q, k), 1) @ v,
+    "divide by d_k": lambda q, k, v: torch.softmax(torch.einsum("qd,kd->qk", q, k) / q.shape[1], 1) @ v,
+    "over queries, not over keys": lambda q, k, v: F.softmax(rooted(q, k, q.shape[1]), dim=0) @ v,
+    "a softmax over the keys is missing": lambda q, k, v: rooted(q, k, q.shape[1]) @ v,
+    "do not divide by the sum": lambda q, k, v: torch.exp(rooted(q, k, q.shape[1])) @ v,
+    "mean of the keys": lambda q, k, v: F.scaled_dot_product_attention(q, k, k),
+    "keys ask": lambda q, k, v: F.scaled_dot_product_attention(k, q, v),
+    "transposed": lambda q, k, v: numpy_attention(q, k, v).T,
+    "return the weights": lambda q, k, v: F.softmax(rooted(q, k, q.shape[1]), dim=1),
+    "best key only": lambda q, k, v: F.one_hot((q @ k.T).argmax(1), len(k)).float() @ v,
+    "number of keys": lambda q, k, v: F.softmax(rooted(q, k, len(k)), dim=1) @ v,
+    "number of queries": lambda q, k, v: F.softmax(rooted(q, k, len(q)), dim=1) @ v,
+    "values' width": lambda q, k, v: F.softmax(rooted(q, k, v.shape[1]), dim=1) @ v,
+    "returns nothing yet": lambda q, k, v: None,
+    "raised ZeroDivisionError": lambda q, k, v: 1 / 0,
+    "the largest difference": lambda q, k, v: q + v,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG)
+def test_wrong_attention_is_named(hint):
+    verdict = check_attention(WRONG[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def masked_loops(q, k, v, mask):
+    out = torch.zeros(len(q), v.shape[1])
+    for i in range(len(q)):
+        shown = [j for j in range(len(k)) if mask[i, j]]
+        total = sum(math.exp(q[i] @ k[j] / len(q[i]) ** 0.5) for j in shown)
+        for j in shown:
+            out[i] += math.exp(q[i] @ k[j] / len(q[i]) ** 0.5) / total * v[j]
+    return out
+
+
+def masked_exp(q, k, v, mask):
+    e = torch.exp(q @ k.T / q.size(1) ** 0.5) * mask
+    return e / e.sum(1, keepdim=True).clamp(min=1e-9) @ v
+
+
+def softmax_of(q, k, v, mask, *, change):
+    return torch.softmax(change(rooted(q, k, q.shape[1]), mask), dim=-1) @ v
+
+
+MASKED_RIGHT = {
+    "library": lambda q, k, v, mask: scaled_dot_product_attention(q, k, v, mask=mask),
+    "torch": lambda q, k, v, mask: F.scaled_dot_product_attention(q, k, v, attn_mask=mask),
+    "loops": masked_loops,
+    "by hand": masked_exp,
+    "-inf and nan_to_num": lambda q, k, v, mask: (
+        torch.nan_to_num(torch.where(mask, rooted(q, k, q.shape[1]), -torch.inf).softmax(-1)) @ v
+    ),
+    "renormalized after the softmax": lambda q, k, v, mask: (
+        F.normalize(rooted(q, k, q.shape[1]).softmax(-1) * mask, p=1, dim=-1) @ v
+    ),
+}
+
+
+@pytest.mark.parametrize("answer", MASKED_RIGHT.values(), ids=MASKED_RIGHT)
+def test_right_masked_attention(answer):
+    assert check_masked_attention(answer), check_masked_attention(answer)
+
+
+def changed(change):
+    return lambda q, k, v, mask: softmax_of(q, k, v, mask, change=change)
+
+
+MASKED_WRONG = {
+    "changes nothing": changed(lambda s, m: s),
+    "inverted": changed(lambda s, m: s.masked_fill(m, -1e9)),
+    "after the softmax": lambda q, k, v, m: (rooted(q, k, q.shape[1]).softmax(1) * m.float()) @ v,
+    "exp(0) = 1": changed(lambda s, m: s * m.float()),
+    "negative score becomes +inf": changed(lambda s, m: s * torch.ones(m.shape).masked_fill(~m, -torch.inf)),
+    "multiply 0 by inf": changed(lambda s, m: s + (~m) * -torch.inf),
+    "gains 1": changed(lambda s, m: s + m.float()),
+    "mask is transposed": lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, attn_mask=m.T),
+    "scale is missing": lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, attn_mask=m, scale=1.0),
+    "0/0": changed(lambda s, m: s.masked_fill(~m, -torch.inf)),
+    "mean of all values": changed(lambda s, m: s.masked_fill(~m, torch.finfo(s.dtype).min)),
+    "sees everything": changed(lambda s, m: s - 1000.0 * (~m)),
+    "returns nothing yet": lambda q, k, v, m: None,
+}
+
+
+@pytest.mark.parametrize("hint", MASKED_WRONG)
+def test_wrong_masked_attention_is_named(hint):
+    verdict = check_masked_attention(MASKED_WRONG[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+NEXT = np.roll(np.eye(3), 1, axis=1)  # row i is the unit vector of i + 1
+
+CIRCLES = {
+    "plain": (9 * torch.eye(3)[[1, 2, 0]], torch.eye(3)),
+    "by the keys": (np.eye(3), 9 * NEXT.T),
+    "lists": ((9 * NEXT).tolist(), np.eye(3).tolist()),
+    "in two columns, on a circle": (
+        [
+            [30 * math.cos(2 * math.pi * (i + 1) / 3), 30 * math.sin(2 * math.pi * (i + 1) / 3)]
+            for i in range(3)
+        ],
+        [[math.cos(2 * math.pi * i / 3), math.sin(2 * math.pi * i / 3)] for i in range(3)],
+    ),
+    "with a gradient": (torch.tensor(9 * NEXT, requires_grad=True), torch.eye(3)),
+}
+
+
+@pytest.mark.parametrize("pair", CIRCLES.values(), ids=CIRCLES)
+def test_right_circles(pair):
+    assert check_circle(*pair), check_circle(*pair)
+
+
+@pytest.mark.parametrize(
+    ("hint", "w_q", "w_k"),
+    [
+        ("symmetric", NEXT, NEXT),
+        ("symmetric", np.eye(3), np.eye(3)),
+        ("the other way", 9 * NEXT.T, np.eye(3)),
+        ("the other way", np.eye(3), 9 * NEXT),
+        ("larger", NEXT, np.eye(3)),
+        ("more than 0.9", 9 * np.diag([1.0, 2.0, 3.0]), NEXT @ np.diag([1.0, 0.0, 0.0])),
+        ("no two matrices yet", None, None),
+        ("no two matrices yet", ..., np.eye(3)),
+        ("3 rows and equally many columns", np.eye(3), np.eye(4)),
+        ("3 rows and equally many columns", 9 * NEXT * math.nan, np.eye(3)),
+        ("matrices of numbers", "paper", np.eye(3)),
+    ],
+)
+def test_wrong_circles_are_named(hint, w_q, w_k):
+    verdict = check_circle(w_q, w_k)
+    assert not verdict
+    assert hint in verdict.says
+
+
+def test_suspects_do_what_they_are_charged_with():
+    q, k, v = torch.randn(3, 11), torch.randn(5, 11), torch.randn(5, 2)
+    torch.testing.assert_close(suspect_a(q, k, v), F.scaled_dot_product_attention(q, k, v, scale=1 / 11))
+    torch.testing.assert_close(suspect_b(q, k, v), F.softmax(rooted(q, k, 11), dim=0) @ v)
+
+
+def test_only_one_diagnosis_is_right():
+    right = [(a, b) for a in CHARGES for b in CHARGES if check_diagnosis(a=a, b=b)]
+    assert right == [("divides by d_k", "softmax over queries")]
+
+
+@pytest.mark.parametrize(
+    ("hint", "a", "b"),
+    [
+        ("suspect a", None, "softmax over queries"),
+        ("suspect b", "divides by d_k", None),
+        ("not on the list", "no scale", None),
+        ("sharper", "no scaling", "softmax over queries"),
+        ("one query only", "softmax over queries", "divides by d_k"),
+        ("sharper", "divides by d_k", "divides by d_k"),
+        ("change v", "divides by d_k", "keys used as values"),
+        ("double q", "softmax left out", "softmax over queries"),
+    ],
+)
+def test_wrong_diagnoses_are_answered(hint, a, b):
+    verdict = check_diagnosis(a=a, b=b)
+    assert not verdict
+    assert hint in verdict.says
+
+
+def test_a_refuted_charge_is_refuted_by_its_experiment():
+    ones, one_query = torch.ones(5, 2), torch.randn(1, 7)
+    q, k, v = torch.randn(3, 7), torch.randn(5, 7), torch.randn(5, 2)
+    torch.testing.assert_close(suspect_a(q, k, ones), torch.ones(3, 2))  # so there is a softmax over keys
+    torch.testing.assert_close(suspect_b(one_query, k, v)[0], v.sum(0))  # one query: each weight is 1
+    for suspect in (suspect_a, suspect_b):
+        assert not torch.equal(suspect(q, k, v), suspect(q, k, v + 1))  # so the values are used
+
+
+GRADERS = {
+    "ex-03-attention": lambda names: check_attention(names["my_attention"]),
+    "ex-03-mask": lambda names: check_masked_attention(names["my_masked_attention"]),
+    "ex-03-circle": lambda names: check_circle(names["w_q"], names["w_k"]),
+    "ex-03-suspects": lambda names: check_diagnosis(**names["diagnosis"]),
+}
+
+
+def solutions():
+    """Read the folded solutions out of the lesson: name of the exercise, code."""
+    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
+    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    return dict(re.findall(r"\{solution\} ([\w-]+).*?```python\n(.*?)```", text, flags=re.DOTALL))
+
+
+@pytest.mark.parametrize("exercise", GRADERS)
+def test_folded_solution_is_graded_right(exercise):
+    names = {"torch": torch, "math": math, "suspect_a": suspect_a, "suspect_b": suspect_b}
+    exec(solutions()[exercise], names)
+    assert GRADERS[exercise](names)
+
+
+def test_each_exercise_of_the_lesson_is_graded_here():
+    assert list(solutions()) == list(GRADERS)
