@@ -164,5 +164,10 @@ def count_sentences() -> dict[str, int]:
         "animal object": animal * denied * n_verbs["animal"] * animal * where,
         "place object": animal * denied * n_verbs["place"] * place,
         "copula": sum(any_number[kind] * denied * n_degrees * n_adjectives[kind] for kind in _NOUNS),
-        "pronoun": one["animal"] * denied * n_verbs["place"] * one["place"] * n_degrees * len(ADJECTIVES),
+        "pronoun": one["animal"]
+        * denied
+        * n_verbs["place"]
+        * one["place"]
+        * n_degrees
+        * sum(n_adjectives.values()),
     }
