@@ -1,0 +1,179 @@
+"""Tokenizers: there and back again, the order of the ids, files, and what is refused."""
+
+import json
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from exformer.tokenizer import BOS, EOS, PAD, CharTokenizer, Tokenizer, Vocabulary, WordTokenizer
+
+SPECIALS = (PAD, BOS, EOS)
+BOTH = pytest.mark.parametrize("tokenizer", [WordTokenizer, CharTokenizer])
+texts = st.text(max_size=23)
+TEXTS = ["la volpe dormì", "il cane dormì"]
+
+
+@given(texts, st.lists(texts, max_size=3))
+def test_characters_come_back(text, others):
+    assume(text)
+    assume(not any(special in each for special in SPECIALS for each in [text, *others]))
+    tokenizer = CharTokenizer.from_texts([text, *others])
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+    assert len(tokenizer.encode(text)) == len(text)
+
+
+@given(texts, st.lists(texts, max_size=3))
+def test_words_come_back(text, others):
+    assume(text.split())
+    assume(not any(special in each for special in SPECIALS for each in [text, *others]))
+    tokenizer = WordTokenizer.from_texts([text, *others])
+    assert tokenizer.decode(tokenizer.encode(text)) == " ".join(text.split())
+    assert len(tokenizer.encode(text)) == len(text.split())
+
+
+def test_word_ids_by_hand():
+    tokenizer = WordTokenizer.from_texts(TEXTS)
+    assert tokenizer.vocabulary.symbols == (PAD, BOS, EOS, "cane", "dormì", "il", "la", "volpe")
+    assert tokenizer.encode("il cane  dormì ") == [5, 3, 4]
+    assert tokenizer.decode([1, 6, 7, 0, 4, 2, 0]) == "la volpe dormì"
+    assert tokenizer.encode("") == []
+    assert tokenizer.decode([]) == ""
+    assert tokenizer.vocab_size == 8
+
+
+def test_character_ids_by_hand():
+    tokenizer = CharTokenizer.from_texts(["ba", " b"])
+    assert tokenizer.encode("ab ") == [4, 5, 3]
+    assert tokenizer.decode([1, 5, 3, 4, 2]) == "b a"
+    assert tokenizer.vocab_size == 6
+
+
+@BOTH
+def test_ids_do_not_depend_on_the_order_of_the_texts(tokenizer):
+    one, other = tokenizer.from_texts(TEXTS), tokenizer.from_texts(iter(TEXTS[::-1] + TEXTS))
+    assert one.vocabulary.symbols == other.vocabulary.symbols
+
+
+@BOTH
+def test_special_symbols_have_the_first_ids(tokenizer):
+    made = tokenizer.from_texts(TEXTS)
+    assert (made.pad_id, made.bos_id, made.eos_id) == (0, 1, 2)
+    assert made.vocabulary.symbols[:3] == ("<pad>", "<s>", "</s>")
+    assert isinstance(made, Tokenizer)
+
+
+@BOTH
+@pytest.mark.parametrize("special", SPECIALS)
+def test_special_symbols_in_a_text_are_refused(tokenizer, special):
+    message = r"must not hold the special symbols, came \['" + special
+    with pytest.raises(ValueError, match=message):
+        tokenizer.from_texts([f"il {special} cane"])
+    with pytest.raises(ValueError, match=message):
+        tokenizer.from_texts(["il cane", *special]).encode(f"il{special}")
+
+
+def test_unknown_words_are_listed_with_close_ones():
+    tokenizer = WordTokenizer.from_texts(["il cane", "la volpe"])
+    with pytest.raises(ValueError, match=r"came unknown ones: 'cone' \(close: 'cane'\); 'xyz'$"):
+        tokenizer.encode("il cone xyz cone cane")
+
+
+def test_unknown_characters_are_listed():
+    with pytest.raises(ValueError, match=r"came unknown ones: 'z'; 'y'$"):
+        CharTokenizer.from_texts(["ab"]).encode("abzyz")
+
+
+@BOTH
+@pytest.mark.parametrize("ids", [[-1], [3, 99]])
+def test_ids_outside_the_vocabulary_are_refused(tokenizer, ids):
+    made = tokenizer.from_texts(["ab"])
+    with pytest.raises(ValueError, match=rf"ids must be 0 to {made.vocab_size - 1} .* came \[{ids[-1]}\]"):
+        made.decode(ids)
+
+
+@BOTH
+@pytest.mark.parametrize("texts", [[], ["", ""]])
+def test_texts_without_symbols_are_refused(tokenizer, texts):
+    with pytest.raises(ValueError, match="needs at least one text that is not empty"):
+        tokenizer.from_texts(texts)
+
+
+@pytest.mark.parametrize(
+    ("symbols", "message"),
+    [
+        (["a", "b", "a"], r"came twice: \['a'\]"),
+        (["<s>"], r"came twice: \['<s>'\]"),
+        ([""], "came an empty one"),
+    ],
+)
+def test_a_vocabulary_of_doubtful_symbols_is_refused(symbols, message):
+    with pytest.raises(ValueError, match=message):
+        Vocabulary(symbols)
+
+
+@BOTH
+@given(text=texts)
+def test_a_saved_tokenizer_is_the_same(tmp_path_factory, tokenizer, text):
+    assume(text.split())
+    assume(not any(special in text for special in SPECIALS))
+    path = tmp_path_factory.getbasetemp() / "tokenizer.json"
+    made = tokenizer.from_texts([text])
+    made.save(path)
+    assert tokenizer.load(path).vocabulary.symbols == made.vocabulary.symbols
+    assert tokenizer.load(str(path)).encode(text) == made.encode(text)
+
+
+def test_saving_leaves_no_other_file_and_replaces(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text("old")
+    WordTokenizer.from_texts(["è già qui"]).save(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["t.json"]
+    assert json.loads(path.read_bytes())["symbols"] == ["già", "qui", "è"]
+
+
+def test_a_failed_save_keeps_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "t.json"
+    path.write_text("old")
+
+    def full(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(OSError, match="no space left"):
+        WordTokenizer.from_texts(["il cane"]).save(path)
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("t.json", "old")]
+
+
+def content(**changes):
+    """Return a right file's content with changes."""
+    return json.dumps({"format": "exformer tokenizer 1", "kind": "word", "symbols": ["a", "b"]} | changes)
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        (b"\xff\xfe\x00", "is not a tokenizer file: expected JSON"),
+        (b"", "is not a tokenizer file: expected JSON"),
+        (content()[:-5], "is not a tokenizer file: expected JSON"),
+        ("[" * 100_000, "is not a tokenizer file: expected JSON"),
+        ("[1, 2]", "is not a tokenizer file: expected the format 'exformer tokenizer 1'"),
+        (content(format="other"), "is not a tokenizer file: expected the format"),
+        (content(kind="character"), "holds a tokenizer of kind 'character', expected 'word'"),
+        (content(kind=None), "holds a tokenizer of kind None, expected 'word'"),
+        (content(symbols={"a": 3}), "is damaged: 'symbols' must be a list of strings"),
+        (content(symbols=["a", 3]), "is damaged: 'symbols' must be a list of strings"),
+        (content(symbols=["a", "a"]), r"is damaged: .* came twice: \['a'\]"),
+        (content(symbols=["a", "</s>"]), r"is damaged: .* came twice: \['</s>'\]"),
+    ],
+)
+def test_foreign_and_damaged_files_are_refused(tmp_path, written, message):
+    path = tmp_path / "t.json"
+    path.write_bytes(written if isinstance(written, bytes) else written.encode())
+    with pytest.raises(ValueError, match=message):
+        WordTokenizer.load(path)
+
+
+def test_the_content_of_those_files_is_otherwise_right(tmp_path):
+    (tmp_path / "t.json").write_text(content())
+    assert WordTokenizer.load(tmp_path / "t.json").encode("b a") == [4, 3]
