@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from exformer.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
 
@@ -60,7 +60,7 @@ class WordTokenizer:
         self.pad_id, self.bos_id, self.eos_id = range(len(SPECIALS))
 
     @classmethod
-    def from_texts(cls, texts: Iterable[str]) -> Self:
+    def from_texts(cls, texts: Iterable[str]) -> "WordTokenizer":
         """Make the vocabulary from texts; the words are sorted, so that ids depend on nothing else.
 
         Raises:
@@ -89,7 +89,7 @@ class WordTokenizer:
         self.vocabulary.save(path, kind="word")
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path) -> "WordTokenizer":
         """Read a file that `save` wrote.
 
         Raises:
@@ -116,7 +116,7 @@ class CharTokenizer:
         self.pad_id, self.bos_id, self.eos_id = range(len(SPECIALS))
 
     @classmethod
-    def from_texts(cls, texts: Iterable[str]) -> Self:
+    def from_texts(cls, texts: Iterable[str]) -> "CharTokenizer":
         """Make the vocabulary from texts; the characters are sorted, so that ids depend on nothing else.
 
         Raises:
@@ -145,7 +145,7 @@ class CharTokenizer:
         self.vocabulary.save(path, kind="character")
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path) -> "CharTokenizer":
         """Read a file that `save` wrote.
 
         Raises:

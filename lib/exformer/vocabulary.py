@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 PAD, BOS, EOS = SPECIALS = ("<pad>", "<s>", "</s>")
 _FORMAT = "exformer tokenizer 1"
@@ -82,7 +82,7 @@ class Vocabulary:
             part.unlink(missing_ok=True)
 
     @classmethod
-    def load(cls, path: str | Path, *, kind: str) -> Self:
+    def load(cls, path: str | Path, *, kind: str) -> "Vocabulary":
         """Read what `save` wrote.
 
         Args:

@@ -42,7 +42,7 @@ def _tree(rng: Random, construction: str) -> Sentence:
         kind = rng.choice(("animal", "place"))
         return Sentence(_noun_phrase(rng, kind), negative=negative, **_described(rng, kind))
     if construction == "pronoun":
-        subject, place = (_noun_phrase(rng, kind, plural=0) for kind in ("animal", "place"))
+        subject, place = (_noun_phrase(rng, kind, plural=0.0) for kind in ("animal", "place"))
         described = _described(rng, rng.choice(("animal", "place")))
         return Sentence(subject, rng.choice(_VERBS["place"]), negative, place, **described)
     takes = _OBJECT[construction]
