@@ -31,13 +31,13 @@ def scaled_dot_product_attention(
         to no key at all, its weights and its output are zero.
 
     Raises:
-        ValueError: If widths or counts do not fit, or the mask is not boolean.
+        ValueError: If widths or counts do not fit, or the mask is not boolean or does not fit.
 
     Source:
         Vaswani et al. 2017, equation 1.
     """
     check_qkv(q, k, v)
-    check_mask(mask, n_queries=q.size(-2), n_keys=k.size(-2))
+    check_mask(mask, shape=(*q.shape[:-1], k.size(-2)))
     scores = q @ k.mT / math.sqrt(q.size(-1))  # (*batch, query, key)
     if mask is not None:
         # The lowest finite number, not -inf: a row of only -inf would become 0/0 in the softmax.

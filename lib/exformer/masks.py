@@ -88,16 +88,15 @@ def from_torch_mask(mask: Bool[Tensor, "*shape"] | Float[Tensor, "*shape"]) -> B
     return mask == 0
 
 
-def check_mask(mask: Tensor | None, *, n_queries: int, n_keys: int) -> None:
+def check_mask(mask: Tensor | None, *, shape: tuple[int, ...]) -> None:
     """Refuse a mask that is not boolean or does not fit the scores.
 
     Args:
         mask: The mask, or None for no mask at all.
-        n_queries: How many queries attend.
-        n_keys: How many keys they attend to.
+        shape: The shape of the scores, ending in (query, key).
 
     Raises:
-        ValueError: If the mask is not boolean or its last two axes are not (query, key) or 1.
+        ValueError: If the mask is not boolean or cannot be spread over that shape.
     """
     if mask is None:
         return
@@ -106,9 +105,9 @@ def check_mask(mask: Tensor | None, *, n_queries: int, n_keys: int) -> None:
             f"a mask must be boolean with True = may attend, got {mask.dtype}; "
             "masks.from_torch_mask turns the masks of nn.MultiheadAttention into ours"
         )
-    fits = mask.dim() >= 2 and mask.size(-2) in (1, n_queries) and mask.size(-1) in (1, n_keys)
-    if not fits:
+    axes = zip(reversed(mask.shape), reversed(shape), strict=False)
+    if not (2 <= mask.dim() <= len(shape) and all(size in (1, scores) for size, scores in axes)):
         raise ValueError(
-            f"a mask must end in (query, key) = ({n_queries}, {n_keys}), either may be 1; "
-            f"got the shape {tuple(mask.shape)}"
+            f"a mask must fit scores of the shape {tuple(shape)}, the last two being (query, key); "
+            f"any axis may be 1, those before (query, key) may be left out; got the shape {tuple(mask.shape)}"
         )

@@ -28,7 +28,7 @@ def split_heads(
     Source:
         Vaswani et al. 2017, section 3.2.2.
     """
-    if x.size(-1) % n_heads:
+    if n_heads < 1 or x.size(-1) % n_heads:
         raise ValueError(f"the width ({x.size(-1)}) must be divisible by n_heads ({n_heads})")
     return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)
 
@@ -118,7 +118,9 @@ class MultiHeadAttention(nn.Module):
         Raises:
             ValueError: If the inputs or the mask do not fit.
         """
-        q, k, v = self._project(query, key, value)
+        q = self._heads(query, self.w_q, name="query", n=len(query))
+        k = self._heads(key, self.w_k, name="key", n=len(query))
+        v = self._heads(value, self.w_v, name="value", n=len(query))
         check_qkv(q, k, v)
         dropout = self.dropout if self.training else 0.0
         # The fused kernel: the same numbers as the explicit path, without writing the weights to memory.
@@ -140,30 +142,28 @@ class MultiHeadAttention(nn.Module):
             mask: As in :meth:`forward`.
 
         Returns:
-            One matrix a head, without dropout. Each row sums to 1.
+            One matrix a head, without dropout. Each row sums to 1, or is zero where nothing may be seen.
+
+        Raises:
+            ValueError: If the inputs or the mask do not fit.
         """
-        q = split_heads(self.w_q(query), n_heads=self.n_heads)
-        k = split_heads(self.w_k(key), n_heads=self.n_heads)
+        q = self._heads(query, self.w_q, name="query", n=len(query))
+        k = self._heads(key, self.w_k, name="key", n=len(query))
         return scaled_dot_product_attention(q, k, k, mask=_over_heads(mask, q, k))[1]
 
-    def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        pairs = ((self.w_q, query), (self.w_k, key), (self.w_v, value))
-        for name, (projection, x) in zip(("query", "key", "value"), pairs, strict=True):
-            if x.size(-1) != projection.in_features:
-                raise ValueError(f"{name} must have {projection.in_features} columns, got {x.size(-1)}")
-            if x.dim() != 3 or x.size(0) != query.size(0):
-                raise ValueError(
-                    f"{name} must be (batch, time, width) with the queries' batch of {query.size(0)}, "
-                    f"got {tuple(x.shape)}"
-                )
-        return [split_heads(projection(x), n_heads=self.n_heads) for projection, x in pairs]
+    def _heads(self, x: Tensor, projection: nn.Linear, *, name: str, n: int) -> Tensor:
+        """Check an input, project it and split it: (batch, heads, time, d_head)."""
+        if x.dim() != 3 or x.size(0) != n or x.size(-1) != projection.in_features:
+            raise ValueError(
+                f"{name} must be (batch, time, width) with the queries' batch of {n} and a width of "
+                f"{projection.in_features}, got the shape {tuple(x.shape)}"
+            )
+        return split_heads(projection(x), n_heads=self.n_heads)
 
 
 def _over_heads(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
     """Check the mask and give it an axis for the heads: (batch or 1, 1, query, key)."""
-    check_mask(mask, n_queries=q.size(-2), n_keys=k.size(-2))
+    check_mask(mask, shape=(q.size(0), q.size(-2), k.size(-2)))
     if mask is None:
         return None
-    if mask.dim() == 3 and mask.size(0) not in (1, q.size(0)):
-        raise ValueError(f"the mask is for a batch of {mask.size(0)}, the queries are a batch of {q.size(0)}")
     return mask.unsqueeze(-3) if mask.dim() == 3 else mask[None, None]
