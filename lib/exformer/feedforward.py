@@ -48,6 +48,13 @@ class FeedForward(nn.Module):
 
         Returns:
             As many vectors, of the same width.
+
+        Raises:
+            ValueError: If the vectors have another width.
         """
+        if x.size(-1) != self.w_1.in_features:
+            raise ValueError(
+                f"FeedForward was made for d_model = {self.w_1.in_features}, got {x.size(-1)} columns"
+            )
         hidden = ACTIVATIONS[self.activation](self.w_1(x))  # (*batch, d_ff)
         return self.w_2(self.dropout(hidden))

@@ -28,7 +28,8 @@ def cross_entropy(
         The loss in nats a token.
 
     Raises:
-        ValueError: If nothing but padding is there, shapes do not fit, or ε is outside [0, 1).
+        ValueError: If nothing but padding is there, shapes do not fit, a target is not in the vocabulary,
+            or ε is outside [0, 1).
 
     Source:
         Szegedy et al. 2016, section 7, for the smoothing; Vaswani et al. 2017, section 5.4.
@@ -40,12 +41,18 @@ def cross_entropy(
             f"logits must have the targets' shape {tuple(targets.shape)} and the vocabulary's, "
             f"got {tuple(logits.shape)}"
         )
-    logits, targets = logits.flatten(end_dim=-2), targets.flatten()  # (token, vocab_size), (token,)
+    vocab_size = logits.size(-1)
+    logits, targets = logits.reshape(-1, vocab_size), targets.flatten()  # (token, vocab_size), (token,)
     if pad_id is not None:
         real = targets != pad_id
         logits, targets = logits[real], targets[real]
     if targets.numel() == 0:
         raise ValueError("there is no target but padding: the mean over no tokens is not defined")
+    if targets.min() < 0 or targets.max() >= vocab_size:
+        raise ValueError(
+            f"targets must lie from 0 to {vocab_size - 1} (vocab_size {vocab_size}), "
+            f"got {targets.min().item()} to {targets.max().item()}"
+        )
     log_p = F.log_softmax(logits, dim=-1)
     loss = -log_p.gather(-1, targets[:, None]).mean()
     if label_smoothing:

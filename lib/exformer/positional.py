@@ -15,7 +15,7 @@ def sinusoidal_encoding(
         PE_{(pos, 2i+1)} = \cos\left(pos / 10000^{2i/d_{model}}\right)
 
     Args:
-        n_positions: How many positions, counted from 0.
+        n_positions: How many positions, counted from 0; at least 1.
         d_model: Width of the encoding; must be even, as each frequency has a sine and a cosine.
         base: The 10000 of the equation: wavelengths grow from 2π to 2π · base.
         dtype: Number type of the result.
@@ -24,20 +24,24 @@ def sinusoidal_encoding(
         One row a position.
 
     Raises:
-        ValueError: If ``d_model`` is odd.
+        ValueError: If ``d_model`` is odd, or a number is too small.
 
     Source:
         Vaswani et al. 2017, section 3.5.
     """
     if d_model % 2:
         raise ValueError(f"d_model ({d_model}) must be even: each frequency needs a sine and a cosine")
+    if n_positions < 1 or d_model < 2 or base <= 0:
+        raise ValueError(
+            f"n_positions ({n_positions}) must be at least 1, d_model ({d_model}) at least 2, "
+            f"base ({base}) above 0"
+        )
     # float64 inside: in float32 the angle of position 5,000 is already off by 2e-4.
     position = torch.arange(n_positions, dtype=torch.float64)[:, None]  # (position, 1)
     frequency = base ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)  # (d_model/2,)
     angle = position * frequency  # (position, d_model/2)
-    encoding = torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(
-        start_dim=-2
-    )  # sine, cosine, sine, ...
+    # sine, cosine, sine, ...
+    encoding = torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(start_dim=-2)  # (position, d_model)
     return encoding.to(dtype or torch.get_default_dtype())
 
 
