@@ -22,13 +22,14 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     Yields:
         Nothing.
     """
-    was_training = model.training
+    were_training = [module for module in model.modules() if module.training]
     model.eval()
     try:
         with torch.no_grad():
             yield
     finally:
-        model.train(was_training)
+        for module in were_training:
+            module.training = True
 
 
 def greedy(
@@ -89,7 +90,7 @@ def translate(
         sentences: Source sentences.
         src_tokenizer: The source language's tokenizer.
         tgt_tokenizer: The target language's tokenizer.
-        max_new_tokens: Longest translation; None: as long as the model can.
+        max_new_tokens: Longest translation; None, or more than the model can: as long as it can.
 
     Returns:
         One translation a sentence.
@@ -107,13 +108,13 @@ def translate(
                 f"a sentence is longer than the model's max_len ({limit}): {len(row)} symbols with the end "
                 f"symbol in {sentence!r}"
             )
-    src = pad(rows, pad_id=src_tokenizer.pad_id)
+    src = pad(rows, pad_id=src_tokenizer.pad_id).to(model.src_embedding.table.device)
     with evaluating(model):
         memory = model.encode(src)
         new = greedy(
             lambda tgt: model.decode(tgt, memory=memory, src=src)[:, -1],
-            torch.full((len(rows), 1), tgt_tokenizer.bos_id),
+            src.new_full((len(rows), 1), tgt_tokenizer.bos_id),
             eos_id=tgt_tokenizer.eos_id,
-            max_new_tokens=min(max_new_tokens or limit, limit),
+            max_new_tokens=limit if max_new_tokens is None else min(max_new_tokens, limit),
         )
     return [tgt_tokenizer.decode(ids) for ids in new]
