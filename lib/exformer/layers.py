@@ -1,4 +1,4 @@
-"""The two layers of the transformer: attention and a feed-forward network, each with a residual connection."""
+"""The two layers of the transformer: attention and a feed-forward network, each with a residual sum."""
 
 from collections.abc import Callable
 

@@ -79,7 +79,9 @@ class AttentionWeights:
 class EncoderDecoder(nn.Module):
     r"""Encode a source sentence, then score each next symbol of the target.
 
-    .. math:: p(y_t \mid y_{<t}, x) = \mathrm{softmax}(E\, h_t), \quad h = \mathrm{Decoder}(y, \mathrm{Encoder}(x))
+    .. math::
+        p(y_t \mid y_{<t}, x) = \mathrm{softmax}(E\, h_{t-1}), \qquad
+        h = \mathrm{Decoder}(y, \mathrm{Encoder}(x))
 
     Args:
         config: The sizes and choices.
