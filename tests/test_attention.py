@@ -1,0 +1,225 @@
+"""Attention, the explicit path: by hand, against PyTorch, and what must hold whatever the numbers."""
+
+import math
+from functools import partial
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch_twins import backward, close, normal
+
+from exformer.attention import scaled_dot_product_attention
+from exformer.masks import causal_mask
+
+pytestmark = pytest.mark.usefixtures("float64")
+some = settings(max_examples=30)
+seeds = st.integers(0, 2**20)
+
+
+def random_case(seed: int, *, n_queries: int | None = None):
+    """Draw q, k, v and a mask of random sizes; many rows of the mask are empty, some full."""
+    generator = torch.Generator().manual_seed(seed)
+    sizes = [int(torch.randint(1, 9, (), generator=generator)) for _ in range(5)]
+    batch, query, key, d_k, d_v = sizes
+    query = n_queries or query
+    q, k = normal(batch, query, d_k, seed=seed), normal(batch, key, d_k, seed=seed + 1)
+    share = torch.rand(batch, query, 1, generator=generator)  # of the keys that a query may see
+    mask = torch.rand(batch, query, key, generator=generator) < share.round(decimals=1)
+    mask[0, 0] = False
+    return q, k, normal(batch, key, d_v, seed=seed + 2), mask
+
+
+def test_two_queries_by_hand():
+    # d_k = 4, so the dot products are divided by 2, and then by hand:
+    #   query 1: 2·0/2 = 0 = ln 1 and 2·ln 3/2 = ln 3, softmax (1/4, 3/4)
+    #   query 2: 2·ln 2/2 = ln 2 and 2·0/2 = 0 = ln 1, softmax (2/3, 1/3)
+    q = torch.tensor([[2.0, 0, 0, 0], [0, 2, 0, 0]])
+    k = torch.tensor([[0, math.log(2), 5, 0], [math.log(3), 0, -5, 0]])
+    v = torch.tensor([[4.0, 0, 8], [0, 12, 4]])
+    output, weights = scaled_dot_product_attention(q, k, v)
+    close(weights, torch.tensor([[1 / 4, 3 / 4], [2 / 3, 1 / 3]]))
+    # 1/4·(4, 0, 8) + 3/4·(0, 12, 4) and 2/3·(4, 0, 8) + 1/3·(0, 12, 4)
+    close(output, torch.tensor([[1, 9, 5], [8 / 3, 4, 20 / 3]]))
+
+
+def test_mask_by_hand():
+    # All scores are 0: a query takes the plain mean of the values that it may see.
+    q, k, v = torch.zeros(3, 2), torch.zeros(3, 2), torch.tensor([[6.0], [18], [30]])
+    output, weights = scaled_dot_product_attention(q, k, v, mask=causal_mask(3))
+    close(weights, torch.tensor([[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]]))
+    close(output, torch.tensor([[6.0], [12], [18]]))
+    last_only = torch.tensor([[False, False, True]])
+    close(scaled_dot_product_attention(q, k, v, mask=last_only)[0], torch.tensor([[30.0], [30], [30]]))
+
+
+def test_one_key_takes_all():
+    v = normal(3, 1, 7)
+    output, weights = scaled_dot_product_attention(normal(3, 5, 2), normal(3, 1, 2, seed=2), v)
+    close(weights, torch.ones(3, 5, 1))
+    close(output, v.expand(3, 5, 7))
+
+
+@some
+@given(seed=seeds, masked=st.booleans())
+def test_explicit_path_is_the_fused_path(seed, masked):
+    q, k, v, mask = random_case(seed)
+    mask = mask if masked else None
+    output, _ = scaled_dot_product_attention(q, k, v, mask=mask)
+    fused = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    close(output, fused)
+    for got, wanted in zip(backward(output, (q, k, v)), backward(fused, (q, k, v)), strict=True):
+        close(got, wanted)
+
+
+@some
+@given(seed=seeds)
+def test_weights_sum_to_one_or_are_all_zero(seed):
+    q, k, v, mask = random_case(seed)
+    _, weights = scaled_dot_product_attention(q, k, v)
+    close(weights.sum(-1), torch.ones(q.shape[:-1]))
+    _, weights = scaled_dot_product_attention(q, k, v, mask=mask)
+    close(weights.sum(-1), mask.any(-1).double())
+    assert (weights >= 0).all()
+
+
+@some
+@given(seed=seeds)
+def test_a_masked_key_has_weight_zero_and_gradient_zero(seed):
+    q, k, v, mask = random_case(seed)
+    mask[..., 0] = False  # nobody sees the first key
+    output, weights = scaled_dot_product_attention(q, k, v, mask=mask)
+    assert (weights[~mask] == 0).all()
+    _, grad_k, grad_v = backward(output, (q, k, v))
+    assert (grad_k[:, 0] == 0).all()
+    assert (grad_v[:, 0] == 0).all()
+
+
+@some
+@given(seed=seeds)
+def test_what_a_masked_key_holds_does_not_matter(seed):
+    q, k, v, mask = random_case(seed)
+    mask[..., 0] = False
+    other_k, other_v = k.detach().clone(), v.detach().clone()
+    other_k[:, 0], other_v[:, 0] = 1e6, -1e6
+    got = scaled_dot_product_attention(q, other_k, other_v, mask=mask)[0]
+    assert torch.equal(got, scaled_dot_product_attention(q, k, v, mask=mask)[0])
+
+
+@some
+@given(seed=seeds, dtype=st.sampled_from([torch.float32, torch.float64, torch.bfloat16]))
+def test_a_fully_masked_row_gives_zeros_and_finite_gradients(seed, dtype):
+    *qkv, mask = random_case(seed)
+    q, k, v = (x.detach().to(dtype).requires_grad_() for x in qkv)
+    output, weights = scaled_dot_product_attention(q, k, v, mask=mask)
+    nothing_to_see = ~mask.any(-1)
+    assert nothing_to_see[0, 0]
+    assert (weights[nothing_to_see] == 0).all()
+    assert (output[nothing_to_see] == 0).all()
+    output.sum().backward()
+    for x in (q, k, v):
+        assert x.grad.isfinite().all()
+    assert (q.grad[nothing_to_see] == 0).all()
+
+
+@some
+@given(seed=seeds)
+def test_the_order_of_the_pairs_of_key_and_value_does_not_matter(seed):
+    q, k, v, mask = random_case(seed)
+    order = torch.randperm(k.size(1), generator=torch.Generator().manual_seed(seed))
+    output, weights = scaled_dot_product_attention(q, k, v, mask=mask)
+    got = scaled_dot_product_attention(q, k[:, order], v[:, order], mask=mask[..., order])
+    close(got[0], output)
+    close(got[1], weights[..., order])
+
+
+@some
+@given(seed=seeds)
+def test_each_query_is_answered_by_itself(seed):
+    q, k, v, mask = random_case(seed)
+    output, weights = scaled_dot_product_attention(q, k, v, mask=mask)
+    for i in range(q.size(1)):
+        alone = scaled_dot_product_attention(q[:, i : i + 1], k, v, mask=mask[:, i : i + 1])
+        close(alone[0], output[:, i : i + 1])
+        close(alone[1], weights[:, i : i + 1])
+
+
+@some
+@given(seed=seeds)
+def test_the_same_vector_added_to_all_keys_changes_nothing(seed):
+    q, k, v, mask = random_case(seed)
+    shift = 3 * normal(k.size(0), 1, k.size(2), seed=seed + 3)
+    got = scaled_dot_product_attention(q, k + shift, v, mask=mask)[0]
+    close(got, scaled_dot_product_attention(q, k, v, mask=mask)[0])
+
+
+@some
+@given(seed=seeds)
+def test_an_output_lies_between_the_least_and_the_largest_value(seed):
+    q, k, v, _ = random_case(seed)
+    output, _ = scaled_dot_product_attention(q, k, v)
+    assert (output >= v.amin(1, keepdim=True) - 1e-12).all()
+    assert (output <= v.amax(1, keepdim=True) + 1e-12).all()
+
+
+@given(before=st.lists(st.integers(1, 3), max_size=3))
+@some
+def test_axes_before_query_and_key_are_computed_one_by_one(before):
+    q, k, v = normal(*before, 5, 3), normal(*before, 7, 3, seed=2), normal(*before, 7, 2, seed=3)
+    mask = normal(*before, 5, 7, seed=4) > -0.5
+    output, weights = scaled_dot_product_attention(q, k, v, mask=mask)
+    flat = [x.reshape(-1, *x.shape[-2:]) for x in (q, k, v, mask, output, weights)]
+    for one_q, one_k, one_v, one_mask, one_output, one_weights in zip(*flat, strict=True):
+        got = scaled_dot_product_attention(one_q, one_k, one_v, mask=one_mask)
+        close(got[0], one_output)
+        close(got[1], one_weights)
+
+
+def test_gradients_are_those_of_finite_differences():
+    q, k, v = normal(2, 3, 5), normal(2, 7, 5, seed=2), normal(2, 7, 2, seed=3)
+    mask = normal(2, 3, 7, seed=4) > 0
+    mask[1, 2] = False
+    assert torch.autograd.gradcheck(scaled_dot_product_attention, (q, k, v))
+    assert torch.autograd.gradcheck(partial(scaled_dot_product_attention, mask=mask), (q, k, v))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_large_scores_stay_numbers(dtype):
+    q, k, v = (30 * normal(5, 3, seed=seed).detach().to(dtype) for seed in (1, 2, 3))
+    output, weights = scaled_dot_product_attention(q, k, v, mask=causal_mask(5))
+    assert output.dtype == weights.dtype == dtype
+    assert output.isfinite().all()
+    torch.testing.assert_close(weights.double().sum(-1), torch.ones(5), atol=0.02, rtol=0)
+
+
+def test_arguments_are_left_alone():
+    q, k, v, mask = random_case(3)
+    before = [x.detach().clone() for x in (q, k, v, mask)]
+    scaled_dot_product_attention(q, k, v, mask=mask)
+    for x, old in zip((q, k, v, mask), before, strict=True):
+        assert torch.equal(x, old)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_widths_and_numbers_that_do_not_fit_are_refused():
+    x = torch.ones(2, 5, 3)
+    with pytest.raises(ValueError, match="queries have 2 columns and keys 3: both need the same number"):
+        scaled_dot_product_attention(x[..., :2], x, x)
+    with pytest.raises(ValueError, match="there are 5 keys and 4 values: each key needs one value"):
+        scaled_dot_product_attention(x, x, x[:, :4])
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64])
+def test_a_mask_of_another_type_is_refused(dtype):
+    x = torch.ones(2, 5, 3)
+    with pytest.raises(ValueError, match="must be boolean with True = may attend, got torch"):
+        scaled_dot_product_attention(x, x, x, mask=torch.zeros(5, 5, dtype=dtype))
+
+
+@pytest.mark.parametrize("shape", [(5,), (4, 5), (5, 4), (3, 5, 5), (1, 2, 5, 5)])
+def test_a_mask_that_does_not_fit_is_refused(shape):
+    x = torch.ones(2, 5, 3)
+    with pytest.raises(ValueError, match=r"must fit scores of the shape \(2, 5, 5\)"):
+        scaled_dot_product_attention(x, x, x, mask=torch.ones(shape, dtype=torch.bool))

@@ -1,0 +1,78 @@
+"""The position-wise network: by hand, against PyTorch's linear layers, one position at a time."""
+
+import pytest
+import torch
+from torch import nn
+from torch_twins import backward, close, copy, normal, randomize, same_gradients, twins
+
+from exformer.feedforward import ACTIVATIONS, FeedForward
+
+pytestmark = pytest.mark.usefixtures("float64")
+BENDS = {"relu": nn.ReLU(), "gelu": nn.GELU(), "silu": nn.SiLU()}
+
+
+def test_feed_forward_by_hand():
+    # x = (1, 2). Hidden: (1 + 2, 1 - 2, 10 - 2) + (0, 0, -5) = (3, -1, 3), after max(0, ·): (3, 0, 3).
+    # Out: (3 + 0 + 3, 2·3 - 0 + 0) + (0.5, 0) = (6.5, 6).
+    network = FeedForward(2, d_ff=3)
+    with torch.no_grad():
+        network.w_1.weight.copy_(torch.tensor([[1.0, 1], [1, -1], [10, -1]]))
+        network.w_1.bias.copy_(torch.tensor([0.0, 0, -5]))
+        network.w_2.weight.copy_(torch.tensor([[1.0, 7, 1], [2, 7, 0]]))
+        network.w_2.bias.copy_(torch.tensor([0.5, 0]))
+    close(network(torch.tensor([1.0, 2.0])), torch.tensor([6.5, 6.0]))
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("shape", [(7,), (5, 7), (3, 5, 7)])
+def test_parity_with_torch(activation, shape):
+    theirs = nn.Sequential(nn.Linear(7, 13), BENDS[activation], nn.Linear(13, 7))
+    ours = FeedForward(7, d_ff=13, activation=activation)
+    randomize(theirs)
+    pairs = twins(ours, theirs)
+    copy(pairs)
+    x = normal(*shape)
+    got, wanted = ours(x), theirs(x)
+    close(got, wanted)
+    close(backward(got, (x,))[0], backward(wanted, (x,))[0])
+    same_gradients(pairs)
+
+
+def test_relu_is_the_default():
+    default, relu = FeedForward(7, d_ff=13), FeedForward(7, d_ff=13, activation="relu")
+    relu.load_state_dict(default.state_dict())
+    assert torch.equal(default(normal(5, 7)), relu(normal(5, 7)))
+
+
+def test_each_position_is_computed_by_itself():
+    network, x = FeedForward(7, d_ff=13), normal(3, 5, 7)
+    for sentence in range(3):
+        for position in range(5):
+            close(network(x)[sentence, position], network(x[sentence, position]))
+
+
+def test_dropout_works_in_training_and_is_off_in_evaluation():
+    torch.manual_seed(0)
+    network, x = FeedForward(7, d_ff=13, dropout=0.5), normal(5, 7)
+    assert not torch.equal(network(x), network(x))
+    network.eval()
+    without = FeedForward(7, d_ff=13)
+    without.load_state_dict(network.state_dict())
+    assert torch.equal(network(x), without(x))
+
+
+def test_dropout_stands_before_the_second_map():
+    # With every hidden unit dropped the output is the second bias, whatever comes in.
+    network = FeedForward(7, d_ff=13, dropout=1.0)
+    randomize(network)
+    assert torch.equal(network(normal(5, 7)), network.w_2.bias.expand(5, 7))
+
+
+def test_an_unknown_activation_is_refused():
+    with pytest.raises(ValueError, match="activation must be one of relu, gelu, silu, got 'tanh'"):
+        FeedForward(7, d_ff=13, activation="tanh")
+
+
+def test_another_width_is_refused():
+    with pytest.raises(ValueError, match="FeedForward was made for d_model = 7, got 5 columns"):
+        FeedForward(7, d_ff=13)(torch.ones(3, 5))

@@ -1,0 +1,73 @@
+"""Masks: who may attend to whom, and the refusal of masks that mean something else."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from exformer.masks import causal_mask, check_mask, from_torch_mask, padding_mask
+
+
+def test_causal_mask_by_hand():
+    # Position 0 sees itself, position 1 sees 0 and 1, position 2 sees all three.
+    wanted = torch.tensor([[True, False, False], [True, True, False], [True, True, True]])
+    assert torch.equal(causal_mask(3), wanted)
+    assert torch.equal(causal_mask(1), torch.tensor([[True]]))
+
+
+def test_padding_mask_by_hand():
+    # The padding symbol is 9 here, and it stands in the middle as well.
+    ids = torch.tensor([[5, 9, 0, 9, 9], [7, 1, 2, 3, 4]])
+    wanted = torch.tensor([[[True, False, True, False, False]], [[True] * 5]])
+    assert torch.equal(padding_mask(ids, pad_id=9), wanted)
+
+
+def test_masks_combine_into_one_matrix_a_sentence():
+    both = causal_mask(3) & padding_mask(torch.tensor([[5, 6, 7], [5, 0, 0]]), pad_id=0)
+    assert both.int().tolist() == [[[1, 0, 0], [1, 1, 0], [1, 1, 1]], [[1, 0, 0], [1, 0, 0], [1, 0, 0]]]
+
+
+@given(n=st.integers(1, 17))
+def test_from_torch_mask_turns_torchs_causal_mask_into_ours(n):
+    additive = nn.Transformer.generate_square_subsequent_mask(n)  # 0 and -inf
+    assert torch.equal(from_torch_mask(additive), causal_mask(n))
+    assert torch.equal(from_torch_mask(additive < 0), causal_mask(n))  # boolean, True = blocked
+
+
+def test_from_torch_mask_leaves_its_argument_alone():
+    theirs = torch.tensor([True, False, True])
+    from_torch_mask(theirs)
+    assert theirs.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("n", [0, -3])
+def test_causal_mask_needs_a_position(n):
+    with pytest.raises(ValueError, match=f"at least 1 position, got {n}"):
+        causal_mask(n)
+
+
+@pytest.mark.parametrize("number", [1.0, -1e9, float("inf"), float("nan")])
+def test_from_torch_mask_refuses_numbers_that_are_no_mask(number):
+    with pytest.raises(ValueError, match="must hold 0 and -inf only; add other numbers to the scores"):
+        from_torch_mask(torch.tensor([[0.0, number]]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.uint8])
+def test_check_mask_refuses_other_types_and_names_the_way_out(dtype):
+    with pytest.raises(
+        ValueError, match=r"must be boolean with True = may attend, got torch\..*from_torch_mask"
+    ):
+        check_mask(torch.zeros(5, 7, dtype=dtype), shape=(5, 7))
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (1, 7), (5, 1), (1, 1), (3, 5, 7), (1, 5, 7), (3, 1, 7)])
+def test_check_mask_accepts_what_fits(shape):
+    check_mask(torch.ones(shape, dtype=torch.bool), shape=(3, 5, 7))
+    check_mask(None, shape=(3, 5, 7))
+
+
+@pytest.mark.parametrize("shape", [(7,), (), (7, 5), (5, 6), (4, 7), (2, 5, 7), (1, 3, 5, 7), (3, 3, 5, 7)])
+def test_check_mask_refuses_what_does_not_fit(shape):
+    with pytest.raises(ValueError, match=r"must fit scores of the shape \(3, 5, 7\).*got the shape \("):
+        check_mask(torch.ones(shape, dtype=torch.bool), shape=(3, 5, 7))

@@ -1,0 +1,263 @@
+"""Multi-head attention: heads cut and put back, parity with PyTorch's module, the weights that it uses."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch_twins import backward, close, copy, normal, randomize, same_gradients, twins
+
+from exformer.masks import causal_mask, from_torch_mask, padding_mask
+from exformer.multi_head import MultiHeadAttention, merge_heads, split_heads
+
+pytestmark = pytest.mark.usefixtures("float64")
+BATCH, QUERY, KEY, HEADS, D_HEAD = 2, 5, 7, 3, 11
+D_MODEL, D_KEY, D_VALUE = HEADS * D_HEAD, 13, 17
+
+
+def test_split_heads_by_hand():
+    # One sentence, two positions, six columns: three heads of two columns.
+    x = torch.tensor([[[0.0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]])
+    heads = split_heads(x, n_heads=3)
+    assert heads.tolist() == [[[[0, 1], [6, 7]], [[2, 3], [8, 9]], [[4, 5], [10, 11]]]]
+
+
+@given(batch=st.integers(1, 3), time=st.integers(1, 5), heads=st.integers(1, 5), d_head=st.integers(1, 5))
+def test_merge_heads_undoes_split_heads(batch, time, heads, d_head):
+    x = normal(batch, time, heads * d_head)
+    assert torch.equal(merge_heads(split_heads(x, n_heads=heads)), x)
+
+
+def plain(d_model: int, **options) -> MultiHeadAttention:
+    """Make attention whose projections change nothing."""
+    attention = MultiHeadAttention(d_model, bias=False, **options)
+    for projection in attention.children():
+        nn.init.eye_(projection.weight)
+    return attention
+
+
+def test_two_heads_by_hand():
+    # d_head = 4: scores are halved. Head 1 sees the left four columns, head 2 the right four.
+    #   head 1: scores 2·0/2 = ln 1 and 2·ln 3/2 = ln 3, weights (1/4, 3/4)
+    #   head 2: scores 2·ln 2/2 = ln 2 and 2·0/2 = ln 1, weights (2/3, 1/3)
+    query = torch.tensor([[[2.0, 0, 0, 0, 0, 2, 0, 0]]])
+    key = torch.tensor([[[0, 9, 0, 0, 9, math.log(2), 0, 0], [math.log(3), 8, 0, 0, 8, 0, 0, 0]]])
+    value = torch.tensor([[[4.0, 0, 8, 0, 3, 0, 6, 0], [0, 12, 4, 0, 0, 9, 3, 0]]])
+    attention = plain(8, n_heads=2)
+    close(attention.weights(query, key), torch.tensor([[[[1 / 4, 3 / 4]], [[2 / 3, 1 / 3]]]]))
+    close(attention(query, key, value), torch.tensor([[[1.0, 9, 5, 0, 2, 3, 5, 0]]]))
+
+
+def blocked(*shape: int) -> torch.Tensor:
+    """Draw a mask of PyTorch's polarity, True = blocked, that leaves each query something to see."""
+    mask = torch.rand(shape, generator=torch.Generator().manual_seed(3)) < 0.4
+    mask[..., 1] = False
+    return mask
+
+
+ATTN_MASK, KEYS_3D = blocked(QUERY, KEY), blocked(BATCH * HEADS, QUERY, KEY)
+IDS = torch.tensor([[4, 4, 4, 4, 4, 0, 0], [4, 4, 0, 0, 0, 0, 0]])
+PER_SENTENCE = blocked(BATCH, QUERY, KEY)
+MASKS = {
+    "no mask": ({}, None),
+    "boolean": ({"attn_mask": ATTN_MASK}, from_torch_mask(ATTN_MASK)),
+    "additive": (
+        {"attn_mask": torch.zeros(QUERY, KEY).double().masked_fill(ATTN_MASK, -math.inf)},
+        from_torch_mask(torch.zeros(QUERY, KEY).masked_fill(ATTN_MASK, -math.inf)),
+    ),
+    "padding": ({"key_padding_mask": IDS == 0}, padding_mask(IDS, pad_id=0)),
+    "both": (
+        {"attn_mask": ATTN_MASK, "key_padding_mask": IDS == 0},
+        from_torch_mask(ATTN_MASK) & padding_mask(IDS, pad_id=0),
+    ),
+    "3-D": (
+        {"attn_mask": PER_SENTENCE.repeat_interleave(HEADS, dim=0)},
+        from_torch_mask(PER_SENTENCE),
+    ),
+}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("widths", [(D_MODEL, D_MODEL), (D_KEY, D_VALUE)], ids=["one width", "three widths"])
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+def test_parity_with_torch(mask, widths, bias):
+    d_key, d_value = widths
+    theirs = nn.MultiheadAttention(
+        D_MODEL, HEADS, bias=bias, kdim=d_key, vdim=d_value, batch_first=True, dtype=torch.float64
+    )
+    ours = MultiHeadAttention(D_MODEL, n_heads=HEADS, d_key=d_key, d_value=d_value, bias=bias)
+    randomize(theirs)
+    pairs = twins(ours, theirs)
+    copy(pairs)
+    torch_masks, our_mask = MASKS[mask]
+    inputs = (
+        normal(BATCH, QUERY, D_MODEL),
+        normal(BATCH, KEY, d_key, seed=2),
+        normal(BATCH, KEY, d_value, seed=3),
+    )
+    wanted, wanted_weights = theirs(*inputs, average_attn_weights=False, **torch_masks)
+    got = ours(*inputs, mask=our_mask)
+    close(got, wanted)
+    close(ours.weights(*inputs[:2], mask=our_mask), wanted_weights)
+    for mine, other in zip(backward(got, inputs), backward(wanted, inputs), strict=True):
+        close(mine, other)
+    same_gradients(pairs)
+
+
+def test_self_attention_parity_with_torch_and_a_causal_mask():
+    theirs = nn.MultiheadAttention(D_MODEL, HEADS, batch_first=True, dtype=torch.float64)
+    ours, x = MultiHeadAttention(D_MODEL, n_heads=HEADS), normal(BATCH, QUERY, D_MODEL)
+    randomize(theirs)
+    copy(twins(ours, theirs))
+    wanted = theirs(x, x, x, attn_mask=~causal_mask(QUERY), need_weights=False)[0]
+    got = ours(x, x, x, mask=causal_mask(QUERY))
+    close(got, wanted)
+    close(backward(got, (x,))[0], backward(wanted, (x,))[0])
+
+
+def test_torchs_mask_taken_as_ours_gives_another_result():
+    # The trap: True blocks there and allows here. Turned around it fits, as it stands it does not.
+    ours, x = MultiHeadAttention(D_MODEL, n_heads=HEADS), normal(BATCH, QUERY, D_MODEL)
+    theirs = nn.Transformer.generate_square_subsequent_mask(QUERY) < 0
+    right = ours(x, x, x, mask=causal_mask(QUERY))
+    close(ours(x, x, x, mask=from_torch_mask(theirs)), right)
+    assert (ours(x, x, x, mask=theirs) - right).abs().max() > 0.01
+
+
+def random_attention(seed: int):
+    """Draw an attention of random sizes, its inputs and a mask with empty rows."""
+    generator = torch.Generator().manual_seed(seed)
+    batch, query, key, heads, d_head = (int(torch.randint(1, 6, (), generator=generator)) for _ in range(5))
+    attention = MultiHeadAttention(heads * d_head, n_heads=heads)
+    randomize(attention, seed=seed)
+    mask = torch.rand(batch, query, key, generator=generator) < 0.5
+    mask[0, 0] = False
+    inputs = (
+        normal(batch, query, heads * d_head, seed=seed),
+        normal(batch, key, heads * d_head, seed=seed + 1),
+    )
+    return attention, *inputs, mask
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**20))
+def test_weights_are_those_of_the_forward_pass(seed):
+    attention, x, memory, mask = random_attention(seed)
+    weights = attention.weights(x, memory, mask=mask)
+    v = split_heads(attention.w_v(memory), n_heads=attention.n_heads)
+    close(attention.w_o(merge_heads(weights @ v)), attention(x, memory, memory, mask=mask))
+    close(weights.sum(-1), mask.any(-1, keepdim=True).mT.expand(weights.shape[:-1]).double())
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**20))
+def test_a_fully_masked_row_gives_the_output_bias_and_finite_gradients(seed):
+    attention, x, memory, mask = random_attention(seed)
+    output = attention(x, memory, memory, mask=mask)
+    assert torch.equal(output[0, 0], attention.w_o.bias)
+    for grad in backward(output, (x, memory)):
+        assert grad.isfinite().all()
+    assert (x.grad[0, 0] == 0).all()
+    assert all(p.grad.isfinite().all() for p in attention.parameters())
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**20))
+def test_self_attention_is_equivariant(seed):
+    # Moved inputs give moved outputs: without positions, a sequence is a set.
+    attention, x, *_ = random_attention(seed)
+    order = torch.randperm(x.size(1), generator=torch.Generator().manual_seed(seed))
+    moved = x[:, order]
+    close(attention(moved, moved, moved), attention(x, x, x)[:, order])
+
+
+def test_a_mask_without_queries_or_batch_is_spread():
+    attention, x = MultiHeadAttention(D_MODEL, n_heads=HEADS), normal(BATCH, QUERY, D_MODEL)
+    for narrow in (blocked(1, QUERY), blocked(BATCH, 1, QUERY), blocked(1, QUERY, QUERY)):
+        wide = narrow.expand(BATCH, QUERY, QUERY)
+        close(attention(x, x, x, mask=narrow), attention(x, x, x, mask=wide))
+        close(attention.weights(x, x, mask=narrow), attention.weights(x, x, mask=wide))
+
+
+def test_dropout_works_in_training_and_is_off_in_evaluation():
+    torch.manual_seed(0)
+    attention, x = MultiHeadAttention(D_MODEL, n_heads=HEADS, dropout=0.5), normal(BATCH, QUERY, D_MODEL)
+    assert not torch.equal(attention(x, x, x), attention(x, x, x))
+    attention.eval()
+    without = MultiHeadAttention(D_MODEL, n_heads=HEADS)
+    without.load_state_dict(attention.state_dict())
+    assert torch.equal(attention(x, x, x), without(x, x, x))
+
+
+def test_dropout_sets_weights_to_zero_and_scales_the_others_up():
+    # All scores are 0, so each of four keys has the weight 1/4; the values are one-hot rows, so the output is
+    # the weights: each must be 0, or 1/4 / (1 - 0.5) = 1/2.
+    torch.manual_seed(0)
+    attention = plain(4, n_heads=1, dropout=0.5)
+    output = attention(torch.zeros(1, 101, 4), torch.zeros(1, 4, 4), torch.eye(4)[None])
+    assert set(output.flatten().tolist()) == {0.0, 0.5}
+    assert output.mean().item() == pytest.approx(0.25, abs=0.05)
+
+
+def test_projections_start_without_bias_and_have_none_if_asked():
+    with_bias, without = (MultiHeadAttention(D_MODEL, n_heads=HEADS, bias=bias) for bias in (True, False))
+    assert len(list(with_bias.parameters())) == 8
+    assert len(list(without.parameters())) == 4
+    assert all((p == 0).all() for name, p in with_bias.named_parameters() if name.endswith("bias"))
+
+
+@pytest.mark.parametrize(("d_model", "n_heads"), [(10, 4), (3, 5), (7, 0)])
+def test_a_width_that_heads_do_not_divide_is_refused(d_model, n_heads):
+    with pytest.raises(
+        ValueError, match=rf"d_model \({d_model}\) must be divisible by n_heads \({n_heads}\)"
+    ):
+        MultiHeadAttention(d_model, n_heads=n_heads)
+    with pytest.raises(ValueError, match=rf"width \({d_model}\) must be divisible by n_heads \({n_heads}\)"):
+        split_heads(torch.ones(1, 1, d_model), n_heads=n_heads)
+
+
+SHAPES = {"query": (2, 5, 33), "key": (2, 7, 13), "value": (2, 7, 17)}
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize(
+    ("name", "shape", "message"),
+    [
+        (
+            "query",
+            (2, 5, 13),
+            r"query must be \(batch, time, width\).*a width of 33, got the shape \(2, 5, 13\)",
+        ),
+        ("key", (2, 7, 33), r"key must be .*a width of 13, got the shape \(2, 7, 33\)"),
+        ("value", (2, 7, 13), r"value must be .*a width of 17, got the shape \(2, 7, 13\)"),
+        ("key", (3, 7, 13), r"key must be .*the queries' batch of 2 .*got the shape \(3, 7, 13\)"),
+        ("value", (3, 7, 17), r"value must be .*the queries' batch of 2 .*got the shape \(3, 7, 17\)"),
+        ("query", (5, 33), r"query must be \(batch, time, width\).*got the shape \(5, 33\)"),
+        ("value", (2, 5, 17), "there are 7 keys and 5 values: each key needs one value"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused(name, shape, message):
+    attention = MultiHeadAttention(D_MODEL, n_heads=HEADS, d_key=D_KEY, d_value=D_VALUE)
+    inputs = {other: torch.ones(fits) for other, fits in SHAPES.items()} | {name: torch.ones(shape)}
+    with pytest.raises(ValueError, match=message):
+        attention(**inputs)
+    if name != "value":
+        with pytest.raises(ValueError, match=message):
+            attention.weights(inputs["query"], inputs["key"])
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_masks_of_another_type_or_shape_are_refused():
+    attention, x = MultiHeadAttention(D_MODEL, n_heads=HEADS), torch.ones(BATCH, QUERY, D_MODEL)
+    for dtype in (torch.float64, torch.int64):
+        with pytest.raises(ValueError, match="must be boolean with True = may attend"):
+            attention(x, x, x, mask=torch.zeros(QUERY, QUERY, dtype=dtype))
+    for shape in ((QUERY,), (QUERY, KEY), (HEADS, QUERY, QUERY), (BATCH, HEADS, QUERY, QUERY)):
+        for call in (
+            lambda mask: attention(x, x, x, mask=mask),
+            lambda mask: attention.weights(x, x, mask=mask),
+        ):
+            with pytest.raises(ValueError, match=r"must fit scores of the shape \(2, 5, 5\)"):
+                call(torch.ones(shape, dtype=torch.bool))

@@ -1,0 +1,94 @@
+"""Layer normalization: by hand, against PyTorch's, and what it does not see."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch_twins import backward, close, copy, normal, randomize, same_gradients, twins
+
+from exformer.normalization import LayerNorm, layer_norm
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+
+def test_layer_norm_by_hand():
+    # (1, 2, 3): mean 2, variance (1 + 0 + 1)/3 = 2/3, so the ends are ∓1/√(2/3) = ∓√1.5.
+    x, one, zero = torch.tensor([1.0, 2, 3]), torch.ones(3), torch.zeros(3)
+    close(layer_norm(x, one, zero, eps=0.0), math.sqrt(1.5) * torch.tensor([-1.0, 0, 1]))
+    gain, bias = torch.tensor([2.0, 3, 4]), torch.tensor([10.0, 20, 30])
+    wanted = torch.tensor([10 - 2 * math.sqrt(1.5), 20, 30 + 4 * math.sqrt(1.5)])
+    close(layer_norm(x, gain, bias, eps=0.0), wanted)
+
+
+def test_eps_stands_under_the_root_by_hand():
+    # (-1, 1): mean 0, variance 1; with ε = 3 the divisor is √(1 + 3) = 2.
+    x, one, zero = torch.tensor([-1.0, 1.0]), torch.ones(2), torch.zeros(2)
+    close(layer_norm(x, one, zero, eps=3.0), torch.tensor([-0.5, 0.5]))
+    close(LayerNorm(2, eps=3.0)(x), torch.tensor([-0.5, 0.5]))
+
+
+@pytest.mark.parametrize("row", [0.0, 5.0, -1e6])
+def test_a_constant_row_gives_the_bias(row):
+    gain, bias = normal(7), normal(7, seed=2)
+    x = torch.full((3, 7), row, requires_grad=True)
+    output = layer_norm(x, gain, bias)
+    assert torch.equal(output, bias.expand(3, 7))
+    assert backward(output, (x,))[0].isfinite().all()
+
+
+@pytest.mark.parametrize("shape", [(7,), (5, 7), (3, 5, 7)])
+@pytest.mark.parametrize("eps", [1e-5, 1e-12, 0.3])
+def test_parity_with_torch(shape, eps):
+    ours, theirs = LayerNorm(7, eps=eps), nn.LayerNorm(7, eps=eps, dtype=torch.float64)
+    randomize(theirs)
+    pairs = twins(ours, theirs)
+    copy(pairs)
+    x = normal(*shape)
+    wanted = theirs(x)
+    wanted_grad = backward(wanted, (x,))[0]
+    for compute in (ours, lambda x: layer_norm(x, ours.gain, ours.bias, eps=eps)):  # both paths
+        ours.zero_grad()
+        got = compute(x)
+        close(got, wanted)
+        close(backward(got, (x,))[0], wanted_grad)
+        same_gradients(pairs)
+
+
+def test_eps_of_module_and_function_is_the_same():
+    x = 1e-3 * normal(5, 7)  # so small that ε matters
+    ours = LayerNorm(7)
+    close(ours(x), layer_norm(x, ours.gain, ours.bias))
+    close(ours(x), nn.LayerNorm(7, dtype=torch.float64)(x))
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**20), width=st.integers(2, 29))
+def test_output_has_mean_0_and_variance_1_and_forgets_shift_and_scale(seed, width):
+    x, one, zero = normal(5, width, seed=seed), torch.ones(width), torch.zeros(width)
+    output = layer_norm(x, one, zero, eps=0.0)
+    close(output.mean(-1), torch.zeros(5))
+    close(output.var(-1, correction=0), torch.ones(5))
+    close(layer_norm(3 * x - 2, one, zero, eps=0.0), output)
+
+
+def test_each_vector_is_normalized_by_itself():
+    norm, x = LayerNorm(7), normal(3, 5, 7)
+    other = x.detach().clone()
+    other[1, 2] = 100.0
+    same = torch.ones(3, 5, dtype=torch.bool)
+    same[1, 2] = False
+    assert torch.equal(norm(x)[same], norm(other)[same])
+
+
+def test_gain_starts_at_1_and_bias_at_0():
+    norm = LayerNorm(7)
+    assert norm.gain.tolist() == [1.0] * 7
+    assert norm.bias.tolist() == [0.0] * 7
+
+
+def test_another_width_is_refused():
+    with pytest.raises(ValueError, match="LayerNorm was made for d_model = 7, got 5 columns"):
+        LayerNorm(7)(torch.ones(3, 5))

@@ -1,0 +1,118 @@
+"""Positions: the paper's formula, its rotation property, and the limits of a table."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch_twins import close, normal
+
+from exformer.positional import POSITIONS, LearnedPositions, SinusoidalPositions, sinusoidal_encoding
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+
+def papers_formula(n_positions: int, d_model: int, base: float) -> list[list[float]]:
+    """Compute section 3.5 with Python's numbers, entry by entry."""
+    rows = [[0.0] * d_model for _ in range(n_positions)]
+    for pos in range(n_positions):
+        for i in range(d_model // 2):
+            rows[pos][2 * i] = math.sin(pos / base ** (2 * i / d_model))
+            rows[pos][2 * i + 1] = math.cos(pos / base ** (2 * i / d_model))
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("n_positions", "d_model", "base"), [(7, 2, 1e4), (23, 26, 1e4), (101, 38, 1e4), (13, 10, 17.0)]
+)
+def test_sinusoidal_encoding_is_the_papers_formula(n_positions, d_model, base):
+    got = sinusoidal_encoding(n_positions, d_model=d_model, base=base)
+    close(got, torch.tensor(papers_formula(n_positions, d_model, base)))
+
+
+def test_the_papers_base_is_the_default():
+    close(sinusoidal_encoding(11, d_model=6), torch.tensor(papers_formula(11, 6, 10_000)))
+
+
+def test_sinusoidal_encoding_by_hand():
+    # d_model = 4 has two frequencies: 1 and 10000^(-2/4) = 1/100. Row 0 is sin 0 = 0, cos 0 = 1.
+    wanted = [
+        [0.0, 1.0, 0.0, 1.0],
+        [math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)],
+        [math.sin(2), math.cos(2), math.sin(0.02), math.cos(0.02)],
+    ]
+    close(sinusoidal_encoding(3, d_model=4), torch.tensor(wanted))
+
+
+@given(position=st.integers(0, 40), step=st.integers(0, 40))
+def test_a_step_is_a_rotation_that_is_the_same_everywhere(position, step):
+    table, turn = sinusoidal_encoding(81, d_model=14), sinusoidal_encoding(41, d_model=14)[step]
+    sine, cosine = table[position, 0::2], table[position, 1::2]
+    close(table[position + step, 0::2], sine * turn[1::2] + cosine * turn[0::2])
+    close(table[position + step, 1::2], cosine * turn[1::2] - sine * turn[0::2])
+
+
+def test_float32_is_rounded_once_at_the_end():
+    exact, rounded = (sinusoidal_encoding(5003, d_model=6, dtype=dtype) for dtype in (None, torch.float32))
+    assert rounded.dtype == torch.float32
+    assert torch.equal(rounded, exact.float())
+
+
+@pytest.mark.parametrize("kind", POSITIONS)
+def test_modules_add_the_row_of_each_position(kind):
+    positions, x = POSITIONS[kind](6, max_len=11), normal(3, 7, 6)
+    close(positions(x), x + positions.table[:7])
+    for row in range(3):  # the same rows for every sentence
+        close(positions(x)[row], x[row] + positions.table[:7])
+
+
+@pytest.mark.parametrize("kind", POSITIONS)
+def test_a_later_start_gives_the_later_rows(kind):
+    positions, x = POSITIONS[kind](6, max_len=11), normal(3, 11, 6)
+    close(positions(x[:, 4:], start=4), positions(x)[:, 4:])
+
+
+def test_sinusoidal_table_is_not_saved_and_not_learned():
+    positions = SinusoidalPositions(6, max_len=11)
+    close(positions.table, sinusoidal_encoding(11, d_model=6))
+    assert list(positions.parameters()) == []
+    assert positions.state_dict() == {}
+
+
+def test_learned_table_learns_the_rows_that_were_used():
+    positions = LearnedPositions(6, max_len=11)
+    positions(normal(3, 7, 6)).sum().backward()
+    wanted = torch.zeros(11, 6)
+    wanted[:7] = 3  # once a sentence
+    close(positions.table.grad, wanted)
+    assert positions.table.std().item() == pytest.approx(0.02, rel=0.3)
+
+
+def test_odd_width_is_refused():
+    with pytest.raises(
+        ValueError, match=r"d_model \(7\) must be even: each frequency needs a sine and a cosine"
+    ):
+        sinusoidal_encoding(5, d_model=7)
+
+
+@pytest.mark.parametrize("sizes", [(0, 4, 1e4), (-2, 4, 1e4), (5, 0, 1e4), (5, 4, 0.0)])
+def test_numbers_that_make_no_table_are_refused(sizes):
+    n_positions, d_model, base = sizes
+    with pytest.raises(
+        ValueError, match=rf"n_positions \({n_positions}\) must be at least 1, d_model \({d_model}\)"
+    ):
+        sinusoidal_encoding(n_positions, d_model=d_model, base=base)
+
+
+@pytest.mark.parametrize("kind", POSITIONS)
+@pytest.mark.parametrize(
+    ("length", "start", "asked"), [(12, 0, "0 to 11"), (5, 7, "7 to 11"), (2, -1, "-1 to 0")]
+)
+def test_a_sentence_longer_than_the_table_is_refused(kind, length, start, asked):
+    positions = POSITIONS[kind](6, max_len=11)
+    message = (
+        f"positions {asked} are asked for, and max_len is 11: shorten the sequence or build the model with"
+    )
+    with pytest.raises(ValueError, match=message):
+        positions(normal(3, length, 6), start=start)
