@@ -18,14 +18,14 @@ def pad(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "ba
     """Put sequences of ids into one tensor, filling the short ones up at the end.
 
     Args:
-        sequences: ids; at least one of the sequences must have some.
-        pad_id: what stands where a sequence has no more ids.
+        sequences: Ids; at least one of the sequences must have some.
+        pad_id: What stands where a sequence has no more ids.
 
     Returns:
-        the ids, as wide as the longest sequence.
+        The ids, as wide as the longest sequence.
 
     Raises:
-        ValueError: there is no sequence, or no id in any.
+        ValueError: If there is no sequence, or no id in any.
 
     >>> pad([[5, 6, 7], [8]], pad_id=0)
     tensor([[5, 6, 7],
@@ -45,9 +45,9 @@ class Seq2SeqBatch:
     """Hold what an encoder-decoder reads, and what it should write.
 
     Args:
-        src: source sentences, each closed by </s>.
+        src: Source sentences, each closed by </s>.
         tgt_in: <s> and the target sentence: what the decoder is shown.
-        tgt_out: the target sentence and </s>: what it should say next, at each place.
+        tgt_out: The target sentence and </s>: what it should say next, at each place.
     """
 
     src: Int64[Tensor, "batch src"]
@@ -57,16 +57,16 @@ class Seq2SeqBatch:
 
 @dataclass(frozen=True, slots=True)
 class TranslationBatches:
-    """Hold encoded sentences and hand them out in batches; `translation_batches` makes it.
+    """Hold encoded sentences and hand them out in batches; ``translation_batches`` makes it.
 
-    `len()` is the number of batches. Each walk through them gives the same batches in the same order.
+    ``len()`` is the number of batches. Each walk through them gives the same batches in the same order.
 
     Args:
-        sentences: all sentences as one batch.
-        lengths: symbols in each row of `sentences.src` and of `sentences.tgt_in`.
-        batch_size: sentences in a batch; the last of an epoch may have fewer.
-        steps: number of batches.
-        seed: of the order.
+        sentences: All sentences as one batch.
+        lengths: Symbols in each row of ``sentences.src`` and of ``sentences.tgt_in``.
+        batch_size: Sentences in a batch; the last of an epoch may have fewer.
+        steps: Number of batches.
+        seed: Of the order.
     """
 
     sentences: Seq2SeqBatch
@@ -125,18 +125,18 @@ def translation_batches(
     comes again.
 
     Args:
-        pairs: sentences and translations.
-        src_tokenizer: for the sources.
-        tgt_tokenizer: for the targets.
-        batch_size: sentences in a batch.
-        seed: of the order of the sentences.
-        steps: number of batches; None for one epoch, in which each pair comes once.
+        pairs: Sentences and translations.
+        src_tokenizer: For the sources.
+        tgt_tokenizer: For the targets.
+        batch_size: Sentences in a batch.
+        seed: Of the order of the sentences.
+        steps: Number of batches; None for one epoch, in which each pair comes once.
 
     Returns:
-        the batches, to be walked through as often as wanted.
+        The batches, to be walked through as often as wanted.
 
     Raises:
-        ValueError: there are no pairs, a number is below 1, or a word is unknown to its tokenizer.
+        ValueError: If there are no pairs, a number is below 1, or a word is unknown to its tokenizer.
     """
     if not pairs:
         raise ValueError("expected at least one pair to make batches of, came none")

@@ -12,14 +12,14 @@ def exact_match(predictions: Sequence[str], references: Sequence[str]) -> float:
     """Return the share of predictions that equal their reference, letter by letter.
 
     Args:
-        predictions: what a model wrote.
-        references: what is right, in the same order.
+        predictions: What a model wrote.
+        references: What is right, in the same order.
 
     Returns:
         0 to 1.
 
     Raises:
-        ValueError: the lists are empty or differ in length.
+        ValueError: If the lists are empty or differ in length.
 
     >>> exact_match(["il cane", "la volpe"], ["il cane", "il lupo"])
     0.5
@@ -35,14 +35,14 @@ def token_accuracy(predictions: Sequence[str], references: Sequence[str]) -> flo
     One word left out early makes all words after it wrong.
 
     Args:
-        predictions: what a model wrote; words are cut at spaces.
-        references: what is right, in the same order.
+        predictions: What a model wrote; words are cut at spaces.
+        references: What is right, in the same order.
 
     Returns:
         0 to 1, over all sentences together.
 
     Raises:
-        ValueError: the lists are empty or differ in length, or no sentence has a word.
+        ValueError: If the lists are empty or differ in length, or no sentence has a word.
 
     >>> token_accuracy(["il cane stanca"], ["il cane stanco dormì"])
     0.5
@@ -61,16 +61,16 @@ def corpus_bleu(predictions: Sequence[str], references: Sequence[str], *, tokeni
     Geometric mean of the precisions of 1- to 4-grams, times a penalty where the predictions are too short.
 
     Args:
-        predictions: what a model wrote.
-        references: what is right, in the same order; one for each.
-        tokenize: how sacrebleu cuts text into words: "13a" as in most papers, "intl" by Unicode's classes,
+        predictions: What a model wrote.
+        references: What is right, in the same order; one for each.
+        tokenize: How sacrebleu cuts text into words: "13a" as in most papers, "intl" by Unicode's classes,
             "char" into characters, "none" at spaces only.
 
     Returns:
         0 to 100.
 
     Raises:
-        ValueError: the lists are empty or differ in length, or `tokenize` is none of those.
+        ValueError: If the lists are empty or differ in length, or ``tokenize`` is none of those.
 
     Source:
         Papineni et al. 2002; Post 2018, "A Call for Clarity in Reporting BLEU Scores".
@@ -90,13 +90,13 @@ def perplexity(mean_nats: float) -> float:
     """Return exp(mean_nats): among how many equally probable symbols the model is in doubt.
 
     Args:
-        mean_nats: cross-entropy, in nats a token.
+        mean_nats: Cross-entropy, in nats a token.
 
     Returns:
         1 or more; infinity where a float cannot hold it.
 
     Raises:
-        ValueError: the cross-entropy is negative or not a number.
+        ValueError: If the cross-entropy is negative or not a number.
 
     >>> perplexity(0.0)
     1.0

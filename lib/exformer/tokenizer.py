@@ -45,10 +45,10 @@ def _sorted_symbols(symbols: Iterable[str]) -> Vocabulary:
 class WordTokenizer:
     """Cut a text into words at its spaces.
 
-    `decode(encode(text))` has one space between two words, and none at the ends.
+    ``decode(encode(text))`` has one space between two words, and none at the ends.
 
     Args:
-        vocabulary: the symbols and their ids.
+        vocabulary: The symbols and their ids.
 
     >>> tokenizer = WordTokenizer.from_texts(["il cane", "la volpe"])
     >>> tokenizer.encode("la volpe"), tokenizer.decode([5, 6])
@@ -64,7 +64,7 @@ class WordTokenizer:
         """Make the vocabulary from texts; the words are sorted, so that ids depend on nothing else.
 
         Raises:
-            ValueError: there is no word, or a text holds a special symbol.
+            ValueError: If there is no word, or a text holds a special symbol.
         """
         return cls(_sorted_symbols(word for text in texts for word in _clean(text).split()))
 
@@ -72,7 +72,7 @@ class WordTokenizer:
         """Return the id of each word, without special symbols.
 
         Raises:
-            ValueError: words are unknown, or the text holds a special symbol.
+            ValueError: If words are unknown, or the text holds a special symbol.
         """
         return self.vocabulary.ids(_clean(text).split())
 
@@ -80,7 +80,7 @@ class WordTokenizer:
         """Return the text; special symbols are left out.
 
         Raises:
-            ValueError: an id is outside the vocabulary.
+            ValueError: If an id is outside the vocabulary.
         """
         return " ".join(self.vocabulary.lookup(ids))
 
@@ -90,10 +90,10 @@ class WordTokenizer:
 
     @classmethod
     def load(cls, path: str | Path) -> "WordTokenizer":
-        """Read a file that `save` wrote.
+        """Read a file that ``save`` wrote.
 
         Raises:
-            ValueError: the file is not of this kind, or damaged.
+            ValueError: If the file is not of this kind, or damaged.
         """
         return cls(Vocabulary.load(path, kind="word"))
 
@@ -101,10 +101,10 @@ class WordTokenizer:
 class CharTokenizer:
     """Cut a text into its characters.
 
-    `decode(encode(text))` is the text.
+    ``decode(encode(text))`` is the text.
 
     Args:
-        vocabulary: the symbols and their ids.
+        vocabulary: The symbols and their ids.
 
     >>> tokenizer = CharTokenizer.from_texts(["il cane"])
     >>> tokenizer.decode(tokenizer.encode("lana"))
@@ -120,7 +120,7 @@ class CharTokenizer:
         """Make the vocabulary from texts; the characters are sorted, so that ids depend on nothing else.
 
         Raises:
-            ValueError: there is no character, or a text holds a special symbol.
+            ValueError: If there is no character, or a text holds a special symbol.
         """
         return cls(_sorted_symbols(character for text in texts for character in _clean(text)))
 
@@ -128,7 +128,7 @@ class CharTokenizer:
         """Return the id of each character, without special symbols.
 
         Raises:
-            ValueError: characters are unknown, or the text holds a special symbol.
+            ValueError: If characters are unknown, or the text holds a special symbol.
         """
         return self.vocabulary.ids(_clean(text))
 
@@ -136,7 +136,7 @@ class CharTokenizer:
         """Return the text; special symbols are left out.
 
         Raises:
-            ValueError: an id is outside the vocabulary.
+            ValueError: If an id is outside the vocabulary.
         """
         return "".join(self.vocabulary.lookup(ids))
 
@@ -146,9 +146,9 @@ class CharTokenizer:
 
     @classmethod
     def load(cls, path: str | Path) -> "CharTokenizer":
-        """Read a file that `save` wrote.
+        """Read a file that ``save`` wrote.
 
         Raises:
-            ValueError: the file is not of this kind, or damaged.
+            ValueError: If the file is not of this kind, or damaged.
         """
         return cls(Vocabulary.load(path, kind="character"))

@@ -16,10 +16,10 @@ class Vocabulary:
     """Number the symbols: padding, begin and end of sequence first, then the others in the order given.
 
     Args:
-        symbols: different strings, none of them a special symbol.
+        symbols: Different strings, none of them a special symbol.
 
     Raises:
-        ValueError: a symbol comes twice, is empty, or is special.
+        ValueError: If a symbol comes twice, is empty, or is special.
 
     >>> Vocabulary(["il", "cane"]).ids(["cane", "il"])
     [4, 3]
@@ -42,7 +42,7 @@ class Vocabulary:
         """Return the id of each symbol.
 
         Raises:
-            ValueError: symbols are unknown; the message lists them with close matches.
+            ValueError: If symbols are unknown; the message lists them with close matches.
         """
         unknown = [symbol for symbol in dict.fromkeys(symbols) if symbol not in self._ids]
         if unknown:
@@ -58,7 +58,7 @@ class Vocabulary:
         """Return the symbol of each id, leaving out the special ones.
 
         Raises:
-            ValueError: an id is negative or too large.
+            ValueError: If an id is negative or too large.
         """
         outside = [index for index in ids if not 0 <= index < len(self)]
         if outside:
@@ -69,8 +69,8 @@ class Vocabulary:
         """Write a JSON file all at once: a reader sees the old file or the new one, never half of it.
 
         Args:
-            path: where to; a file that is there is replaced.
-            kind: of the tokenizer that the symbols are for.
+            path: Where to; a file that is there is replaced.
+            kind: Of the tokenizer that the symbols are for.
         """
         path = Path(path)
         content = {"format": _FORMAT, "kind": kind, "symbols": self.symbols[len(SPECIALS) :]}
@@ -83,14 +83,14 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: str | Path, *, kind: str) -> "Vocabulary":
-        """Read what `save` wrote.
+        """Read what ``save`` wrote.
 
         Args:
-            path: the file.
-            kind: of tokenizer that is wanted.
+            path: The file.
+            kind: Of tokenizer that is wanted.
 
         Raises:
-            ValueError: the file is something else, of another kind, or damaged.
+            ValueError: If the file is something else, of another kind, or damaged.
         """
         try:
             content: Any = json.loads(Path(path).read_text(encoding="utf-8"))

@@ -13,19 +13,19 @@ def recall(
     "k3 v1 k0 v4 k7 v1 ? k0" has the answer "v4". The keys of a list differ; values may come twice.
 
     Args:
-        n: how many lists.
-        n_pairs: keys in a list.
-        n_keys: different keys there are, at least `n_pairs`.
-        n_values: different values there are, at least 2.
-        seed: of the draw.
-        distance: pairs between the answer and the question: 0 asks for the last pair, `n_pairs` - 1 for the
+        n: How many lists.
+        n_pairs: Keys in a list.
+        n_keys: Different keys there are, at least ``n_pairs``.
+        n_values: Different values there are, at least 2.
+        seed: Of the draw.
+        distance: Pairs between the answer and the question: 0 asks for the last pair, ``n_pairs`` - 1 for the
             first; None draws one for each list. Value and question key are 2 · distance + 2 words apart.
 
     Returns:
-        source: the list and the question; target: the value; construction: "distance " and the distance.
+        Source: the list and the question; target: the value; construction: "distance " and the distance.
 
     Raises:
-        ValueError: a number is too small, or the distance is outside the list.
+        ValueError: If a number is too small, or the distance is outside the list.
     """
     _check(n=(n, 1), n_pairs=(n_pairs, 1), n_keys=(n_keys, n_pairs), n_values=(n_values, 2))
     if distance is not None and not 0 <= distance < n_pairs:
@@ -45,16 +45,16 @@ def copy(n: int, *, length: int, n_symbols: int, seed: int) -> list[Pair]:
     """Draw strings of symbols; the target is the string itself.
 
     Args:
-        n: how many strings.
-        length: symbols in a string.
-        n_symbols: different symbols there are: "0", "1", ...
-        seed: of the draw.
+        n: How many strings.
+        length: Symbols in a string.
+        n_symbols: Different symbols there are: "0", "1", ...
+        seed: Of the draw.
 
     Returns:
-        pairs; word i of the source is aligned with word i of the target.
+        Pairs; word i of the source is aligned with word i of the target.
 
     Raises:
-        ValueError: a number is too small.
+        ValueError: If a number is too small.
 
     >>> pair = copy(1, length=4, n_symbols=9, seed=0)[0]
     >>> pair.source == pair.target
@@ -69,16 +69,16 @@ def reverse(n: int, *, length: int, n_symbols: int, seed: int) -> list[Pair]:
     """Draw strings of symbols; the target is the string read from its end.
 
     Args:
-        n: how many strings.
-        length: symbols in a string.
-        n_symbols: different symbols there are: "0", "1", ...
-        seed: of the draw; the same seed draws the strings that `copy` draws.
+        n: How many strings.
+        length: Symbols in a string.
+        n_symbols: Different symbols there are: "0", "1", ...
+        seed: Of the draw; the same seed draws the strings that ``copy`` draws.
 
     Returns:
-        pairs; word i of the source is aligned with word length - 1 - i of the target.
+        Pairs; word i of the source is aligned with word length - 1 - i of the target.
 
     Raises:
-        ValueError: a number is too small.
+        ValueError: If a number is too small.
 
     >>> pair = reverse(1, length=4, n_symbols=9, seed=0)[0]
     >>> pair.source.split() == pair.target.split()[::-1]

@@ -8,13 +8,13 @@ class Pair:
     """Hold a source text and its right target text, with what its maker knows about them.
 
     Both texts are words (or symbols) with one space between them, so that a word's index is its place in
-    `source.split()` or `target.split()`.
+    ``source.split()`` or ``target.split()``.
 
     Args:
-        source: the text to be read.
-        target: the text to be written.
-        construction: kind of sentence, in the words of the corpus that made it; empty if it has no kinds.
-        antecedent: the source noun that the pronoun stands for; empty without a pronoun.
+        source: The text to be read.
+        target: The text to be written.
+        construction: Kind of sentence, in the words of the corpus that made it; empty if it has no kinds.
+        antecedent: The source noun that the pronoun stands for; empty without a pronoun.
         alignment: (source index, target index) of each pair of words that translate each other.
     """
 
@@ -30,8 +30,8 @@ class Split:
     """Hold a training set and a test set that share no sentence.
 
     Args:
-        train: pairs to learn from.
-        test: pairs to be judged by.
+        train: Pairs to learn from.
+        test: Pairs to be judged by.
     """
 
     train: list[Pair]

@@ -16,11 +16,11 @@ class PronounFacts:
     """Hold what a sentence with "it" is about.
 
     Args:
-        antecedent: the English noun that "it" stands for.
-        other: the other noun, which it does not stand for.
-        right: the Italian adjective in the antecedent's gender.
-        wrong: the same adjective in the other gender.
-        decisive: whether agreement with `other` would give another form, so that a wrong guess shows.
+        antecedent: The English noun that "it" stands for.
+        other: The other noun, which it does not stand for.
+        right: The Italian adjective in the antecedent's gender.
+        wrong: The same adjective in the other gender.
+        decisive: Whether agreement with ``other`` would give another form, so that a wrong guess shows.
     """
 
     antecedent: str
@@ -43,10 +43,13 @@ def pronoun_facts(english: str) -> PronounFacts:
     """Tell which noun "it" stands for, and what the Italian adjective must be.
 
     Args:
-        english: a sentence of the pronoun construction.
+        english: A sentence of the pronoun construction.
+
+    Returns:
+        The facts.
 
     Raises:
-        ValueError: the sentence is outside the grammar, or has no "it".
+        ValueError: If the sentence is outside the grammar, or has no "it".
 
     >>> pronoun_facts("the animal didn't cross the street because it was too wide").right
     'larga'
@@ -72,15 +75,18 @@ def is_held_out(tree: Sentence) -> bool:
 
 
 def held_out(english: str) -> bool:
-    """Tell whether a sentence has a combination that no training set of `split` has.
+    """Tell whether a sentence has a combination that no training set of ``split`` has.
 
     Combinations are a noun with an adjective that agrees with it, anywhere in the sentence, and the subject,
     object and adjective of a sentence with "it". Which are held out never changes.
 
     Args:
-        english: a sentence of the grammar.
+        english: A sentence of the grammar.
+
+    Returns:
+        True where something in it is new to every model trained on a ``split``.
 
     Raises:
-        ValueError: the sentence is outside the grammar.
+        ValueError: If the sentence is outside the grammar.
     """
     return is_held_out(parse(english))

@@ -25,14 +25,14 @@ class Sentence:
     """Hold the tree of a sentence; which parts are there makes its construction.
 
     Args:
-        subject: who acts, or is described.
-        verb: what happens; None where something is described (the dog was tired).
-        negative: whether it is denied.
-        object: the noun phrase after a verb that takes one.
-        preposition: near, behind or beyond; empty without `place`.
-        place: the noun phrase after the preposition.
-        degree: too, very or empty: the word before `adjective`.
-        adjective: what is said of the subject, or of "it" where there is a verb.
+        subject: Who acts, or is described.
+        verb: What happens; None where something is described (the dog was tired).
+        negative: Whether it is denied.
+        object: The noun phrase after a verb that takes one.
+        preposition: Near, behind or beyond; empty without ``place``.
+        place: The noun phrase after the preposition.
+        degree: Too, very or empty: the word before ``adjective``.
+        adjective: What is said of the subject, or of "it" where there is a verb.
     """
 
     subject: NounPhrase
@@ -55,7 +55,7 @@ class Sentence:
 
     @property
     def described(self) -> Noun:
-        """Return the noun that `adjective` describes: of the subject's kind or of the object's."""
+        """Return the noun that ``adjective`` describes: of the subject's kind or of the object's."""
         if self.object is None or self.adjective.kind == self.subject.noun.kind:
             return self.subject.noun
         return self.object.noun
@@ -117,10 +117,10 @@ def derive(sentence: Sentence) -> Pair:
     """Write a tree as English and as Italian, with the alignment of the words.
 
     Args:
-        sentence: the tree.
+        sentence: The tree.
 
     Returns:
-        the pair; `antecedent` is set where the construction is "pronoun".
+        The pair; ``antecedent`` is set where the construction is "pronoun".
     """
     parts = [_noun_phrase(sentence.subject), _verb(sentence)]
     if sentence.object is not None:

@@ -119,13 +119,13 @@ def parse(english: str) -> Sentence:
     """Read an English sentence of the grammar as its tree.
 
     Args:
-        english: the sentence; capitals, curly apostrophes and a full stop are forgiven.
+        english: The sentence; capitals, curly apostrophes and a full stop are forgiven.
 
     Returns:
-        the tree.
+        The tree.
 
     Raises:
-        ValueError: a word is unknown, or the words stand in an order that the grammar has not.
+        ValueError: If a word is unknown, or the words stand in an order that the grammar has not.
     """
     text = normalize(english)
     words = text.split()
@@ -150,13 +150,13 @@ def translate(english: str) -> str:
     """Translate a sentence of the grammar, always right.
 
     Args:
-        english: the sentence; capitals, curly apostrophes and a full stop are forgiven.
+        english: The sentence; capitals, curly apostrophes and a full stop are forgiven.
 
     Returns:
-        the Italian sentence; l', un' and all' are words of their own.
+        The Italian sentence; l', un' and all' are words of their own.
 
     Raises:
-        ValueError: the sentence is not one of the grammar.
+        ValueError: If the sentence is not one of the grammar.
 
     >>> translate("The animal didn't cross the street because it was too wide.")
     "l' animale non attraversò la strada perché era troppo larga"

@@ -89,11 +89,14 @@ def sample(n: int, *, seed: int) -> list[Pair]:
     A third has the pronoun construction, the other four constructions have a sixth each.
 
     Args:
-        n: how many.
-        seed: of the draw; the same seed gives the same sentences.
+        n: How many.
+        seed: Of the draw; the same seed gives the same sentences.
+
+    Returns:
+        The pairs.
 
     Raises:
-        ValueError: n is not between 1 and 100,000.
+        ValueError: If n is not between 1 and 100,000.
     """
     _check("n", n)
     rng = Random(seed)
@@ -109,12 +112,15 @@ def split(n_train: int, *, n_test: int, seed: int) -> Split:
     are never in training; each test sentence has one of them. Their words are all in training, often.
 
     Args:
-        n_train: training sentences; a third has the pronoun construction.
-        n_test: test sentences, the same number of each construction.
-        seed: of the draw. Which combinations are held out does not depend on it.
+        n_train: Training sentences; a third has the pronoun construction.
+        n_test: Test sentences, the same number of each construction.
+        seed: Of the draw. Which combinations are held out does not depend on it.
+
+    Returns:
+        Training set and test set, each without repeats, in random order.
 
     Raises:
-        ValueError: a number is not between 1 and 100,000.
+        ValueError: If a number is not between 1 and 100,000.
     """
     _check("n_train", n_train)
     _check("n_test", n_test)
@@ -132,11 +138,14 @@ def pronoun_pairs(n: int, *, seed: int) -> list[tuple[Pair, Pair]]:
     "It" is the animal in the first and the place in the second. Both have held-out combinations.
 
     Args:
-        n: how many pairs.
-        seed: of the draw.
+        n: How many pairs.
+        seed: Of the draw.
+
+    Returns:
+        (sentence about the animal, sentence about the place), no two alike.
 
     Raises:
-        ValueError: n is not between 1 and 100,000.
+        ValueError: If n is not between 1 and 100,000.
     """
     _check("n", n)
     rng, found = Random(seed), {}
@@ -149,7 +158,11 @@ def pronoun_pairs(n: int, *, seed: int) -> list[tuple[Pair, Pair]]:
 
 
 def count_sentences() -> dict[str, int]:
-    """Count the sentences of each construction: products of the numbers of choices."""
+    """Count the sentences of each construction: products of the numbers of choices.
+
+    Returns:
+        The number of different English sentences, by construction.
+    """
     n_nouns, n_adjectives, n_verbs = (
         {k: len(v) for k, v in t.items()} for t in (_NOUNS, _ADJECTIVES, _VERBS)
     )
