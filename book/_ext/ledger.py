@@ -151,6 +151,7 @@ def cards(app, pagename, templatename, context, doctree):
             f'<div class="claim verdict-{row["verdict"]}" id="claim-{row["id"]}"><p class="stated">'
             f'<a class="claim-id" href="../book/claims.html#ledger-{row["id"]}">Claim {row["id"]}</a> '
             f"{_badge(row['verdict'])} {title}</p>"
+            f'<p class="found">{match[2]}</p></div>'
         )
 
     context["body"] = CARD.sub(replace, context["body"])
