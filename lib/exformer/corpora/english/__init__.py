@@ -1,0 +1,45 @@
+"""An English language with known probabilities: every language model has a floor to be measured against."""
+
+from exformer.corpora.english.language import (
+    entropy,
+    entropy_per_token,
+    expected_length,
+    first_error,
+    is_grammatical,
+    length_mass,
+    nats_per_token,
+    prefix_distribution,
+    sentence_probability,
+    sentences,
+)
+from exformer.corpora.english.lexicon import WORDS
+from exformer.corpora.english.prefixes import END
+from exformer.corpora.english.sampling import (
+    MinimalPair,
+    TextSplit,
+    agreement_items,
+    coreference_items,
+    sample,
+    split,
+)
+
+__all__ = [
+    "END",
+    "WORDS",
+    "MinimalPair",
+    "TextSplit",
+    "agreement_items",
+    "coreference_items",
+    "entropy",
+    "entropy_per_token",
+    "expected_length",
+    "first_error",
+    "is_grammatical",
+    "length_mass",
+    "nats_per_token",
+    "prefix_distribution",
+    "sample",
+    "sentence_probability",
+    "sentences",
+    "split",
+]

@@ -1,0 +1,160 @@
+"""What is known exactly of the English language: probabilities, entropy, grammaticality, the next word."""
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from math import inf, log
+
+from exformer.corpora.english import lengths, prefixes
+from exformer.corpora.english.lexicon import WORDS
+from exformer.corpora.english.rules import GRAMMAR
+
+_KNOWN = frozenset(WORDS)
+
+
+def entropy() -> float:
+    """Return the entropy of a sentence, in nats."""
+    return GRAMMAR.entropy()
+
+
+def expected_length() -> float:
+    """Return the mean number of words of a sentence."""
+    return GRAMMAR.expected_length()
+
+
+def entropy_per_token() -> float:
+    r"""Return the least loss that any language model can have on average, in nats a token.
+
+    .. math:: \frac{H}{E[\mathrm{length}] + 1}
+
+    The 1 is the end symbol, which a model predicts too. It is the limit of the loss over many sentences: all
+    nats by all tokens.
+    """
+    return entropy() / (expected_length() + 1)
+
+
+def sentence_probability(sentence: str) -> float:
+    """Return the exact probability of a sentence; 0 if it is not grammatical.
+
+    Args:
+        sentence: words of `WORDS` with spaces between them.
+
+    Raises:
+        ValueError: a word is unknown.
+
+    >>> sentence_probability("the keys is heavy"), sentence_probability("the keys are heavy") > 0
+    (0.0, True)
+    """
+    stacks, _ = prefixes.read(GRAMMAR, _words(sentence))
+    return stacks.get((), 0.0)
+
+
+def is_grammatical(sentence: str) -> bool:
+    """Tell whether the grammar can make a sentence.
+
+    Args:
+        sentence: words of `WORDS` with spaces between them.
+
+    Raises:
+        ValueError: a word is unknown.
+    """
+    return first_error(sentence) is None
+
+
+def first_error(sentence: str) -> int | None:
+    """Find the word at which a sentence breaks.
+
+    Args:
+        sentence: words of `WORDS` with spaces between them.
+
+    Returns:
+        the place of the first word that cannot stand where it stands; the number of words if the sentence
+        stops too early; None if it is grammatical.
+
+    Raises:
+        ValueError: a word is unknown.
+
+    >>> first_error("the keys to the cabinet is heavy"), first_error("the keys to"), first_error("he runs")
+    (5, 3, 0)
+    """
+    words = _words(sentence)
+    stacks, place = prefixes.read(GRAMMAR, words)
+    if place is not None:
+        return place
+    return None if () in stacks else len(words)
+
+
+def prefix_distribution(prefix: str) -> dict[str, float]:
+    """Return the true probability of each next word, given the words so far.
+
+    Args:
+        prefix: the first words of a sentence; may be empty.
+
+    Returns:
+        word -> probability, the most probable first; `END` stands for the end of the sentence.
+
+    Raises:
+        ValueError: no sentence begins so, or a word is unknown.
+
+    >>> {word: round(p, 3) for word, p in prefix_distribution("the man sleeps").items()}
+    {'</s>': 0.471, 'because': 0.196, 'again': 0.182, 'alone': 0.091, 'outside': 0.061}
+    """
+    words = _words(prefix)
+    stacks, place = prefixes.read(GRAMMAR, words)
+    if place is not None:
+        allowed = prefixes.next_words(GRAMMAR, prefixes.read(GRAMMAR, words[:place])[0])
+        first = ", ".join(list(allowed)[:6])
+        raise ValueError(
+            f"no sentence begins with {' '.join(words[: place + 1])!r}: after {' '.join(words[:place])!r} "
+            f"may come {first}{', …' if len(allowed) > 6 else ''}"
+        )
+    return prefixes.next_words(GRAMMAR, stacks)
+
+
+def nats_per_token(sentences: Iterable[str]) -> float:
+    """Compute the loss of the grammar itself on given sentences: the floor for a model on this very text.
+
+    Args:
+        sentences: at least one.
+
+    Returns:
+        nats a token, end symbols counted; infinite if a sentence is not grammatical.
+
+    Raises:
+        ValueError: there is no sentence, or a word is unknown.
+    """
+    nats, tokens = 0.0, 0
+    for sentence in sentences:
+        p = sentence_probability(sentence)
+        nats, tokens = nats - (log(p) if p else -inf), tokens + len(sentence.split()) + 1
+    if not tokens:
+        raise ValueError("there are no sentences to measure")
+    return nats / tokens
+
+
+def length_mass(length: int) -> float:
+    """Return the probability that a sentence has a number of words, by dynamic programming.
+
+    Args:
+        length: number of words.
+    """
+    return lengths.mass_by_length(GRAMMAR, length)[length]
+
+
+def sentences(length: int) -> Iterator[tuple[str, float]]:
+    """List all sentences of a length, each with its probability: 480 of 3 words, 1,522,080 of 6 words.
+
+    Args:
+        length: number of words.
+    """
+    for words, p in lengths.derivations(GRAMMAR, length):
+        yield " ".join(words), p
+
+
+def _words(text: str) -> list[str]:
+    words = text.split()
+    for word in words:
+        if word not in _KNOWN:
+            close = get_close_matches(word.lower(), WORDS)
+            hint = f"did you mean {' or '.join(close)}?" if close else "WORDS lists those known"
+            raise ValueError(f"the word {word!r} is not in the language: {hint}")
+    return words

@@ -1,0 +1,67 @@
+"""All sentences of a length, and the probability of that length: by listing, and by dynamic programming."""
+
+from collections.abc import Iterator
+from functools import reduce
+
+import numpy as np
+
+from exformer.corpora.english.pcfg import Grammar
+
+
+def mass_by_length(grammar: Grammar, longest: int) -> list[float]:
+    r"""Compute the probability that a sentence has 0, 1, 2, ... words, without listing sentences.
+
+    .. math:: P_A(n) = \sum_{A \to \beta} p(A \to \beta)
+              \sum_{n_1 + \dots + n_k = n} P_{\beta_1}(n_1) \cdots P_{\beta_k}(n_k)
+
+    A word has length 1. The inner sum is a convolution. The equations are applied until nothing changes: no
+    rule is empty, so that each length follows from smaller ones.
+
+    Args:
+        grammar: the grammar.
+        longest: the last length.
+
+    Returns:
+        one probability a length, from 0 to `longest`.
+
+    Raises:
+        ValueError: `longest` is below 0.
+    """
+    if longest < 0:
+        raise ValueError(f"the last length must be at least 0, came {longest}")
+    word = np.eye(1, longest + 1, k=1)[0]
+    mass = {name: np.zeros(longest + 1) for name in grammar.rules}
+
+    def of_parts(symbols: tuple[str, ...]) -> np.ndarray:
+        parts = [mass.get(symbol, word) for symbol in symbols]
+        return reduce(lambda left, right: np.convolve(left, right)[: longest + 1], parts)
+
+    while True:
+        last = mass
+        mass = {name: sum(p * of_parts(right) for p, right in rules) for name, rules in grammar.rules.items()}
+        if all((mass[name] == last[name]).all() for name in mass):
+            return mass[grammar.start].tolist()
+
+
+def derivations(grammar: Grammar, length: int) -> Iterator[tuple[tuple[str, ...], float]]:
+    """List each derivation of a sentence of a length: its words, its probability.
+
+    A sentence comes once for each of its derivations: once, if the grammar is unambiguous.
+
+    Args:
+        grammar: the grammar.
+        length: number of words.
+    """
+    waiting = [((), (grammar.start,), 1.0)]  # words so far, symbols still open, probability
+    while waiting:
+        words, still_open, p = waiting.pop()
+        if not still_open:
+            if len(words) == length:
+                yield words, p
+        elif still_open[0] not in grammar.rules:
+            waiting.append(((*words, still_open[0]), still_open[1:], p))
+        else:
+            room = length - len(words) - len(still_open) + 1  # each other open symbol needs a word
+            for chance, right in grammar.rules[still_open[0]]:
+                if len(right) <= room:
+                    waiting.append((words, right + still_open[1:], p * chance))

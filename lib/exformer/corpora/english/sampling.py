@@ -1,0 +1,180 @@
+"""English sentences by chance: training and test sets, and minimal pairs for agreement and for pronouns."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from exformer.corpora.english.lexicon import CLASSES
+from exformer.corpora.english.rules import FEATURES, GRAMMAR
+
+_MOST = 1_000_000
+_LONGEST = 20  # attractors
+_TRIES = 20  # draws for each item asked for, before we say that there are not so many different ones
+_VERBS = dict.fromkeys(FEATURES["living"], ("BE", "SLEEP", "SEE")) | {"way": ("BE",), "thing": ("BE",)}
+
+
+@dataclass(frozen=True, slots=True)
+class TextSplit:
+    """Hold training and test sentences; no training sentence is in the test.
+
+    Args:
+        train: sentences to learn from, drawn from the language one by one; frequent ones come several times.
+        test: sentences to be judged by, drawn the same way, those of the training set left out.
+    """
+
+    train: list[str]
+    test: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class MinimalPair:
+    """Hold the beginning of a sentence, a word that may follow and one that may not.
+
+    Args:
+        prefix: the first words.
+        right: a next word that the grammar allows.
+        wrong: the same word in a form that the grammar forbids here: its probability is 0.
+    """
+
+    prefix: str
+    right: str
+    wrong: str
+
+
+def sample(n: int, *, seed: int) -> list[str]:
+    """Draw sentences from the language, each by its probability, whatever was drawn before.
+
+    Args:
+        n: how many.
+        seed: of the draw; the same seed gives the same sentences.
+
+    Raises:
+        ValueError: n is not between 1 and 1,000,000.
+    """
+    _check("n", n, least=1, most=_MOST)
+    rng = Random(seed)
+    return [_sentence(rng) for _ in range(n)]
+
+
+def split(n_train: int, *, n_test: int, seed: int) -> TextSplit:
+    """Draw a training set, and a test set without any of its sentences.
+
+    Short sentences are frequent, so that the test has fewer of them than the language: the floor of a model
+    on the test is `nats_per_token(test)`, a little above the entropy.
+
+    Args:
+        n_train: training sentences.
+        n_test: test sentences.
+        seed: of the draw.
+
+    Raises:
+        ValueError: a number is not between 1 and 1,000,000.
+    """
+    _check("n_train", n_train, least=1, most=_MOST)
+    _check("n_test", n_test, least=1, most=_MOST)
+    rng = Random(seed)
+    train = [_sentence(rng) for _ in range(n_train)]
+    seen, test = set(train), []
+    while len(test) < n_test:
+        sentence = _sentence(rng)
+        if sentence not in seen:
+            test.append(sentence)
+    return TextSplit(train, test)
+
+
+def agreement_items(n: int, *, attractors: int, seed: int, opposite: bool = True) -> list[MinimalPair]:
+    """Draw beginnings that end before the verb: "the keys to the cabinet near the door" | are | is.
+
+    Half of the subjects are singular, half plural.
+
+    Args:
+        n: how many; all prefixes differ.
+        attractors: nouns between the subject's noun and the verb.
+        seed: of the draw.
+        opposite: whether these nouns have the other number than the subject; False for the control, in which
+            they stand as far between, but have the subject's own number.
+
+    Raises:
+        ValueError: a number is too small, or there are not so many different prefixes.
+
+    >>> agreement_items(1, attractors=2, seed=3)[0]
+    MinimalPair(prefix='the big girls behind this cabinet near a cabinet', right='wait', wrong='waits')
+    """
+    _check("attractors", attractors, least=0, most=_LONGEST)
+
+    def draw(rng: Random, turn: int) -> MinimalPair:
+        number, other = ("singular", "plural")[:: 1 if turn % 2 else -1]
+        kind = rng.choice(FEATURES["kind"])
+        numbers = [number] + [other if opposite else number] * attractors
+        prefix = _chain(rng, kinds=[kind] + [None] * attractors, numbers=numbers)
+        verb = rng.choice(_VERBS[kind])
+        forms = list(zip(CLASSES[f"{verb}.{number}"], CLASSES[f"{verb}.{other}"], strict=True))
+        return MinimalPair(prefix, *rng.choice(forms))
+
+    return _different(n, seed=seed, draw=draw)
+
+
+def coreference_items(n: int, *, attractors: int, seed: int) -> list[MinimalPair]:
+    """Draw beginnings that end before a pronoun: "the girl near the king sleeps because" | she | he.
+
+    The pronoun stands for the subject, a man, a woman or an animal in turn.
+
+    Args:
+        n: how many; all prefixes differ.
+        attractors: nouns between the subject's noun and the verb, all of the wrong pronoun's gender.
+        seed: of the draw.
+
+    Raises:
+        ValueError: a number is too small, or there are not so many different prefixes.
+
+    >>> coreference_items(1, attractors=1, seed=3)[0]
+    MinimalPair(prefix='a brother near a sister waits because', right='he', wrong='she')
+    """
+    _check("attractors", attractors, least=0, most=_LONGEST)
+
+    def draw(rng: Random, turn: int) -> MinimalPair:
+        living = FEATURES["living"]
+        kind = living[turn % len(living)]
+        other = rng.choice([each for each in living if each != kind])
+        subject = _chain(rng, kinds=[kind] + [other] * attractors, numbers=["singular"] * (attractors + 1))
+        verb = GRAMMAR.expand(("SLEEP.singular",), rng=rng)[0]
+        right, wrong = (CLASSES[f"PRONOUN.{each}.singular"][0] for each in (kind, other))
+        return MinimalPair(f"{subject} {verb} because", right, wrong)
+
+    return _different(n, seed=seed, draw=draw)
+
+
+def _sentence(rng: Random) -> str:
+    return " ".join(GRAMMAR.expand((GRAMMAR.start,), rng=rng))
+
+
+def _chain(rng: Random, *, kinds: list[str | None], numbers: list[str]) -> str:
+    """Draw a noun phrase of nouns joined by prepositions; a kind that is None is left to chance."""
+    symbols, last = [], ""
+    for kind, number in zip(kinds, numbers, strict=True):
+        if last:
+            to = last == "way" and kind in (None, "thing") and rng.random() < 0.5  # as the grammar has it
+            symbols.append("to" if to else "PREPOSITION")
+            kind = "thing" if to else kind
+        last = kind or rng.choice(FEATURES["kind"])
+        symbols += [f"DETERMINER.{number}", f"NOMINAL.{last}.{number}"]
+    return " ".join(GRAMMAR.expand(tuple(symbols), rng=rng))
+
+
+def _different(n: int, *, seed: int, draw: Callable[[Random, int], MinimalPair]) -> list[MinimalPair]:
+    """Draw n items with different prefixes; a turn that fails is drawn again, so that cases stay balanced."""
+    _check("n", n, least=1, most=_MOST)
+    rng, found = Random(seed), {}
+    for _ in range(_TRIES * n):
+        item = draw(rng, len(found))
+        found.setdefault(item.prefix, item)
+        if len(found) == n:
+            return list(found.values())
+    raise ValueError(
+        f"{n} different items were asked for, and {_TRIES * n} draws gave {len(found)}: ask for fewer"
+    )
+
+
+def _check(name: str, value: int, *, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise ValueError(f"{name} must be {least} to {most:,}, came {value}")
