@@ -4,6 +4,8 @@ A twin is (our parameter, their parameter, rows of theirs): PyTorch keeps the pr
 values in one matrix. A comparison fails unless every parameter of ours has a twin.
 """
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -144,10 +146,20 @@ def same_gradients(pairs: Twins) -> None:
     assert any(ours.grad.abs().max() > 1e-3 for ours, *_ in pairs)
 
 
+def papers_formula(n_positions: int, *, d_model: int, base: float = 10_000) -> Tensor:
+    """Compute the positions of Vaswani et al., section 3.5, with Python's numbers, entry by entry."""
+    rows = [[0.0] * d_model for _ in range(n_positions)]
+    for pos in range(n_positions):
+        for i in range(d_model // 2):
+            rows[pos][2 * i] = math.sin(pos / base ** (2 * i / d_model))
+            rows[pos][2 * i + 1] = math.cos(pos / base ** (2 * i / d_model))
+    return torch.tensor(rows, dtype=torch.float64)
+
+
 def normal(*shape: int, seed: int = 1) -> Tensor:
     """Draw float64 numbers that collect gradients."""
     generator = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=generator, dtype=torch.float64).requires_grad_()
+    return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
 
 
 def backward(output: Tensor, inputs: tuple[Tensor, ...], *, seed: int = 7) -> tuple[Tensor, ...]:

@@ -1,0 +1,343 @@
+"""The whole model: parity with nn.Transformer, causality, padding, and what it refuses."""
+
+import dataclasses
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch_twins import close, copy, normal, papers_formula, randomize, same_gradients, transformer_twins
+
+from exformer.masks import causal_mask
+from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.multi_head import MultiHeadAttention, merge_heads, split_heads
+from exformer.training import set_seed
+
+pytestmark = pytest.mark.usefixtures("float64")
+SRC_VOCAB, TGT_VOCAB, HEADS, D_MODEL, D_FF, LAYERS, MAX_LEN = 17, 19, 2, 22, 13, 2, 11
+CONFIG = EncoderDecoderConfig(
+    SRC_VOCAB, TGT_VOCAB, d_model=D_MODEL, n_heads=HEADS, d_ff=D_FF, n_layers=LAYERS, max_len=MAX_LEN
+)
+SRC = torch.tensor([[5, 16, 3, 7, 9, 4, 2], [6, 11, 2, 0, 0, 0, 0], [8, 3, 9, 13, 2, 0, 0]])
+TGT = torch.tensor([[1, 18, 4, 3, 9], [1, 7, 0, 0, 0], [1, 6, 6, 0, 0]])
+
+
+def build(seed: int = 0, **changes) -> EncoderDecoder:
+    torch.manual_seed(seed)
+    model = EncoderDecoder(dataclasses.replace(CONFIG, **changes)).eval()
+    randomize(model, seed=seed)
+    return model
+
+
+def torch_twin(config: EncoderDecoderConfig) -> nn.Transformer:
+    """Build nn.Transformer; it normalizes at the end of each stack only in pre-norm, as the paper has it."""
+    c = config
+    options = {"batch_first": True, "norm_first": c.pre_norm}
+    sizes = (c.d_model, c.n_heads, c.d_ff, c.dropout, c.activation)
+    norms = [nn.LayerNorm(c.d_model) if c.pre_norm else None for _ in range(2)]
+    encoder = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(*sizes, **options), c.n_layers, norms[0], enable_nested_tensor=False
+    )
+    decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(*sizes, **options), c.n_layers, norms[1])
+    twin = nn.Transformer(
+        c.d_model, c.n_heads, custom_encoder=encoder, custom_decoder=decoder, batch_first=True
+    ).eval()
+    randomize(twin)
+    return twin
+
+
+def torch_logits(theirs: nn.Transformer, leaves: dict[str, torch.Tensor]) -> torch.Tensor:
+    """Compute everything around nn.Transformer from tables, by the paper."""
+    src = leaves["src_embedding.table"][SRC] * math.sqrt(D_MODEL)
+    tgt = leaves["tgt_embedding.table"][TGT] * math.sqrt(D_MODEL)
+    sinusoids = papers_formula(MAX_LEN, d_model=D_MODEL)
+    hidden = theirs(
+        src + leaves.get("src_positions.table", sinusoids)[: SRC.size(1)],
+        tgt + leaves.get("tgt_positions.table", sinusoids)[: TGT.size(1)],
+        tgt_mask=~causal_mask(TGT.size(1)),
+        src_key_padding_mask=SRC == 0,
+        tgt_key_padding_mask=TGT == 0,
+        memory_key_padding_mask=SRC == 0,
+    )
+    return hidden @ leaves.get("output.weight", leaves["tgt_embedding.table"]).T
+
+
+@pytest.mark.parametrize("tie_output", [True, False], ids=["tied", "untied"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+@pytest.mark.parametrize(("pre_norm", "activation"), [(False, "relu"), (True, "gelu")])
+def test_parity_with_torch(tie_output, positions, pre_norm, activation):
+    ours = build(pre_norm=pre_norm, activation=activation, positions=positions, tie_output=tie_output)
+    theirs = torch_twin(ours.config)
+    pairs = transformer_twins(ours, theirs)
+    copy(pairs)
+    in_a_twin = {id(p) for p, *_ in pairs}
+    mine = {name: p for name, p in ours.named_parameters() if id(p) not in in_a_twin}
+    leaves = {name: p.detach().clone().requires_grad_() for name, p in mine.items()}
+    got, wanted = ours(SRC, TGT), torch_logits(theirs, leaves)
+    close(got, wanted)
+    direction = normal(*got.shape).detach()
+    got.backward(direction)
+    wanted.backward(direction)
+    same_gradients(pairs + [(mine[name], leaves[name], slice(None)) for name in mine])
+
+
+def test_logits_by_hand():
+    # Width 2 and all sublayers silent: a norm turns a row into (1, -1) or (-1, 1), by which entry is larger
+    # (but for ε), and so do all norms after it. The positional code of position 0 is (sin 0, cos 0) = (0, 1).
+    #   symbol 1 has the row (3, 0): √2·(3, 0) + (0, 1) = (4.2, 1) -> (1, -1)
+    #   symbol 2 has the row (0, 5): √2·(0, 5) + (0, 1) = (0, 8.1) -> (-1, 1)
+    # The logits are the dot products with the rows (0, 0), (3, 0), (0, 5).
+    model = EncoderDecoder(EncoderDecoderConfig(3, 3, d_model=2, n_heads=1, d_ff=3, n_layers=3)).eval()
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            if "attention.w" in name or "feed_forward.w" in name:
+                p.zero_()
+        model.tgt_embedding.table.copy_(torch.tensor([[0.0, 0], [3, 0], [0, 5]]))
+    got = model(torch.tensor([[1], [1]]), torch.tensor([[1], [2]]))
+    wanted = torch.tensor([[[0.0, 3, -5]], [[0, -3, 5]]])
+    torch.testing.assert_close(got, wanted, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("pre_norm", [False, True])
+def test_number_of_parameters_by_hand(pre_norm):
+    attention, norm = 4 * (22 * 22 + 22), 2 * 22  # four projections; a gain and a bias a column
+    network = 22 * 13 + 13 + 13 * 22 + 22
+    encoder_layer, decoder_layer = attention + network + 2 * norm, 2 * attention + network + 3 * norm
+    wanted = 17 * 22 + 19 * 22 + 2 * (encoder_layer + decoder_layer) + 2 * norm * pre_norm
+    assert sum(p.numel() for p in build(pre_norm=pre_norm).parameters()) == wanted
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**20), at=st.integers(1, 4), pre_norm=st.booleans(), double=st.booleans())
+def test_the_past_does_not_see_the_future_bit_for_bit(seed, at, pre_norm, double):
+    model = build(seed, pre_norm=pre_norm).to(torch.float64 if double else torch.float32)
+    generator = torch.Generator().manual_seed(seed)
+    tgt = torch.randint(1, TGT_VOCAB, (3, 5), generator=generator)
+    changed = tgt.clone()
+    changed[:, at:] = torch.randint(0, TGT_VOCAB, (3, 5 - at), generator=generator)  # padding as well
+    before, after = model(SRC, tgt), model(SRC, changed)
+    assert torch.equal(before[:, :at], after[:, :at])
+    moved = (changed != tgt)[:, at]  # control: where the symbol itself changed, its logits do change
+    assert ((before - after)[:, at].abs().amax(-1) > 1e-6)[moved].all()
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**20), more_src=st.integers(0, 4), more_tgt=st.integers(0, 6), pre=st.booleans())
+def test_more_padding_changes_nothing(seed, more_src, more_tgt, pre):
+    model = build(seed, pre_norm=pre)
+    src, tgt = nn.functional.pad(SRC, (0, more_src)), nn.functional.pad(TGT, (0, more_tgt))
+    close(model.encode(src)[:, : SRC.size(1)], model.encode(SRC))
+    close(model(src, tgt)[:, : TGT.size(1)], model(SRC, TGT))
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**20), pre_norm=st.booleans())
+def test_each_sentence_is_computed_by_itself_as_if_unpadded(seed, pre_norm):
+    model = build(seed, pre_norm=pre_norm)
+    together = model(SRC, TGT)
+    for row, (src, tgt) in enumerate(zip(SRC, TGT, strict=True)):
+        alone = model(src[src != 0][None], tgt[tgt != 0][None])
+        close(together[row, : alone.size(1)], alone[0])
+
+
+@pytest.mark.parametrize("pre_norm", [False, True])
+def test_every_source_symbol_reaches_every_logit(pre_norm):
+    # The control of the tests above: what is not padding does matter, whatever its place.
+    model = build(pre_norm=pre_norm)
+    for place in range(SRC.size(1)):
+        changed = SRC.clone()
+        changed[0, place] = 10
+        assert ((model(changed, TGT) - model(SRC, TGT))[0].abs().amax(-1) > 1e-6).all()
+
+
+@pytest.mark.parametrize("pre_norm", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_source_of_padding_alone_gives_a_defined_result(pre_norm, dtype):
+    model, src = build(pre_norm=pre_norm).to(dtype), SRC.clone()
+    src[1] = 0
+    logits = model(src, TGT)
+    assert logits.isfinite().all()
+    torch.testing.assert_close(logits[[0, 2]], model(SRC, TGT)[[0, 2]])
+    # It says nothing, however long it is.
+    torch.testing.assert_close(model(src[1:2, :3], TGT[1:2]), logits[1:2])
+    weights = model.attention_weights(src, TGT)
+    assert all((w[1] == 0).all() for w in weights.encoder + weights.cross)
+    logits.sum().backward()
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_a_target_of_padding_alone_gives_finite_logits():
+    tgt = TGT.clone()
+    tgt[2] = 0
+    model = build()
+    close(model(SRC, tgt)[:2], model(SRC, TGT)[:2])
+    assert model(SRC, tgt).isfinite().all()
+
+
+def test_forward_is_encode_then_decode():
+    model = build()
+    assert torch.equal(model(SRC, TGT), model.decode(TGT, memory=model.encode(SRC), src=SRC))
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 2**20), pre_norm=st.booleans())
+def test_attention_weights_are_those_of_the_forward_pass(seed, pre_norm):
+    model, calls = build(seed, pre_norm=pre_norm), {}
+
+    def record(module, args, output):
+        calls[module] = (args[2], output)  # the values that came in, and what went out
+
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention):
+            module.register_forward_hook(record)
+    model(SRC, TGT)
+    seen = dict(calls)
+    found = model.attention_weights(SRC, TGT)
+    parts = [(layer.self_attention, w) for layer, w in zip(model.encoder, found.encoder, strict=True)]
+    parts += [(layer.self_attention, w) for layer, w in zip(model.decoder, found.decoder, strict=True)]
+    parts += [(layer.cross_attention, w) for layer, w in zip(model.decoder, found.cross, strict=True)]
+    assert len(parts) == len(seen) == 3 * LAYERS
+    for attention, weights in parts:
+        value, output = seen[attention]
+        heads = weights @ split_heads(attention.w_v(value), n_heads=HEADS)
+        close(attention.w_o(merge_heads(heads)), output)
+
+
+def test_attention_weights_have_their_shapes_and_see_no_padding_and_no_future():
+    found = build().attention_weights(SRC, TGT)
+    assert [w.shape for w in found.encoder] == [(3, HEADS, 7, 7)] * LAYERS
+    assert [w.shape for w in found.decoder] == [(3, HEADS, 5, 5)] * LAYERS
+    assert [w.shape for w in found.cross] == [(3, HEADS, 5, 7)] * LAYERS
+    for weights in found.encoder + found.decoder + found.cross:
+        close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+        assert not weights.requires_grad
+    for weights in found.encoder + found.cross:
+        assert (weights.permute(0, 3, 1, 2)[SRC == 0] == 0).all()
+    for weights in found.decoder:
+        assert (weights.triu(1) == 0).all()
+        assert (weights.permute(0, 3, 1, 2)[TGT == 0] == 0).all()
+
+
+def test_dropout_works_in_training_and_is_off_in_evaluation():
+    model, without = build(dropout=0.5), build(dropout=0.0)
+    torch.manual_seed(0)
+    assert torch.equal(model(SRC, TGT), without(SRC, TGT))
+    assert torch.equal(model(SRC, TGT), without.train()(SRC, TGT))
+    model.train()
+    assert not torch.equal(model(SRC, TGT), model(SRC, TGT))
+
+
+def test_embeddings_are_dropped_too():
+    # Without layers only embedding, position and dropout are left; at 0.5 what is kept is doubled.
+    model = build(dropout=0.5, tie_output=False)
+    model.encoder, model.decoder, model.output = nn.ModuleList(), nn.ModuleList(), nn.Identity()
+    for compute in (model.encode, lambda src: model.decode(TGT, memory=normal(3, 7, 22), src=src)):
+        whole, dropped = model.eval() and compute(SRC), model.train() and compute(SRC)
+        zero = dropped == 0
+        assert 0.4 < zero.double().mean() < 0.6
+        close(dropped[~zero], 2 * whole[~zero])
+
+
+def test_the_same_seed_makes_the_same_model():
+    states = []
+    for seed in (3, 3, 4):
+        set_seed(seed)
+        states.append(EncoderDecoder(CONFIG).state_dict())
+    first, again, other = states
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert not torch.equal(first["src_embedding.table"], other["src_embedding.table"])
+
+
+def test_state_can_be_saved_and_loaded():
+    model, other = build(seed=1), build(seed=2)
+    other.load_state_dict(model.state_dict())
+    assert torch.equal(other(SRC, TGT), model(SRC, TGT))
+    assert not any(name.endswith("positions.table") for name in model.state_dict())
+
+
+def test_another_padding_symbol_can_be_chosen():
+    model, other = build(pad_id=0), build(pad_id=14)
+    tables = other.src_embedding.table, other.tgt_embedding.table
+    with torch.no_grad():
+        for table in tables:
+            table[14] = table[0]
+    src, tgt = (ids.masked_fill(ids == 0, 14) for ids in (SRC, TGT))
+    close(other(src, tgt)[..., 1:14], model(SRC, TGT)[..., 1:14])
+
+
+@pytest.mark.parametrize("side", ["src", "tgt"])
+@pytest.mark.parametrize("wrong", [-1, 19])
+def test_ids_outside_the_vocabulary_are_refused(side, wrong):
+    src, tgt = SRC.clone(), TGT.clone()
+    (src if side == "src" else tgt)[1, 1] = wrong
+    size = {"src": SRC_VOCAB, "tgt": TGT_VOCAB}[side]
+    with pytest.raises(ValueError, match=rf"ids must lie from 0 to {size - 1} \(vocab_size {size}\)"):
+        build()(src, tgt)
+
+
+def test_empty_batches_are_refused():
+    model, nothing = build(), torch.zeros(0, 5, dtype=torch.int64)
+    with pytest.raises(ValueError, match=r"nothing to embed: the ids have the shape \(0, 5\)"):
+        model(nothing, nothing)
+    with pytest.raises(ValueError, match=r"nothing to embed: the ids have the shape \(3, 0\)"):
+        model(SRC, TGT[:, :0])
+    with pytest.raises(ValueError, match=r"nothing to embed: the ids have the shape \(3, 0\)"):
+        model(SRC[:, :0], TGT)
+
+
+@pytest.mark.parametrize("side", ["src", "tgt"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_a_sentence_longer_than_max_len_is_refused(side, positions):
+    model, longest = build(positions=positions), torch.ones(3, MAX_LEN, dtype=torch.int64)
+    assert model(longest, longest).isfinite().all()
+    src, tgt = (nn.functional.pad(longest, (0, side == name), value=1) for name in ("src", "tgt"))
+    with pytest.raises(
+        ValueError, match="positions 0 to 11 are asked for, and max_len is 11: shorten the seq"
+    ):
+        model(src, tgt)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_batches_that_differ_are_refused():
+    model = build()
+    with pytest.raises(ValueError, match="there are 3 source sentences and 2 target sentences"):
+        model(SRC, TGT[:2])
+    with pytest.raises(ValueError, match=r"key must be .*batch of 3 .*got the shape \(2, 7, 22\)"):
+        model.decode(TGT, memory=model.encode(SRC[:2]), src=SRC)
+    with pytest.raises(ValueError, match=r"must fit scores of the shape \(3, 5, 4\)"):
+        model.decode(TGT, memory=model.encode(SRC[:, :4]), src=SRC)
+
+
+def test_weights_in_training_mode_are_refused():
+    with pytest.raises(ValueError, match=r"read in evaluation mode: call model\.eval\(\) first"):
+        build().train().attention_weights(SRC, TGT)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"src_vocab_size": 0}, "src_vocab_size must be at least 1, got 0"),
+        ({"tgt_vocab_size": -1}, "tgt_vocab_size must be at least 1, got -1"),
+        ({"d_model": 0}, "d_model must be at least 1, got 0"),
+        ({"n_heads": 0}, "n_heads must be at least 1, got 0"),
+        ({"d_ff": 0}, "d_ff must be at least 1, got 0"),
+        ({"n_layers": 0}, "n_layers must be at least 1, got 0"),
+        ({"max_len": 0}, "max_len must be at least 1, got 0"),
+        ({"positions": "rotary"}, "positions must be one of sinusoidal, learned, got 'rotary'"),
+        ({"dropout": 1.0}, r"dropout must lie in \[0, 1\), got 1.0"),
+        ({"dropout": -0.1}, r"dropout must lie in \[0, 1\), got -0.1"),
+        ({"n_heads": 4}, r"d_model \(22\) must be divisible by n_heads \(4\)"),
+        ({"d_model": 21, "n_heads": 3}, r"d_model \(21\) must be even"),
+        ({"activation": "tanh"}, "activation must be one of relu, gelu, silu, got 'tanh'"),
+    ],
+)
+def test_configurations_that_make_no_model_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        EncoderDecoder(dataclasses.replace(CONFIG, **changes))
+
+
+def test_a_configuration_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        CONFIG.d_model = 4

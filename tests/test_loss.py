@@ -1,0 +1,104 @@
+"""The loss: by hand, against PyTorch's, and what padding must not touch."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch_twins import close, normal
+
+from exformer.loss import cross_entropy
+
+pytestmark = pytest.mark.usefixtures("float64")
+# Two tokens over two symbols: probabilities (1/4, 3/4) and (1/2, 1/2).
+LOGITS = torch.tensor([[math.log(1), math.log(3)], [5, 5]], dtype=torch.float64)
+
+
+def test_cross_entropy_by_hand():
+    # -ln 3/4 and -ln 1/2, averaged.
+    got = cross_entropy(LOGITS, torch.tensor([1, 0]))
+    close(got, torch.tensor((-math.log(3 / 4) - math.log(1 / 2)) / 2))
+
+
+def test_label_smoothing_by_hand():
+    # ε = 0.2 leaves 0.8 to the target and gives 0.2/2 = 0.1 to each symbol, the target included: (0.1, 0.9).
+    got = cross_entropy(LOGITS[:1], torch.tensor([1]), label_smoothing=0.2)
+    close(got, torch.tensor(-0.1 * math.log(1 / 4) - 0.9 * math.log(3 / 4)))
+
+
+def test_padding_by_hand():
+    # The second token does not count, neither in the sum nor in the divisor, smoothed or not.
+    got = cross_entropy(LOGITS, torch.tensor([1, 0]), pad_id=0)
+    close(got, torch.tensor(-math.log(3 / 4)))
+    got = cross_entropy(LOGITS, torch.tensor([1, 0]), pad_id=0, label_smoothing=0.2)
+    close(got, torch.tensor(-0.1 * math.log(1 / 4) - 0.9 * math.log(3 / 4)))
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**20),
+    pad_id=st.sampled_from([None, 0, 3, -100]),
+    label_smoothing=st.sampled_from([0.0, 0.1, 0.37, 0.9]),
+    shape=st.sampled_from([(), (5,), (3, 5), (2, 3, 5)]),
+)
+def test_parity_with_torch(seed, pad_id, label_smoothing, shape):
+    logits = normal(*shape, 7, seed=seed)
+    targets = torch.randint(7, shape, generator=torch.Generator().manual_seed(seed))
+    if pad_id is not None:
+        targets = torch.where(normal(*shape, seed=seed + 1) > 0.5, pad_id, targets)
+        if (targets == pad_id).all():
+            targets.reshape(-1)[0] = 1
+    options = {"ignore_index": -1 if pad_id is None else pad_id, "label_smoothing": label_smoothing}
+    wanted = F.cross_entropy(logits.reshape(-1, 7), targets.reshape(-1), **options)
+    got = cross_entropy(logits, targets, pad_id=pad_id, label_smoothing=label_smoothing)
+    close(got, wanted)
+    got_grad, wanted_grad = (torch.autograd.grad(loss, logits)[0] for loss in (got, wanted))
+    close(got_grad, wanted_grad)
+    if pad_id is not None:
+        assert (got_grad[targets == pad_id] == 0).all()
+
+
+def test_not_knowing_costs_the_logarithm_of_the_vocabulary():
+    targets = torch.tensor([3, 0, 12])
+    for label_smoothing in (0.0, 0.3):
+        got = cross_entropy(torch.zeros(3, 13), targets, label_smoothing=label_smoothing)
+        close(got, torch.tensor(math.log(13)))
+
+
+def test_a_number_added_to_all_logits_changes_nothing():
+    logits, targets = normal(5, 7), torch.tensor([0, 6, 3, 2, 1])
+    close(cross_entropy(logits + 1000, targets), cross_entropy(logits, targets))
+
+
+def test_certainty_costs_nothing_and_large_logits_stay_numbers():
+    logits = torch.tensor([[1e6, 0.0, 0.0]])
+    close(cross_entropy(logits, torch.tensor([0])), torch.tensor(0.0))
+    close(cross_entropy(logits, torch.tensor([1])), torch.tensor(1e6))
+
+
+@pytest.mark.parametrize("label_smoothing", [-0.1, 1.0, 10.0])
+def test_smoothing_outside_its_range_is_refused(label_smoothing):
+    with pytest.raises(ValueError, match=rf"label_smoothing must lie in \[0, 1\), got {label_smoothing}"):
+        cross_entropy(LOGITS, torch.tensor([1, 0]), label_smoothing=label_smoothing)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("shape", [(3,), (2, 1), (1, 2), ()])
+def test_shapes_that_do_not_fit_are_refused(shape):
+    with pytest.raises(ValueError, match=r"logits must have the targets' shape .*got \(2, 2\)"):
+        cross_entropy(LOGITS, torch.zeros(shape, dtype=torch.int64))
+
+
+def test_padding_alone_is_refused():
+    with pytest.raises(ValueError, match="no target but padding: the mean over no tokens is not defined"):
+        cross_entropy(LOGITS, torch.tensor([1, 1]), pad_id=1)
+
+
+@pytest.mark.parametrize(("wrong", "pad_id"), [(2, None), (-1, None), (-100, 0), (7, 0)])
+def test_targets_outside_the_vocabulary_are_refused(wrong, pad_id):
+    with pytest.raises(
+        ValueError, match=r"targets must lie from 0 to 1 \(vocab_size 2\), got .*" + str(wrong)
+    ):
+        cross_entropy(LOGITS, torch.tensor([1, wrong]), pad_id=pad_id)

@@ -1,0 +1,172 @@
+"""Training: the schedules' formulas, one step by hand, and what must not go wrong in silence."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from exformer.loss import cross_entropy
+from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.training import linear_schedule, set_seed, train, warmup_schedule
+
+
+class Weights(nn.Module):
+    """Two numbers that start at 1."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Parameter(torch.ones(())), nn.Parameter(torch.ones(()))
+
+
+def plane(model, batch):
+    """Give a loss whose slopes are the two numbers of the batch."""
+    return batch[0] * model.a + batch[1] * model.b
+
+
+def run(batches, *, lr=1.0, loss_fn=plane, **options):
+    model = Weights()
+    losses = train(
+        model, batches, loss_fn=loss_fn, optimizer=torch.optim.SGD(model.parameters(), lr), **options
+    )
+    return losses, (model.a.item(), model.b.item())
+
+
+def test_set_seed_sets_all_three_generators():
+    drawn = []
+    for _ in range(2):
+        set_seed(7)
+        drawn.append((random.random(), np.random.random(), torch.rand(()).item()))
+    assert drawn[0] == drawn[1]
+    set_seed(8)
+    assert all(
+        a != b
+        for a, b in zip(drawn[0], (random.random(), np.random.random(), torch.rand(()).item()), strict=True)
+    )
+
+
+@given(step=st.integers(1, 10**6), d_model=st.integers(1, 2048), warmup=st.integers(1, 10**5))
+def test_warmup_schedule_is_the_papers_formula(step, d_model, warmup):
+    wanted = min(1 / math.sqrt(step), step / math.sqrt(warmup) ** 3) / math.sqrt(d_model)
+    assert warmup_schedule(step, d_model=d_model, warmup=warmup) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_warmup_schedule_by_hand():
+    # d_model = 4, warmup = 4: 1/2 · step/8 up to step 4, then 1/2 · 1/√step.
+    got = [warmup_schedule(step, d_model=4, warmup=4) for step in (1, 2, 4, 16)]
+    assert got == pytest.approx([1 / 16, 1 / 8, 1 / 4, 1 / 8], rel=1e-12)
+
+
+def test_linear_schedule_by_hand():
+    # Up by thirds to 6, then down by quarters: step 7 would be 0.
+    got = [linear_schedule(step, peak=6.0, warmup=3, total=6) for step in range(1, 7)]
+    assert got == pytest.approx([2, 4, 6, 4.5, 3, 1.5], rel=1e-12)
+
+
+@pytest.mark.parametrize(("step", "warmup"), [(0, 5), (-1, 5), (1, 0)])
+def test_warmup_schedule_counts_from_one(step, warmup):
+    with pytest.raises(ValueError, match=rf"steps are counted from 1 .*got {step} and {warmup}"):
+        warmup_schedule(step, d_model=8, warmup=warmup)
+
+
+@pytest.mark.parametrize(("step", "warmup", "total"), [(0, 2, 5), (6, 2, 5), (1, 0, 5), (1, 5, 5)])
+def test_linear_schedule_refuses_steps_out_of_order(step, warmup, total):
+    with pytest.raises(
+        ValueError, match=rf"1 <= warmup \({warmup}\) < total \({total}\) and 1 <= step \({step}\)"
+    ):
+        linear_schedule(step, peak=1.0, warmup=warmup, total=total)
+
+
+def test_one_step_by_hand():
+    # a = b = 1, the slopes are 3 and 4, the rate 0.5: the loss is 7, a becomes -0.5 and b -1.
+    assert run([(3.0, 4.0)], lr=0.5) == ([7.0], (-0.5, -1.0))
+
+
+def test_each_step_has_its_own_rate_and_a_gradient_of_its_own():
+    # Slope 1 in a: rates 0.5, 0.25, 0.125 take 1 to 0.5, 0.25, 0.125. Were gradients to add up, or were the
+    # rate of another step used, it would end elsewhere. The losses are those before each step.
+    losses, (a, _) = run([(1.0, 0.0)] * 3, lr=99.0, schedule=lambda step: 0.5**step)
+    assert losses == [1.0, 0.5, 0.25]
+    assert a == 0.125
+
+
+def test_a_gradient_left_from_before_does_not_count():
+    model = Weights()
+    model.a.grad = torch.tensor(100.0)
+    train(model, [(1.0, 0.0)], loss_fn=plane, optimizer=torch.optim.SGD(model.parameters(), 0.5))
+    assert model.a.item() == 0.5
+
+
+def test_schedule_reaches_all_groups_of_the_optimizer():
+    model = Weights()
+    optimizer = torch.optim.SGD([{"params": [model.a], "lr": 3.0}, {"params": [model.b], "lr": 5.0}])
+    train(model, [(1.0, 1.0)], loss_fn=plane, optimizer=optimizer, schedule=lambda step: 0.25)
+    assert (model.a.item(), model.b.item()) == (0.75, 0.75)
+
+
+def test_clipping_by_hand():
+    # The gradient (3, 4) has length 5. Clipped to 1 it is (0.6, 0.8); a limit of 10 leaves it alone.
+    assert run([(3.0, 4.0)], clip_norm=1.0)[1] == pytest.approx((0.4, 0.2), abs=1e-5)
+    assert run([(3.0, 4.0)], clip_norm=10.0)[1] == (-2.0, -3.0)
+    assert run([(3.0, 4.0)])[1] == (-2.0, -3.0)
+
+
+def test_model_is_put_into_training_mode():
+    model, modes = Weights().eval(), []
+
+    def loss_fn(model, batch):
+        modes.append(model.training)
+        return plane(model, batch)
+
+    train(model, [(1.0, 1.0)] * 2, loss_fn=loss_fn, optimizer=torch.optim.SGD(model.parameters(), 0.1))
+    assert modes == [True, True]
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_a_loss_that_is_not_a_number_stops_before_the_step(number):
+    model = Weights()
+    optimizer = torch.optim.SGD(model.parameters(), 0.5)
+    with pytest.raises(ValueError, match=f"the loss is {number} at step 2: lower the learning rate or clip"):
+        train(model, [(1.0, 0.0), (number, 0.0)], loss_fn=plane, optimizer=optimizer)
+    assert model.a.item() == 0.5
+
+
+@pytest.mark.parametrize("batches", [[], iter(())])
+def test_no_batches_are_refused(batches):
+    with pytest.raises(ValueError, match="there were no batches to train on"):
+        run(batches)
+
+
+def test_progress_is_shown_where_it_is_asked_for(capsys):
+    run([(1.0, 0.0)])
+    assert capsys.readouterr() == ("", "")
+    run([(1.0, 0.0)], progress="a title")
+    assert "a title" in capsys.readouterr().err
+
+
+def learn_to_copy(seed: int) -> tuple[list[float], dict[str, torch.Tensor]]:
+    """Train a tiny model to copy three symbols."""
+    set_seed(seed)
+    config = EncoderDecoderConfig(11, 11, d_model=16, n_heads=2, d_ff=32, n_layers=1, max_len=5, dropout=0.1)
+    model = EncoderDecoder(config)
+
+    def loss_fn(model, src):
+        tgt_in = torch.cat((torch.ones_like(src[:, :1]), src[:, :-1]), dim=1)
+        return cross_entropy(model(src, tgt_in), src, pad_id=0)
+
+    batches = [torch.randint(3, 11, (64, 3)) for _ in range(80)]
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    return train(model, batches, loss_fn=loss_fn, optimizer=optimizer, clip_norm=1.0), model.state_dict()
+
+
+def test_loss_falls_and_the_same_seed_gives_the_same_training():
+    losses, state = learn_to_copy(seed=0)
+    assert losses[0] > 0.9 * math.log(11)
+    assert sum(losses[-5:]) / 5 < 0.5 * losses[0]
+    again, same_state = learn_to_copy(seed=0)
+    assert losses == again
+    assert all(torch.equal(state[name], same_state[name]) for name in state)
