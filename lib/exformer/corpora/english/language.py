@@ -36,10 +36,10 @@ def sentence_probability(sentence: str) -> float:
     """Return the exact probability of a sentence; 0 if it is not grammatical.
 
     Args:
-        sentence: words of `WORDS` with spaces between them.
+        sentence: Words of ``WORDS`` with spaces between them.
 
     Raises:
-        ValueError: a word is unknown.
+        ValueError: If a word is unknown.
 
     >>> sentence_probability("the keys is heavy"), sentence_probability("the keys are heavy") > 0
     (0.0, True)
@@ -52,10 +52,10 @@ def is_grammatical(sentence: str) -> bool:
     """Tell whether the grammar can make a sentence.
 
     Args:
-        sentence: words of `WORDS` with spaces between them.
+        sentence: Words of ``WORDS`` with spaces between them.
 
     Raises:
-        ValueError: a word is unknown.
+        ValueError: If a word is unknown.
     """
     return first_error(sentence) is None
 
@@ -64,14 +64,14 @@ def first_error(sentence: str) -> int | None:
     """Find the word at which a sentence breaks.
 
     Args:
-        sentence: words of `WORDS` with spaces between them.
+        sentence: Words of ``WORDS`` with spaces between them.
 
     Returns:
-        the place of the first word that cannot stand where it stands; the number of words if the sentence
+        The place of the first word that cannot stand where it stands; the number of words if the sentence
         stops too early; None if it is grammatical.
 
     Raises:
-        ValueError: a word is unknown.
+        ValueError: If a word is unknown.
 
     >>> first_error("the keys to the cabinet is heavy"), first_error("the keys to"), first_error("he runs")
     (5, 3, 0)
@@ -87,13 +87,13 @@ def prefix_distribution(prefix: str) -> dict[str, float]:
     """Return the true probability of each next word, given the words so far.
 
     Args:
-        prefix: the first words of a sentence; may be empty.
+        prefix: The first words of a sentence; may be empty.
 
     Returns:
-        word -> probability, the most probable first; `END` stands for the end of the sentence.
+        word -> probability, the most probable first; ``END`` stands for the end of the sentence.
 
     Raises:
-        ValueError: no sentence begins so, or a word is unknown.
+        ValueError: If no sentence begins so, or a word is unknown.
 
     >>> {word: round(p, 3) for word, p in prefix_distribution("the man sleeps").items()}
     {'</s>': 0.471, 'because': 0.196, 'again': 0.182, 'alone': 0.091, 'outside': 0.061}
@@ -114,13 +114,13 @@ def nats_per_token(sentences: Iterable[str]) -> float:
     """Compute the loss of the grammar itself on given sentences: the floor for a model on this very text.
 
     Args:
-        sentences: at least one.
+        sentences: At least one.
 
     Returns:
-        nats a token, end symbols counted; infinite if a sentence is not grammatical.
+        Nats a token, end symbols counted; infinite if a sentence is not grammatical.
 
     Raises:
-        ValueError: there is no sentence, or a word is unknown.
+        ValueError: If there is no sentence, or a word is unknown.
     """
     nats, tokens = 0.0, 0
     for sentence in sentences:
@@ -135,7 +135,7 @@ def length_mass(length: int) -> float:
     """Return the probability that a sentence has a number of words, by dynamic programming.
 
     Args:
-        length: number of words.
+        length: Number of words.
     """
     return lengths.mass_by_length(GRAMMAR, length)[length]
 
@@ -144,7 +144,7 @@ def sentences(length: int) -> Iterator[tuple[str, float]]:
     """List all sentences of a length, each with its probability: 480 of 3 words, 1,522,080 of 6 words.
 
     Args:
-        length: number of words.
+        length: Number of words.
     """
     for words, p in lengths.derivations(GRAMMAR, length):
         yield " ".join(words), p

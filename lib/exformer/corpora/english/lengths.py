@@ -18,14 +18,14 @@ def mass_by_length(grammar: Grammar, longest: int) -> list[float]:
     rule is empty, so that each length follows from smaller ones.
 
     Args:
-        grammar: the grammar.
-        longest: the last length.
+        grammar: The grammar.
+        longest: The last length.
 
     Returns:
-        one probability a length, from 0 to `longest`.
+        One probability a length, from 0 to ``longest``.
 
     Raises:
-        ValueError: `longest` is below 0.
+        ValueError: If ``longest`` is below 0.
     """
     if longest < 0:
         raise ValueError(f"the last length must be at least 0, came {longest}")
@@ -49,8 +49,8 @@ def derivations(grammar: Grammar, length: int) -> Iterator[tuple[tuple[str, ...]
     A sentence comes once for each of its derivations: once, if the grammar is unambiguous.
 
     Args:
-        grammar: the grammar.
-        length: number of words.
+        grammar: The grammar.
+        length: Number of words.
     """
     waiting = [((), (grammar.start,), 1.0)]  # words so far, symbols still open, probability
     while waiting:

@@ -18,12 +18,12 @@ class Grammar:
     """Hold a probabilistic context-free grammar: a symbol with rules is a nonterminal, any other is a word.
 
     Args:
-        start: the nonterminal that becomes a sentence.
-        rules: the rules of each nonterminal; their probabilities sum to 1, and none is empty.
+        start: The nonterminal that becomes a sentence.
+        rules: The rules of each nonterminal; their probabilities sum to 1, and none is empty.
 
     Raises:
-        ValueError: probabilities do not sum to 1, a rule is empty, the first symbol of a rule leads back to
-            the rule's own nonterminal, or sentences are endless with a probability above 0.
+        ValueError: If probabilities do not sum to 1, a rule is empty, the first symbol of a rule leads back
+            to the rule's own nonterminal, or sentences do not end.
 
     >>> grammar = Grammar("S", {"S": ((0.75, ("word",)), (0.25, ("word", "S")))})
     >>> round(grammar.expected_length(), 6), round(grammar.entropy(), 6)
@@ -107,11 +107,11 @@ class Grammar:
         """Replace each nonterminal by a rule drawn by its probability, until only words are left.
 
         Args:
-            symbols: what to begin with, say `(start,)`.
-            rng: gives the chance.
+            symbols: What to begin with, say ``(start,)``.
+            rng: Gives the chance.
 
         Returns:
-            the words.
+            The words.
         """
         words, stack = [], list(reversed(symbols))
         while stack:

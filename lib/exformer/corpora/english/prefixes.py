@@ -17,7 +17,7 @@ def beginnings(grammar: Grammar) -> dict[str, dict[str, Stacks]]:
     """Tell with which words each nonterminal can begin, and what is to come after each: its Greibach form.
 
     Args:
-        grammar: the grammar.
+        grammar: The grammar.
 
     Returns:
         nonterminal -> first word -> what is to come -> probability.
@@ -49,12 +49,12 @@ def advance(grammar: Grammar, stacks: Stacks, word: str) -> Stacks:
     """Read one word: keep what can begin with it.
 
     Args:
-        grammar: the grammar.
-        stacks: what may be to come.
-        word: the word that comes.
+        grammar: The grammar.
+        stacks: What may be to come.
+        word: The word that comes.
 
     Returns:
-        what may be to come then; empty if the word cannot stand here.
+        What may be to come then; empty if the word cannot stand here.
     """
     after: Stacks = defaultdict(float)
     for (top, *rest), p in ((stack, p) for stack, p in stacks.items() if stack):
@@ -68,11 +68,11 @@ def read(grammar: Grammar, words: Iterable[str]) -> tuple[Stacks, int | None]:
     """Read words from the start.
 
     Args:
-        grammar: the grammar.
-        words: the words, or the first words, of a sentence.
+        grammar: The grammar.
+        words: The words, or the first words, of a sentence.
 
     Returns:
-        what may be to come after them, and the place of the first word that cannot stand there (then nothing
+        What may be to come after them, and the place of the first word that cannot stand there (then nothing
         may be to come), or None.
     """
     stacks = start(grammar)
@@ -91,11 +91,11 @@ def next_words(grammar: Grammar, stacks: Stacks) -> dict[str, float]:
     Every sentence ends with probability 1, so the probability of a prefix is the sum over its stacks.
 
     Args:
-        grammar: the grammar.
-        stacks: what may be to come.
+        grammar: The grammar.
+        stacks: What may be to come.
 
     Returns:
-        word -> probability, the most probable first; the end stands there as `END`.
+        word -> probability, the most probable first; the end stands there as ``END``.
 
     Source:
         Jelinek and Lafferty 1991, for any context-free grammar. Here a list of stacks is enough, as no rule

@@ -68,11 +68,11 @@ RULES = """
 
 
 def read_rules(text: str, *, features: dict[str, tuple[str, ...]]) -> dict[str, tuple[Rule, ...]]:
-    r"""Read rules written as in `RULES`, each feature replaced by its values.
+    r"""Read rules written as in ``RULES``, each feature replaced by its values.
 
     Args:
-        text: a nonterminal on a line, below it its rules: probability and parts.
-        features: the values of each feature.
+        text: A nonterminal on a line, below it its rules: probability and parts.
+        features: The values of each feature.
 
     >>> read_rules("S\n 1.0 the NOUN.{number}", features={"number": ("one", "many")})["S"]
     ((0.5, ('the', 'NOUN.one')), (0.5, ('the', 'NOUN.many')))

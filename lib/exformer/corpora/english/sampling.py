@@ -18,8 +18,8 @@ class TextSplit:
     """Hold training and test sentences; no training sentence is in the test.
 
     Args:
-        train: sentences to learn from, drawn from the language one by one; frequent ones come several times.
-        test: sentences to be judged by, drawn the same way, those of the training set left out.
+        train: Sentences to learn from, drawn from the language one by one; frequent ones come several times.
+        test: Sentences to be judged by, drawn the same way, those of the training set left out.
     """
 
     train: list[str]
@@ -31,9 +31,9 @@ class MinimalPair:
     """Hold the beginning of a sentence, a word that may follow and one that may not.
 
     Args:
-        prefix: the first words.
-        right: a next word that the grammar allows.
-        wrong: the same word in a form that the grammar forbids here: its probability is 0.
+        prefix: The first words.
+        right: A next word that the grammar allows.
+        wrong: The same word in a form that the grammar forbids here: its probability is 0.
     """
 
     prefix: str
@@ -45,11 +45,11 @@ def sample(n: int, *, seed: int) -> list[str]:
     """Draw sentences from the language, each by its probability, whatever was drawn before.
 
     Args:
-        n: how many.
-        seed: of the draw; the same seed gives the same sentences.
+        n: How many.
+        seed: Of the draw; the same seed gives the same sentences.
 
     Raises:
-        ValueError: n is not between 1 and 1,000,000.
+        ValueError: If n is not between 1 and 1,000,000.
     """
     _check("n", n, least=1, most=_MOST)
     rng = Random(seed)
@@ -60,15 +60,15 @@ def split(n_train: int, *, n_test: int, seed: int) -> TextSplit:
     """Draw a training set, and a test set without any of its sentences.
 
     Short sentences are frequent, so that the test has fewer of them than the language: the floor of a model
-    on the test is `nats_per_token(test)`, a little above the entropy.
+    on the test is ``nats_per_token(test)``, a little above the entropy.
 
     Args:
-        n_train: training sentences.
-        n_test: test sentences.
-        seed: of the draw.
+        n_train: Training sentences.
+        n_test: Test sentences.
+        seed: Of the draw.
 
     Raises:
-        ValueError: a number is not between 1 and 1,000,000.
+        ValueError: If a number is not between 1 and 1,000,000.
     """
     _check("n_train", n_train, least=1, most=_MOST)
     _check("n_test", n_test, least=1, most=_MOST)
@@ -88,14 +88,14 @@ def agreement_items(n: int, *, attractors: int, seed: int, opposite: bool = True
     Half of the subjects are singular, half plural.
 
     Args:
-        n: how many; all prefixes differ.
-        attractors: nouns between the subject's noun and the verb.
-        seed: of the draw.
-        opposite: whether these nouns have the other number than the subject; False for the control, in which
+        n: How many; all prefixes differ.
+        attractors: Nouns between the subject's noun and the verb.
+        seed: Of the draw.
+        opposite: Whether these nouns have the other number than the subject; False for the control, in which
             they stand as far between, but have the subject's own number.
 
     Raises:
-        ValueError: a number is too small, or there are not so many different prefixes.
+        ValueError: If a number is too small, or there are not so many different prefixes.
 
     >>> agreement_items(1, attractors=2, seed=3)[0]
     MinimalPair(prefix='the big girls behind this cabinet near a cabinet', right='wait', wrong='waits')
@@ -120,12 +120,12 @@ def coreference_items(n: int, *, attractors: int, seed: int) -> list[MinimalPair
     The pronoun stands for the subject, a man, a woman or an animal in turn.
 
     Args:
-        n: how many; all prefixes differ.
-        attractors: nouns between the subject's noun and the verb, all of the wrong pronoun's gender.
-        seed: of the draw.
+        n: How many; all prefixes differ.
+        attractors: Nouns between the subject's noun and the verb, all of the wrong pronoun's gender.
+        seed: Of the draw.
 
     Raises:
-        ValueError: a number is too small, or there are not so many different prefixes.
+        ValueError: If a number is too small, or there are not so many different prefixes.
 
     >>> coreference_items(1, attractors=1, seed=3)[0]
     MinimalPair(prefix='a brother near a sister waits because', right='he', wrong='she')
