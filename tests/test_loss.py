@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_twins import close, normal
 
-from exformer.loss import cross_entropy
+from exformer.loss import cross_entropy, surprise
 
 pytestmark = pytest.mark.usefixtures("float64")
 # Two tokens over two symbols: probabilities (1/4, 3/4) and (1/2, 1/2).
@@ -58,6 +58,15 @@ def test_parity_with_torch(seed, pad_id, label_smoothing, shape):
     close(got_grad, wanted_grad)
     if pad_id is not None:
         assert (got_grad[targets == pad_id] == 0).all()
+
+
+def test_the_fused_loss_is_the_mean_surprise_of_real_targets():
+    for label_smoothing in (0.0, 0.3):
+        logits, targets = normal(3, 5, 7), torch.tensor([[1, 2, 3, 0, 0], [4, 5, 6, 1, 2], [3, 0, 0, 0, 0]])
+        wanted = surprise(logits, targets, label_smoothing=label_smoothing)[targets != 0].mean()
+        got = cross_entropy(logits, targets, pad_id=0, label_smoothing=label_smoothing)
+        close(got, wanted)
+        close(torch.autograd.grad(got, logits)[0], torch.autograd.grad(wanted, logits)[0])
 
 
 def test_not_knowing_costs_the_logarithm_of_the_vocabulary():
