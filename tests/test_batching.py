@@ -88,6 +88,14 @@ def test_steps_go_through_epochs_each_in_a_new_order():
     assert max(rest.values()) == 1
 
 
+def test_other_sentences_share_a_batch_in_the_next_epoch():
+    walked = list(batches(steps=48))
+    first, second = (
+        {frozenset(sentences([batch])) for batch in epoch} for epoch in (walked[:24], walked[24:])
+    )
+    assert len(first & second) < 3
+
+
 def test_fewer_steps_than_an_epoch():
     assert len(list(batches(steps=7))) == len(batches(steps=7)) == 7
 

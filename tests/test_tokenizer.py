@@ -93,6 +93,14 @@ def test_ids_outside_the_vocabulary_are_refused(tokenizer, ids):
 
 
 @BOTH
+def test_the_last_id_is_a_symbol_and_the_next_is_refused(tokenizer):
+    made = tokenizer.from_texts(TEXTS)
+    assert made.decode([made.vocab_size - 1]) == made.vocabulary.symbols[-1]
+    with pytest.raises(ValueError, match=rf"came \[{made.vocab_size}\]"):
+        made.decode([made.vocab_size])
+
+
+@BOTH
 @pytest.mark.parametrize("texts", [[], ["", ""]])
 def test_texts_without_symbols_are_refused(tokenizer, texts):
     with pytest.raises(ValueError, match="needs at least one text that is not empty"):
