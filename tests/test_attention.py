@@ -193,6 +193,14 @@ def test_large_scores_stay_numbers(dtype):
     torch.testing.assert_close(weights.double().sum(-1), torch.ones(5), atol=0.02, rtol=0)
 
 
+def test_mask_wins_over_the_largest_scores():
+    # The key that may not be seen fits a million times better than the one that may.
+    q, k, v = torch.tensor([[1e6]]), torch.tensor([[-1.0], [1.0]]), torch.tensor([[3.0], [5.0]])
+    output, weights = scaled_dot_product_attention(q, k, v, mask=torch.tensor([[True, False]]))
+    assert output.tolist() == [[3.0]]
+    assert weights.tolist() == [[1.0, 0.0]]
+
+
 def test_arguments_are_left_alone():
     q, k, v, mask = random_case(3)
     before = [x.detach().clone() for x in (q, k, v, mask)]

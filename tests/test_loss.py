@@ -18,14 +18,16 @@ LOGITS = torch.tensor([[math.log(1), math.log(3)], [5, 5]], dtype=torch.float64)
 
 def test_cross_entropy_by_hand():
     # -ln 3/4 and -ln 1/2, averaged.
+    close(surprise(LOGITS, torch.tensor([1, 0])), torch.tensor([-math.log(3 / 4), -math.log(1 / 2)]))
     got = cross_entropy(LOGITS, torch.tensor([1, 0]))
     close(got, torch.tensor((-math.log(3 / 4) - math.log(1 / 2)) / 2))
 
 
 def test_label_smoothing_by_hand():
     # ε = 0.2 leaves 0.8 to the target and gives 0.2/2 = 0.1 to each symbol, the target included: (0.1, 0.9).
-    got = cross_entropy(LOGITS[:1], torch.tensor([1]), label_smoothing=0.2)
-    close(got, torch.tensor(-0.1 * math.log(1 / 4) - 0.9 * math.log(3 / 4)))
+    wanted = torch.tensor(-0.1 * math.log(1 / 4) - 0.9 * math.log(3 / 4))
+    close(cross_entropy(LOGITS[:1], torch.tensor([1]), label_smoothing=0.2), wanted)
+    close(surprise(LOGITS[0], torch.tensor(1), label_smoothing=0.2), wanted)
 
 
 def test_padding_by_hand():
@@ -43,7 +45,7 @@ def test_padding_by_hand():
     label_smoothing=st.sampled_from([0.0, 0.1, 0.37, 0.9]),
     shape=st.sampled_from([(), (5,), (3, 5), (2, 3, 5)]),
 )
-def test_parity_with_torch(seed, pad_id, label_smoothing, shape):
+def test_parity_with_torch_and_with_the_mathematics_written_out(seed, pad_id, label_smoothing, shape):
     logits = normal(*shape, 7, seed=seed)
     targets = torch.randint(7, shape, generator=torch.Generator().manual_seed(seed))
     if pad_id is not None:
@@ -51,13 +53,16 @@ def test_parity_with_torch(seed, pad_id, label_smoothing, shape):
         if (targets == pad_id).all():
             targets.reshape(-1)[0] = 1
     options = {"ignore_index": -1 if pad_id is None else pad_id, "label_smoothing": label_smoothing}
-    wanted = F.cross_entropy(logits.reshape(-1, 7), targets.reshape(-1), **options)
+    real = torch.ones(shape, dtype=torch.bool) if pad_id is None else targets != pad_id
     got = cross_entropy(logits, targets, pad_id=pad_id, label_smoothing=label_smoothing)
-    close(got, wanted)
-    got_grad, wanted_grad = (torch.autograd.grad(loss, logits)[0] for loss in (got, wanted))
-    close(got_grad, wanted_grad)
-    if pad_id is not None:
-        assert (got_grad[targets == pad_id] == 0).all()
+    got_grad = torch.autograd.grad(got, logits)[0]
+    assert (got_grad[~real] == 0).all()
+    for wanted in (
+        F.cross_entropy(logits.reshape(-1, 7), targets.reshape(-1), **options),
+        surprise(logits[real], targets[real], label_smoothing=label_smoothing).mean(),
+    ):
+        close(got, wanted)
+        close(got_grad, torch.autograd.grad(wanted, logits)[0])
 
 
 def test_the_fused_loss_is_the_mean_surprise_of_real_targets():

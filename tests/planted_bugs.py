@@ -1,0 +1,779 @@
+"""The bank of planted bugs: what is changed in the library, and the test that must turn red.
+
+A bug is one replacement of text that occurs once in its file. Most of them are classics: mistakes that
+students, first versions of papers and well-known code have made. To add one, add a row.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Bug:
+    """Hold one planted bug.
+
+    Args:
+        name: What is wrong.
+        file: Where, under lib/exformer.
+        old: The right text.
+        new: The wrong text.
+        test: The test that must find it: file::function, under tests.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    test: str
+
+
+def _bugs(file: str, tests: str, *rows: tuple[str, str, str, str]) -> list[Bug]:
+    """Read rows of (name, old, new, test); a test without a file is one of ``tests``."""
+    return [
+        Bug(name, file, old, new, test if "::" in test else f"{tests}::{test}")
+        for name, old, new, test in rows
+    ]
+
+
+ATTENTION = _bugs(
+    "attention.py",
+    "test_attention.py",
+    ("scale missing", " / math.sqrt(q.size(-1))", "", "test_two_queries_by_hand"),
+    ("÷ d_k for ÷ √d_k", "math.sqrt(q.size(-1))", "q.size(-1)", "test_two_queries_by_hand"),
+    ("√ of the number of keys", "math.sqrt(q.size(-1))", "math.sqrt(k.size(-2))", "test_two_queries_by_hand"),
+    ("softmax over queries", "softmax(dim=-1)", "softmax(dim=-2)", "test_two_queries_by_hand"),
+    ("mask inverted", "scores.masked_fill(~mask", "scores.masked_fill(mask", "test_mask_by_hand"),
+    (
+        "mask after the softmax, not normalized again",
+        "scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
+        "pass",
+        "test_mask_by_hand",
+    ),
+    (
+        "-inf makes NaN of an empty row",
+        "torch.finfo(scores.dtype).min",
+        "-math.inf",
+        "test_a_fully_masked_row_gives_zeros_and_finite_gradients",
+    ),
+    (
+        "-1e4 is not low enough for a mask",
+        "torch.finfo(scores.dtype).min",
+        "-1e4",
+        "test_mask_wins_over_the_largest_scores",
+    ),
+    (
+        "empty row attends to everything",
+        "weights = weights.masked_fill(~mask, 0.0)",
+        "pass",
+        "test_a_fully_masked_row_gives_zeros_and_finite_gradients",
+    ),
+    (
+        "scores returned for weights",
+        "weights @ v, weights",
+        "weights @ v, scores",
+        "test_two_queries_by_hand",
+    ),
+)
+
+MULTI_HEAD = _bugs(
+    "multi_head.py",
+    "test_multi_head.py",
+    (
+        "heads cut by view for transpose",
+        "x.unflatten(-1, (n_heads, -1)).transpose(1, 2)",
+        "x.reshape(x.size(0), n_heads, x.size(1), -1)",
+        "test_split_heads_by_hand",
+    ),
+    (
+        "heads not put back: view for transpose",
+        "x.transpose(1, 2).flatten(start_dim=2)",
+        "x.reshape(x.size(0), x.size(2), -1)",
+        "test_merge_heads_undoes_split_heads",
+    ),
+    (
+        "heads interleaved",
+        "x.unflatten(-1, (n_heads, -1)).transpose(1, 2)",
+        "x.unflatten(-1, (-1, n_heads)).movedim(-1, 1)",
+        "test_split_heads_by_hand",
+    ),
+    ("no output projection", "self.w_o(merge_heads(heads))", "merge_heads(heads)", "test_parity_with_torch"),
+    (
+        "values projected by the keys' matrix",
+        'self._heads(value, self.w_v, name="value"',
+        'self._heads(value, self.w_k, name="value"',
+        "test_parity_with_torch",
+    ),
+    ("values taken from the keys", "self._heads(value,", "self._heads(key,", "test_two_heads_by_hand"),
+    ("mask forgotten", "attn_mask=", "attn_mask=None and ", "test_parity_with_torch"),
+    (
+        "weights without the mask",
+        "scaled_dot_product_attention(q, k, k, mask=",
+        "scaled_dot_product_attention(q, k, k, mask=None and ",
+        "test_parity_with_torch",
+    ),
+    (
+        "mask with the heads' axis in front of the batch's",
+        "mask.unsqueeze(-3) if mask.dim() == 3 else mask[None, None]",
+        "mask[None] if mask.dim() == 3 else mask[None, None]",
+        "test_parity_with_torch",
+    ),
+    (
+        "dropout in evaluation",
+        "self.dropout if self.training else 0.0",
+        "self.dropout",
+        "test_dropout_works_in_training_and_is_off_in_evaluation",
+    ),
+    (
+        "no dropout in training",
+        "self.dropout if self.training else 0.0",
+        "0.0",
+        "test_dropout_works_in_training_and_is_off_in_evaluation",
+    ),
+    (
+        "width that heads do not divide accepted",
+        "if n_heads < 1 or d_model % n_heads:",
+        "if n_heads < 1:",
+        "test_a_width_that_heads_do_not_divide_is_refused",
+    ),
+)
+
+MASKS = _bugs(
+    "masks.py",
+    "test_masks.py",
+    ("causal mask hides the position itself", ".tril()", ".tril(-1)", "test_causal_mask_by_hand"),
+    ("causal mask shows the next position", ".tril()", ".tril(1)", "test_causal_mask_by_hand"),
+    ("causal mask upside down", ".tril()", ".triu()", "test_causal_mask_by_hand"),
+    ("padding mask inverted", "(ids != pad_id)", "(ids == pad_id)", "test_padding_mask_by_hand"),
+    ("padding is always 0", "(ids != pad_id)", "(ids != 0)", "test_padding_mask_by_hand"),
+    (
+        "padded queries hidden, not padded keys",
+        "(ids != pad_id).unsqueeze(1)",
+        "(ids != pad_id).unsqueeze(2)",
+        "test_padding_mask_by_hand",
+    ),
+    (
+        "polarity of PyTorch's masks kept",
+        "return ~mask",
+        "return mask",
+        "test_from_torch_mask_turns_torchs_causal_mask_into_ours",
+    ),
+    (
+        "additive mask inverted",
+        "return mask == 0",
+        "return mask != 0",
+        "test_from_torch_mask_turns_torchs_causal_mask_into_ours",
+    ),
+    (
+        "masks of numbers accepted",
+        "if mask.dtype != torch.bool:",
+        "if False:",
+        "test_check_mask_refuses_other_types_and_names_the_way_out",
+    ),
+    (
+        "mask may widen the batch",
+        "2 <= mask.dim() <= len(shape)",
+        "2 <= mask.dim()",
+        "test_check_mask_refuses_what_does_not_fit",
+    ),
+)
+
+NORMALIZATION = _bugs(
+    "normalization.py",
+    "test_normalization.py",
+    (
+        "unbiased variance",
+        "((x - mean) ** 2).mean(dim=-1, keepdim=True)",
+        "x.var(dim=-1, keepdim=True)",
+        "test_layer_norm_by_hand",
+    ),
+    (
+        "ε outside the root",
+        "torch.sqrt(variance + eps)",
+        "(torch.sqrt(variance) + eps)",
+        "test_eps_stands_under_the_root_by_hand",
+    ),
+    (
+        "divided by the variance",
+        "torch.sqrt(variance + eps)",
+        "(variance + eps)",
+        "test_layer_norm_by_hand",
+    ),
+    ("gain missing", "return gain * (x - mean)", "return (x - mean)", "test_layer_norm_by_hand"),
+    (
+        "bias missing",
+        "torch.sqrt(variance + eps) + bias",
+        "torch.sqrt(variance + eps)",
+        "test_layer_norm_by_hand",
+    ),
+    ("mean not taken away", "gain * (x - mean) /", "gain * x /", "test_layer_norm_by_hand"),
+    (
+        "normalized over the sequence",
+        "mean = x.mean(dim=-1",
+        "mean = x.mean(dim=0",
+        "test_parity_with_torch",
+    ),
+    (
+        "module forgets its ε",
+        "self.gain, self.bias, self.eps)",
+        "self.gain, self.bias)",
+        "test_eps_stands_under_the_root_by_hand",
+    ),
+    (
+        "gain starts at 0",
+        "torch.ones(d_model)",
+        "torch.zeros(d_model)",
+        "test_gain_starts_at_1_and_bias_at_0",
+    ),
+)
+
+EMBEDDING = _bugs(
+    "embedding.py",
+    "test_embedding.py",
+    ("scale missing", "math.sqrt(d_model) if scale else 1.0", "1.0", "test_token_embedding_by_hand"),
+    ("× d_model for × √d_model", "math.sqrt(d_model) if", "d_model if", "test_token_embedding_by_hand"),
+    (
+        "logits scaled too",
+        "F.linear(hidden, self",
+        "F.linear(hidden * self.factor, self",
+        "test_logits_by_hand",
+    ),
+    (
+        "vectors start too large",
+        "torch.randn(vocab_size, d_model) / math.sqrt(d_model)",
+        "torch.randn(vocab_size, d_model)",
+        "test_scaled_vectors_start_with_variance_one",
+    ),
+    (
+        "ids wrap around",
+        "F.embedding(ids, table)",
+        "F.embedding(ids % table.size(0), table)",
+        "test_ids_outside_the_vocabulary_are_refused",
+    ),
+)
+
+POSITIONAL = _bugs(
+    "positional.py",
+    "test_positional.py",
+    (
+        "positions counted from 1",
+        "torch.arange(n_positions, dtype",
+        "torch.arange(1, n_positions + 1, dtype",
+        "test_sinusoidal_encoding_by_hand",
+    ),
+    (
+        "sine and cosine swapped",
+        "(angle.sin(), angle.cos())",
+        "(angle.cos(), angle.sin())",
+        "test_sinusoidal_encoding_by_hand",
+    ),
+    (
+        "all sines, then all cosines",
+        "torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(start_dim=-2)",
+        "torch.cat((angle.sin(), angle.cos()), dim=-1)",
+        "test_sinusoidal_encoding_by_hand",
+    ),
+    ("base 1,000", "base: float = 10_000.0", "base: float = 1_000.0", "test_the_papers_base_is_the_default"),
+    (
+        "base not used",
+        "frequency = base **",
+        "frequency = 10_000.0 **",
+        "test_sinusoidal_encoding_is_the_papers_formula",
+    ),
+    (
+        "exponent i/d for 2i/d",
+        "torch.arange(0, d_model, 2, dtype",
+        "torch.arange(d_model // 2, dtype",
+        "test_sinusoidal_encoding_is_the_papers_formula",
+    ),
+    (
+        "frequencies rise",
+        "base ** (-torch.arange",
+        "base ** (torch.arange",
+        "test_sinusoidal_encoding_by_hand",
+    ),
+    ("start ignored", "table[start : start + n]", "table[:n]", "test_a_later_start_gives_the_later_rows"),
+    (
+        "longest sentence refused",
+        "start + n > table.size(0)",
+        "start + n >= table.size(0)",
+        "test_a_later_start_gives_the_later_rows",
+    ),
+    (
+        "table saved with the weights",
+        "persistent=False",
+        "persistent=True",
+        "test_sinusoidal_table_is_not_saved_and_not_learned",
+    ),
+)
+
+FEED_FORWARD = _bugs(
+    "feedforward.py",
+    "test_feedforward.py",
+    (
+        "no bend",
+        "ACTIVATIONS[self.activation](self.w_1(x))",
+        "self.w_1(x)",
+        "test_feed_forward_by_hand",
+    ),
+    (
+        "bend after the second map too",
+        "return self.w_2(self.dropout(hidden))",
+        "return ACTIVATIONS[self.activation](self.w_2(self.dropout(hidden)))",
+        "test_parity_with_torch",
+    ),
+    (
+        "approximate gelu",
+        '"gelu": F.gelu',
+        '"gelu": lambda x: F.gelu(x, approximate="tanh")',
+        "test_parity_with_torch",
+    ),
+    (
+        "dropout after the second map",
+        "self.w_2(self.dropout(hidden))",
+        "self.dropout(self.w_2(hidden))",
+        "test_dropout_stands_before_the_second_map",
+    ),
+)
+
+LAYERS = _bugs(
+    "layers.py",
+    "test_layers.py",
+    (
+        "residual missing",
+        "norm(x + dropout(sublayer(x)))",
+        "norm(dropout(sublayer(x)))",
+        "test_residual_by_hand",
+    ),
+    (
+        "residual missing in pre-norm",
+        "x + dropout(sublayer(norm(x)))",
+        "dropout(sublayer(norm(x)))",
+        "test_residual_by_hand",
+    ),
+    ("pre- and post-norm swapped", "    if pre_norm:", "    if not pre_norm:", "test_residual_by_hand"),
+    (
+        "pre-norm adds to the normalized input",
+        "x + dropout(sublayer(norm(x)))",
+        "norm(x) + dropout(sublayer(norm(x)))",
+        "test_residual_by_hand",
+    ),
+    (
+        "dropout on the sum",
+        "norm(x + dropout(sublayer(x)))",
+        "norm(dropout(x + sublayer(x)))",
+        "test_residual_by_hand",
+    ),
+    (
+        "memory mask forgotten",
+        "self.cross_attention(h, memory, memory, mask=memory_mask)",
+        "self.cross_attention(h, memory, memory)",
+        "test_decoder_layer_parity_with_torch",
+    ),
+    (
+        "cross-attention looks at the target",
+        "self.cross_attention(h, memory, memory, mask=memory_mask)",
+        "self.cross_attention(h, h, h)",
+        "test_decoder_layer_parity_with_torch",
+    ),
+    (
+        "one norm used twice",
+        "norm=self.norm_cross,",
+        "norm=self.norm_self,",
+        "test_decoder_layer_parity_with_torch",
+    ),
+    (
+        "weights of a pre-norm layer without the norm",
+        "h = self.norm_attention(x) if self.pre_norm else x",
+        "h = x",
+        "test_encoder_layer_can_be_rebuilt_from_its_weights",
+    ),
+    (
+        "cross weights without the norm",
+        "h = self.norm_cross(x) if self.pre_norm else x",
+        "h = x",
+        "test_decoder_layer_can_be_rebuilt_from_its_weights",
+    ),
+    (
+        "cross weights with dropout",
+        '{"dropout": nn.Identity(), "pre_norm"',
+        '{"dropout": self.dropout, "pre_norm"',
+        "test_weights_are_shown_without_dropout",
+    ),
+)
+
+MODEL = _bugs(
+    "models/encoder_decoder.py",
+    "test_encoder_decoder.py",
+    (
+        "encoder sees padding",
+        "x = layer(x, mask=mask)\n        return",
+        "x = layer(x)\n        return",
+        "test_more_padding_changes_nothing",
+    ),
+    (
+        "decoder sees source padding",
+        '"memory_mask": padding_mask(src, pad_id=pad_id)',
+        '"memory_mask": None',
+        "test_more_padding_changes_nothing",
+    ),
+    (
+        "decoder sees the future",
+        "causal_mask(tgt.size(1), device=tgt.device) & padding_mask",
+        "padding_mask",
+        "test_the_past_does_not_see_the_future_bit_for_bit",
+    ),
+    (
+        "decoder sees target padding",
+        " & padding_mask(tgt, pad_id=pad_id)",
+        "",
+        "test_attention_weights_have_their_shapes_and_see_no_padding_and_no_future",
+    ),
+    (
+        "final norm of the encoder missing",
+        "self.encoder_norm = LayerNorm(c.d_model) if c.pre_norm else nn.Identity()",
+        "self.encoder_norm = nn.Identity()",
+        "test_number_of_parameters_by_hand",
+    ),
+    (
+        "final norm of the decoder not applied",
+        "x = self.decoder_norm(x)",
+        "pass",
+        "test_parity_with_torch",
+    ),
+    (
+        "weights with the memory before its norm",
+        "memory = self.encoder_norm(x)",
+        "memory = x",
+        "test_attention_weights_are_those_of_the_forward_pass",
+    ),
+    (
+        "output not tied",
+        "None if c.tie_output else nn.Linear",
+        "nn.Linear",
+        "test_number_of_parameters_by_hand",
+    ),
+    (
+        "tied to the source's table",
+        "self.tgt_embedding.logits(x)",
+        "nn.functional.linear(x, self.src_embedding.table)",
+        "test_parity_with_torch",
+    ),
+    (
+        "no positions in the decoder",
+        "self.tgt_positions(self.tgt_embedding(tgt))",
+        "self.tgt_embedding(tgt)",
+        "test_parity_with_torch",
+    ),
+    (
+        "embeddings not dropped",
+        "self.dropout(self.src_positions(self.src_embedding(src)))",
+        "self.src_positions(self.src_embedding(src))",
+        "test_embeddings_are_dropped_too",
+    ),
+    (
+        "first layer used twice",
+        "for layer in self.decoder:\n            x = layer(x, memory, **masks)",
+        "for _ in self.decoder:\n            x = self.decoder[0](x, memory, **masks)",
+        "test_parity_with_torch",
+    ),
+)
+
+LOSS = _bugs(
+    "loss.py",
+    "test_loss.py",
+    (
+        "padding counts",
+        "ignore_index=-100 if pad_id is None else pad_id",
+        "ignore_index=-100",
+        "test_padding_by_hand",
+    ),
+    (
+        "label smoothing on padding",
+        "    return F.cross_entropy(\n",
+        "    if label_smoothing:\n"
+        "        plain = cross_entropy(logits, targets, pad_id=pad_id)\n"
+        "        spread = F.log_softmax(logits, dim=-1).mean()\n"
+        "        return (1 - label_smoothing) * plain - label_smoothing * spread\n"
+        "    return F.cross_entropy(\n",
+        "test_padding_by_hand",
+    ),
+    (
+        "padding in the divisor",
+        "        label_smoothing=label_smoothing,\n    )\n",
+        '        label_smoothing=label_smoothing,\n        reduction="sum",\n    ) / targets.numel()\n',
+        "test_padding_by_hand",
+    ),
+    (
+        "sum for mean",
+        "        label_smoothing=label_smoothing,\n    )\n",
+        '        label_smoothing=label_smoothing,\n        reduction="sum",\n    )\n',
+        "test_cross_entropy_by_hand",
+    ),
+    (
+        "smoothing forgotten",
+        "        label_smoothing=label_smoothing,\n    )\n",
+        "    )\n",
+        "test_label_smoothing_by_hand",
+    ),
+    (
+        "smoothing over |V| - 1",
+        "label_smoothing * log_p.mean(dim=-1)",
+        "label_smoothing * log_p.sum(dim=-1) / (logits.size(-1) - 1)",
+        "test_label_smoothing_by_hand",
+    ),
+    (
+        "target keeps its whole share",
+        "-(1 - label_smoothing) * of_target",
+        "-of_target",
+        "test_label_smoothing_by_hand",
+    ),
+)
+
+TRAINING = _bugs(
+    "training.py",
+    "test_training.py",
+    (
+        "warm-up one step late",
+        "step * warmup**-1.5",
+        "(step - 1) * warmup**-1.5",
+        "test_warmup_schedule_by_hand",
+    ),
+    ("max for min", "d_model**-0.5 * min(", "d_model**-0.5 * max(", "test_warmup_schedule_by_hand"),
+    ("width left out of the rate", "d_model**-0.5 * min", "min", "test_warmup_schedule_by_hand"),
+    (
+        "schedule one step early",
+        "schedule(step)\n",
+        "schedule(step + 1)\n",
+        "test_each_step_has_its_own_rate_and_a_gradient_of_its_own",
+    ),
+    (
+        "schedule for the first group alone",
+        "in optimizer.param_groups if",
+        "in optimizer.param_groups[:1] if",
+        "test_schedule_reaches_all_groups_of_the_optimizer",
+    ),
+    (
+        "gradient not zeroed",
+        "optimizer.zero_grad(set_to_none=True)",
+        "pass",
+        "test_each_step_has_its_own_rate_and_a_gradient_of_its_own",
+    ),
+    (
+        "gradient zeroed before the step",
+        "        loss.backward()\n",
+        "        loss.backward()\n        optimizer.zero_grad()\n",
+        "test_one_step_by_hand",
+    ),
+    (
+        "clipped after the step",
+        "        if clip_norm is not None:\n",
+        "        optimizer.step()\n        loss = loss * 0\n        if clip_norm is not None:\n",
+        "test_clipping_by_hand",
+    ),
+    (
+        "each number clipped by itself",
+        "nn.utils.clip_grad_norm_(model.parameters(), clip_norm)",
+        "nn.utils.clip_grad_value_(model.parameters(), clip_norm)",
+        "test_clipping_by_hand",
+    ),
+    ("left in evaluation mode", "    model.train()\n", "", "test_model_is_put_into_training_mode"),
+    (
+        "a loss that is not a number accepted",
+        "if not math.isfinite(losses[-1]):",
+        "if False:",
+        "test_a_loss_that_is_not_a_number_stops_before_the_step",
+    ),
+    ("numpy not seeded", "    np.random.seed(seed)\n", "", "test_set_seed_sets_all_three_generators"),
+)
+
+GENERATION = _bugs(
+    "generation.py",
+    "test_generation.py",
+    ("argmin for argmax", ".argmax(dim=-1)", ".argmin(dim=-1)", "test_greedy_by_hand"),
+    ("does not stop", "if finished.all():", "if False:", "test_greedy_is_the_loop_for_each_sequence"),
+    (
+        "stops when the first has ended",
+        "if finished.all():",
+        "if finished.any():",
+        "test_greedy_is_the_loop_for_each_sequence",
+    ),
+    (
+        "ended sequences go on",
+        "best = best.masked_fill(finished, eos_id)",
+        "pass",
+        "test_greedy_is_the_loop_for_each_sequence",
+    ),
+    ("end symbol kept", "row.index(eos_id)]", "row.index(eos_id) + 1]", "test_greedy_by_hand"),
+    ("prompt returned as well", "ids[:, prompts.size(1) :]", "ids", "test_greedy_by_hand"),
+    (
+        "dropout in translation",
+        "with evaluating(model):",
+        "with torch.no_grad():",
+        "test_translate_switches_dropout_off_and_on_again",
+    ),
+    (
+        "mode not put back after an error",
+        "    try:\n        with torch.no_grad():\n            yield\n    finally:\n",
+        "    with torch.no_grad():\n        yield\n    if True:\n",
+        "test_evaluating_puts_back_what_it_found",
+    ),
+    (
+        "frozen parts put into training",
+        "for module in were_training:",
+        "for module in model.modules() if were_training else ():",
+        "test_evaluating_puts_back_what_it_found",
+    ),
+    (
+        "source without its end symbol",
+        "[[*src_tokenizer.encode(sentence), src_tokenizer.eos_id] for",
+        "[src_tokenizer.encode(sentence) for",
+        "test_translate_is_the_loop_for_each_sentence_alone",
+    ),
+    (
+        "first position read for the last",
+        "src=src)[:, -1]",
+        "src=src)[:, 0]",
+        "test_translate_is_the_loop_for_each_sentence_alone",
+    ),
+    (
+        "0 means no limit",
+        "limit if max_new_tokens is None else min(max_new_tokens, limit)",
+        "min(max_new_tokens or limit, limit)",
+        "test_translate_refuses_to_write_nothing",
+    ),
+)
+
+TEXT = [
+    *_bugs(
+        "vocabulary.py",
+        "test_tokenizer.py",
+        ("special symbols written out", "if index >= len(SPECIALS)]", "]", "test_words_come_back"),
+        (
+            "ids wrap around",
+            "if not 0 <= index < len(self)",
+            "if not index < len(self)",
+            "test_ids_outside_the_vocabulary_are_refused",
+        ),
+    ),
+    *_bugs(
+        "tokenizer.py",
+        "test_tokenizer.py",
+        (
+            "ids by order of appearance",
+            "different = sorted(set(symbols))",
+            "different = list(dict.fromkeys(symbols))",
+            "test_ids_do_not_depend_on_the_order_of_the_texts",
+        ),
+    ),
+    *_bugs(
+        "batching.py",
+        "test_batching.py",
+        (
+            "target not shifted",
+            "[[*ids, tgt_tokenizer.eos_id] for ids in targets]",
+            "[[tgt_tokenizer.bos_id, *ids] for ids in targets]",
+            "test_a_batch_by_hand",
+        ),
+        (
+            "padding in front",
+            "row[: len(sequence)] = sequence",
+            "row[width - len(sequence) :] = sequence",
+            "test_pad_keeps_the_ids_and_fills_up_at_the_end",
+        ),
+        (
+            "the same order each epoch",
+            "in self._epoch(rng)[:left]",
+            "in self._epoch(np.random.default_rng(self.seed))[:left]",
+            "test_steps_go_through_epochs_each_in_a_new_order",
+        ),
+        (
+            "last batch dropped",
+            "range(0, len(rows), self.batch_size)",
+            "range(0, len(rows) - self.batch_size + 1, self.batch_size)",
+            "test_one_epoch_has_every_pair_once",
+        ),
+    ),
+    *_bugs(
+        "metrics.py",
+        "test_metrics.py",
+        (
+            "words too many are free",
+            "sum(max(len(p), len(r)) for p, r in rows)",
+            "sum(len(r) for p, r in rows)",
+            "test_exact_match_and_token_accuracy_by_hand",
+        ),
+        (
+            "perplexity of bits",
+            "math.exp(mean_nats)",
+            "2.0**mean_nats",
+            "test_perplexity_of_a_uniform_choice_is_the_number_of_choices",
+        ),
+        (
+            "predictions and references swapped",
+            "sacrebleu.corpus_bleu(list(predictions), [list(references)]",
+            "sacrebleu.corpus_bleu(list(references), [list(predictions)]",
+            "test_corpus_bleu_by_hand",
+        ),
+    ),
+]
+
+CORPORA = [
+    *_bugs(
+        "corpora/algorithmic.py",
+        "test_corpora_algorithmic.py",
+        (
+            "distance counted from the start",
+            "asked = n_pairs - 1 - back",
+            "asked = back",
+            "test_recall_asks_at_the_distance_wanted",
+        ),
+    ),
+    *_bugs(
+        "corpora/english_italian/grammar.py",
+        "test_corpora_english_italian.py",
+        (
+            "adjective before the noun",
+            "[*translated, adjective.italian(noun.gender, plural=plural)]",
+            "[adjective.italian(noun.gender, plural=plural), *translated]",
+            "test_sentence_is_translated_as_by_hand",
+        ),
+        (
+            "'it' is always the subject",
+            "if self.object is None or self.adjective.kind == self.subject.noun.kind:",
+            "if True:",
+            "test_pronoun_facts_by_hand",
+        ),
+        (
+            "links not moved along",
+            "(i + len(source), j + len(target))",
+            "(i, j)",
+            "test_alignment_by_hand",
+        ),
+    ),
+    *_bugs(
+        "corpora/english_italian/sampling.py",
+        "test_corpora_english_italian.py",
+        (
+            "held-out combinations in training",
+            "accept=lambda tree: not is_held_out(tree)",
+            "accept=lambda tree: True",
+            "test_every_test_sentence_has_a_combination_that_training_never_has",
+        ),
+    ),
+]
+
+BUGS = [
+    *ATTENTION,
+    *MULTI_HEAD,
+    *MASKS,
+    *NORMALIZATION,
+    *EMBEDDING,
+    *POSITIONAL,
+    *FEED_FORWARD,
+    *LAYERS,
+    *MODEL,
+    *LOSS,
+    *TRAINING,
+    *GENERATION,
+    *TEXT,
+    *CORPORA,
+]
