@@ -9,4 +9,11 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const e of document.querySelectorAll('[role="doc-biblioentry"]')) e.setAttribute("role", "listitem");
   const side = document.querySelector(".bd-sidebar-primary");
   if (side && !side.matches("nav, aside, [role]")) { side.setAttribute("role", "navigation"); side.setAttribute("aria-label", "Book"); }
+  // Code that is wider than the screen can be reached and scrolled with the keyboard, also after the phone is turned.
+  const reach = () => {
+    for (const e of document.querySelectorAll("pre, .math-wrapper, div.math, table"))
+      e.tabIndex = e.scrollWidth > e.clientWidth ? 0 : -1;
+  };
+  window.addEventListener("load", reach);
+  window.addEventListener("resize", reach);
 });

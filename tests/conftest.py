@@ -1,0 +1,111 @@
+"""What all tests share: the built book, a browser, seconds per lesson, and a word on what was left out."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import jaxtyping
+import pytest
+import torch
+from hypothesis import settings
+
+# Shapes are types: while tests run, every call into the library is checked against its signature.
+jaxtyping.install_import_hook("exformer", "beartype.beartype")
+# The same examples on every run and every machine, however slow: a red test can be run again.
+settings.register_profile("book", deadline=None, derandomize=True, database=None)
+settings.load_profile("book")
+
+ROOT = Path(__file__).parents[1]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+SECONDS = defaultdict(float)
+
+
+def browser_path():
+    """Return the path of a Chromium, or None."""
+    named = os.environ.get("CHROMIUM", "")
+    return named or next((found for name in BROWSERS if (found := shutil.which(name))), None)
+
+
+def build(source, target):
+    """Build the book; return the finished process, its output in one text."""
+    run = "from jupyter_book.cli.main import main; main()"
+    command = [sys.executable, "-c", run, "build", str(source), "--path-output", str(target)]
+    command += ["-W", "-n", "--keep-going", "--all", "--quiet"]
+    environment = os.environ | {"PYTHONWARNINGS": "ignore"}
+    return subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    )
+
+
+@pytest.fixture
+def unchecked_shapes():
+    """Switch the check of shapes off, as it is for users: the library's own refusals come to light."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="module")
+def float64():
+    """Compute in float64: what differs by more than rounding shows."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+@pytest.fixture(scope="session")
+def book(tmp_path_factory, request):
+    """Build the book once for all workers; return the folder of its pages."""
+    pytest.importorskip("jupyter_book")
+    from filelock import FileLock
+
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if hasattr(request.config, "workerinput") else base
+    target, log = shared / "book", shared / "book.log"
+    with FileLock(str(target) + ".lock"):
+        if not log.is_file():
+            done = build(ROOT, target)
+            log.write_text(f"{done.returncode}\n{done.stdout}", encoding="utf-8")
+    code, text = log.read_text(encoding="utf-8").split("\n", 1)
+    assert code == "0", f"the book does not build without warnings:\n{text}"
+    assert (target / "_build" / "html" / "index.html").is_file()
+    return target / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Start a Chromium; where there is none, the tests that need it are left out, and the summary says so."""
+    path = browser_path()
+    if path is None:
+        pytest.skip("no Chromium found")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        flags = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+        chromium = playwright.chromium.launch(executable_path=path, args=flags)
+        yield chromium
+        chromium.close()
+
+
+def pytest_runtest_logreport(report):
+    """Add up the seconds of each lesson."""
+    if ".ipynb" in report.nodeid:
+        SECONDS[report.nodeid.split("::")[0]] += report.duration
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how long each lesson took, and aloud what was left out."""
+    if SECONDS:
+        terminalreporter.section("seconds per lesson")
+        for name, seconds in sorted(SECONDS.items()):
+            terminalreporter.line(f"{seconds:8.1f}  {name}")
+    left_out = terminalreporter.stats.get("skipped", [])
+    if left_out:
+        terminalreporter.section("LEFT OUT", yellow=True, bold=True)
+        for report in left_out:
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+            terminalreporter.line(f"{report.nodeid}: {reason}", yellow=True)

@@ -1,0 +1,50 @@
+"""Every link inside the book leads somewhere: to a page that exists, to an anchor that exists."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+
+class Page(HTMLParser):
+    """The ids and the links of one page."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.ids, self.links = set(), []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        """Collect what bears an id and what links."""
+        found = dict(attrs)
+        self.ids |= {found[key] for key in ("id", "name") if found.get(key)}
+        self.links += [found[key] for key in ("href", "src") if found.get(key)]
+
+
+def broken(root):
+    """Return (number of links, list of those that lead nowhere)."""
+    pages = {path.resolve(): Page(path) for path in root.rglob("*.html") if "_static" not in path.parts}
+    count, bad = 0, []
+    for path, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or link.startswith("//"):
+                continue
+            count += 1
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not target.exists():
+                bad.append(f"{path.relative_to(root.resolve())}: {link}")
+            elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].ids:
+                bad.append(f"{path.relative_to(root.resolve())}: {link} (no such id)")
+    return count, sorted(set(bad))
+
+
+def test_internal_links(book: Path) -> None:
+    count, bad = broken(book)
+    assert count > 100
+    assert not bad, "\n".join(bad)
+
+
+def test_a_dead_link_and_a_dead_anchor_are_found(tmp_path: Path) -> None:
+    text = '<h1 id="here"></h1><a href="#here"></a><a href="#gone"></a><a href="gone.html"></a>'
+    (tmp_path / "page.html").write_text(text, encoding="utf-8")
+    assert broken(tmp_path) == (3, ["page.html: #gone (no such id)", "page.html: gone.html"])
