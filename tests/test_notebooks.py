@@ -1,0 +1,213 @@
+"""What nbval lets through, and the shape of a lesson: order, outputs, twins, claims, words."""
+
+import ast
+import json
+import re
+from pathlib import Path
+from statistics import median
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+TAGS = {
+    *("setup", "timing", "exercise", "solution", "raises-exception", "nbval-ignore-output"),
+    *("hide-input", "hide-output", "hide-cell", "remove-input", "remove-output", "remove-cell"),
+}
+SETUP = """\
+# Set-up. On Colab this installs the book's library; elsewhere it does nothing.
+REPO = ""
+from importlib.util import find_spec
+
+if find_spec("exformer") is None and REPO:
+    import subprocess, sys
+
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", f"git+{REPO}"], check=True)
+"""
+BOXES = ("question", "predict", "break-it", "in-short")
+DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+LOCAL_PATH = re.compile(r"/(?:home|tmp|root|Users|work)/|[A-Z]:\\\\")
+
+
+def cells(path, kind):
+    """Return a lesson's cells of one kind, the source of each as one string; empty ones are left out."""
+    found = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    for cell in found:
+        cell["source"] = "".join(cell["source"])
+        cell["tags"] = cell["metadata"].get("tags", [])
+    return [cell for cell in found if cell["source"].strip() and kind in (cell["cell_type"], "any")]
+
+
+def written(source):
+    """Return the lines that are not blank."""
+    return [line for line in source.splitlines() if line.strip()]
+
+
+def tree(source):
+    """Return the syntax tree of definitions as text, without docstrings, annotations and decorators."""
+    parsed = ast.parse(source)
+    for node in ast.walk(parsed):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            node.decorator_list = []
+            if ast.get_docstring(node, clean=False) is not None:
+                node.body = node.body[1:] or [ast.Pass()]
+        if isinstance(node, ast.FunctionDef):
+            node.returns = None
+        if isinstance(node, ast.arg):
+            node.annotation = None
+    parsed.body = [node for node in parsed.body if not isinstance(node, ast.Import | ast.ImportFrom)]
+    return ast.dump(parsed)
+
+
+def library_source(name):
+    """Return the text of one definition of the library, by its dotted name."""
+    module, _, thing = name.rpartition(".")
+    text = (ROOT / "lib" / Path(*module.split("."))).with_suffix(".py").read_text(encoding="utf-8")
+    found = [node for node in ast.parse(text).body if getattr(node, "name", "") == thing]
+    assert found, f"{name}: the library has no such definition"
+    return ast.get_source_segment(text, found[0])
+
+
+def public_names():
+    """Return all names that the library defines at the top of its modules."""
+    names = set()
+    for path in (ROOT / "lib" / "exformer").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                names.add(node.name)
+    return names
+
+
+def check_outputs(path):
+    """Each cell was run, in order; errors, stderr and paths are only where they may be."""
+    code = cells(path, "code")
+    counts = [cell["execution_count"] for cell in code]
+    assert counts == list(range(1, len(code) + 1)), "run all cells in order: make notebooks"
+    for cell in code:
+        errors = [out for out in cell["outputs"] if out["output_type"] == "error"]
+        assert bool(errors) == ("raises-exception" in cell["tags"]), cell["source"]
+        assert not [out for out in cell["outputs"] if out.get("name") == "stderr"], cell["source"]
+        kept = [out for out in cell["outputs"] if "image/svg+xml" not in out.get("data", {})]
+        found = LOCAL_PATH.search(json.dumps(kept))
+        assert not found, f"a path of this machine in the output: {found[0]}"
+
+
+def check_tags(path):
+    """Tags come from the list; what is not compared must be a time."""
+    for cell in cells(path, "code"):
+        plain = {tag for tag in cell["tags"] if not tag.startswith("twin:")}
+        assert plain <= TAGS, f"unknown tags {plain - TAGS}"
+        assert ("nbval-ignore-output" in plain) == ("timing" in plain), "only times are not compared"
+
+
+def check_setup(path):
+    """The first code cell is the set-up cell, with nothing but the address changed."""
+    first = cells(path, "code")[0]
+    assert "setup" in first["tags"]
+    source = re.sub(r'^REPO = ".*"$', 'REPO = ""', first["source"], flags=re.M)
+    assert source.strip() == SETUP.strip()
+    assert sum("setup" in cell["tags"] for cell in cells(path, "code")) == 1
+
+
+def check_shape(path):
+    """One title, the boxes in their order, the last three sections by their names."""
+    prose = "\n".join(cell["source"] for cell in cells(path, "markdown"))
+    text = re.sub(r"^(`{3,}).*?^\1", "", prose, flags=re.M | re.S)
+    assert len(re.findall(r"^# ", text, flags=re.M)) == 1
+    places = [text.find(f":class: {box}") for box in BOXES]
+    assert -1 not in places, (
+        f"boxes {[box for box, at in zip(BOXES, places, strict=True) if at < 0]} are missing"
+    )
+    assert places == sorted(places), "Question, Predict, Break it, In short: in this order"
+    assert re.findall(r"^## (.+?)\s*$", text, flags=re.M)[-3:] == ["Exercises", "In short", "Sources"]
+    exercises = re.findall(r"^`{3,}\{exercise\}.*?^:label: (\S+)", prose, flags=re.M | re.S)
+    solutions = re.findall(r"^`{3,}\{solution\} (\S+)", prose, flags=re.M)
+    assert 2 <= len(exercises) <= 4, exercises
+    assert exercises == solutions, "each exercise has its solution"
+
+
+def check_length(path):
+    """Cells are short, prose stands between them, and the whole takes 25 minutes to read."""
+    code = cells(path, "code")
+    lengths = [len(written(cell["source"])) for cell in code]
+    assert max(lengths) <= 20, written(code[lengths.index(max(lengths))]["source"])[0]
+    assert median(lengths) <= 8, median(lengths)
+    for cell in code:
+        long = [line for line in cell["source"].splitlines() if len(line) > 88]
+        assert not long or "setup" in cell["tags"], f"longer than 88 characters: {long[0]}"
+    kinds = "".join(cell["cell_type"][0] for cell in cells(path, "any"))
+    assert "ccc" not in kinds, f"three code cells in a row, the first is cell {kinds.index('ccc')}"
+    prose = " ".join(cell["source"] for cell in cells(path, "markdown"))
+    words = len(re.sub(r"^(`{3,}).*?^\1", "", prose, flags=re.M | re.S).split())
+    assert 1_200 <= words <= 3_000, f"{words} words"
+
+
+def check_ends(path):
+    """Every cell ends in a value, a picture or a claim; definitions, imports and the set-up need not."""
+    for cell in cells(path, "code"):
+        body = ast.parse(cell["source"]).body if "raises-exception" not in cell["tags"] else []
+        starts = [ast.unparse(node) for node in body if not isinstance(node, DEFINITIONS)]
+        quiet = all(text.startswith("start(") for text in starts)
+        assert quiet or cell["outputs"] or "setup" in cell["tags"], f"no output:\n{cell['source']}"
+
+
+def check_figures(path):
+    """A cell that draws has words for those who do not see it."""
+    for cell in cells(path, "code"):
+        data = [out.get("data", {}) for out in cell["outputs"]]
+        if any("image/png" in d or "image/svg+xml" in d for d in data):
+            alt = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
+            assert len(alt) >= 20, f"a figure without mystnb.image.alt:\n{cell['source']}"
+            assert all("image/svg+xml" in d for d in data if "image/png" in d), "a figure without SVG"
+
+
+def check_twins(path):
+    """A twin is the library's text; a definition with a library's name is a twin."""
+    names = public_names()
+    for cell in cells(path, "code"):
+        twins = [tag.removeprefix("twin:") for tag in cell["tags"] if tag.startswith("twin:")]
+        if twins:
+            theirs = "\n".join(library_source(name) for name in twins)
+            assert tree(cell["source"]) == tree(theirs), f"{twins} differs from the library"
+            continue
+        body = ast.parse(cell["source"]).body if "raises-exception" not in cell["tags"] else []
+        for node in body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                assert node.name not in names, f"{node.name} is a name of the library: tag the cell twin:…"
+
+
+def check_claims(path):
+    """A lesson claims what the ledger lists for it, each once, and shows each on a card."""
+    number = path.stem[:2]
+    rows = yaml.safe_load((ROOT / "book" / "claims.yml").read_text(encoding="utf-8"))
+    listed = sorted(row["id"] for row in rows if number in row["lessons"])
+    called, shown = [], []
+    for cell in cells(path, "code"):
+        called += re.findall(r'^\s*claim\(\s*"(\w+)"', cell["source"], flags=re.M)
+        for out in cell["outputs"]:
+            text = "".join(out.get("data", {}).get("text/plain", ""))
+            shown += re.findall(r"^claim (\w+) \| .+$", text, flags=re.M)
+    assert sorted(shown) == listed, (
+        f"shown and not listed, or listed and not shown: {set(shown) ^ set(listed)}"
+    )
+    assert sorted(called) == sorted(shown)
+
+
+CHECKS = {
+    name.removeprefix("check_"): check for name, check in globals().items() if name.startswith("check_")
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_lesson(path: Path, name: str) -> None:
+    CHECKS[name](path)
+
+
+def test_labels_are_unique_over_the_book() -> None:
+    labels = []
+    for path in LESSONS:
+        prose = "\n".join(cell["source"] for cell in cells(path, "markdown"))
+        labels += re.findall(r"^:label: (\S+)|^\(([\w-]+)\)=$", prose, flags=re.M)
+    assert len(labels) == len(set(labels))
