@@ -1,9 +1,11 @@
 """Multi-head attention: several narrow attentions side by side, and the projections around them."""
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from exformer.alibi import biased_attention
 from exformer.attention import check_qkv, scaled_dot_product_attention
 from exformer.masks import check_mask
 
@@ -64,6 +66,9 @@ class MultiHeadAttention(nn.Module):
         d_value: Width of the values that come in, ``d_model`` if None.
         bias: Whether the projections add a bias.
         dropout: Share of the weights set to zero in training.
+        positions: For relative positions: from the queries and keys of all heads it makes those that are
+            compared, and what is added to their scores (heads, query, key), or None; as
+            :class:`~exformer.rotary.RotaryPositions` and :class:`~exformer.alibi.ALiBi` do.
 
     Raises:
         ValueError: If ``d_model`` is not divisible by ``n_heads``.
@@ -81,12 +86,14 @@ class MultiHeadAttention(nn.Module):
         d_value: int | None = None,
         bias: bool = True,
         dropout: float = 0.0,
+        positions: nn.Module | None = None,
     ) -> None:
         super().__init__()
         if n_heads < 1 or d_model % n_heads:
             raise ValueError(f"d_model ({d_model}) must be divisible by n_heads ({n_heads})")
         self.n_heads = n_heads
         self.dropout = dropout
+        self.positions = positions
         self.w_q = nn.Linear(d_model, d_model, bias=bias)
         self.w_k = nn.Linear(d_key or d_model, d_model, bias=bias)
         self.w_v = nn.Linear(d_value or d_model, d_model, bias=bias)
@@ -122,9 +129,13 @@ class MultiHeadAttention(nn.Module):
         k = self._heads(key, self.w_k, name="key", n=len(query))
         v = self._heads(value, self.w_v, name="value", n=len(query))
         check_qkv(q, k, v)
+        mask = _over_heads(mask, q, k)
+        if self.positions is not None:
+            q, k, bias = self.positions(q, k)
+            mask = _with_bias(mask, bias)
         dropout = self.dropout if self.training else 0.0
         # The fused kernel: the same numbers as the explicit path, without writing the weights to memory.
-        heads = F.scaled_dot_product_attention(q, k, v, attn_mask=_over_heads(mask, q, k), dropout_p=dropout)
+        heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
         return self.w_o(merge_heads(heads))
 
     def weights(
@@ -149,7 +160,12 @@ class MultiHeadAttention(nn.Module):
         """
         q = self._heads(query, self.w_q, name="query", n=len(query))
         k = self._heads(key, self.w_k, name="key", n=len(query))
-        return scaled_dot_product_attention(q, k, k, mask=_over_heads(mask, q, k))[1]
+        mask, bias = _over_heads(mask, q, k), None
+        if self.positions is not None:
+            q, k, bias = self.positions(q, k)
+        if bias is not None:
+            return biased_attention(q, k, k, bias=bias, mask=mask)[1]
+        return scaled_dot_product_attention(q, k, k, mask=mask)[1]
 
     def _heads(self, x: Tensor, projection: nn.Linear, *, name: str, n: int) -> Tensor:
         """Check an input, project it and split it: (batch, heads, time, d_head)."""
@@ -167,3 +183,10 @@ def _over_heads(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
     if mask is None:
         return None
     return mask.unsqueeze(-3) if mask.dim() == 3 else mask[None, None]
+
+
+def _with_bias(mask: Tensor | None, bias: Tensor | None) -> Tensor | None:
+    """Make one mask of both for the fused kernel, which adds it to the scores if it is not boolean."""
+    if bias is None or mask is None:
+        return mask if bias is None else bias[None]
+    return bias.masked_fill(~mask, -torch.inf)  # (batch or 1, heads, query, key)

@@ -1,7 +1,7 @@
 """Positions: attention sees a set, so each vector is told where it stands."""
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 
@@ -109,6 +109,33 @@ class LearnedPositions(nn.Module):
             ValueError: If the sequence is longer than the table.
         """
         return x + _rows(self.table, start=start, n=x.size(1))
+
+
+def positions_of(
+    q: Float[Tensor, "batch heads query d_head"], k: Float[Tensor, "batch heads key d_head"]
+) -> tuple[Int64[Tensor, " query"], Int64[Tensor, " key"]]:
+    """Number the keys from 0, and the queries so that the last query stands where the last key stands.
+
+    So it is in self-attention, and still when only the newest queries are computed and all keys are kept.
+
+    Args:
+        q: Queries.
+        k: Keys.
+
+    Returns:
+        The positions of the queries and those of the keys.
+
+    Raises:
+        ValueError: If there are more queries than keys.
+    """
+    n_queries, n_keys = q.size(-2), k.size(-2)
+    if n_queries > n_keys:
+        raise ValueError(
+            f"relative positions need queries among the keys, got {n_queries} queries and {n_keys} keys: "
+            "use them in self-attention only"
+        )
+    positions = torch.arange(n_keys)
+    return positions[n_keys - n_queries :], positions
 
 
 def _rows(table: Tensor, *, start: int, n: int) -> Tensor:

@@ -1,0 +1,82 @@
+"""Rotary positions: queries and keys are turned by their position, so that scores know only the distance."""
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from exformer.positional import positions_of
+
+
+def rotate(
+    x: Float[Tensor, "*batch time d_head"], positions: Int64[Tensor, " time"], *, base: float = 10_000.0
+) -> Float[Tensor, "*batch time d_head"]:
+    r"""Turn each pair of columns by an angle that grows with the position.
+
+    .. math::
+        \begin{pmatrix} x'_{2i} \\ x'_{2i+1} \end{pmatrix} =
+        \begin{pmatrix} \cos n\theta_i & -\sin n\theta_i \\ \sin n\theta_i & \cos n\theta_i \end{pmatrix}
+        \begin{pmatrix} x_{2i} \\ x_{2i+1} \end{pmatrix}, \qquad \theta_i = base^{-2i/d_{head}}
+
+    A turn by n and a turn by m leave between two vectors a turn by m - n: their dot product depends on the
+    distance alone.
+
+    Args:
+        x: Queries or keys of one head.
+        positions: Where each of them stands.
+        base: Wavelengths grow from 2π to 2π · base, as in the sinusoidal encoding.
+
+    Returns:
+        Vectors of the same lengths, turned.
+
+    Raises:
+        ValueError: If ``d_head`` is odd, or there is not one position for each vector.
+
+    Source:
+        Su et al. 2021, equations 14, 15 and 34; the pairs are neighbours, and i is counted from 0.
+    """
+    d_head = x.size(-1)
+    if d_head % 2:
+        raise ValueError(f"d_head ({d_head}) must be even: columns are turned in pairs")
+    if positions.shape != x.shape[-2:-1]:
+        raise ValueError(f"there are {x.size(-2)} vectors and {positions.numel()} positions: each needs one")
+    # float64 inside, as in the sinusoidal encoding.
+    frequency = base ** (-torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
+    angle = positions[:, None] * frequency.to(positions.device)  # (time, d_head/2)
+    cos, sin = angle.cos().to(x), angle.sin().to(x)
+    even, odd = x[..., 0::2], x[..., 1::2]  # (*batch, time, d_head/2)
+    return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(start_dim=-2)
+
+
+class RotaryPositions(nn.Module):
+    """Turn queries and keys in every head; nothing is learned, and there is no largest position.
+
+    Args:
+        base: See :func:`rotate`.
+
+    Source:
+        Su et al. 2021, section 3.2.
+    """
+
+    def __init__(self, *, base: float = 10_000.0) -> None:
+        super().__init__()
+        self.base = base
+
+    def forward(
+        self,
+        q: Float[Tensor, "batch heads query d_head"],
+        k: Float[Tensor, "batch heads key d_head"],
+    ) -> tuple[Float[Tensor, "batch heads query d_head"], Float[Tensor, "batch heads key d_head"], None]:
+        """Turn queries and keys; the last query stands where the last key stands.
+
+        Args:
+            q: Queries.
+            k: Keys.
+
+        Returns:
+            Turned queries, turned keys, and None: nothing is added to the scores.
+
+        Raises:
+            ValueError: If there are more queries than keys, or ``d_head`` is odd.
+        """
+        query, key = positions_of(q, k)
+        return rotate(q, query, base=self.base), rotate(k, key, base=self.base), None

@@ -1,0 +1,159 @@
+"""Rotary positions: turns in planes, scores that know the distance only, and their place in attention."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch_twins import close
+
+from exformer.alibi import ALiBi
+from exformer.masks import causal_mask
+from exformer.multi_head import MultiHeadAttention, merge_heads, split_heads
+from exformer.positional import positions_of
+from exformer.rotary import RotaryPositions, rotate
+
+BATCH, TIME, HEADS, D_HEAD = 2, 7, 3, 10
+D_MODEL = HEADS * D_HEAD
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+
+def at(position: int, n: int = 1) -> torch.Tensor:
+    return torch.full((n,), position)
+
+
+def test_by_hand() -> None:
+    x = torch.tensor([[1.0, 0.0, 0.0, 2.0]])
+    wanted = torch.tensor([[math.cos(3), math.sin(3), -2 * math.sin(0.3), 2 * math.cos(0.3)]])
+    close(rotate(x, at(3), base=100.0), wanted)  # θ = 1 and 1/10
+
+
+def test_turns_are_products_of_complex_numbers() -> None:
+    x, positions = torch.randn(BATCH, HEADS, TIME, D_HEAD), torch.tensor([0, 1, 2, 5, 11, 800, 4096])
+    frequency = 10_000.0 ** (-torch.arange(D_HEAD // 2) / (D_HEAD / 2))
+    angle = positions[:, None] * frequency
+    turned = torch.view_as_complex(x.unflatten(-1, (-1, 2))) * torch.polar(torch.ones_like(angle), angle)
+    close(rotate(x, positions), torch.view_as_real(turned).flatten(-2))
+
+
+@given(n=st.integers(0, 3000), m=st.integers(0, 3000), shift=st.integers(0, 3000), seed=st.integers(0, 99))
+def test_scores_depend_on_the_distance_only(n, m, shift, seed) -> None:
+    q, k = torch.randn(2, 1, D_HEAD, generator=torch.Generator().manual_seed(seed))
+    score = rotate(q, at(n)) @ rotate(k, at(m)).mT
+    close(rotate(q, at(n + shift)) @ rotate(k, at(m + shift)).mT, score)
+    close(rotate(q, at(3000 + n - m)) @ rotate(k, at(3000)).mT, score)
+
+
+@given(position=st.integers(0, 10_000), seed=st.integers(0, 99))
+def test_a_turn_keeps_the_length(position, seed) -> None:
+    x = torch.randn(1, D_HEAD, generator=torch.Generator().manual_seed(seed))
+    close(rotate(x, at(position)).norm(), x.norm())
+    close(rotate(x, at(0)), x)
+
+
+def test_distances_can_be_told_apart() -> None:
+    q, k = torch.randn(2, 1, D_HEAD)
+    scores = [(rotate(q, at(n)) @ rotate(k, at(40)).mT).item() for n in range(81)]
+    assert len({round(score, 6) for score in scores}) == 81
+
+
+def test_half_precision_keeps_its_type_and_its_angles() -> None:
+    x = torch.randn(1, D_HEAD).bfloat16()
+    turned = rotate(x, at(5001))
+    assert turned.dtype == torch.bfloat16
+    torch.testing.assert_close(turned.double(), rotate(x.double(), at(5001)), atol=0.03, rtol=0)
+
+
+# --- in multi-head attention ---
+
+
+def attention() -> MultiHeadAttention:
+    return MultiHeadAttention(D_MODEL, n_heads=HEADS, positions=RotaryPositions())
+
+
+def test_attention_with_rotary_positions_by_loops() -> None:
+    ours, x = attention(), torch.randn(BATCH, TIME, D_MODEL)
+    q, k, v = (split_heads(w(x), n_heads=HEADS) for w in (ours.w_q, ours.w_k, ours.w_v))
+    wanted = torch.zeros(BATCH, HEADS, TIME, D_HEAD)
+    for i in range(TIME):
+        keys = torch.stack([rotate(k[:, :, j : j + 1], at(j))[:, :, 0] for j in range(i + 1)], dim=2)
+        scores = rotate(q[:, :, i : i + 1], at(i)) @ keys.mT / D_HEAD**0.5
+        wanted[:, :, i] = (scores.softmax(-1) @ v[:, :, : i + 1])[:, :, 0]
+    close(ours(x, x, x, mask=causal_mask(TIME)), ours.w_o(merge_heads(wanted)))
+
+
+SCHEMES = pytest.mark.parametrize("positions", [RotaryPositions(), ALiBi()], ids=["rotary", "alibi"])
+
+
+@SCHEMES
+def test_the_fused_path_is_the_explicit_path(positions) -> None:
+    ours = MultiHeadAttention(D_MODEL, n_heads=HEADS, positions=positions)
+    padding = torch.ones(BATCH, 1, TIME, dtype=torch.bool)
+    padding[0, :, 4:], padding[1] = False, False  # the second sentence sees nothing
+    for mask in (None, causal_mask(TIME), padding, padding & causal_mask(TIME)):
+        x = torch.randn(BATCH, TIME, D_MODEL, requires_grad=True)
+        outputs = [
+            ours(x, x, x, mask=mask),
+            ours.w_o(merge_heads(ours.weights(x, x, mask=mask) @ split_heads(ours.w_v(x), n_heads=HEADS))),
+        ]
+        close(*outputs)
+        of = [x, *(p for name, p in ours.named_parameters() if name != "w_k.bias")]
+        fused, explicit = (torch.autograd.grad(output.square().sum(), of) for output in outputs)
+        for one, other in zip(fused, explicit, strict=True):
+            close(one, other)
+
+
+@SCHEMES
+def test_only_distance_matters(positions) -> None:
+    ours, x = MultiHeadAttention(D_MODEL, n_heads=HEADS, positions=positions), torch.randn(1, TIME, D_MODEL)
+    before = torch.randn(1, 11, D_MODEL)  # not seen, but it moves all positions by 11
+    later = torch.cat((before, x), dim=1)
+    mask = causal_mask(TIME + 11) & (torch.arange(TIME + 11) >= 11)
+    close(ours(later, later, later, mask=mask)[:, 11:], ours(x, x, x, mask=causal_mask(TIME)))
+    swapped = x[:, [1, 0, *range(2, TIME)]]
+    assert not torch.allclose(ours(swapped, swapped, swapped)[:, -1], ours(x, x, x)[:, -1], atol=1e-3)
+
+
+def test_only_rotary_tells_left_from_right_without_a_mask() -> None:
+    x = torch.randn(1, TIME, D_MODEL)
+    for positions, told_apart in ((ALiBi(), False), (RotaryPositions(), True)):
+        ours = MultiHeadAttention(D_MODEL, n_heads=HEADS, positions=positions)
+        back = ours(x.flip(1), x.flip(1), x.flip(1)).flip(1)
+        assert torch.allclose(back, ours(x, x, x), atol=1e-10) != told_apart
+
+
+@SCHEMES
+def test_the_newest_query_alone_gives_the_last_row(positions) -> None:
+    ours, x = (
+        MultiHeadAttention(D_MODEL, n_heads=HEADS, positions=positions),
+        torch.randn(BATCH, TIME, D_MODEL),
+    )
+    close(ours(x[:, -2:], x, x), ours(x, x, x)[:, -2:])
+    close(ours.weights(x[:, -2:], x), ours.weights(x, x)[:, :, -2:])
+
+
+@SCHEMES
+def test_nothing_is_learned(positions) -> None:
+    without = MultiHeadAttention(D_MODEL, n_heads=HEADS)
+    with_ = MultiHeadAttention(D_MODEL, n_heads=HEADS, positions=positions)
+    assert with_.state_dict().keys() == without.state_dict().keys()
+
+
+# --- refusals ---
+
+
+def test_positions_of_queries_among_keys() -> None:
+    q, k = torch.ones(1, 1, 3, 4), torch.ones(1, 1, 7, 4)
+    assert [positions.tolist() for positions in positions_of(q, k)] == [[4, 5, 6], [0, 1, 2, 3, 4, 5, 6]]
+    with pytest.raises(ValueError, match="got 7 queries and 3 keys: use them in self-attention only"):
+        positions_of(k, q)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_what_cannot_be_turned_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"d_head \(5\) must be even"):
+        rotate(torch.ones(3, 5), torch.arange(3))
+    with pytest.raises(ValueError, match="there are 3 vectors and 4 positions"):
+        rotate(torch.ones(3, 6), torch.arange(4))
