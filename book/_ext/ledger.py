@@ -108,11 +108,11 @@ def _row(row, page, says, seen):
         link = f'<a href="../{page}.html#claim-{row["id"]}">see it measured</a>'
         found = f'<p class="measured">{html.escape(says)} <span class="ledger-link">{link}</span></p>'
     else:
-        evidence = html.escape(str(row.get("evidence", "")))
-        found = f'<p class="planned">To be measured: {evidence}</p>' if evidence else ""
+        found = ""
+    exact = f'<p class="exact">{html.escape(row["exact"])}</p>' if row.get("exact") else ""
     return (
         f'<li{anchor}><p class="stated"><span class="claim-id">{row["id"]}</span> {_badge(row["verdict"])} '
-        f"{html.escape(row['claim'])}</p>{found}</li>"
+        f"{html.escape(row['claim'])}</p>{exact}{found}</li>"
     )
 
 
