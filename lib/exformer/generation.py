@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from exformer.batching import pad
 from exformer.models.encoder_decoder import EncoderDecoder
+from exformer.models.rnn_translation import RecurrentEncoderDecoder
 from exformer.tokenizer import Tokenizer
 
 
@@ -76,7 +77,7 @@ def greedy(
 
 
 def translate(
-    model: EncoderDecoder,
+    model: EncoderDecoder | RecurrentEncoderDecoder,
     sentences: Sequence[str],
     *,
     src_tokenizer: Tokenizer,
@@ -86,7 +87,7 @@ def translate(
     """Translate sentences greedily.
 
     Args:
-        model: A trained encoder-decoder.
+        model: A trained encoder-decoder, a transformer or a recurrent one.
         sentences: Source sentences.
         src_tokenizer: The source language's tokenizer.
         tgt_tokenizer: The target language's tokenizer.

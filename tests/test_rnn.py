@@ -1,0 +1,131 @@
+"""Recurrent cells against PyTorch's, outputs and gradients; the language model reads from left to right."""
+
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch_twins import close
+
+from exformer.models.rnn import CELLS, RecurrentLM, recurrent_layers
+from exformer.models.rnn_cells import gru_cell, lstm_cell, rnn_cell, unroll
+
+BATCH, TIME, D_MODEL, VOCAB = 3, 7, 5, 11
+GATES = {"rnn": 1, "lstm": 4, "gru": 3}
+
+pytestmark = pytest.mark.usefixtures("float64")
+each_cell = pytest.mark.parametrize("cell", CELLS)
+
+
+def our_layer(theirs: nn.RNNBase, x: torch.Tensor, *, layer: int = 0, start: torch.Tensor | None = None):
+    """Run one layer of PyTorch's parameters through our cells."""
+    kind = {nn.RNN: "rnn", nn.LSTM: "lstm", nn.GRU: "gru"}[type(theirs)]
+    w, u, b_w, b_u = (
+        getattr(theirs, f"{name}_l{layer}").unflatten(0, (GATES[kind], -1))
+        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    )
+    h = torch.zeros(len(x), D_MODEL) if start is None else start
+    if kind == "rnn":
+        return unroll(partial(rnn_cell, w=w[0], u=u[0], b=(b_w + b_u)[0]), x, h)
+    if kind == "lstm":
+        return unroll(partial(lstm_cell, w=w, u=u, b=b_w + b_u), x, (h, h))
+    return unroll(partial(gru_cell, w=w, u=u, b_w=b_w, b_u=b_u), x, h)
+
+
+def test_two_steps_by_hand() -> None:
+    w, u, b = (
+        torch.tensor([[1.0, 2.0], [0.0, 1.0]]),
+        torch.tensor([[0.0, 1.0], [0.5, 0.0]]),
+        torch.tensor([0.0, -1.0]),
+    )
+    x = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]])
+    first = torch.tensor([1.0, -1.0]).tanh()  # W x = (1, 0)
+    second = torch.stack((2 + first[1], 1 + first[0] / 2 - 1)).tanh()  # W x = (2, 1)
+    close(unroll(partial(rnn_cell, w=w, u=u, b=b), x, torch.zeros(1, 2))[0], torch.stack((first, second)))
+
+
+@each_cell
+def test_cells_are_those_of_torch(cell) -> None:
+    theirs = recurrent_layers(D_MODEL, cell=cell)
+    x = torch.randn(BATCH, TIME, D_MODEL, requires_grad=True)
+    start = torch.randn(BATCH, D_MODEL, requires_grad=True)
+    state = (start[None], start[None]) if cell == "lstm" else start[None]
+    wanted, got = theirs(x, state)[0], our_layer(theirs, x, start=start)
+    close(got, wanted)
+    of = [x, start, *theirs.parameters()]
+    for ours, torchs in zip(
+        torch.autograd.grad(got.square().sum(), of),
+        torch.autograd.grad(wanted.square().sum(), of),
+        strict=True,
+    ):
+        close(ours, torchs)
+
+
+@each_cell
+@pytest.mark.parametrize("n_layers", [1, 3])
+def test_language_model_by_our_cells(cell, n_layers) -> None:
+    model, ids = (
+        RecurrentLM(VOCAB, d_model=D_MODEL, cell=cell, n_layers=n_layers),
+        torch.randint(VOCAB, (BATCH, TIME)),
+    )
+    h = model.embedding.table[ids] * D_MODEL**0.5
+    for layer in range(n_layers):
+        h = our_layer(model.recurrent, h, layer=layer)
+    close(model.states(ids), h)
+    close(model(ids), h @ model.embedding.table.T)
+
+
+@each_cell
+@given(place=st.integers(0, TIME - 1), other=st.integers(0, VOCAB - 1), seed=st.integers(0, 9))
+def test_the_past_does_not_see_the_future(cell, place, other, seed) -> None:
+    torch.manual_seed(seed)
+    model, ids = RecurrentLM(VOCAB, d_model=D_MODEL, cell=cell), torch.randint(VOCAB, (BATCH, TIME))
+    changed = ids.clone()
+    changed[:, place] = other
+    assert torch.equal(model(changed)[:, :place], model(ids)[:, :place])
+    moved = changed[:, place] != ids[:, place]
+    assert not torch.isclose(model(changed)[moved, -1], model(ids)[moved, -1], atol=1e-14).all(-1).any()
+    close(
+        model(ids[:, : place + 1]), model(ids)[:, : place + 1]
+    )  # what follows, padding too, changes nothing
+
+
+def test_dropout_is_for_training() -> None:
+    model, ids = (
+        RecurrentLM(VOCAB, d_model=D_MODEL, cell="gru", n_layers=2, dropout=0.5),
+        torch.ones(2, 3).long(),
+    )
+    assert not torch.equal(model(ids), model(ids))
+    model.eval()
+    assert torch.equal(model(ids), model(ids))
+
+
+@each_cell
+def test_the_model_learns_what_was_three_symbols_ago(cell) -> None:
+    torch.manual_seed(0)
+    model = RecurrentLM(4, d_model=23, cell=cell)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for _ in range(150):
+        first = torch.randint(4, (32, 3))
+        ids = first.repeat(1, 3)
+        loss = nn.functional.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    ids = torch.randint(4, (97, 3)).repeat(1, 3)
+    assert (model(ids)[:, 2:-1].argmax(-1) == ids[:, 3:]).double().mean() > 0.95
+
+
+@pytest.mark.parametrize(
+    "make", [lambda cell: RecurrentLM(3, d_model=2, cell=cell), partial(recurrent_layers, 2)]
+)
+def test_an_unknown_cell_is_refused(make) -> None:
+    with pytest.raises(ValueError, match="cell must be one of rnn, lstm, gru, got 'tanh'"):
+        make(cell="tanh")
+
+
+def test_unknown_symbols_are_refused() -> None:
+    with pytest.raises(ValueError, match="ids must lie from 0 to 10"):
+        RecurrentLM(VOCAB, d_model=D_MODEL)(torch.tensor([[VOCAB]]))
