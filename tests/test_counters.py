@@ -1,0 +1,139 @@
+"""Costs by formula against what PyTorch counts: parameters, operations, and the longest chain of products."""
+
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_rnn import our_layer
+from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from exformer.counters import (
+    Cost,
+    attention_cost,
+    decoder_layer_cost,
+    encoder_decoder_cost,
+    encoder_layer_cost,
+    feed_forward_cost,
+    layer_norm_cost,
+    recurrent_layer_cost,
+)
+from exformer.feedforward import FeedForward
+from exformer.layers import DecoderLayer, EncoderLayer
+from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.models.rnn import recurrent_layers
+from exformer.multi_head import MultiHeadAttention
+from exformer.normalization import LayerNorm
+
+HEADS, D_MODEL, D_FF, SRC, TGT = 3, 15, 17, 7, 5
+
+
+def longest_chain(output: torch.Tensor) -> int:
+    """Count the matrix products on the longest way back from an output."""
+    longest, waiting = {}, [output.grad_fn]
+    while waiting:
+        node = waiting[-1]
+        before = [other for other, _ in node.next_functions if other is not None]
+        missing = [other for other in before if other not in longest]
+        waiting += missing
+        if not missing:
+            product = node.name().removesuffix("Backward0") in ("Mm", "Addmm", "Bmm")
+            longest[waiting.pop()] = product + max((longest[other] for other in before), default=0)
+    return longest[output.grad_fn]
+
+
+def measured(module: nn.Module, *inputs: torch.Tensor, call=None) -> Cost:
+    # The fused attention of CPUs is not counted by PyTorch; the plain one is.
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        output = (call or module)(*inputs)
+    operations = counter.get_total_flops()
+    assert operations % 2 == 0
+    return Cost(sum(p.numel() for p in module.parameters()), operations // 2, longest_chain(output))
+
+
+def vectors(n: int) -> torch.Tensor:
+    return torch.randn(1, n, D_MODEL, requires_grad=True)
+
+
+def test_attention_by_hand() -> None:
+    # 4 projections of 2x2 with biases; 3 queries, 1 key: q and output 3 · 4 each, k and v 4 each, 3 · 2 twice
+    assert attention_cost(2, n_queries=3, n_keys=1) == Cost(24, 44, 4)
+    assert attention_cost(2, n_queries=3, n_keys=1, bias=False).parameters == 16
+
+
+@pytest.mark.parametrize("n_heads", [1, 3, 5, 15])
+@pytest.mark.parametrize("bias", [True, False])
+def test_attention(n_heads, bias) -> None:
+    q, k = vectors(TGT), vectors(SRC)
+    wanted = attention_cost(D_MODEL, n_queries=TGT, n_keys=SRC, bias=bias)
+    assert measured(MultiHeadAttention(D_MODEL, n_heads=n_heads, bias=bias), q, k, k) == wanted
+
+
+def test_parts_of_a_layer() -> None:
+    x = vectors(SRC)
+    assert measured(FeedForward(D_MODEL, d_ff=D_FF), x) == feed_forward_cost(D_MODEL, d_ff=D_FF, n=SRC)
+    assert measured(LayerNorm(D_MODEL), x) == layer_norm_cost(D_MODEL)
+
+
+@pytest.mark.parametrize("pre_norm", [True, False])
+def test_layers(pre_norm) -> None:
+    sizes = {"n_heads": HEADS, "d_ff": D_FF, "pre_norm": pre_norm}
+    encoder, decoder = EncoderLayer(D_MODEL, **sizes), DecoderLayer(D_MODEL, **sizes)
+    x, memory = vectors(TGT), vectors(SRC)
+    assert measured(encoder, memory) == encoder_layer_cost(D_MODEL, d_ff=D_FF, n=SRC)
+    assert measured(decoder, x, memory) == decoder_layer_cost(D_MODEL, d_ff=D_FF, n_tgt=TGT, n_src=SRC)
+
+
+@settings(max_examples=12)
+@given(
+    n_layers=st.integers(1, 3),
+    n_src=st.integers(1, 9),
+    n_tgt=st.integers(1, 9),
+    choices=st.fixed_dictionaries({
+        "pre_norm": st.booleans(),
+        "tie_output": st.booleans(),
+        "positions": st.sampled_from(["sinusoidal", "learned"]),
+    }),
+)  # fmt: skip
+def test_whole_model(n_layers, n_src, n_tgt, choices) -> None:
+    config = EncoderDecoderConfig(
+        13, 11, d_model=6, n_heads=3, d_ff=D_FF, n_layers=n_layers, max_len=9, **choices
+    )
+    ids = torch.ones(1, n_src, dtype=torch.int64), torch.ones(1, n_tgt, dtype=torch.int64)
+    assert measured(EncoderDecoder(config), *ids) == encoder_decoder_cost(config, n_src=n_src, n_tgt=n_tgt)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_recurrent_layers(cell, n) -> None:
+    layer, x = recurrent_layers(5, cell=cell), torch.randn(1, n, 5, requires_grad=True)
+    wanted = recurrent_layer_cost(5, cell=cell, n=n)
+    if cell == "rnn":
+        assert measured(layer, x, call=lambda x: layer(x)[0]).multiply_adds == wanted.multiply_adds
+    # PyTorch does not count its own LSTM. Our cells are equal to it (test_rnn) and made of products; batched
+    # over gates they are counted as well.
+    assert measured(layer, x, call=partial(our_layer, layer)) == wanted
+
+
+def test_the_chain_of_recurrence_grows_with_the_sequence_that_of_attention_does_not() -> None:
+    steps = [encoder_layer_cost(D_MODEL, d_ff=D_FF, n=n).steps for n in (1, 10, 1000)]
+    assert steps == [6, 6, 6]
+    assert [recurrent_layer_cost(D_MODEL, cell="lstm", n=n).steps for n in (1, 10, 1000)] == [1, 10, 1000]
+
+
+def test_the_base_model_of_the_paper() -> None:
+    config = EncoderDecoderConfig(
+        37_000, 37_000, d_model=512, n_heads=8, d_ff=2048, n_layers=6, pre_norm=False
+    )
+    shared = 37_000 * 512  # the paper shares one table between source, target and output
+    millions = (encoder_decoder_cost(config, n_src=1, n_tgt=1).parameters - shared) / 1e6
+    assert round(millions) == 63  # 65 in table 3, row "base"
+
+
+def test_an_unknown_cell_is_refused() -> None:
+    with pytest.raises(ValueError, match="cell must be one of rnn, gru, lstm, got 'elman'"):
+        recurrent_layer_cost(5, cell="elman", n=3)
