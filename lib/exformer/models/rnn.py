@@ -6,10 +6,10 @@ from torch import Tensor, nn
 from exformer.embedding import TokenEmbedding
 
 #: The kinds of recurrent layer, by name. What a step of each computes stands in ``rnn_cells``.
-CELLS: dict[str, type[nn.RNNBase]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
+CELLS: dict[str, type[nn.Module]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
 
 
-def recurrent_layers(d_model: int, *, cell: str, n_layers: int = 1, dropout: float = 0.0) -> nn.RNNBase:
+def recurrent_layers(d_model: int, *, cell: str, n_layers: int = 1, dropout: float = 0.0) -> nn.Module:
     """Make recurrent layers of PyTorch, batch first.
 
     Args:

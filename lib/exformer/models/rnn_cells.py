@@ -24,13 +24,13 @@ def rnn_cell(
         h: :math:`h_{k-1}`, what was kept.
         w: :math:`W`, one row an output, as in :class:`torch.nn.Linear`.
         u: :math:`U`, alike.
-        b: The bias; :class:`torch.nn.RNN` has two of them, which add up.
+        b: The bias; ``torch.nn.RNN`` has two of them, which add up.
 
     Returns:
         :math:`h_k`, what is kept.
 
     Source:
-        Elman 1990, with the tanh of :class:`torch.nn.RNN`.
+        Elman 1990, with the tanh of ``torch.nn.RNN``.
     """
     return torch.tanh(x @ w.T + h @ u.T + b)
 
@@ -95,7 +95,7 @@ def gru_cell(
         :math:`h_k`, what is kept.
 
     Source:
-        Cho et al. 2014, in the form of :class:`torch.nn.GRU`, where r gates the product and not h.
+        Cho et al. 2014, in the form of ``torch.nn.GRU``, where r gates the product and not h.
     """
     (r, z, n), (kept_r, kept_z, kept_n) = x @ w.mT + b_w[:, None], h @ u.mT + b_u[:, None]
     z = torch.sigmoid(z + kept_z)
