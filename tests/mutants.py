@@ -4,12 +4,14 @@
 one of the words. It ends with 1 if a bug survives. The library itself is never touched.
 """
 
+import importlib.util
+import multiprocessing
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,16 +22,28 @@ ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "lib" / "exformer"
 AT_ONCE = 2
 LIMIT_S = 120
-WRONG_LIBRARY = 99
+WRONG_LIBRARY, CRASHED, TOO_SLOW = 99, 98, -1
 # What pytest's exit code says of a bug. A test that cannot even be collected has found nothing.
-VERDICTS = {0: "SURVIVED", 1: "killed", WRONG_LIBRARY: "BROKEN: another library was imported"}
-# An installed library must not take the copy's place.
-START = f"""
-import sys, exformer, pytest
-if not exformer.__file__.startswith(sys.argv[1]):
-    sys.exit({WRONG_LIBRARY})
-sys.exit(int(pytest.main(sys.argv[2:])))
-"""
+VERDICTS = {
+    0: "SURVIVED",
+    1: "killed",
+    WRONG_LIBRARY: "BROKEN: another library was imported",
+    TOO_SLOW: f"BROKEN: not ready after {LIMIT_S} s",
+}
+# Where processes can fork, each test run starts from one that has imported what they all import, but never
+# the library.
+_CAN_FORK = "forkserver" in multiprocessing.get_all_start_methods()
+_PROCESSES = multiprocessing.get_context("forkserver" if _CAN_FORK else "spawn")
+_SHARED = [
+    "torch",
+    "torch._dynamo",
+    "beartype",
+    "jaxtyping",
+    "hypothesis.strategies",
+    "pytest",
+    "sacrebleu",
+    "tqdm",
+]
 
 
 def planted(bug: Bug, text: str) -> str:
@@ -45,21 +59,59 @@ def planted(bug: Bug, text: str) -> str:
     return text.replace(bug.old, bug.new)
 
 
+def _run_pytest(folder: str, tests: list[str]) -> int:
+    sys.path.insert(0, folder)
+    found = importlib.util.find_spec("exformer")  # pytest's plugins want to be the first to import it
+    if not Path(found.origin).is_relative_to(folder):  # an installed one must not take the copy's place
+        return WRONG_LIBRARY
+    import pytest
+    from hypothesis import HealthCheck, Phase, settings
+
+    # A test must not turn red because the machine is busy; and no search for the smallest example: red is red.
+    options = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "derandomize": True}
+    phases = (Phase.explicit, Phase.generate)
+    settings.register_profile("mutants", phases=phases, database=None, **options)
+    quiet = [
+        "-x",
+        "-q",
+        "--tb=short",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:nbval",
+        "--hypothesis-profile=mutants",
+    ]
+    early = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # hypothesis was imported before pytest ran
+    return int(pytest.main([*quiet, *early, *tests]))
+
+
+def _in_a_process(folder: str, tests: list[str], log: str) -> None:
+    """Run tests against the library in a folder; what is written goes into a file."""
+    out = os.open(log, os.O_WRONLY | os.O_CREAT)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    os.chdir(ROOT)
+    sys.dont_write_bytecode = True
+    try:
+        code = _run_pytest(folder, tests)
+    except BaseException:
+        traceback.print_exc()
+        code = CRASHED  # an exception left alone would end the process with 1, as a red test does
+    sys.exit(code)
+
+
 def run_tests(folder: Path, tests: Iterable[str]) -> tuple[int, str]:
     """Run tests against the library in a folder; return pytest's exit code and what it wrote."""
-    command = [sys.executable, "-c", START, str(folder), "-x", "-q", "--tb=short", "-p", "no:cacheprovider"]
-    command += sorted({f"tests/{test}" for test in tests})
-    changes = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env=os.environ | changes,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=LIMIT_S,
-    )
-    return done.returncode, done.stdout
+    log = folder / "log"
+    names = sorted({f"tests/{test}" for test in tests})
+    process = _PROCESSES.Process(target=_in_a_process, args=(str(folder), names, str(log)))
+    process.start()
+    process.join(LIMIT_S)
+    if process.exitcode is None:
+        process.kill()
+        process.join()
+        return TOO_SLOW, ""
+    return process.exitcode, log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
 
 
 def judge(bug: Bug) -> str:
@@ -71,7 +123,7 @@ def judge(bug: Bug) -> str:
         try:
             file.write_text(planted(bug, file.read_text(encoding="utf-8")), encoding="utf-8")
             code, output = run_tests(folder, [bug.test])
-        except (ValueError, OSError, subprocess.TimeoutExpired) as error:
+        except (ValueError, OSError) as error:
             return f"BROKEN: {error}"
         verdict = VERDICTS.get(code, f"BROKEN: pytest ended with {code}")
         return verdict if code in (0, 1) else f"{verdict}\n{output}"
@@ -83,6 +135,8 @@ def main(words: list[str]) -> int:
     if not bugs:
         sys.exit(f"no planted bug has one of the words {words}")
     start = time.perf_counter()
+    if _CAN_FORK:
+        _PROCESSES.set_forkserver_preload(_SHARED)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         shutil.copytree(LIBRARY, folder / "exformer", ignore=shutil.ignore_patterns("__pycache__"))
@@ -100,4 +154,5 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    os.environ["OMP_NUM_THREADS"] = "1"
     sys.exit(main(sys.argv[1:]))

@@ -45,7 +45,13 @@ def test_a_change_that_does_no_harm_survives():
 
 @pytest.mark.parametrize(
     ("code", "verdict"),
-    [(0, "SURVIVED"), (1, "killed"), (2, "BROKEN: pytest ended with 2"), (99, "BROKEN: another library")],
+    [
+        (0, "SURVIVED"),
+        (1, "killed"),
+        (2, "BROKEN: pytest ended with 2"),
+        (99, "BROKEN: another library"),
+        (-1, "BROKEN: not"),
+    ],
 )
 def test_only_a_red_test_kills(monkeypatch, code, verdict):
     monkeypatch.setattr(mutants, "run_tests", lambda folder, tests: (code, "what pytest wrote"))
