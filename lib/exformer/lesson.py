@@ -50,7 +50,7 @@ class _Card:
         )
 
 
-def claim(claim_id: str, *, holds: bool, says: str) -> None:
+def claim(claim_id: str, *, holds: object, says: str) -> None:
     """State a row of the ledger, with the numbers that were measured.
 
     It shows one line, ``claim A15 | q·k spreads as √d_k: 32 at d_k = 1,024``, from which the book makes
@@ -58,7 +58,7 @@ def claim(claim_id: str, *, holds: bool, says: str) -> None:
 
     Args:
         claim_id: The row's id: a letter and two digits.
-        holds: Whether the measurement bears the claim out, with a margin.
+        holds: Whether the measurement bears the claim out, with a margin: anything with a truth value.
         says: What was found, in one line, with the numbers.
 
     Raises:

@@ -12,7 +12,7 @@ from exformer.plot_labels import label_ends, name_cells, number_cells
 #: One ink for text and axes, legible on white and on black; the book's pages swap it for theirs.
 INK = "#767676"
 #: Blue, vermilion, green and purple, told apart by colour-blind eyes; 3 to 1 or more on white and on black.
-PALETTE = ("#2f7fc1", "#d55e00", "#008f68", "#b4589b")
+PALETTE = ("#3a86bd", "#d0660a", "#3f8f6c", "#a13ee6")
 MAX_CELLS_WITH_NUMBERS = 80
 MAX_CELLS_AS_SHAPES = 400
 MAX_TICKS = 8
@@ -55,7 +55,7 @@ def heat_map(
     columns: Sequence[object] | None = None,
     title: str = "",
     labels: tuple[str, str] = ("", ""),
-    limits: tuple[float, float] | None = None,
+    limits: tuple[float | int, float | int] | None = None,
     ax: Axes | None = None,
 ) -> None:
     """Draw a matrix as coloured cells; up to 80 cells carry their numbers, more have a colour bar.
@@ -93,9 +93,9 @@ def heat_map(
 
 
 def lines(
-    series: Mapping[str, Sequence[float]],
+    series: Mapping[str, object],
     *,
-    x: Sequence[float] | None = None,
+    x: object = None,
     title: str = "",
     labels: tuple[str, str] = ("", ""),
     log: str = "",
@@ -104,7 +104,7 @@ def lines(
     """Draw one line a series, with its name at its end instead of a legend.
 
     Args:
-        series: Name of each line, and its values.
+        series: Name of each line, and its values: a tensor, an array or a list.
         x: Where the values stand; without it 0, 1, 2, ….
         title: What is to be seen.
         labels: What the two axes are, with units.
@@ -119,7 +119,7 @@ def lines(
         if len(places) != len(values):
             raise ValueError(f"{name!r} has {len(values)} values for {len(places)} places: give one for each")
         ax.plot(places, values, **style)
-        ends.append((name, places[-1], values[-1]))
+        ends.append((name, float(places[-1]), float(values[-1])))
     if "x" in log:
         ax.set_xscale("log")
         if len(places) <= MAX_TICKS:
@@ -132,7 +132,7 @@ def lines(
 
 
 def bars(
-    values: Mapping[str, float],
+    values: Mapping[str, float | int],
     *,
     title: str = "",
     label: str = "",

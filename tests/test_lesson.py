@@ -1,0 +1,94 @@
+"""Set-up, claims and source of a lesson."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from exformer import lesson
+from exformer.lesson import ClaimError, claim, show_source, start
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    things = []
+    monkeypatch.setattr(lesson, "_show", things.append)
+    return things
+
+
+@pytest.fixture
+def _settings_put_back():
+    threads, exact = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    yield
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(exact)
+    torch.set_printoptions(profile="default")
+
+
+def test_a_claim_is_one_line_and_one_card(shown) -> None:
+    claim("A15", holds=torch.tensor(True), says="spread <32> & more ")
+    assert repr(shown[0]) == "claim A15 | spread <32> & more"
+    card = shown[0]._repr_html_()
+    assert 'id="claim-A15"' in card
+    assert "spread &lt;32&gt; &amp; more</div>" in card
+
+
+def test_a_claim_that_does_not_hold_stops_the_lesson(shown) -> None:
+    with pytest.raises(ClaimError, match="claim A15 does not hold: spread 31"):
+        claim("A15", holds=31 > 32, says="spread 31")
+    assert shown == []
+
+
+@pytest.mark.parametrize(
+    ("claim_id", "says", "message"),
+    [
+        ("a15", "x", "must be a letter and two digits"),
+        ("A155", "x", "must be a letter and two digits"),
+        ("A15", " ", "one line that is not empty"),
+        ("A15", "two\nlines", "one line that is not empty"),
+    ],
+)
+def test_a_claim_of_another_form_is_refused(claim_id, says, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        claim(claim_id, holds=True, says=says)
+
+
+class Sample:
+    """A class to be shown."""
+
+    size = 3
+
+    def double(self) -> int:
+        """Double the size."""
+        return 2 * self.size
+
+
+def test_source_is_shown_without_docstrings(shown) -> None:
+    show_source(Sample)
+    assert repr(shown[0]) == (
+        "class Sample:\n    size = 3\n\n    def double(self) -> int:\n        return 2 * self.size"
+    )
+    assert shown[0]._repr_markdown_() == f"```python\n{shown[0]!r}\n```"
+
+
+def test_source_is_shown_with_docstrings_where_wanted(shown) -> None:
+    show_source(Sample.double, docstring=True)
+    text = repr(shown[0])
+    assert text.startswith("def double")  # not indented
+    assert '"""Double the size."""' in text
+
+
+@pytest.mark.usefixtures("_settings_put_back")
+def test_a_lesson_starts_the_same_each_time() -> None:
+    def draw():
+        return random.random(), float(np.random.rand()), torch.rand(3).tolist()
+
+    start(seed=7)
+    first = draw()
+    start(seed=7)
+    assert draw() == first
+    start(seed=8)
+    assert draw() != first
+    assert torch.get_num_threads() == 1
+    assert torch.are_deterministic_algorithms_enabled()

@@ -1,0 +1,168 @@
+"""Figures: legible on both pages, told apart by all eyes, the same bytes each time."""
+
+import io
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from matplotlib.colors import to_rgb
+
+from exformer.plot_labels import _spread
+from exformer.plotting import INK, PALETTE, bars, heat_map, lines, use_book_style
+
+WORDS = ["your", "cat", "is", "a", "lovely", "cat"]
+LIGHT, DARK = "#fffefb", "#14171a"  # the backgrounds in book/_static/book.css
+#: What an eye without one kind of cone sees, in linear light (Machado, Oliveira and Fernandes 2009, table 1).
+BLINDNESS = {
+    "none": np.eye(3),
+    "red": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "green": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+}
+
+
+@pytest.fixture(autouse=True)
+def _style():
+    with mpl.rc_context():
+        mpl.use("Agg")
+        use_book_style()
+        yield
+        plt.close("all")
+
+
+def linear(color):
+    rgb = np.array(to_rgb(color))
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one, other):
+    a, b = sorted(0.05 + linear(color) @ [0.2126, 0.7152, 0.0722] for color in (one, other))
+    return b / a
+
+
+def lab(rgb):
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ rgb
+    x, y, z = np.cbrt(np.clip(xyz, 1e-4, None) / [0.9505, 1.0, 1.089])
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("page", [LIGHT, DARK])
+def test_colours_stand_out_on_both_pages(page) -> None:
+    assert contrast(INK, page) > 3.5
+    assert all(contrast(color, page) >= 3 for color in PALETTE), [contrast(c, page) for c in PALETTE]
+
+
+@pytest.mark.parametrize("eye", BLINDNESS)
+def test_colours_are_told_apart_by_all_eyes(eye) -> None:
+    seen = [lab(np.clip(np.array(BLINDNESS[eye]) @ linear(color), 0, 1)) for color in PALETTE]
+    for i, one in enumerate(seen):
+        for other in seen[i + 1 :]:
+            assert np.linalg.norm(one - other) > 25
+
+
+def drawn():
+    stream = io.BytesIO()
+    plt.savefig(stream, format="svg", bbox_inches="tight", metadata={"Date": None})
+    plt.close("all")
+    return stream.getvalue()
+
+
+def test_a_figure_is_the_same_bytes_each_time() -> None:
+    pictures = []
+    for _ in range(2):
+        lines({"one": [1, 2, 3], "two": [1, 4, 9]}, title="Growth", labels=("step", "value"))
+        pictures.append(drawn())
+    assert pictures[0] == pictures[1]
+    assert INK.encode() in pictures[0]
+
+
+def test_ink_is_the_books() -> None:
+    import sys
+    from pathlib import Path
+
+    sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_ext"))
+    from book_page import INK as PAGES_INK
+
+    assert PAGES_INK == INK
+
+
+def test_a_small_heat_map_has_names_and_numbers_and_starts_at_the_top() -> None:
+    heat_map(
+        torch.eye(6, dtype=torch.float32), rows=WORDS, columns=WORDS, title="Itself", labels=("key", "query")
+    )
+    ax = plt.gca()
+    assert [text.get_text() for text in ax.get_yticklabels()] == WORDS
+    assert ax.texts[0].get_text() == "1.00"
+    assert ax.texts[1].get_text() == "0.00"
+    assert ax.yaxis_inverted()
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("key", "query")
+    assert plt.gcf().get_figwidth() <= 6.4
+
+
+def test_numbers_stand_out_from_their_cells() -> None:
+    heat_map(np.linspace(-1, 1, 35).reshape(5, 7))
+    mesh = plt.gca().collections[0]
+    for text, value in zip(plt.gca().texts, mesh.get_array().ravel(), strict=True):
+        assert contrast(text.get_color(), mesh.to_rgba(value)[:3]) >= 4.5
+
+
+def test_a_large_heat_map_has_a_bar_and_no_numbers() -> None:
+    heat_map(torch.rand(23, 31), limits=(0.0, 1.0))
+    ax, bar = plt.gcf().axes
+    assert not ax.texts
+    assert ax.images[0].get_clim() == (0.0, 1.0)
+    assert bar.get_ylim() == (0.0, 1.0)
+    assert ax.get_ylim() == (23, 0)
+
+
+def test_negative_numbers_get_two_colours_about_zero() -> None:
+    heat_map([[-1.0, 3.0], [0.5, 0.0]])
+    assert plt.gca().collections[0].get_clim() == (-3.0, 3.0)
+
+
+def test_each_line_has_its_name_at_its_end() -> None:
+    lines({"low": [1, 1], "lower": [1, 1.001], "high": [1, 9]}, x=[4, 16], log="x", labels=("d_k", "spread"))
+    ax = plt.gca()
+    names = {
+        text.get_text(): text.xyann[1] + ax.transData.transform(text.xy)[1] * 72 / 110 for text in ax.texts
+    }
+    assert names["high"] > names["lower"] + 13 > names["low"] + 26
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["4", "16"]
+    assert ax.get_legend() is None
+
+
+def test_bars_bear_their_numbers() -> None:
+    bars({"greedy": 0.934, "chance": 0.01}, title="Right", label="share", digits=1)
+    assert [text.get_text() for text in plt.gca().texts] == ["0.9", "0.0"]
+    assert plt.gca().yaxis_inverted()
+
+
+def test_spread_keeps_order_and_gap() -> None:
+    placed = _spread([5.0, 5.0, 40.0, 4.0], gap=10.0)
+    assert sorted(range(4), key=lambda i: placed[i]) == [3, 0, 1, 2]
+    assert np.diff(sorted(placed)).min() >= 10 - 1e-6
+    assert placed[2] == 40.0
+    assert _spread([], gap=10.0) == []
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: heat_map(torch.zeros(2, 3, 5)), r"shape \(2, 3, 5\): pick one"),
+        (lambda: heat_map(torch.zeros(2, 3), rows=WORDS), "6 names for 2 rows"),
+        (lambda: heat_map(torch.zeros(2, 3), columns=WORDS), "6 names for 3 columns"),
+        (lambda: lines({"a": [1, 2, 3]}, x=[1, 2]), "'a' has 3 values for 2 places"),
+    ],
+)
+def test_what_does_not_fit_is_refused(draw, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        draw()
