@@ -67,7 +67,7 @@ def _run_pytest(folder: str, tests: list[str]) -> int:
     import pytest
     from hypothesis import HealthCheck, Phase, settings
 
-    # A test must not turn red because the machine is busy; and no search for the smallest example: red is red.
+    # A busy machine must not turn a test red; and no search for the smallest example: red is red.
     options = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "derandomize": True}
     phases = (Phase.explicit, Phase.generate)
     settings.register_profile("mutants", phases=phases, database=None, **options)
