@@ -1,5 +1,11 @@
 """nbval settings that have no switch on the command line (nbval 0.11)."""
 
+import os
+
+# As when the outputs were stored: the same vector instructions and one thread, so that digits agree.
+os.environ.setdefault("ATEN_CPU_CAPABILITY", "avx2")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 try:
     from nbval.kernel import RunningKernel
 except ImportError:  # the library's tests run without nbval

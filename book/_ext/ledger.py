@@ -1,7 +1,8 @@
 """The ledger of claims and the plan of lessons, made from book/claims.yml and from the stored outputs.
 
-Directives: ``{ledger}`` writes every claim with what the lessons measured; ``{lessons}`` writes the plan of
-the book. On the lessons' pages each claim's card gets its verdict and a link to its row.
+Directives: ``{ledger}`` writes every claim with what the lessons measured, ``{highlights}`` some of them, and
+``{counts}`` how many there are; ``{lessons}`` writes the plan of the book. On the lessons' pages each claim's
+card gets its verdict and a link to its row.
 """
 
 import html
@@ -116,6 +117,48 @@ def _row(row, page, says, seen):
     )
 
 
+class Highlights(SphinxDirective):
+    """What some claims measured, named by their ids; those of lessons that are not written are left out."""
+
+    has_content = True
+
+    def run(self):
+        """Return a list of sentences, each with the claim that it measures."""
+        root, found = self.env.srcdir, {}
+        for lesson in read_lessons(root):
+            if lesson["page"]:
+                self.env.note_dependency(str(Path(root, f"{lesson['page']}.ipynb")))
+                found |= {key: (says, lesson) for key, says in measured(root, lesson["page"]).items()}
+        rows = {row["id"]: row for row in read_claims(root)}
+        items = []
+        for key in " ".join(self.content).split():
+            if key in found and key in rows:
+                says, lesson = found[key]
+                link = f'<a href="../{lesson["page"]}.html#claim-{key}">lesson {lesson["number"]}</a>'
+                of = f"{html.escape(rows[key]['claim'])} {_badge(rows[key]['verdict'])} {link}"
+                items.append(f'<li>{html.escape(says)}<span class="of">{of}</span></li>')
+        return [raw(f'<ul class="measured-lines">{"".join(items)}</ul>')] if items else []
+
+
+class Counts(SphinxDirective):
+    """One sentence with the number of claims and of those that are measured."""
+
+    def run(self):
+        """Return the sentence."""
+        root = self.env.srcdir
+        rows = read_claims(root)
+        pages = [lesson["page"] for lesson in read_lessons(root) if lesson["page"]]
+        done = {key for page in pages for key in measured(root, page)}
+        verdicts = [row["verdict"] for row in rows]
+        text = (
+            f"Five university lectures make {len(rows)} statements about transformers that can be tested. "
+            f"{verdicts.count('care')} of them hold only under conditions, and {verdicts.count('wrong')} "
+            f"are not true as they stand. So far {len(done)} are measured, in {len(pages)} "
+            f"{'lesson' if len(pages) == 1 else 'lessons'}."
+        )
+        return [nodes.paragraph("", text)]
+
+
 class Lessons(SphinxDirective):
     """The plan of the book: title and question of each lesson, a link to those that are written."""
 
@@ -161,5 +204,7 @@ def setup(app):
     """Register the extension."""
     app.add_directive("ledger", Ledger)
     app.add_directive("lessons", Lessons)
+    app.add_directive("highlights", Highlights)
+    app.add_directive("counts", Counts)
     app.connect("html-page-context", cards, priority=800)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
