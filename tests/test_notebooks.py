@@ -108,7 +108,7 @@ def check_setup(path):
     first = cells(path, "code")[0]
     assert "setup" in first["tags"]
     source = re.sub(r'^REPO = ".*"$', 'REPO = ""', first["source"], flags=re.M)
-    assert source.strip() == SETUP.strip()
+    assert source.strip() == SETUP.strip(), "the set-up cell has another text than the rest of the book"
     assert sum("setup" in cell["tags"] for cell in cells(path, "code")) == 1
 
 
