@@ -27,7 +27,7 @@ class Images(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.alts, self.depth = [], 0
+        self.alts = []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
@@ -55,10 +55,8 @@ def visit(browser, path, theme="light"):
 def faults(page, axe, *, width):
     """Return what is wrong with an open page at one width, in words."""
     show(page, width)
-    page.set_viewport_size(WIDTHS[width])
-    report = axe.run(
-        page, options={"preload": False}
-    ).response  # a page in a file may not read its own styles
+    options = AXE | ({"rules": COLOURS} if width == "phone" else {})
+    report = axe.run(page, options=options).response
     found = [f"axe {v['id']}: {node['html'][:160]}" for v in report["violations"] for node in v["nodes"][:3]]
     return found + too_wide(page, width)
 
