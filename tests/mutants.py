@@ -4,6 +4,7 @@
 one of the words. It ends with 1 if a bug survives. The library itself is never touched.
 """
 
+import gc
 import importlib.util
 import multiprocessing
 import os
@@ -71,18 +72,11 @@ def _run_pytest(folder: str, tests: list[str]) -> int:
     options = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "derandomize": True}
     phases = (Phase.explicit, Phase.generate)
     settings.register_profile("mutants", phases=phases, database=None, **options)
-    quiet = [
-        "-x",
-        "-q",
-        "--tb=short",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:nbval",
-        "--hypothesis-profile=mutants",
-    ]
+    quiet = ["-x", "-q", "--tb=short", "--hypothesis-profile=mutants"]
+    # Of no use here, or slow to start.
+    without = [f"-pno:{plugin}" for plugin in ("cacheprovider", "nbval", "anyio")]
     early = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # hypothesis was imported before pytest ran
-    return int(pytest.main([*quiet, *early, *tests]))
+    return int(pytest.main([*quiet, *without, *early, *tests]))
 
 
 def _in_a_process(folder: str, tests: list[str], log: str) -> None:
@@ -92,6 +86,7 @@ def _in_a_process(folder: str, tests: list[str], log: str) -> None:
     os.dup2(out, 2)
     os.chdir(ROOT)
     sys.dont_write_bytecode = True
+    gc.freeze()  # pytest collects garbage twice; what was imported before it is none
     try:
         code = _run_pytest(folder, tests)
     except BaseException:
