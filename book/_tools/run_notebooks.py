@@ -21,9 +21,8 @@ def run(path):
     """Execute one notebook; raise if a cell fails or writes to stderr."""
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": str(path.parent)}}
-    client = NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources=resources, record_timing=False
-    )
+    options = {"timeout": 300, "kernel_name": "python3", "record_timing": False, "coalesce_streams": True}
+    client = NotebookClient(notebook, resources=resources, **options)
     client.execute()
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
