@@ -212,6 +212,8 @@ def test_grammatical(sentence) -> None:
         ("the dog that the boys near the house sees sleeps", 8),
         ("the dog that the boys see sleep", 6),
         ("the girl near the king likes himself", 6),
+        ("the girl near the kings likes themselves", 6),
+        ("the girls near the king like herself", 6),
         ("the girl near the king sleeps because he is tired", 7),
         ("the key sleeps", 2),
         ("a keys are heavy", 1),

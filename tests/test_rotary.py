@@ -25,9 +25,15 @@ def at(position: int, n: int = 1) -> torch.Tensor:
 
 
 def test_by_hand() -> None:
-    x = torch.tensor([[1.0, 0.0, 0.0, 2.0]])
-    wanted = torch.tensor([[math.cos(3), math.sin(3), -2 * math.sin(0.3), 2 * math.cos(0.3)]])
+    x = torch.tensor([[1.0, 0.0, 3.0, 2.0]])
+    c, s = math.cos(0.3), math.sin(0.3)
+    wanted = torch.tensor([[math.cos(3), math.sin(3), 3 * c - 2 * s, 3 * s + 2 * c]])
     close(rotate(x, at(3), base=100.0), wanted)  # θ = 1 and 1/10
+    q = torch.cat((x, x))[None, None]
+    turned_q, turned_k, bias = RotaryPositions(base=100.0)(q[:, :, :1], q)
+    close(turned_q[0, 0], rotate(x, at(1), base=100.0))
+    close(turned_k[0, 0], torch.cat((x, rotate(x, at(1), base=100.0))))
+    assert bias is None
 
 
 def test_turns_are_products_of_complex_numbers() -> None:
