@@ -79,9 +79,7 @@ class AttentionWeights:
 class EncoderDecoder(nn.Module):
     r"""Encode a source sentence, then score each next symbol of the target.
 
-    .. math::
-        p(y_t \mid y_{<t}, x) = \mathrm{softmax}(E\, h_{t-1}), \qquad
-        h = \mathrm{Decoder}(y, \mathrm{Encoder}(x))
+    .. math:: p(y_t \mid y_{<t}, x) = \mathrm{softmax}(E\, \mathrm{Decoder}(y_{<t}, \mathrm{Encoder}(x))_{t-1})
 
     Args:
         config: The sizes and choices.
@@ -168,8 +166,7 @@ class EncoderDecoder(nn.Module):
         """Give the weights of every layer and head.
 
         Args:
-            src: Source sentences, padded.
-            tgt: Target sentences, padded.
+            src, tgt: As in :meth:`forward`.
 
         Returns:
             The weights of the three kinds of attention.
@@ -179,7 +176,7 @@ class EncoderDecoder(nn.Module):
         """
         if self.training:
             raise ValueError("attention weights are read in evaluation mode: call model.eval() first")
-        encoder, decoder, cross = [], [], []
+        encoder, own_and_cross = [], []
         mask = padding_mask(src, pad_id=self.config.pad_id)
         x = self.src_positions(self.src_embedding(src))
         for layer in self.encoder:
@@ -188,11 +185,10 @@ class EncoderDecoder(nn.Module):
         memory = self.encoder_norm(x)
         x, masks = self._start_decoder(tgt, src=src)
         for layer in self.decoder:
-            own, other = layer.attention_weights(x, memory, **masks)
-            decoder.append(own)
-            cross.append(other)
+            own_and_cross.append(layer.attention_weights(x, memory, **masks))
             x = layer(x, memory, **masks)
-        return AttentionWeights(tuple(encoder), tuple(decoder), tuple(cross))
+        decoder, cross = zip(*own_and_cross, strict=True)
+        return AttentionWeights(tuple(encoder), decoder, cross)
 
     def _start_decoder(self, tgt: Tensor, *, src: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         if tgt.size(0) != src.size(0):
