@@ -79,7 +79,7 @@ class AttentionWeights:
 class EncoderDecoder(nn.Module):
     r"""Encode a source sentence, then score each next symbol of the target.
 
-    .. math:: p(y_t \mid y_{<t}, x) = \mathrm{softmax}(E\, \mathrm{Decoder}(y_{<t}, \mathrm{Encoder}(x))_{t-1})
+    .. math:: p(y_t \mid y_{<t}, x) = \mathrm{softmax}(E \mathrm{Decoder}(y_{<t}, \mathrm{Encoder}(x))_{t-1})
 
     Args:
         config: The sizes and choices.
