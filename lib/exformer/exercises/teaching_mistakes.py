@@ -1,0 +1,147 @@
+"""What goes wrong in teacher forcing and likelihood: each hint beside a function that makes the mistake."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from torch import Tensor
+
+Rows = list[list[int]]
+Shift = Callable[..., tuple[Rows, Rows]]
+
+
+def shift(sentences: Rows, pad_id: int, bos_id: int, eos_id: int) -> tuple[Rows, Rows]:
+    """Shift rightly: the start symbol before what is shown, the end symbol behind what is to be said."""
+    shown, said = [[bos_id, *ids] for ids in sentences], [[*ids, eos_id] for ids in sentences]
+    return _fill(shown, pad_id), _fill(said, pad_id)
+
+
+def _fill(rows: Rows, pad_id: int, *, left: bool = False) -> Rows:
+    width = max(map(len, rows))
+    return [
+        [pad_id] * (width - len(ids)) * left + ids + [pad_id] * (width - len(ids)) * (not left)
+        for ids in rows
+    ]
+
+
+def _shifted(shown: Callable[..., list[int]], said: Callable[..., list[int]], *, left: bool = False) -> Shift:
+    def mistake(sentences: Rows, pad_id: int, bos_id: int, eos_id: int) -> tuple[Rows, Rows]:
+        rows = [[one(list(ids), bos_id, eos_id) for ids in sentences] for one in (shown, said)]
+        return _fill(rows[0], pad_id, left=left), _fill(rows[1], pad_id, left=left)
+
+    return mistake
+
+
+def _end_behind_padding(sentences: Rows, pad_id: int, bos_id: int, eos_id: int) -> tuple[Rows, Rows]:
+    filled = _fill(sentences, pad_id)
+    return [[bos_id, *ids] for ids in filled], [[*ids, eos_id] for ids in filled]
+
+
+def _ragged(sentences: Rows, pad_id: int, bos_id: int, eos_id: int) -> tuple[Rows, Rows]:
+    return [[bos_id, *ids] for ids in sentences], [[*ids, eos_id] for ids in sentences]
+
+
+#: Wrong ways to make what the decoder is shown and what it should say.
+SHIFT: dict[str, Shift] = {
+    "You show the decoder the very word that it should say: what is shown starts with <s>.": _shifted(
+        lambda w, b, e: [*w, e], lambda w, b, e: [*w, e]
+    ),
+    "Nothing is shifted, and nothing starts or ends: <s> comes before what is shown, "
+    "</s> behind what is said.": _shifted(lambda w, b, e: w, lambda w, b, e: w),
+    "The start symbol is missing: with nothing shown, the first word cannot be asked for.": _shifted(
+        lambda w, b, e: w, lambda w, b, e: [*w, e]
+    ),
+    "The end symbol is missing: your decoder never learns to stop.": _shifted(
+        lambda w, b, e: [b, *w], lambda w, b, e: w
+    ),
+    "The last word of each sentence is lost, and so is the end symbol.": _shifted(
+        lambda w, b, e: [b, *w[:-1]], lambda w, b, e: w
+    ),
+    "You shift the wrong way: shown what comes next, your decoder learns to say what came before.": _shifted(
+        lambda w, b, e: [*w, e], lambda w, b, e: [b, *w]
+    ),
+    "Both rows start and end with the special symbols: so <s> is to be said after <s>. "
+    "Show no </s>, and ask for no <s>.": _shifted(lambda w, b, e: [b, *w, e], lambda w, b, e: [b, *w, e]),
+    "You show the end symbol as well: after it nothing is to be said.": _shifted(
+        lambda w, b, e: [b, *w, e], lambda w, b, e: [*w, e]
+    ),
+    "Your end symbol stands behind the padding: first the symbols, then the padding.": _end_behind_padding,
+    "Your padding comes first: fill up at the end.": _shifted(
+        lambda w, b, e: [b, *w], lambda w, b, e: [*w, e], left=True
+    ),
+    "Your rows differ in length: fill the short ones up with pad_id.": _ragged,
+}
+
+
+def log_likelihood(logits: Tensor, targets: Tensor, pad_id: int) -> Tensor:
+    """Add the log-probabilities of each sentence's words, padding left out."""
+    return (_of_targets(logits.log_softmax(-1), targets) * (targets != pad_id)).sum(-1)
+
+
+def _of_targets(scores: Tensor, targets: Tensor) -> Tensor:
+    return scores.gather(-1, targets[..., None]).squeeze(-1)  # (batch, tgt)
+
+
+def spread(given: object, *, like: Tensor) -> object:
+    """Repeat one number for all sentences, so that it can be compared."""
+    size = given.numel() if isinstance(given, Tensor) else np.size(given)
+    number = given.item() if size == 1 and isinstance(given, Tensor) else given
+    return [number] * len(like) if size == 1 else given
+
+
+def _of_all(logits: Tensor, targets: Tensor, pad_id: int) -> Tensor:
+    return log_likelihood(logits, targets, pad_id).sum().expand(len(targets))
+
+
+def _mean_of_all(logits: Tensor, targets: Tensor, pad_id: int) -> Tensor:
+    return _of_all(logits, targets, pad_id) / (targets != pad_id).sum()
+
+
+def _one_off(logits: Tensor, targets: Tensor, pad_id: int) -> Tensor:
+    return log_likelihood(logits[:, :-1], targets[:, 1:], pad_id)
+
+
+#: Wrong ways to compute the log-likelihood of sentences.
+LOG_LIKELIHOOD: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
+    "You add logits: a log_softmax must first make log-probabilities of them.": (
+        lambda z, y, pad: (_of_targets(z, y) * (y != pad)).sum(-1)
+    ),
+    "You add probabilities: the likelihood is their product, so add their logarithms.": (
+        lambda z, y, pad: (_of_targets(z.softmax(-1), y) * (y != pad)).sum(-1)
+    ),
+    "That is the likelihood itself: take its logarithm, or add logarithms from the start.": (
+        lambda z, y, pad: log_likelihood(z, y, pad).exp()
+    ),
+    "You count the padding: a place whose target is pad_id adds nothing.": (
+        lambda z, y, pad: _of_targets(z.log_softmax(-1), y).sum(-1)
+    ),
+    "The sign is wrong: logarithms of probabilities are negative. Yours is the loss of each sentence.": (
+        lambda z, y, pad: -log_likelihood(z, y, pad)
+    ),
+    "You take the mean over the words: the likelihood is a product over all of them, so add.": (
+        lambda z, y, pad: log_likelihood(z, y, pad) / (y != pad).sum(-1)
+    ),
+    "You take the mean over all places, padding too: add, and leave the padding out.": (
+        lambda z, y, pad: _of_targets(z.log_softmax(-1), y).mean(-1)
+    ),
+    "You give one number for the whole batch: one a sentence is wanted.": _of_all,
+    "That is the mean over the words of all sentences: one sum a sentence is wanted.": _mean_of_all,
+    "That is the loss, one mean for the batch: one sum a sentence is wanted, without the minus.": (
+        lambda z, y, pad: -_mean_of_all(z, y, pad)
+    ),
+    "You are one place off: logits at place t belong to the target at place t, which is shifted already.": (
+        _one_off
+    ),
+    "Your softmax runs over the places: it belongs on the last axis, over the vocabulary.": (
+        lambda z, y, pad: (_of_targets(z.log_softmax(-2), y) * (y != pad)).sum(-1)
+    ),
+    "You take the logarithm to base 2, so these are bits: nats are wanted.": (
+        lambda z, y, pad: log_likelihood(z, y, pad) / math.log(2)
+    ),
+    "You take the logarithm to base 10: the natural one is wanted.": (
+        lambda z, y, pad: log_likelihood(z, y, pad) / math.log(10)
+    ),
+    "You take the best word at each place: take the probability of the word that stands in targets.": (
+        lambda z, y, pad: (z.log_softmax(-1).amax(-1) * (y != pad)).sum(-1)
+    ),
+}
