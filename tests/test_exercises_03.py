@@ -70,6 +70,11 @@ def rooted(q, k, d):
 WRONG = {
     "are not scaled": lambda q, k, v: torch.softmax(torch.einsum("qd,kd->qk", q, k), 1) @ v,
     "divide by d_k": lambda q, k, v: torch.softmax(torch.einsum("qd,kd->qk", q, k) / q.shape[1], 1) @ v,
+    "divide the weights": lambda q, k, v: F.softmax(rooted(q, k, 1), 1) * k.shape[1] ** -0.5 @ v,
+    "transpose the keys": lambda q, k, v: torch.einsum("qd,dk->qk", q, k).div(7**0.5).softmax(1) @ v,
+    "5 keys of width 11 and values of width 2: Your function raised": lambda q, k, v: (
+        rooted(q.T, k.T, len(k)).softmax(1) @ v
+    ),
     "over queries, not over keys": lambda q, k, v: F.softmax(rooted(q, k, q.shape[1]), dim=0) @ v,
     "a softmax over the keys is missing": lambda q, k, v: rooted(q, k, q.shape[1]) @ v,
     "do not divide by the sum": lambda q, k, v: torch.exp(rooted(q, k, q.shape[1])) @ v,
@@ -83,7 +88,8 @@ WRONG = {
     "values' width": lambda q, k, v: F.softmax(rooted(q, k, v.shape[1]), dim=1) @ v,
     "returns nothing yet": lambda q, k, v: None,
     "raised ZeroDivisionError": lambda q, k, v: 1 / 0,
-    "the largest difference": lambda q, k, v: q + v,
+    "raised RuntimeError: The size": lambda q, k, v: q + v,
+    "the largest difference": lambda q, k, v: F.scaled_dot_product_attention(q, k, v) + 1,
 }
 
 
@@ -142,7 +148,15 @@ MASKED_WRONG = {
     "after the softmax": lambda q, k, v, m: (rooted(q, k, q.shape[1]).softmax(1) * m.float()) @ v,
     "exp(0) = 1": changed(lambda s, m: s * m.float()),
     "negative score becomes +inf": changed(lambda s, m: s * torch.ones(m.shape).masked_fill(~m, -torch.inf)),
-    "multiply 0 by inf": changed(lambda s, m: s + (~m) * -torch.inf),
+    "0 times inf": changed(lambda s, m: s + (~m) * -torch.inf),
+    "look for +inf": changed(lambda s, m: s.masked_fill(~m, torch.inf)),
+    "-inf after the softmax": lambda q, k, v, m: (
+        torch.where(m, F.softmax(rooted(q, k, q.shape[1]), 1), -torch.inf) @ v
+    ),
+    "mask the future": lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+    "divide by d_k": lambda q, k, v, m: F.scaled_dot_product_attention(
+        q, k, v, attn_mask=m, scale=1 / q.shape[1]
+    ),
     "gains 1": changed(lambda s, m: s + m.float()),
     "mask is transposed": lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, attn_mask=m.T),
     "scale is missing": lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, attn_mask=m, scale=1.0),
@@ -190,6 +204,8 @@ def test_right_circles(pair):
         ("the other way", 9 * NEXT.T, np.eye(3)),
         ("the other way", np.eye(3), 9 * NEXT),
         ("larger", NEXT, np.eye(3)),
+        ("paper→scissors gets only 0.6", np.diag([9, 2, 9]) @ NEXT, np.eye(3)),
+        ("scissors→rock gets only 0.33", 9 * np.diag([1.0, 1.0, 0.0]) @ NEXT, np.eye(3)),
         ("more than 0.9", 9 * np.diag([1.0, 2.0, 3.0]), NEXT @ np.diag([1.0, 0.0, 0.0])),
         ("no two matrices yet", None, None),
         ("no two matrices yet", ..., np.eye(3)),

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from exformer.attention import scaled_dot_product_attention
+from exformer.masks import causal_mask
 
 Mistakes = dict[str, Callable[..., Tensor]]
 
@@ -41,6 +42,12 @@ ATTENTION: Mistakes = {
         lambda q, k, v: (q @ k.mT).softmax(-1) @ v
     ),
     "You divide by d_k. The standard deviation of q·k is √d_k: divide by that.": by_d_k,
+    "You divide the weights, after the softmax: divide the scores by √d_k, before it.": (
+        lambda q, k, v: (q @ k.mT).softmax(-1) / math.sqrt(q.size(-1)) @ v
+    ),
+    "Your scores are q @ k: transpose the keys, q @ k.T, or no score is a query times a key.": (
+        lambda q, k, v: (q @ k / math.sqrt(q.size(-1))).softmax(-1) @ v
+    ),
     "Your weights sum to 1 over queries, not over keys: the softmax belongs on the last axis.": over_queries,
     "Your weights do not sum to 1: a softmax over the keys is missing.": lambda q, k, v: scores(q, k) @ v,
     "You exponentiate, but do not divide by the sum over the keys.": lambda q, k, v: scores(q, k).exp() @ v,
@@ -85,8 +92,14 @@ MASK: Mistakes = {
     "You multiply by -inf: a negative score becomes +inf, then NaN. Fill with -inf.": (
         lambda q, k, v, mask: torch.where(mask, scores(q, k), scores(q, k) * -math.inf).softmax(-1) @ v
     ),
-    "All is NaN: somewhere you multiply 0 by inf. Fill the forbidden scores with -inf.": (
+    "All is NaN: look for +inf, or for 0 times inf. Fill the forbidden scores with -inf.": (
         lambda q, k, v, mask: attention(q, k, v) * math.nan
+    ),
+    "You fill with -inf after the softmax, where it is a weight: fill the scores, before it.": (
+        lambda q, k, v, mask: scores(q, k).softmax(-1).masked_fill(~mask, -math.inf) @ v
+    ),
+    "You mask the future, whatever the mask says: use the mask that your function is given.": (
+        lambda q, k, v, mask: attention(q, k, v, causal_mask(len(q)))
     ),
     "You add the mask to the scores: what is allowed gains 1, what is forbidden stays.": (
         lambda q, k, v, mask: (scores(q, k) + mask).softmax(-1) @ v
@@ -96,6 +109,9 @@ MASK: Mistakes = {
     ),
     "Your mask is right, your scale is missing: divide the scores by √d_k.": (
         lambda q, k, v, mask: attention(q * math.sqrt(q.size(-1)), k, v, mask)
+    ),
+    "Your mask is right, your scale is not: you divide by d_k, and it is √d_k.": (
+        lambda q, k, v, mask: attention(q / math.sqrt(q.size(-1)), k, v, mask)
     ),
 }
 

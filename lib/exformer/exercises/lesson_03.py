@@ -18,6 +18,7 @@ CHARGES = {
     "keys used as values": "Leave q and k as they are and change v: does the output stay where it was?",
     "softmax left out": "Set every value to 1, so that the output is the sum of the weights, and double q.",
 }
+_WORDS = ("rock", "paper", "scissors")
 _GUILTY = {"a": "divides by d_k", "b": "softmax over queries"}
 
 
@@ -65,12 +66,16 @@ def _grade_twice(
     draw = torch.Generator().manual_seed(3)
     square = [_case(draw, (7, 7, 7, 7), masks[0]) for _ in range(2)]
     oblong = [_case(draw, (3, 5, 11, 2), masks[1])]
-    verdict = Verdict(False, "")
-    for cases, hints in ((square, mistakes[0]), (oblong, mistakes[1])):
-        verdict = grade(_first_of(answer), right=known.attention, mistakes=hints, cases=cases, praise=praise)
-        if not verdict:
-            break
-    return verdict
+    first, second = (
+        grade(_first_of(answer), right=known.attention, mistakes=hints, cases=cases, praise=praise)
+        for cases, hints in ((square, mistakes[0]), (oblong, mistakes[1]))
+    )
+    unnamed = "The shape is right, the numbers are not"
+    if first:
+        return second
+    if first.says.startswith(unnamed) and not second and not second.says.startswith(unnamed):
+        return Verdict(False, f"With 3 queries, 5 keys of width 11 and values of width 2: {second.says}")
+    return first
 
 
 def _case(draw: torch.Generator, sizes: tuple[int, ...], mask: Tensor | None) -> tuple[Tensor, ...]:
@@ -94,7 +99,8 @@ def _first_of(answer: Callable[..., object]) -> Callable[..., object]:
 def check_circle(w_q: object, w_k: object) -> Verdict:
     """Grade two matrices with which rock looks at paper, paper at scissors, and scissors at rock.
 
-    The words are the rows of the 3 x 3 identity, in the order rock, paper, scissors.
+    The words are the rows of the 3 x 3 identity, in the order rock, paper, scissors. Scores are divided by
+    the root of the matrices' width, as always.
 
     Args:
         w_q: Projection to queries, 3 rows.
@@ -115,18 +121,24 @@ def check_circle(w_q: object, w_k: object) -> Verdict:
         return Verdict(False, f"Both need 3 rows and equally many columns of finite numbers, got {shapes}.")
     scores = known.scores(q, k)  # the words are unit vectors: their queries are the rows of W_Q
     weights = scores.softmax(dim=-1)
-    forth, back = (weights[range(3), there].min().item() for there in ([1, 2, 0], [2, 0, 1]))
-    if forth > 0.9:
-        return Verdict(True, f"Each word gives the next at least {forth:.2f}; no symmetric score could.")
+    forth, back = (weights[range(3), there] for there in ([1, 2, 0], [2, 0, 1]))
+    worst = int(forth.argmin())
+    seen = f"{_WORDS[worst]}→{_WORDS[(worst + 1) % 3]} gets only {forth[worst]:.2f}"
+    if forth.min() > 0.9:
+        return Verdict(
+            True, f"Each word gives the next at least {forth.min():.2f}; no symmetric score could."
+        )
     if torch.allclose(scores, scores.mT):
         return Verdict(
             False, "Your scores are symmetric: rock·paper = paper·rock, and no circle is possible."
         )
-    if back > 0.5:
+    if back.min() > 0.5:
         return Verdict(False, "Your circle turns the other way: rock looks at scissors. Exchange the two.")
-    if forth > 1 / 3:
-        return Verdict(False, f"The right way round, but only {forth:.2f} at worst. Make the scores larger.")
-    return Verdict(False, f"The next word gets {forth:.2f} at worst; it should get more than 0.9.")
+    if forth.min() > 1 / 3:
+        return Verdict(
+            False, f"The right way round, but {seen}, as scores are divided by √d_k. Make them larger."
+        )
+    return Verdict(False, f"It should be more than 0.9 everywhere: {seen}.")
 
 
 def suspect_a(
