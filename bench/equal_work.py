@@ -1,0 +1,122 @@
+"""A model that leaves work out would win any race: with our weights, all must find our loss and gradient."""
+
+import math
+import re
+
+import torch
+from torch import Tensor, nn
+
+from bench.setting import Contender
+from exformer.batching import Seq2SeqBatch
+
+#: What our parameters are called elsewhere: patterns and what replaces them, one after the other.
+NAMES = {
+    "TorchTranslator": (
+        (r"_embedding\.table", "_embedding.weight"),
+        (r"norm_(attention|self)", "norm1"),
+        (r"norm_cross", "norm2"),
+        (r"(decoder.*)norm_feed_forward", r"\1norm3"),
+        (r"norm_feed_forward", "norm2"),
+        (r"^(encoder|decoder)", r"transformer.\1.layers"),
+        (r"self_attention", "self_attn"),
+        (r"cross_attention", "multihead_attn"),
+        (r"w_o", "out_proj"),
+        (r"w_([qkv])\.(\w+)", r"in_proj_\2.\1"),  # queries, keys, values: one matrix, see _gather
+        (r"feed_forward\.w_", "linear"),
+        (r"gain", "weight"),
+    ),
+    "MarianMTModel": (
+        (r"src_embedding\.table", "model.encoder.embed_tokens.weight"),
+        (r"tgt_embedding\.table", "model.decoder.embed_tokens.weight"),
+        (r"^(encoder|decoder)\.", r"model.\1.layers."),
+        (r"norm_(attention|self)", "self_attn_layer_norm"),
+        (r"norm_cross", "encoder_attn_layer_norm"),
+        (r"norm_feed_forward", "final_layer_norm"),
+        (r"self_attention", "self_attn"),
+        (r"cross_attention", "encoder_attn"),
+        (r"w_o", "out_proj"),
+        (r"w_([qkv])", r"\1_proj"),
+        (r"feed_forward\.w_", "fc"),
+        (r"gain", "weight"),
+    ),
+}
+
+
+def _gather(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Put `x.q`, `x.k` and `x.v` on top of each other as `x`."""
+    gathered: dict[str, list[Tensor]] = {}
+    for name, tensor in state.items():
+        gathered.setdefault(re.sub(r"\.[qkv]$", "", name), []).append(tensor)
+    return {name: torch.cat(parts) for name, parts in gathered.items()}
+
+
+def copy_weights(ours: nn.Module, theirs: nn.Module) -> None:
+    """Give a peer all our numbers, Marian's table of positions included (it orders the columns otherwise).
+
+    Args:
+        ours: An EncoderDecoder.
+        theirs: The peer; its class has an entry in `NAMES`.
+
+    Raises:
+        ValueError: If a parameter of the peer gets none of our numbers.
+    """
+    state = dict(ours.state_dict())
+    for pattern, name in NAMES[type(theirs).__name__]:
+        state = {re.sub(pattern, name, key): tensor for key, tensor in state.items()}
+    state = _gather(state)
+    if type(theirs).__name__ == "MarianMTModel":
+        state["lm_head.weight"] = ours.tgt_embedding.table
+        for side, positions in (("encoder", ours.src_positions), ("decoder", ours.tgt_positions)):
+            state[f"model.{side}.embed_positions.weight"] = positions.table
+    missing, unexpected = theirs.load_state_dict(state, strict=False)
+    if unexpected or set(missing) - {"final_logits_bias"}:  # Marian's buffer of zeros
+        raise ValueError(f"{missing} get nothing, {unexpected} go nowhere: mend NAMES")
+
+
+def loss_and_slope(contender: Contender, batches: list[Seq2SeqBatch]) -> tuple[float, float]:
+    """Give the mean loss and the length of its gradient, dropout left out.
+
+    Args:
+        contender: The model.
+        batches: All of them count.
+
+    Returns:
+        Nats a token, and nats a token for a step of length 1.
+    """
+    model = contender.model
+    model.eval()
+    model.zero_grad(set_to_none=True)
+    loss = sum(contender.loss(batch) for batch in batches) / len(batches)
+    loss.backward()
+    slope = sum(p.grad.double().square().sum() for p in model.parameters() if p.requires_grad) ** 0.5
+    model.zero_grad(set_to_none=True)
+    model.train()
+    return loss.item(), slope.item()
+
+
+def check_equal_work(contenders: dict[str, Contender], batches: list[Seq2SeqBatch]) -> dict[str, float]:
+    """Give all contenders the first one's weights, and refuse to race if they compute something else.
+
+    Args:
+        contenders: Ours first.
+        batches: What they are tried on.
+
+    Returns:
+        The loss of each.
+
+    Raises:
+        ValueError: If a number of parameters, a loss or a gradient differs.
+    """
+    ours, *peers = contenders.values()
+    for peer in peers:
+        copy_weights(ours.model, peer.model)
+    found = {name: (c.n_parameters(), *loss_and_slope(c, batches)) for name, c in contenders.items()}
+    n_parameters, loss, slope = next(iter(found.values()))
+    for name, (n, its_loss, its_slope) in found.items():
+        same = math.isclose(its_loss, loss, rel_tol=1e-5) and math.isclose(its_slope, slope, rel_tol=1e-4)
+        if n != n_parameters or not same:
+            raise ValueError(
+                f"{name} has {n} parameters, loss {its_loss}, gradient {its_slope} with our weights; "
+                f"ours has {n_parameters}, {loss}, {slope}: these models do not do the same work"
+            )
+    return {name: its_loss for name, (_, its_loss, _) in found.items()}

@@ -1,0 +1,94 @@
+"""The result as tables to read; the JSON holds the same and every round."""
+
+import os
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from bench.setting import Setting
+
+PACKAGES = ("exformer", "torch", "transformers", "numpy")
+COLUMNS = ("", "ms a step", "ours / it", "middle half", "peak MB", "parameters", "loss")
+
+
+def machine() -> dict[str, Any]:
+    """Say what it runs on."""
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "vector_instructions": torch.backends.cpu.get_cpu_capability(),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        **{package: version(package) for package in PACKAGES},
+    }
+
+
+def _cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        lines = info.read_text(encoding="utf-8").splitlines()
+        named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+        return named[0] if named else platform.machine()
+    if platform.system() == "Darwin":
+        command = ["sysctl", "-n", "machdep.cpu.brand_string"]
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    return platform.processor()
+
+
+def heading(result: dict[str, Any]) -> str:
+    """Say what is true of all races, and how to read the columns."""
+    m = result["machine"]
+    return f"""\
+{m["cpu"]}, {m["cores"]} cores, {m["vector_instructions"]}, {m["system"]}, Python {m["python"]}
+{", ".join(f"{package} {m[package]}" for package in PACKAGES)}
+{result["threads"]} thread(s), {result["clock"]} clock, {result["optimizer"]}, {result["warmup_rounds"]} rounds of warm-up
+
+Dropout, where there is any, acts on the embeddings and on each sublayer's output, in every model; the further
+dropouts of nn.Transformer are switched off. Every model computes cross-entropy with F.cross_entropy.
+  ms a step     median of the rounds: forward, loss, backward, optimizer
+  ours / it     median, over the rounds, of our time divided by its time; below 1 we are faster
+  middle half   of the rounds had a ratio between these
+  peak MB       what building and training added to a process of its own
+  loss          with our weights, without dropout, before the race: the same, or there is no race"""
+
+
+def table(race: dict[str, Any]) -> str:
+    """Draw one race.
+
+    Args:
+        race: One of the JSON's races.
+
+    Returns:
+        Lines: its name, a row for each contender, the ratio to the fastest peer.
+    """
+    rows = [COLUMNS, *(_row(name, found) for name, found in race["contenders"].items())]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows
+    ]
+    n_tokens = sum(rows * width for batch in race["batches"] for rows, width in batch.values())
+    return "\n".join(
+        (
+            f"\n{race['name']}: {Setting(**race['setting'])}",
+            f"{race['rounds']} rounds; {n_tokens // len(race['batches'])} tokens a batch, source and target, "
+            f"{race['padded_share']:.0%} of them padding",
+            *lines,
+            f"ours / best peer ({race['best_peer']}): {race['ratio_to_best_peer']:.3f}",
+        )
+    )
+
+
+def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        name,
+        f"{1000 * found['median_s']:.1f}",
+        f"{found['ratio']:.3f}",
+        f"{found['ratio_low']:.3f} to {found['ratio_high']:.3f}",
+        "" if found["peak_bytes"] is None else f"{found['peak_bytes'] / 1e6:.0f}",
+        f"{found['parameters']:,}",
+        f"{found['loss']:.5f}",
+    )

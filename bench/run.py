@@ -1,0 +1,128 @@
+"""Time one training step, and measure peak memory, of the library and of others that do the same.
+
+    python bench/run.py [NAME ...] [--json FILE] [--threads N] [--clock wall|cpu] [--quick]
+
+A step is forward, loss, backward and optimizer. All contenders run in this process, in turns, on the same
+batches; ratios are taken round by round. Before the race all get the same weights and must find the same loss
+and the same gradient. Memory is measured in a process for each.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+os.environ.pop("ATEN_CPU_CAPABILITY", None)  # set where numbers must be the same on all machines; not here
+
+import torch  # noqa: E402
+
+from bench.encoder_decoder import CONTENDERS, QUICK, SETTINGS  # noqa: E402
+from bench.equal_work import check_equal_work  # noqa: E402
+from bench.memory import measure  # noqa: E402
+from bench.report import heading, machine, table  # noqa: E402
+from bench.setting import OPTIMIZER, Setting, make_batches, make_step, padded_share  # noqa: E402
+from bench.timing import best_peer, summarize, time_in_turns  # noqa: E402
+
+OURS = next(iter(CONTENDERS))
+WARMUP = 4  # rounds
+MIN_ROUNDS = 8
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+
+
+def race(setting: Setting, *, clock: str) -> dict[str, Any]:
+    """Let all contenders train with one setting.
+
+    Args:
+        setting: The sizes.
+        clock: One of `CLOCKS`.
+
+    Returns:
+        What the JSON says of it; `peak_bytes` is left empty.
+    """
+    torch.manual_seed(0)
+    batches = make_batches(setting)
+    contenders = {who: build(setting) for who, build in CONTENDERS.items()}
+    losses = check_equal_work(contenders, batches)
+    trained = {who: make_step(contender) for who, contender in contenders.items()}
+    steps = {who: lambda turn, step=step: step(batches[turn % len(batches)]) for who, step in trained.items()}
+    timed = {"warmup": WARMUP, "min_rounds": MIN_ROUNDS, "budget_s": setting.budget_s, "clock": CLOCKS[clock]}
+    seconds = time_in_turns(steps, **timed)
+    summaries = summarize(seconds, ours=OURS)
+    best = best_peer(summaries, ours=OURS)
+    return {
+        "setting": asdict(setting),
+        "batches": [{"src": list(batch.src.shape), "tgt": list(batch.tgt_in.shape)} for batch in batches],
+        "padded_share": padded_share(batches),
+        "rounds": len(seconds[OURS]),
+        "best_peer": best,
+        "ratio_to_best_peer": summaries[best].ratio,
+        "contenders": {
+            who: {
+                **asdict(summaries[who]),
+                "peak_bytes": None,
+                "parameters": contenders[who].n_parameters(),
+                "loss": losses[who],
+                "seconds": seconds[who],
+            }
+            for who in contenders
+        },
+    }
+
+
+def parse() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{' or '.join(SETTINGS)}; all if left out")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="for all rounds; bench/results/ if left out"
+    )
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="of torch (1)")
+    parser.add_argument(
+        "--clock", choices=CLOCKS, default="wall", help="cpu: others on the machine count less"
+    )
+    parser.add_argument("--quick", action="store_true", help="a tiny model for a moment: does it all work?")
+    args = parser.parse_args()
+    if unknown := [name for name in args.names if name not in SETTINGS]:
+        parser.error(f"there is no {', '.join(unknown)}; there is {', '.join(SETTINGS)}")
+    if args.threads < 1:
+        parser.error(f"--threads must be at least 1, got {args.threads}")
+    return args
+
+
+def main() -> None:
+    """Run what is asked for, print it, write it down."""
+    args = parse()
+    torch.set_num_threads(args.threads)
+    settings = {"quick": QUICK} if args.quick else {name: SETTINGS[name] for name in args.names or SETTINGS}
+    file = args.json or ROOT / "bench" / "results" / ("quick.json" if args.quick else "bench.json")
+    result = {
+        "machine": machine(),
+        "threads": args.threads,
+        "clock": args.clock,
+        "optimizer": OPTIMIZER,
+        "warmup_rounds": WARMUP,
+        "races": [],
+    }
+    print(heading(result))
+    for name, setting in settings.items():
+        for dropout in (setting.dropout, 0.0):
+            found = {"name": name, **race(replace(setting, dropout=dropout), clock=args.clock)}
+            if dropout:  # memory once a size
+                for who in [OURS] if args.quick else CONTENDERS:
+                    peak = measure(who, setting, threads=args.threads)
+                    found["contenders"][who]["peak_bytes"] = peak
+            result["races"].append(found)
+            print(table(found), flush=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(f"\nall rounds: {file}")
+
+
+if __name__ == "__main__":
+    main()
