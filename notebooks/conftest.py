@@ -2,6 +2,7 @@
 
 import os
 
+collect_ignore = ["conftest.py"]  # or --doctest-modules imports two modules of one name
 # As when the outputs were stored: the same vector instructions and one thread, so that digits agree.
 os.environ.setdefault("ATEN_CPU_CAPABILITY", "avx2")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
