@@ -5,6 +5,7 @@ from collections.abc import Callable
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from exformer.dropout import Dropout
 from exformer.feedforward import FeedForward
 from exformer.multi_head import MultiHeadAttention
 from exformer.normalization import LayerNorm
@@ -73,7 +74,7 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(d_model, d_ff=d_ff, activation=activation)
         self.norm_attention = LayerNorm(d_model)
         self.norm_feed_forward = LayerNorm(d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self, x: Float[Tensor, "batch time d_model"], *, mask: Bool[Tensor, "..."] | None = None
@@ -140,7 +141,7 @@ class DecoderLayer(nn.Module):
         self.norm_self = LayerNorm(d_model)
         self.norm_cross = LayerNorm(d_model)
         self.norm_feed_forward = LayerNorm(d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self,

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from exformer.dropout import Dropout
 from exformer.embedding import TokenEmbedding
 from exformer.layers import DecoderLayer, EncoderLayer
 from exformer.masks import causal_mask, padding_mask
@@ -102,7 +103,7 @@ class EncoderDecoder(nn.Module):
         self.encoder_norm = LayerNorm(c.d_model) if c.pre_norm else nn.Identity()
         self.decoder_norm = LayerNorm(c.d_model) if c.pre_norm else nn.Identity()
         self.output = None if c.tie_output else nn.Linear(c.d_model, c.tgt_vocab_size, bias=False)
-        self.dropout = nn.Dropout(c.dropout)
+        self.dropout = Dropout(c.dropout)
 
     def forward(
         self, src: Int64[Tensor, "batch src"], tgt: Int64[Tensor, "batch tgt"]
