@@ -45,11 +45,11 @@ def heading(result: dict[str, Any]) -> str:
     return f"""\
 {m["cpu"]}, {m["cores"]} cores, {m["vector_instructions"]}, {m["system"]}, Python {m["python"]}
 {", ".join(f"{package} {m[package]}" for package in PACKAGES)}
-{result["threads"]} thread(s), {result["clock"]} clock, {result["optimizer"]}, {result["warmup_rounds"]} rounds of warm-up
+{result["threads"]} thread(s), {result["clock"]} clock, {result["optimizer"]}
 
 Dropout, where there is any, acts on the embeddings and on each sublayer's output, in every model; the further
 dropouts of nn.Transformer are switched off. Every model computes cross-entropy with F.cross_entropy.
-  ms a step     median of the rounds: forward, loss, backward, optimizer
+  ms a step     median of the rounds after {result["warmup_rounds"]} to warm up: forward, loss, backward, optimizer
   ours / it     median, over the rounds, of our time divided by its time; below 1 we are faster
   middle half   of the rounds had a ratio between these
   peak MB       what building and training added to a process of its own
