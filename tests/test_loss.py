@@ -116,3 +116,15 @@ def test_targets_outside_the_vocabulary_are_refused(wrong, pad_id):
         ValueError, match=r"targets must lie from 0 to 1 \(vocab_size 2\), got .*" + str(wrong)
     ):
         cross_entropy(LOGITS, torch.tensor([1, wrong]), pad_id=pad_id)
+
+
+def test_surprise_of_a_symbol_next_to_an_impossible_one_is_a_number():
+    logits = torch.tensor([[0.0, float("-inf"), 0.0]])
+    assert surprise(logits, torch.tensor([2])).item() == pytest.approx(math.log(2), abs=1e-6)
+
+
+def test_surprise_refuses_what_cross_entropy_refuses(unchecked_shapes):
+    with pytest.raises(ValueError, match=r"logits must have the targets' shape \(3,\)"):
+        surprise(torch.zeros(2, 5), torch.zeros(3, dtype=torch.int64))
+    with pytest.raises(ValueError, match=r"targets must lie from 0 to 4 .* got 5 to 5"):
+        surprise(torch.zeros(1, 5), torch.tensor([5]))

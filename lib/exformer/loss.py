@@ -25,11 +25,17 @@ def surprise(
     Returns:
         The surprise of each target, in nats.
 
+    Raises:
+        ValueError: If shapes do not fit, a target is not in the vocabulary, or ε is outside [0, 1).
+
     Source:
         Szegedy et al. 2016, section 7, for the smoothing; Vaswani et al. 2017, section 5.4.
     """
+    _check(logits, targets, targets, label_smoothing)
     log_p = F.log_softmax(logits, dim=-1)  # (*batch, vocab_size)
     of_target = log_p.gather(-1, targets[..., None]).squeeze(-1)  # (*batch)
+    if not label_smoothing:  # 0 times the -inf of an impossible symbol would be nan
+        return -of_target
     return -(1 - label_smoothing) * of_target - label_smoothing * log_p.mean(dim=-1)
 
 
@@ -61,6 +67,19 @@ def cross_entropy(
     Source:
         Szegedy et al. 2016, section 7, for the smoothing; Vaswani et al. 2017, section 5.4.
     """
+    real = targets if pad_id is None else targets[targets != pad_id]
+    _check(logits, targets, real, label_smoothing)
+    # The fused kernel for the mean of `surprise` over the real targets; a test holds the two equal.
+    return F.cross_entropy(
+        logits.reshape(-1, logits.size(-1)),
+        targets.flatten(),
+        ignore_index=-100 if pad_id is None else pad_id,
+        label_smoothing=label_smoothing,
+    )
+
+
+def _check(logits: Tensor, targets: Tensor, real: Tensor, label_smoothing: float) -> None:
+    """Refuse what has no loss; ``real`` are the targets that count."""
     if not 0.0 <= label_smoothing < 1.0:
         raise ValueError(f"label_smoothing must lie in [0, 1), got {label_smoothing}")
     if logits.shape[:-1] != targets.shape:
@@ -68,19 +87,11 @@ def cross_entropy(
             f"logits must have the targets' shape {tuple(targets.shape)} and the vocabulary's, "
             f"got {tuple(logits.shape)}"
         )
-    vocab_size = logits.size(-1)
-    real = targets if pad_id is None else targets[targets != pad_id]
     if real.numel() == 0:
         raise ValueError("there is no target but padding: the mean over no tokens is not defined")
+    vocab_size = logits.size(-1)
     if real.min() < 0 or real.max() >= vocab_size:
         raise ValueError(
             f"targets must lie from 0 to {vocab_size - 1} (vocab_size {vocab_size}), "
             f"got {real.min().item()} to {real.max().item()}"
         )
-    # The fused kernel for the mean of `surprise` over the real targets; a test holds the two equal.
-    return F.cross_entropy(
-        logits.reshape(-1, vocab_size),
-        targets.flatten(),
-        ignore_index=-100 if pad_id is None else pad_id,
-        label_smoothing=label_smoothing,
-    )
