@@ -1,0 +1,322 @@
+"""Graders of lesson 07: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from exformer.batching import pad
+from exformer.exercises.lesson_07 import check_greedy, check_log_likelihood, check_shift
+
+LESSON = Path(__file__).parents[1] / "notebooks" / "07_encoder_decoder.ipynb"
+
+
+def with_tensors(sentences, pad_id, bos_id, eos_id):
+    shown = torch.full((len(sentences), 1 + max(len(s) for s in sentences)), pad_id)
+    said = shown.clone()
+    shown[:, 0] = bos_id
+    for row, ids in enumerate(sentences):
+        shown[row, 1 : len(ids) + 1] = torch.tensor(ids)
+        said[row, : len(ids)] = torch.tensor(ids)
+        said[row, len(ids)] = eos_id
+    return shown, said
+
+
+def by_moving(sentences, pad_id, bos_id, eos_id):
+    whole = torch.nn.utils.rnn.pad_sequence(
+        [torch.tensor([bos_id, *ids, eos_id]) for ids in sentences], batch_first=True, padding_value=pad_id
+    )
+    shown = whole[:, :-1].clone()
+    shown[shown == eos_id] = pad_id
+    return shown, whole[:, 1:]
+
+
+def in_place(sentences, pad_id, bos_id, eos_id):
+    said = [list(ids) for ids in sentences]
+    for ids, copy in zip(sentences, said, strict=True):
+        ids.insert(0, bos_id)  # changes what it was given
+        copy.append(eos_id)
+    return [pad(sentences, pad_id=pad_id), pad(said, pad_id=pad_id)]
+
+
+SHIFTS = {
+    "library's pad": lambda s, p, b, e: (
+        pad([[b, *x] for x in s], pad_id=p),
+        pad([[*x, e] for x in s], pad_id=p),
+    ),
+    "tensors": with_tensors,
+    "one sequence, cut twice": by_moving,
+    "in place": in_place,
+    "lists": lambda *case: tuple(part.tolist() for part in with_tensors(*case)),
+    "numpy": lambda *case: tuple(part.numpy() for part in with_tensors(*case)),
+    "rows of tensors": lambda *case: tuple(list(part) for part in with_tensors(*case)),
+}
+
+
+@pytest.mark.parametrize("answer", SHIFTS.values(), ids=SHIFTS)
+def test_right_shifts(answer):
+    assert check_shift(answer), check_shift(answer)
+
+
+def padded(rows, pad_id):
+    return torch.nn.utils.rnn.pad_sequence(
+        [torch.tensor(row) for row in rows], batch_first=True, padding_value=pad_id
+    )
+
+
+def pair_of(shown, said):
+    def answer(sentences, p, b, e):
+        return padded([shown(s, b, e) for s in sentences], p), padded([said(s, b, e) for s in sentences], p)
+
+    return answer
+
+
+def end_last(sentences, p, b, e):
+    words = padded(sentences, p)
+    column = torch.ones(len(words), 1, dtype=torch.long)
+    return torch.cat((b * column, words), dim=1), torch.cat((words, e * column), dim=1)
+
+
+WRONG_SHIFTS = {
+    "the very word": pair_of(lambda s, b, e: [*s, e], lambda s, b, e: [*s, e]),
+    "Nothing is shifted": pair_of(lambda s, b, e: s, lambda s, b, e: s),
+    "start symbol is missing": pair_of(lambda s, b, e: s, lambda s, b, e: [*s, e]),
+    "never learns to stop": pair_of(lambda s, b, e: [b, *s], lambda s, b, e: s),
+    "last word of each sentence is lost": pair_of(lambda s, b, e: ([b, *s])[:-1], lambda s, b, e: s),
+    "the wrong way": pair_of(lambda s, b, e: [*s, e], lambda s, b, e: [b, *s]),
+    "ask for no <s>": pair_of(lambda s, b, e: [b, *s, e], lambda s, b, e: [b, *s, e]),
+    "show the end symbol as well": lambda s, p, b, e: (
+        padded([[b, *x, e] for x in s], p),
+        padded([[*x, e] for x in s], p),
+    ),
+    "behind the padding": end_last,
+    "padding comes first": lambda s, p, b, e: tuple(
+        [[p] * (max(map(len, s)) - len(x)) + y for x, y in zip(s, part, strict=True)]
+        for part in ([[b, *x] for x in s], [[*x, e] for x in s])
+    ),
+    "differ in length": lambda s, p, b, e: ([[b, *x] for x in s], [[*x, e] for x in s]),
+    "returns nothing yet": lambda *case: None,
+    "two tables": lambda *case: with_tensors(*case)[0],
+    "raised ZeroDivisionError": lambda *case: 1 / 0,
+    "the numbers are not": lambda *case: tuple(part + 1 for part in with_tensors(*case)),
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_SHIFTS)
+def test_wrong_shifts_are_named(hint):
+    verdict = check_shift(WRONG_SHIFTS[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def test_one_flat_list_is_no_table():
+    assert "two tables" in check_shift(lambda s, p, b, e: ([b, *s[0]], [*s[0], e])).says
+
+
+def by_loops(logits, targets, pad_id):
+    found = []
+    for rows, words in zip(logits.tolist(), targets.tolist(), strict=True):
+        total = 0.0
+        for row, word in zip(rows, words, strict=True):
+            if word != pad_id:
+                total += row[word] - math.log(sum(math.exp(z) for z in row))
+        found.append(total)
+    return found
+
+
+def by_torch(logits, targets, pad_id):
+    losses = F.cross_entropy(logits.transpose(1, 2), targets, ignore_index=pad_id, reduction="none")
+    return -losses.sum(dim=1)
+
+
+def by_product(logits, targets, pad_id):
+    p = torch.softmax(logits, dim=2).take_along_dim(targets.unsqueeze(2), dim=2).squeeze(2)
+    return torch.where(targets == pad_id, 1.0, p).prod(dim=1).log()
+
+
+def by_sentence(logits, targets, pad_id):
+    return torch.stack(
+        [
+            torch.distributions.Categorical(logits=z[y != pad_id]).log_prob(y[y != pad_id]).sum()
+            for z, y in zip(logits, targets, strict=True)
+        ]
+    )
+
+
+LIKELIHOODS = {
+    "loops": by_loops,
+    "torch's loss": by_torch,
+    "product": by_product,
+    "one sentence at a time": by_sentence,
+    "numpy": lambda *case: by_torch(*case).numpy(),
+    "float64": lambda z, y, p: by_torch(z.double(), y, p),
+}
+
+
+@pytest.mark.parametrize("answer", LIKELIHOODS.values(), ids=LIKELIHOODS)
+def test_right_likelihoods(answer):
+    assert check_log_likelihood(answer), check_log_likelihood(answer)
+
+
+def of_words(z, y):
+    return z.take_along_dim(y.unsqueeze(2), dim=2).squeeze(2)
+
+
+WRONG_LIKELIHOODS = {
+    "add logits": lambda z, y, p: torch.where(y == p, 0.0, of_words(z, y)).sum(1),
+    "add probabilities": lambda z, y, p: torch.where(y == p, 0.0, of_words(F.softmax(z, 2), y)).sum(1),
+    "likelihood itself": lambda z, y, p: torch.where(y == p, 1.0, of_words(F.softmax(z, 2), y)).prod(1),
+    "count the padding": lambda z, y, p: of_words(F.log_softmax(z, 2), y).sum(1),
+    "sign is wrong": lambda z, y, p: F.cross_entropy(
+        z.transpose(1, 2), y, ignore_index=p, reduction="none"
+    ).sum(1),
+    "mean over the words: the": lambda z, y, p: by_torch(z, y, p) / y.ne(p).sum(1),
+    "mean over all places": lambda z, y, p: of_words(F.log_softmax(z, 2), y).mean(1),
+    "one number for the whole batch": lambda z, y, p: by_torch(z, y, p).sum(),
+    "mean over the words of all": lambda z, y, p: (
+        -F.cross_entropy(z.flatten(0, 1), y.flatten(), ignore_index=p)
+    ),
+    "That is the loss": lambda z, y, p: F.cross_entropy(z.flatten(0, 1), y.flatten(), ignore_index=p),
+    "one place off": lambda z, y, p: by_torch(z[:, :-1], y[:, 1:], p),
+    "runs over the places": lambda z, y, p: torch.where(y == p, 0.0, of_words(F.log_softmax(z, 1), y)).sum(1),
+    "to base 2": lambda z, y, p: torch.where(y == p, 0.0, of_words(F.softmax(z, 2), y).log2()).sum(1),
+    "to base 10": lambda z, y, p: torch.where(y == p, 0.0, of_words(F.softmax(z, 2), y).log10()).sum(1),
+    "best word at each place": lambda z, y, p: torch.where(
+        y == p, 0.0, F.log_softmax(z, 2).max(2).values
+    ).sum(1),
+    "returns nothing yet": lambda z, y, p: ...,
+    "should have the shape": lambda z, y, p: F.log_softmax(z, 2),
+    "raised IndexError": lambda z, y, p: z[99],
+    "largest difference": lambda z, y, p: by_torch(z, y, p) + 1,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_LIKELIHOODS)
+def test_wrong_likelihoods_are_named(hint):
+    verdict = check_log_likelihood(WRONG_LIKELIHOODS[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def plain(logits_of, bos_id, eos_id, limit):
+    ids = [bos_id]
+    for _ in range(limit):
+        best = int(logits_of(ids)[-1].argmax())
+        if best == eos_id:
+            break
+        ids.append(best)
+    return ids[1:]
+
+
+def recursive(logits_of, bos_id, eos_id, limit, ids=None):
+    ids = ids or [bos_id]
+    best = logits_of(torch.tensor(ids))[len(ids) - 1].max(dim=0).indices.item()
+    if limit == 0 or best == eos_id:
+        return []
+    return [best, *recursive(logits_of, bos_id, eos_id, limit - 1, [*ids, best])]
+
+
+def cut_at_the_end(logits_of, bos_id, eos_id, limit):
+    ids = torch.tensor([bos_id])
+    while len(ids) <= limit:  # goes on behind the end symbol, then cuts
+        ids = torch.cat((ids, logits_of(ids)[-1:].argmax(dim=-1)))
+    new = ids[1:].tolist()
+    return torch.tensor(new[: new.index(eos_id)] if eos_id in new else new)
+
+
+GREEDY = {
+    "loop": plain,
+    "recursion": recursive,
+    "cut at the end": cut_at_the_end,
+    "numpy": lambda *case: np.array(plain(*case)),
+    "tuple": lambda *case: tuple(plain(*case)),
+    "a batch of one": lambda *case: torch.tensor([plain(*case)]),
+}
+
+
+@pytest.mark.parametrize("answer", GREEDY.values(), ids=GREEDY)
+def test_right_greedy(answer):
+    assert check_greedy(answer), check_greedy(answer)
+
+
+def loop(*, ask=list, choose=lambda z: z[-1].argmax(), first=False, last=False, more=0, stops=True):
+    def answer(logits_of, bos_id, eos_id, limit):
+        ids = [bos_id]
+        for _ in range(limit + more):
+            best = int(choose(logits_of(ask(ids))))
+            if stops and best == eos_id:
+                return [bos_id] * first + ids[1:] + [eos_id] * last
+            ids.append(best)
+        return ids[0 if first else 1 :]
+
+    return answer
+
+
+def endless(logits_of, bos_id, eos_id, limit, *, stops=False):
+    ids = [bos_id]
+    while not stops or ids[-1] != eos_id:
+        ids.append(int(logits_of(ids)[-1].argmax()))
+    return ids[1:-1]
+
+
+WRONG_GREEDY = {
+    "starts with <s>: return": loop(first=True),
+    "ends with </s>: leave": loop(last=True),
+    "has <s> and </s>": loop(first=True, last=True),
+    "do not stop at the end": loop(stops=False),
+    "first row of logits": loop(choose=lambda z: z[0].argmax()),
+    "largest of all rows": loop(choose=lambda z: z.flatten().argmax() % z.size(1)),
+    "least probable": loop(choose=lambda z: z[-1].argmin()),
+    "never feed": loop(ask=lambda ids: ids[:1]),
+    "last word only": loop(ask=lambda ids: [ids[-1]]),
+    "without <s>: the start": loop(ask=lambda ids: ids[1:] if len(ids) > 1 else ids),
+    "too few": loop(more=-1),
+    "too many": loop(more=1),
+    "where no end symbol comes": lambda *case: endless(*case, stops=True),
+    "does not end": endless,
+    "returns nothing yet": lambda *case: None,
+    "raised TypeError": lambda f, b, e: [],
+    "the numbers are not": lambda *case: [word + 1 for word in plain(*case)],
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_GREEDY)
+def test_wrong_greedy_is_named(hint):
+    verdict = check_greedy(WRONG_GREEDY[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+@pytest.mark.parametrize("check", [check_shift, check_log_likelihood, check_greedy])
+def test_a_result_in_place_of_a_function_is_refused(check):
+    assert "function itself" in check(3).says
+
+
+GRADERS = {
+    "ex-07-shift": lambda names: check_shift(names["my_shift"]),
+    "ex-07-likelihood": lambda names: check_log_likelihood(names["my_log_likelihood"]),
+    "ex-07-greedy": lambda names: check_greedy(names["my_greedy"]),
+}
+
+
+def solutions():
+    """Read the folded solutions out of the lesson: name of the exercise, code."""
+    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
+    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    return dict(re.findall(r"\{solution\} ([\w-]+).*?```python\n(.*?)```", text, flags=re.DOTALL))
+
+
+@pytest.mark.parametrize("exercise", GRADERS)
+def test_folded_solution_is_graded_right(exercise):
+    names = {"torch": torch, "pad": pad}
+    exec(solutions()[exercise], names)
+    assert GRADERS[exercise](names)
+
+
+def test_each_exercise_of_the_lesson_is_graded_here():
+    assert list(solutions()) == list(GRADERS)
