@@ -88,7 +88,8 @@ def loss_and_slope(contender: Contender, batches: list[Seq2SeqBatch]) -> tuple[f
     model.zero_grad(set_to_none=True)
     loss = sum(contender.loss(batch) for batch in batches) / len(batches)
     loss.backward()
-    slope = sum(p.grad.double().square().sum() for p in model.parameters() if p.requires_grad) ** 0.5
+    slopes = [p.grad for p in model.parameters() if p.grad is not None]
+    slope = torch.stack([slope.double().square().sum() for slope in slopes]).sum().sqrt()
     model.zero_grad(set_to_none=True)
     model.train()
     return loss.item(), slope.item()

@@ -49,7 +49,7 @@ def heading(result: dict[str, Any]) -> str:
 
 Dropout, where there is any, acts on the embeddings and on each sublayer's output, in every model; the further
 dropouts of nn.Transformer are switched off. Every model computes cross-entropy with F.cross_entropy.
-  ms a step     median of the rounds after {result["warmup_rounds"]} to warm up: forward, loss, backward, optimizer
+  ms a step     median of the rounds, the first {result["warmup_rounds"]} left out: the whole step
   ours / it     median, over the rounds, of our time divided by its time; below 1 we are faster
   middle half   of the rounds had a ratio between these
   peak MB       what building and training added to a process of its own
