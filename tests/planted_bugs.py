@@ -308,6 +308,47 @@ POSITIONAL = _bugs(
     ),
 )
 
+DROPOUT = _bugs(
+    "dropout.py",
+    "test_dropout.py",
+    (
+        "kept share and dropped share exchanged",
+        ".ge_(rate)",
+        ".lt_(rate)",
+        "test_the_share_of_zeros_and_the_scale",
+    ),
+    (
+        "what is kept not scaled up",
+        "keep.div_(1.0 - rate).to(x.dtype)",
+        "keep.to(x.dtype)",
+        "test_the_share_of_zeros_and_the_scale",
+    ),
+    (
+        "whole rows dropped",
+        "torch.rand_like(x, dtype=torch.float32)",
+        "torch.rand_like(x[..., :1], dtype=torch.float32)",
+        "test_each_number_is_dropped_by_itself",
+    ),
+    (
+        "scale that carries no slope",
+        "return x * keep",
+        "return x.detach() * keep",
+        "test_the_slope_flows_through_what_is_kept",
+    ),
+    (
+        "dropout in evaluation",
+        "if self.training and self.rate else x",
+        "if self.rate else x",
+        "test_it_is_off_in_evaluation",
+    ),
+    (
+        "no dropout in training",
+        "if self.training and self.rate else x",
+        "if not self.training and self.rate else x",
+        "test_it_is_off_in_evaluation",
+    ),
+)
+
 FEED_FORWARD = _bugs(
     "feedforward.py",
     "test_feedforward.py",
@@ -771,6 +812,7 @@ BUGS = [
     *NORMALIZATION,
     *EMBEDDING,
     *POSITIONAL,
+    *DROPOUT,
     *FEED_FORWARD,
     *LAYERS,
     *MODEL,
