@@ -44,7 +44,7 @@ class Setting:
     batch_size: int = 64
     n_batches: int = 4
     mean_words: float = 13.0
-    budget_s: float = 25.0
+    budget_s: float = 18.0
 
     def __str__(self) -> str:
         """Say the sizes in one line."""
