@@ -5,7 +5,8 @@ from pathlib import Path
 #: A module imports only modules that stand before it here; a package stands for all modules in it.
 ORDER = """
     corpora vocabulary tokenizer batching
-    masks embedding positional rotary attention alibi multi_head normalization dropout feedforward layers models
+    masks embedding positional rotary attention alibi multi_head
+    normalization dropout feedforward layers models
     counters loss training kv_cache generation metrics pretrained
     plot_labels plotting lesson exercises cli
 """.split()  # noqa: SIM905 (a list of words reads better)
