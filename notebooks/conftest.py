@@ -6,6 +6,8 @@ collect_ignore = ["conftest.py"]  # or --doctest-modules imports two modules of 
 # As when the outputs were stored: the same vector instructions and one thread, so that digits agree.
 os.environ.setdefault("ATEN_CPU_CAPABILITY", "avx2")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# A backend named for another program would keep every figure out of the cells' outputs.
+os.environ.pop("MPLBACKEND", None)
 
 try:
     from nbval.kernel import RunningKernel
