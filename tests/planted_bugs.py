@@ -437,6 +437,12 @@ LAYERS = _bugs(
         "test_decoder_layer_can_be_rebuilt_from_its_weights",
     ),
     (
+        "relative positions not passed on",
+        "n_heads=n_heads, positions=positions)\n        self.cross",
+        "n_heads=n_heads)\n        self.cross",
+        "test_relative_positions_act_in_the_self_attention_only",
+    ),
+    (
         "cross weights with dropout",
         '{"dropout": nn.Identity(), "pre_norm"',
         '{"dropout": self.dropout, "pre_norm"',
@@ -518,6 +524,48 @@ MODEL = _bugs(
         "for layer in self.decoder:\n            x = layer(x, memory, **masks)",
         "for _ in self.decoder:\n            x = self.decoder[0](x, memory, **masks)",
         "test_parity_with_torch",
+    ),
+)
+
+DECODER_LM = _bugs(
+    "models/decoder_lm.py",
+    "test_decoder_lm.py",
+    (
+        "the future is seen",
+        "x = layer(x, mask=mask)\n        return self.norm(x)",
+        "x = layer(x)\n        return self.norm(x)",
+        "test_a_symbol_moves_its_own_future_only",
+    ),
+    ("last norm missing", "return self.norm(x)", "return x", "test_parity_with_torch"),
+    (
+        "last norm in post-norm too",
+        "LayerNorm(c.d_model) if c.pre_norm else nn.Identity()",
+        "LayerNorm(c.d_model)",
+        "test_parity_with_torch",
+    ),
+    (
+        "positions forgotten",
+        "x = self.positions(self.embedding(ids))",
+        "x = self.embedding(ids)",
+        "test_parity_with_torch",
+    ),
+    (
+        "relative positions forgotten",
+        "positions=relative() if relative else None",
+        "positions=None",
+        "test_the_order_of_the_past_counts_where_there_are_positions",
+    ),
+    (
+        "limit off by one",
+        "ids.size(1) > self.config.max_len",
+        "ids.size(1) > self.config.max_len + 1",
+        "test_refusals",
+    ),
+    (
+        "weights are all of the first layer",
+        "            x = layer(x, mask=mask)\n        return tuple",
+        "        return tuple",
+        "test_weights_are_those_of_the_forward_pass",
     ),
 )
 
@@ -816,6 +864,7 @@ BUGS = [
     *FEED_FORWARD,
     *LAYERS,
     *MODEL,
+    *DECODER_LM,
     *LOSS,
     *TRAINING,
     *GENERATION,

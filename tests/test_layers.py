@@ -12,6 +12,7 @@ from torch_twins import backward, close, copy, normal, randomize, same_gradients
 from exformer.layers import DecoderLayer, EncoderLayer, residual
 from exformer.masks import causal_mask, from_torch_mask, padding_mask
 from exformer.multi_head import merge_heads, split_heads
+from exformer.rotary import RotaryPositions
 
 pytestmark = pytest.mark.usefixtures("float64")
 BATCH, TGT, SRC, HEADS, D_FF = 2, 5, 7, 3, 13
@@ -229,3 +230,16 @@ def test_inputs_that_do_not_fit_are_refused():
         decoder(x, memory[:1])
     with pytest.raises(ValueError, match=r"query must be .*a width of 33, got the shape \(2, 5, 32\)"):
         encoder(x[..., :-1])
+
+
+@pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer])
+def test_relative_positions_act_in_the_self_attention_only(kind):
+    torch.manual_seed(0)
+    turned = kind(D_MODEL + 3, **SIZES, positions=RotaryPositions()).eval()
+    plain = kind(D_MODEL + 3, **SIZES).eval()
+    plain.load_state_dict(turned.state_dict())
+    x, memory = normal(BATCH, TGT, D_MODEL + 3), normal(BATCH, SRC, D_MODEL + 3)
+    inputs = (x, memory) if kind is DecoderLayer else (x,)
+    assert (turned(*inputs) - plain(*inputs)).abs().max() > 1e-3
+    if kind is DecoderLayer:  # five target positions could not be placed among the seven of the source
+        assert turned.cross_attention.positions is None

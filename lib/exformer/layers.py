@@ -53,6 +53,7 @@ class EncoderLayer(nn.Module):
         dropout: Share of each sublayer's output set to zero in training.
         pre_norm: See :func:`residual`.
         activation: See :class:`~exformer.feedforward.FeedForward`.
+        positions: Relative positions, see :class:`~exformer.multi_head.MultiHeadAttention`.
 
     Source:
         Vaswani et al. 2017, section 3.1 and figure 1, left.
@@ -67,10 +68,11 @@ class EncoderLayer(nn.Module):
         dropout: float = 0.1,
         pre_norm: bool = False,
         activation: str = "relu",
+        positions: nn.Module | None = None,
     ) -> None:
         super().__init__()
         self.pre_norm = pre_norm
-        self.self_attention = MultiHeadAttention(d_model, n_heads=n_heads)
+        self.self_attention = MultiHeadAttention(d_model, n_heads=n_heads, positions=positions)
         self.feed_forward = FeedForward(d_model, d_ff=d_ff, activation=activation)
         self.norm_attention = LayerNorm(d_model)
         self.norm_feed_forward = LayerNorm(d_model)
@@ -98,8 +100,7 @@ class EncoderLayer(nn.Module):
         """Give the weights that :meth:`forward` uses on the same input.
 
         Args:
-            x: As in :meth:`forward`.
-            mask: As in :meth:`forward`.
+            x, mask: As in :meth:`forward`.
 
         Returns:
             One matrix a head.
@@ -118,6 +119,7 @@ class DecoderLayer(nn.Module):
         dropout: Share of each sublayer's output set to zero in training.
         pre_norm: See :func:`residual`.
         activation: See :class:`~exformer.feedforward.FeedForward`.
+        positions: Relative positions of the self-attention; source and target have no common order.
 
     Source:
         Vaswani et al. 2017, section 3.1 and figure 1, right.
@@ -132,10 +134,11 @@ class DecoderLayer(nn.Module):
         dropout: float = 0.1,
         pre_norm: bool = False,
         activation: str = "relu",
+        positions: nn.Module | None = None,
     ) -> None:
         super().__init__()
         self.pre_norm = pre_norm
-        self.self_attention = MultiHeadAttention(d_model, n_heads=n_heads)
+        self.self_attention = MultiHeadAttention(d_model, n_heads=n_heads, positions=positions)
         self.cross_attention = MultiHeadAttention(d_model, n_heads=n_heads)
         self.feed_forward = FeedForward(d_model, d_ff=d_ff, activation=activation)
         self.norm_self = LayerNorm(d_model)
@@ -183,9 +186,7 @@ class DecoderLayer(nn.Module):
         """Give the weights that :meth:`forward` uses on the same input, without dropout.
 
         Args:
-            x: As in :meth:`forward`.
-            memory: As in :meth:`forward`.
-            mask, memory_mask: As in :meth:`forward`.
+            x, memory, mask, memory_mask: As in :meth:`forward`.
 
         Returns:
             The weights of the self-attention and those of the cross-attention.

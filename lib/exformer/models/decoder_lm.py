@@ -1,0 +1,159 @@
+"""The decoder alone: a language model that reads a text once and scores the next symbol after each."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from exformer.alibi import ALiBi
+from exformer.dropout import Dropout
+from exformer.embedding import TokenEmbedding
+from exformer.layers import EncoderLayer
+from exformer.masks import causal_mask
+from exformer.normalization import LayerNorm
+from exformer.positional import POSITIONS
+from exformer.rotary import RotaryPositions
+
+#: Positions that act on queries and keys, by name; those of ``positional`` are added to the vectors.
+RELATIVE_POSITIONS: dict[str, type[nn.Module]] = {"rotary": RotaryPositions, "alibi": ALiBi}
+
+
+@dataclass(frozen=True)
+class DecoderLMConfig:
+    """What a :class:`DecoderLM` is made of.
+
+    Args:
+        vocab_size: Number of symbols.
+        d_model: Width of the vectors.
+        n_heads: Attention heads a layer.
+        d_ff: Width of the feed-forward networks' hidden layer.
+        n_layers: Number of layers.
+        max_len: Longest text, in symbols; relative positions and none have no limit of their own.
+        dropout: Share set to zero in training, of the embeddings and of each sublayer's output.
+        pre_norm: Normalize before each sublayer, and once at the end.
+        activation: Of the feed-forward networks.
+        positions: ``"sinusoidal"``, ``"learned"``, ``"rotary"``, ``"alibi"`` or ``"none"``.
+        tie_output: Use the embedding as output layer.
+
+    Raises:
+        ValueError: If a size is below 1, dropout outside [0, 1), or the positions are unknown.
+
+    Source:
+        Radford et al. 2019, section 2.3, for pre-norm and the last normalization.
+    """
+
+    vocab_size: int
+    d_model: int = 128
+    n_heads: int = 4
+    d_ff: int = 512
+    n_layers: int = 2
+    max_len: int = 128
+    dropout: float = 0.1
+    pre_norm: bool = True
+    activation: str = "gelu"
+    positions: str = "learned"
+    tie_output: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what no model can be built from."""
+        for name in ("vocab_size", "d_model", "n_heads", "d_ff", "n_layers", "max_len"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        names = (*POSITIONS, *RELATIVE_POSITIONS, "none")
+        if self.positions not in names:
+            raise ValueError(f"positions must be one of {', '.join(names)}, got {self.positions!r}")
+        if not 0.0 <= self.dropout < 1.0:
+            raise ValueError(f"dropout must lie in [0, 1), got {self.dropout}")
+
+
+class DecoderLM(nn.Module):
+    r"""A stack of layers with causal self-attention, from symbols to the scores of the next ones.
+
+    .. math:: p(w_{t+1} \mid w_{\le t}) = \mathrm{softmax}(E\, h_t)
+
+    Args:
+        config: The sizes and choices.
+
+    Source:
+        Radford et al. 2018, section 3.1; Radford et al. 2019, section 2.3.
+    """
+
+    def __init__(self, config: DecoderLMConfig) -> None:
+        super().__init__()
+        c = self.config = config
+        relative = RELATIVE_POSITIONS.get(c.positions)
+        layer = {name: getattr(c, name) for name in ("n_heads", "d_ff", "dropout", "pre_norm", "activation")}
+        self.embedding = TokenEmbedding(c.vocab_size, d_model=c.d_model)
+        added = POSITIONS.get(c.positions)
+        self.positions = added(c.d_model, max_len=c.max_len) if added else nn.Identity()
+        self.layers = nn.ModuleList(
+            EncoderLayer(c.d_model, **layer, positions=relative() if relative else None)
+            for _ in range(c.n_layers)
+        )
+        # In a pre-norm stack nothing has normalized the last sum yet.
+        self.norm = LayerNorm(c.d_model) if c.pre_norm else nn.Identity()
+        self.output = None if c.tie_output else nn.Linear(c.d_model, c.vocab_size, bias=False)
+        self.dropout = Dropout(c.dropout)
+
+    def forward(self, ids: Int64[Tensor, "batch time"]) -> Float[Tensor, "batch time vocab_size"]:
+        """Score the symbol after each position, all at once; padding behind a text changes no score of it.
+
+        Args:
+            ids: Texts.
+
+        Returns:
+            Logits; at position t they speak of symbol t + 1.
+
+        Raises:
+            ValueError: If there are no symbols, one is unknown, or a text is too long.
+        """
+        h = self.states(ids)
+        return self.embedding.logits(h) if self.output is None else self.output(h)
+
+    def states(self, ids: Int64[Tensor, "batch time"]) -> Float[Tensor, "batch time d_model"]:
+        """Give the vector of each position after the last layer; it knows the symbols up to its own.
+
+        Args:
+            ids: Texts.
+
+        Returns:
+            One vector a position.
+        """
+        x, mask = self._start(ids)
+        for layer in self.layers:
+            x = layer(x, mask=mask)
+        return self.norm(x)
+
+    @torch.no_grad()
+    def attention_weights(
+        self, ids: Int64[Tensor, "batch time"]
+    ) -> tuple[Float[Tensor, "batch heads query key"], ...]:
+        """Give the weights of every layer and head.
+
+        Args:
+            ids: Texts.
+
+        Returns:
+            One tensor a layer.
+
+        Raises:
+            ValueError: If the model is in training mode, in which dropout would change what is seen.
+        """
+        if self.training:
+            raise ValueError("attention weights are read in evaluation mode: call model.eval() first")
+        x, mask = self._start(ids)
+        found = []
+        for layer in self.layers:
+            found.append(layer.attention_weights(x, mask=mask))
+            x = layer(x, mask=mask)
+        return tuple(found)
+
+    def _start(self, ids: Tensor) -> tuple[Tensor, Tensor]:
+        if ids.size(1) > self.config.max_len:
+            raise ValueError(
+                f"the text has {ids.size(1)} symbols and max_len is {self.config.max_len}: "
+                "cut it, or build the model with a larger max_len"
+            )
+        x = self.positions(self.embedding(ids))
+        return self.dropout(x), causal_mask(ids.size(1), device=ids.device)
