@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from exformer.attention import scaled_dot_product_attention
+from exformer.exercises.grading import grade
 from exformer.exercises.lesson_03 import (
     CHARGES,
     check_attention,
@@ -283,3 +284,15 @@ def test_folded_solution_is_graded_right(exercise):
 
 def test_each_exercise_of_the_lesson_is_graded_here():
     assert list(solutions()) == list(GRADERS)
+
+
+@pytest.mark.parametrize(("size", "right"), [(1.0, False), (1000.0, True)])
+def test_a_difference_counts_by_the_size_of_the_numbers(size, right):
+    verdict = grade(
+        lambda x: size * x + 1e-3,
+        right=lambda x: size * x,
+        mistakes={},
+        cases=[(torch.tensor([0.0, 1.0]),)],
+        praise="It is.",
+    )
+    assert bool(verdict) == right

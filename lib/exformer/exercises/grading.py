@@ -54,7 +54,8 @@ def grade(
         mistakes: For each hint a function that makes that mistake.
         cases: Arguments of the hidden calls.
         praise: What is said of a right answer, after the word "Right".
-        tolerance: Largest difference that counts as equal.
+        tolerance: Largest difference that counts as equal, for numbers up to 1; for larger ones it grows with
+            the largest, as rounding does.
 
     Returns:
         The verdict.
@@ -114,6 +115,11 @@ def _all_close(given: Sequence[Any], others: Sequence[Any], tolerance: float) ->
     """Tell whether two lists of results agree; results of another shape, or NaN against a number, do not."""
     return all(
         np.shape(_array(a)) == np.shape(_array(b))
-        and np.allclose(_array(a), _array(b), rtol=0.0, atol=tolerance, equal_nan=True)
+        and np.allclose(_array(a), _array(b), rtol=0.0, atol=tolerance * _scale(_array(b)), equal_nan=True)
         for a, b in zip(given, others, strict=True)
     )
+
+
+def _scale(values: np.ndarray) -> float:
+    """Give the largest finite size among some numbers, at least 1."""
+    return float(np.abs(values[np.isfinite(values)]).max(initial=1.0))
