@@ -1,5 +1,7 @@
 """Greedy generation against a loop written out, and translation of sentences one by one."""
 
+import dataclasses
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -193,3 +195,14 @@ def test_translate_refuses_to_write_nothing():
 
 def test_translate_takes_a_sentence_of_the_longest_length():
     assert len(translate(build(), [" ".join(["the"] * 10)], **TOKENIZERS)) == 1
+
+
+@pytest.mark.parametrize("side", ["src", "tgt"])
+def test_translate_refuses_a_tokenizer_of_another_model(side):
+    more = WordTokenizer.from_texts(["one two three four five six seven eight nine ten eleven twelve"])
+    message = rf"{side}_tokenizer has {more.vocab_size} symbols and pad_id 0, the model was made for"
+    with pytest.raises(ValueError, match=message):
+        translate(build(), SENTENCES, **(TOKENIZERS | {f"{side}_tokenizer": more}))
+    config = dataclasses.replace(build().config, pad_id=3)
+    with pytest.raises(ValueError, match=r"src_tokenizer has .* and pad_id 0, .* and 3: give the tokenizer"):
+        translate(EncoderDecoder(config), SENTENCES, **TOKENIZERS)

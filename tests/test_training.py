@@ -135,6 +135,14 @@ def test_a_loss_that_is_not_a_number_stops_before_the_step(number):
     assert model.a.item() == 0.5
 
 
+def test_a_gradient_that_is_not_a_number_shows_even_in_the_last_step():
+    def root_at_zero(model, batch):  # the loss is 0, its slope is infinite
+        return (model.a - batch).abs().sqrt()
+
+    with pytest.raises(ValueError, match="a parameter is no number after step 1: lower the learning rate"):
+        run([1.0], loss_fn=root_at_zero)
+
+
 @pytest.mark.parametrize("batches", [[], iter(())])
 def test_no_batches_are_refused(batches):
     with pytest.raises(ValueError, match="there were no batches to train on"):

@@ -97,10 +97,18 @@ def translate(
         One translation a sentence.
 
     Raises:
-        ValueError: If there are no sentences, a word is unknown, or a sentence is too long for the model.
+        ValueError: If there are no sentences, a word is unknown, a sentence is too long for the model, or a
+            tokenizer is not the one that the model was made for.
     """
     if isinstance(sentences, str):
         raise ValueError(f"sentences must be a list of sentences, got one string: [{sentences!r}] is a list")
+    for side, tokenizer in (("src", src_tokenizer), ("tgt", tgt_tokenizer)):
+        wanted = (getattr(model.config, f"{side}_vocab_size"), model.config.pad_id)
+        if (tokenizer.vocab_size, tokenizer.pad_id) != wanted:
+            raise ValueError(
+                f"{side}_tokenizer has {tokenizer.vocab_size} symbols and pad_id {tokenizer.pad_id}, the "
+                f"model was made for {wanted[0]} and {wanted[1]}: give the tokenizer that it was trained with"
+            )
     limit = model.config.max_len
     rows = [[*src_tokenizer.encode(sentence), src_tokenizer.eos_id] for sentence in sentences]
     for sentence, row in zip(sentences, rows, strict=True):

@@ -106,7 +106,7 @@ def train(
         The loss before each step.
 
     Raises:
-        ValueError: If there are no batches, or the loss stops being a number.
+        ValueError: If there are no batches, or the loss or a parameter stops being a number.
     """
     model.train()
     losses: list[float] = []
@@ -126,4 +126,8 @@ def train(
         optimizer.step()
     if not losses:
         raise ValueError("there were no batches to train on")
+    if not all(p.isfinite().all() for p in model.parameters()):  # no later loss would show it
+        raise ValueError(
+            f"a parameter is no number after step {step}: lower the learning rate or clip gradients"
+        )
     return losses
