@@ -74,6 +74,23 @@ def test_the_fused_loss_is_the_mean_surprise_of_real_targets():
         close(torch.autograd.grad(got, logits)[0], torch.autograd.grad(wanted, logits)[0])
 
 
+def test_a_multiple_of_the_loss_has_a_multiple_of_its_gradient():
+    logits, targets = normal(5, 7), torch.tensor([0, 6, 3, 2, 1])
+    once, thrice = (
+        torch.autograd.grad(factor * cross_entropy(logits, targets, pad_id=2), logits)[0] for factor in (1, 3)
+    )
+    close(thrice, 3 * once)
+
+
+def test_half_precision_logits_get_a_gradient_of_their_own_kind():
+    logits, targets = normal(5, 7).detach().bfloat16().requires_grad_(), torch.tensor([0, 6, 3, 2, 1])
+    cross_entropy(logits, targets, label_smoothing=0.1).backward()
+    assert logits.grad.dtype == torch.bfloat16
+    wide = logits.detach().double().requires_grad_()
+    wanted = torch.autograd.grad(cross_entropy(wide, targets, label_smoothing=0.1), wide)[0]
+    torch.testing.assert_close(logits.grad.double(), wanted, atol=2e-3, rtol=0)
+
+
 def test_not_knowing_costs_the_logarithm_of_the_vocabulary():
     targets = torch.tensor([3, 0, 12])
     for label_smoothing in (0.0, 0.3):
@@ -120,7 +137,8 @@ def test_targets_outside_the_vocabulary_are_refused(wrong, pad_id):
 
 def test_surprise_of_a_symbol_next_to_an_impossible_one_is_a_number():
     logits = torch.tensor([[0.0, float("-inf"), 0.0]])
-    assert surprise(logits, torch.tensor([2])).item() == pytest.approx(math.log(2), abs=1e-6)
+    for loss in (surprise, cross_entropy):
+        assert loss(logits, torch.tensor([2])).item() == pytest.approx(math.log(2), abs=1e-6)
 
 
 def test_surprise_refuses_what_cross_entropy_refuses(unchecked_shapes):

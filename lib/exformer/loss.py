@@ -1,8 +1,10 @@
 """The loss: how surprised the model is by the symbol that comes next."""
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor
+from torch.autograd.function import FunctionCtx, once_differentiable
 
 
 def surprise(
@@ -32,11 +34,7 @@ def surprise(
         Szegedy et al. 2016, section 7, for the smoothing; Vaswani et al. 2017, section 5.4.
     """
     _check(logits, targets, targets, label_smoothing)
-    log_p = F.log_softmax(logits, dim=-1)  # (*batch, vocab_size)
-    of_target = log_p.gather(-1, targets[..., None]).squeeze(-1)  # (*batch)
-    if not label_smoothing:  # 0 times the -inf of an impossible symbol would be nan
-        return -of_target
-    return -(1 - label_smoothing) * of_target - label_smoothing * log_p.mean(dim=-1)
+    return _surprise(F.log_softmax(logits, dim=-1), targets, label_smoothing)
 
 
 def cross_entropy(
@@ -69,13 +67,45 @@ def cross_entropy(
     """
     real = targets if pad_id is None else targets[targets != pad_id]
     _check(logits, targets, real, label_smoothing)
-    # The fused kernel for the mean of `surprise` over the real targets; a test holds the two equal.
-    return F.cross_entropy(
-        logits.reshape(-1, logits.size(-1)),
-        targets.flatten(),
-        ignore_index=-100 if pad_id is None else pad_id,
-        label_smoothing=label_smoothing,
-    )
+    rows, flat = logits.reshape(-1, logits.size(-1)), targets.flatten()
+    counts = torch.ones_like(flat, dtype=torch.bool) if pad_id is None else flat != pad_id
+    return _MeanSurprise.apply(rows, flat.where(counts, 0), counts, label_smoothing)
+
+
+class _MeanSurprise(torch.autograd.Function):
+    """Average `surprise` over the targets that count.
+
+    Autograd would find the same gradient, (p - q) / N, with more passes over the logits, the largest tensor
+    of a training step.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx, logits: Tensor, targets: Tensor, counts: Tensor, label_smoothing: float
+    ) -> Tensor:
+        log_p = F.log_softmax(logits, dim=-1)  # (n, vocab_size)
+        ctx.save_for_backward(log_p, targets, counts)
+        ctx.label_smoothing, ctx.dtype = label_smoothing, logits.dtype
+        return _surprise(log_p, targets, label_smoothing)[counts].mean()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, slope: Tensor) -> tuple[Tensor, None, None, None]:
+        log_p, targets, counts = ctx.saved_tensors
+        difference = log_p.exp()  # p - q, in place from here on
+        if ctx.label_smoothing:
+            difference -= ctx.label_smoothing / log_p.size(-1)
+        of_target = difference.new_full((len(targets), 1), ctx.label_smoothing - 1)
+        difference.scatter_add_(-1, targets[:, None], of_target)
+        difference *= (slope * counts / counts.sum())[:, None]
+        return difference.to(ctx.dtype), None, None, None
+
+
+def _surprise(log_p: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:
+    of_target = log_p.gather(-1, targets[..., None]).squeeze(-1)  # (*batch)
+    if not label_smoothing:  # 0 times the -inf of an impossible symbol would be nan
+        return -of_target
+    return -(1 - label_smoothing) * of_target - label_smoothing * log_p.mean(dim=-1)
 
 
 def _check(logits: Tensor, targets: Tensor, real: Tensor, label_smoothing: float) -> None:
