@@ -12,7 +12,7 @@ export ATEN_CPU_CAPABILITY = avx2
 export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test notebooks lint format bench mutants clean
+.PHONY: help book serve test notebooks seeds lint format bench mutants clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 \t/p' Makefile | expand -t 20
@@ -34,10 +34,13 @@ serve: book ## build, then serve the book at http://localhost:8000
 
 test: $(READY) ## library, lessons and pages: everything
 	$(PY) -m pytest --doctest-modules --nbval --nbval-current-env --nbval-cell-timeout 120 \
-		-n 2 --dist loadfile tests lib notebooks
+		-n 2 --dist loadfile notebooks tests lib
 
 notebooks: $(READY) ## run lessons and store their outputs: all, or NB=03_self_attention
 	$(PY) book/_tools/run_notebooks.py $(NB)
+
+seeds: $(READY) ## run lessons with five seeds, all or NB=05: each claim must hold
+	$(PY) tests/seeds.py $(NB)
 
 lint: $(READY) ## style and spelling
 	$(VENV)/bin/ruff check .
