@@ -1,7 +1,7 @@
 """Run lessons with other seeds: every claim must hold for each of them.
 
-``make seeds`` runs all lessons with the seeds 0 to 4, ``python tests/seeds.py 05 07 --seeds 3 8`` some. It ends
-with 1 if a claim or a bound fails.
+``make seeds`` runs all lessons with the seeds 0 to 4, ``python tests/seeds.py 05 07 --seeds 3 8`` some. It
+ends with 1 if a claim or a bound fails.
 """
 
 import argparse
