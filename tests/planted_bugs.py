@@ -308,6 +308,53 @@ POSITIONAL = _bugs(
     ),
 )
 
+SIMPLE_POSITIONS = _bugs(
+    "simple_positions.py",
+    "test_simple_positions.py",
+    (
+        "integers in every column",
+        "code[:, 0] = values",
+        "code += values[:, None]",
+        "test_three_positions_by_hand",
+    ),
+    (
+        "fractions never reach 1",
+        "max(n_positions - 1, 1)",
+        "n_positions",
+        "test_fractions_depend_on_the_length",
+    ),
+    (
+        "0/0 in a sequence of one",
+        "max(n_positions - 1, 1)",
+        "(n_positions - 1)",
+        "test_fractions_depend_on_the_length",
+    ),
+    (
+        "the slowest digit first",
+        ">> digit & 1",
+        ">> digit.flip(0) & 1",
+        "test_square_waves_are_the_binary_digits",
+    ),
+    (
+        "digits wrap around in wide models",
+        ".clamp(max=62)",
+        " % 64",
+        "test_square_waves_are_as_wide_as_any_model",
+    ),
+    (
+        "one-hot codes return to the first column",
+        "torch.eye(n_positions, d_model)",
+        "torch.eye(n_positions, d_model).roll(1, dims=1)",
+        "test_three_positions_by_hand",
+    ),
+    (
+        "one digit too many is asked for",
+        "n_positions > 2**d_model",
+        "n_positions >= 2**d_model",
+        "test_binary_digits_run_out",
+    ),
+)
+
 DROPOUT = _bugs(
     "dropout.py",
     "test_dropout.py",
@@ -870,6 +917,7 @@ BUGS = [
     *NORMALIZATION,
     *EMBEDDING,
     *POSITIONAL,
+    *SIMPLE_POSITIONS,
     *DROPOUT,
     *FEED_FORWARD,
     *LAYERS,

@@ -5,7 +5,7 @@ from pathlib import Path
 #: A module imports only modules that stand before it here; a package stands for all modules in it.
 ORDER = """
     corpora vocabulary tokenizer batching
-    masks embedding positional rotary attention alibi multi_head
+    masks embedding positional simple_positions rotary attention alibi multi_head
     normalization dropout feedforward layers models
     counters loss training kv_cache generation metrics pretrained
     plot_labels plotting lesson exercises cli
