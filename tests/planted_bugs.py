@@ -734,25 +734,149 @@ TRAINING = _bugs(
     ("numpy not seeded", "    np.random.seed(seed)\n", "", "test_set_seed_sets_all_three_generators"),
 )
 
-GENERATION = _bugs(
-    "generation.py",
-    "test_generation.py",
-    ("argmin for argmax", ".argmax(dim=-1)", ".argmin(dim=-1)", "test_greedy_by_hand"),
-    ("does not stop", "if finished.all():", "if False:", "test_greedy_is_the_loop_for_each_sequence"),
+AUTOREGRESSIVE = _bugs(
+    "autoregressive.py",
+    "test_autoregressive.py",
+    (
+        "does not stop",
+        "if finished.all():",
+        "if False:",
+        "test_generation.py::test_greedy_is_the_loop_for_each_sequence",
+    ),
     (
         "stops when the first has ended",
         "if finished.all():",
         "if finished.any():",
-        "test_greedy_is_the_loop_for_each_sequence",
+        "test_generation.py::test_greedy_is_the_loop_for_each_sequence",
     ),
     (
         "ended sequences go on",
-        "best = best.masked_fill(finished, eos_id)",
+        "chosen = chosen.masked_fill(finished, eos_id)",
         "pass",
-        "test_greedy_is_the_loop_for_each_sequence",
+        "test_generation.py::test_greedy_is_the_loop_for_each_sequence",
     ),
-    ("end symbol kept", "row.index(eos_id)]", "row.index(eos_id) + 1]", "test_greedy_by_hand"),
-    ("prompt returned as well", "ids[:, prompts.size(1) :]", "ids", "test_greedy_by_hand"),
+    (
+        "end symbol kept",
+        "row.index(eos_id)]",
+        "row.index(eos_id) + 1]",
+        "test_generation.py::test_greedy_by_hand",
+    ),
+    (
+        "prompt returned as well",
+        "ids[:, prompts.size(1) :]",
+        "ids",
+        "test_generation.py::test_greedy_by_hand",
+    ),
+    (
+        "prompts padded behind",
+        "pad([row[::-1] for row in sequences], pad_id=pad_id).flip(1)",
+        "pad(sequences, pad_id=pad_id)",
+        "test_padding_in_front_by_hand",
+    ),
+    (
+        "padding counted inside a text too",
+        ".long().cumprod(dim=1).sum(dim=1)",
+        ".long().sum(dim=1)",
+        "test_padding_in_front_by_hand",
+    ),
+    (
+        "scores read behind the padding",
+        "last = ids.size(1) - 1 - count",
+        "last = ids.size(1) - 1 - 0 * count",
+        "test_padding_in_front_changes_no_score",
+    ),
+    (
+        "padding left in front of the model",
+        "(places + count) % ids.size(1)",
+        "(places + 0 * count) % ids.size(1)",
+        "test_padding_in_front_changes_no_score",
+    ),
+)
+
+SAMPLING = _bugs(
+    "sampling.py",
+    "test_sampling.py",
+    ("temperature multiplied", "logits / temperature", "logits * temperature", "test_temperature_by_hand"),
+    (
+        "temperature divides the probabilities",
+        "return logits / temperature",
+        "return (logits.softmax(-1) / temperature).log()",
+        "test_temperature_by_hand",
+    ),
+    ("top-k keeps k + 1", "order[..., k:]", "order[..., k + 1 :]", "test_top_k_by_hand"),
+    (
+        "top-k keeps the worst",
+        "order[..., k:]",
+        "order[..., : order.size(-1) - k]",
+        "test_top_k_by_hand",
+    ),
+    (
+        "cut off by 0 for minus infinity",
+        "order[..., k:], -math.inf)",
+        "order[..., k:], 0.0)",
+        "test_top_k_by_hand",
+    ),
+    (
+        "top-p cut before the threshold",
+        "(reached < p).sum(dim=-1, keepdim=True) + 1",
+        "(reached <= p).sum(dim=-1, keepdim=True)",
+        "test_top_p_by_hand",
+    ),
+    (
+        "top-p goes one too far where p is met",
+        "(reached < p)",
+        "(reached <= p)",
+        "test_top_p_stops_where_the_sum_is_p_itself",
+    ),
+    (
+        "top-p cut by rank, not by symbol",
+        "torch.zeros_like(cut).scatter(-1, order, cut)",
+        "cut",
+        "test_top_p_by_hand",
+    ),
+    (
+        "top-p sums scores, not probabilities",
+        "logits.double().softmax(dim=-1).gather",
+        "logits.double().gather",
+        "test_top_p_by_hand",
+    ),
+    (
+        "a p of 1 loses the tail to rounding",
+        "if p == 1.0:",
+        "if False:",
+        "test_a_p_of_1_keeps_what_rounding_would_lose",
+    ),
+    ("impossible symbols drawn", "right=True", "right=False", "test_draw_by_hand"),
+    (
+        "one random number for the whole batch",
+        "draw(logits if change is None else change(logits), uniform[step])",
+        "draw(logits if change is None else change(logits), uniform[step, :1].expand(len(logits)))",
+        "test_shares_of_samples_are_the_models_probabilities",
+    ),
+    (
+        "the same random number at each step",
+        "uniform[step])",
+        "uniform[0])",
+        "test_sampling_is_the_loop",
+    ),
+    (
+        "random numbers shared out by step",
+        "torch.stack([torch.rand(max_new_tokens, **options) for _ in prompts], dim=1)",
+        "torch.rand(max_new_tokens, len(prompts), **options)",
+        "test_a_batch_is_drawn_as_one_by_one",
+    ),
+    (
+        "generator ignored",
+        '"generator": generator, "device"',
+        '"device"',
+        "test_a_seed_reproduces_and_the_global_one_is_left_alone",
+    ),
+)
+
+GENERATION = _bugs(
+    "generation.py",
+    "test_generation.py",
+    ("argmin for argmax", ".argmax(dim=-1)", ".argmin(dim=-1)", "test_greedy_by_hand"),
     (
         "dropout in translation",
         "with evaluating(model):",
@@ -925,6 +1049,8 @@ BUGS = [
     *DECODER_LM,
     *LOSS,
     *TRAINING,
+    *AUTOREGRESSIVE,
+    *SAMPLING,
     *GENERATION,
     *TEXT,
     *CORPORA,

@@ -7,7 +7,8 @@ ORDER = """
     corpora vocabulary tokenizer batching
     masks embedding positional simple_positions rotary attention alibi multi_head
     normalization dropout feedforward layers models
-    counters loss training kv_cache generation metrics pretrained
+    counters loss training autoregressive kv_cache
+    sampling generation metrics pretrained
     plot_labels plotting lesson exercises cli
 """.split()  # noqa: SIM905 (a list of words reads better)
 MARK = "<!-- modules of the library -->"

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from exformer.autoregressive import append_symbols
 from exformer.batching import pad
 from exformer.models.encoder_decoder import EncoderDecoder
 from exformer.models.rnn_translation import RecurrentEncoderDecoder
@@ -59,21 +60,13 @@ def greedy(
     Source:
         Sutskever, Vinyals and Le 2014, section 3.2, with a beam of 1.
     """
-    if prompts.numel() == 0:
-        raise ValueError(f"each prompt needs at least one symbol, got the shape {tuple(prompts.shape)}")
-    if max_new_tokens < 1:
-        raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
-    ids = prompts
-    finished = torch.zeros(len(prompts), dtype=torch.bool, device=prompts.device)
-    for _ in range(max_new_tokens):
-        best = next_logits(ids).argmax(dim=-1)  # (batch,)
-        best = best.masked_fill(finished, eos_id)
-        ids = torch.cat((ids, best[:, None]), dim=1)
-        finished = finished | (best == eos_id)
-        if finished.all():
-            break
-    new = ids[:, prompts.size(1) :].tolist()
-    return [row[: row.index(eos_id)] if eos_id in row else row for row in new]
+    return append_symbols(
+        next_logits,
+        prompts,
+        choose=lambda logits, _: logits.argmax(dim=-1),
+        eos_id=eos_id,
+        max_new_tokens=max_new_tokens,
+    )
 
 
 def translate(
