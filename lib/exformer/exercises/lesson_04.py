@@ -1,0 +1,131 @@
+"""Graders of lesson 04: cut and join heads, attend with several, silence some."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from exformer.exercises import head_mistakes as known
+from exformer.exercises import silence_mistakes as quiet
+from exformer.exercises.grading import Verdict, grade
+
+_NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
+
+
+def check_split(split: object, merge: object) -> Verdict:
+    """Grade a reader's ``my_split(x, n_heads)`` and its inverse ``my_merge(heads)``.
+
+    Args:
+        split: Takes (batch, time, d_model) and the number of heads; returns (batch, heads, time, d_head).
+        merge: Takes that and returns (batch, time, d_model).
+
+    Returns:
+        The verdict; a known mistake is named.
+
+    Examples:
+        >>> check_split(lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(1, 2), lambda heads: None)
+        Not yet. my_split is right. my_merge: Your function returns nothing yet.
+    """
+    if not callable(split) or not callable(merge):
+        return _NO_FUNCTION
+    draw = torch.Generator().manual_seed(4)
+    cases = [(torch.randn(b, t, d, generator=draw), n) for b, t, d, n in ((2, 3, 20, 4), (1, 5, 6, 3))]
+    verdict = grade(split, right=known.split, mistakes=known.SPLIT, cases=cases, praise="")
+    if not verdict:
+        return _named_order(split, *cases[0], otherwise=verdict)
+    verdict = grade(
+        merge,
+        right=known.merge_heads,
+        mistakes=known.MERGE,
+        cases=[(known.split(*case),) for case in cases],
+        praise="Each head gets its columns of every word, and gives them back.",
+    )
+    return verdict if verdict else Verdict(False, f"my_split is right. my_merge: {verdict.says}")
+
+
+def _named_order(
+    split: Callable[..., object], x: torch.Tensor, n_heads: int, *, otherwise: Verdict
+) -> Verdict:
+    """Name the mistake if the axes of a cut have a known wrong order; all four sizes differ."""
+    try:
+        shape = np.shape(split(x.clone(), n_heads))
+    except Exception:  # grade has said so
+        return otherwise
+    sizes = known.split(x, n_heads).shape
+    for order, hint in known.ORDERS.items():
+        if shape == tuple(sizes[axis] for axis in order):
+            return Verdict(False, hint)
+    return otherwise
+
+
+def check_multi_head(answer: object) -> Verdict:
+    """Grade a reader's ``my_multi_head(x, w_q, w_k, w_v, w_o, n_heads)``.
+
+    Args:
+        answer: Takes the words (time, d_model), four square matrices that multiply from the right and the
+            number of heads; returns (time, d_model).
+
+    Returns:
+        The verdict; a known mistake is named.
+    """
+    if not callable(answer):
+        return _NO_FUNCTION
+    draw = torch.Generator().manual_seed(4)
+    cases = []
+    for time, d_model, n_heads in ((6, 8, 2), (5, 12, 3), (3, 16, 4)):
+        x = torch.randn(time, d_model, generator=draw)
+        maps = torch.randn(4, d_model, d_model, generator=draw) / d_model**0.5
+        cases.append((x, *maps, n_heads))
+    return grade(
+        _without_batch(answer),
+        right=known.multi_head,
+        mistakes=known.MULTI_HEAD,
+        cases=cases,
+        praise="Every head attends by itself, and w_o brings them together.",
+    )
+
+
+def _without_batch(answer: Callable[..., object]) -> Callable[..., object]:
+    """Let an answer keep the axis of a batch of one."""
+
+    def of_words(*case: object) -> object:
+        given = answer(*case)
+        one = isinstance(given, torch.Tensor) and given.dim() == 3 and len(given) == 1
+        return given[0] if one else given
+
+    return of_words
+
+
+def check_silence(answer: object) -> Verdict:
+    """Grade a reader's ``my_silence(weight, silent, n_heads)``.
+
+    Args:
+        answer: Takes the weight of an output projection as ``nn.Linear`` stores it, the heads to silence and
+            the number of heads; returns a copy in which they are silent.
+
+    Returns:
+        The verdict; a known mistake is named.
+    """
+    if not callable(answer):
+        return _NO_FUNCTION
+    changed = False
+
+    def watched(weight: torch.Tensor, silent: list[int], n_heads: int) -> object:
+        nonlocal changed
+        before = weight.clone()
+        given = answer(weight, list(silent), n_heads)
+        changed = changed or not torch.equal(before, weight)
+        return given
+
+    draw = torch.Generator().manual_seed(4)
+    shapes = ((12, [1], 3), (15, [0, 2], 5), (24, [3, 1], 4))
+    verdict = grade(
+        watched,
+        right=quiet.silence,
+        mistakes=quiet.SILENCE,
+        cases=[(torch.randn(d, d, generator=draw), silent, n_heads) for d, silent, n_heads in shapes],
+        praise="The silent heads add nothing, and all others are as they were.",
+    )
+    if changed:
+        return Verdict(False, "Your function changes the weight that it was given: work on a copy.")
+    return verdict
