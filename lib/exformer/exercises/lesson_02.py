@@ -1,0 +1,134 @@
+"""Graders of lesson 02: the context vector, the first mistake of a text, weights against an alignment."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from exformer.exercises import looking_mistakes as known
+from exformer.exercises.grading import Verdict, grade
+
+#: Pairs of (source place, target place), by the number of words on either side.
+_LINKS = {
+    8: ((0, 0), (1, 2), (2, 1), (3, 3), (4, 4), (5, 4), (6, 6)),
+    6: ((0, 1), (3, 2), (2, 3), (4, 0), (1, 0)),
+}
+_NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
+
+
+def check_context(answer: object) -> Verdict:
+    """Grade a reader's ``my_context(h_d, h_e, real)``.
+
+    Args:
+        answer: Takes the decoder's states (batch, tgt, d_model), the encoder's (batch, src, d_model) and
+            where there is no padding (batch, src); returns the context vectors (batch, tgt, d_model).
+
+    Returns:
+        The verdict; a known mistake is named.
+
+    Examples:
+        >>> check_context(lambda h_d, h_e, real: None)
+        Not yet. Your function returns nothing yet.
+    """
+    if not callable(answer):
+        return _NO_FUNCTION
+    draw = torch.Generator().manual_seed(2)
+    # In the square cases a mistake has the right shape, and can be named.
+    square = [_states(draw, lengths=(6, 4, 2), tgt=6, d_model=6) for _ in range(2)]
+    oblong = [_states(draw, lengths=(5, 3), tgt=4, d_model=9)]
+    how = {"right": known.context, "praise": "Each context is a mean of real states, weighted by their fit."}
+    first = grade(_first_of(answer), mistakes=known.CONTEXT, cases=square, **how)
+    return grade(_first_of(answer), mistakes={}, cases=oblong, **how) if first else first
+
+
+def _states(
+    draw: torch.Generator, *, lengths: tuple[int, ...], tgt: int, d_model: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    src = max(lengths)
+    h_d = torch.randn((len(lengths), tgt, d_model), generator=draw)
+    h_e = torch.randn((len(lengths), src, d_model), generator=draw)
+    return h_d, h_e, torch.arange(src) < torch.tensor(lengths)[:, None]
+
+
+def _first_of(answer: Callable[..., object]) -> Callable[..., object]:
+    """Let an answer return (context, weights): its context counts."""
+
+    def context_of(*case: Tensor) -> object:
+        given = answer(*case)
+        return given[0] if isinstance(given, tuple) and given else given
+
+    return context_of
+
+
+def check_first_mistake(answer: object) -> Verdict:
+    """Grade a reader's ``my_first_mistake(said, truth, pad_id)``.
+
+    Args:
+        answer: Takes two tables of ids (batch, tgt); returns for each sentence the place of its first
+            mistake, or, where there is none, the number of its true symbols.
+
+    Returns:
+        The verdict; a known mistake is named.
+    """
+    if not callable(answer):
+        return _NO_FUNCTION
+
+    def places(said: Tensor, truth: Tensor, pad_id: int) -> object:
+        given = answer(said, truth, pad_id)
+        if isinstance(given, list | tuple):
+            return [each.item() if isinstance(each, Tensor) and each.numel() == 1 else each for each in given]
+        return given
+
+    return grade(
+        places,
+        right=known.first_mistake,
+        mistakes=known.FIRST_MISTAKE,
+        cases=[_texts(0), _texts(9)],
+        praise="One place a sentence, counted from 0, and padding is no mistake.",
+    )
+
+
+def _texts(pad_id: int) -> tuple[Tensor, Tensor, int]:
+    truth = [[5, 6, 7, 8, 2], [4, 3, 2], [7, 2], [3, 4, 5, 6, 2], [8, 8, 5, 2], [6, 2], [4, 5, 3, 2]]
+    # Wrong at 1 and 3; right; wrong at once; right; wrong at the last; right; wrong at 1 and 2.
+    said = [[5, 1, 7, 7, 2], [4, 3, 2], [2, 2], [3, 4, 5, 6, 2], [8, 8, 5, 5], [6, 2], [4, 4, 4, 2]]
+    width, behind = 7, iter(range(20, 80))
+    filled = [row + [pad_id] * (width - len(row)) for row in truth]
+    # Behind the end a model says anything; first a padding symbol that happens to fit.
+    more = [[*row, pad_id, *(next(behind) for _ in range(width - 1 - len(row)))] for row in said]
+    return torch.tensor(more), torch.tensor(filled), pad_id
+
+
+def check_agreement(answer: object) -> Verdict:
+    """Grade a reader's ``my_agreement(weights, alignment)``.
+
+    Args:
+        answer: Takes weights (tgt, src) and pairs (source place, target place); returns the share of aligned
+            target places whose largest weight is on a source place that they are aligned with.
+
+    Returns:
+        The verdict; a known mistake is named.
+    """
+    if not callable(answer):
+        return _NO_FUNCTION
+    draw = torch.Generator().manual_seed(11)
+    cases = []
+    for size, alignment in 3 * list(_LINKS.items()):
+        scores = torch.randn((size, size), generator=draw)
+        for number, (source, target) in enumerate(alignment):
+            scores[target, source] += 3.0 * (number % 3 > 0)
+        cases.append((scores.softmax(dim=-1), alignment))
+
+    def one_number(weights: Tensor, alignment: tuple[tuple[int, int], ...]) -> object:
+        given = answer(weights, list(alignment))
+        is_single = isinstance(given, Tensor | np.ndarray) and len(given.ravel()) == 1
+        return given.ravel()[0] if is_single else given
+
+    return grade(
+        one_number,
+        right=known.agreement,
+        mistakes=known.AGREEMENT,
+        cases=cases,
+        praise="It counts words, not links, and looks along each row for the largest weight.",
+    )

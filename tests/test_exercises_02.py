@@ -1,0 +1,309 @@
+"""Graders of lesson 02: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from exformer.attention import scaled_dot_product_attention
+from exformer.exercises import looking_mistakes as known
+from exformer.exercises.lesson_02 import check_agreement, check_context, check_first_mistake
+
+LESSON = Path(__file__).parents[1] / "notebooks" / "02_first_attention.ipynb"
+
+
+def by_library(h_d, h_e, real):
+    return scaled_dot_product_attention(h_d * math.sqrt(h_d.size(-1)), h_e, h_e, mask=real[:, None])[0]
+
+
+def by_loops(h_d, h_e, real):
+    out = torch.zeros_like(h_d)
+    for b in range(len(h_d)):
+        states = h_e[b][real[b]]  # the real ones only
+        for i, state in enumerate(h_d[b]):
+            fit = torch.exp(torch.stack([state @ other for other in states]))
+            out[b, i] = sum(f * other for f, other in zip(fit, states, strict=True)) / fit.sum()
+    return out
+
+
+def in_place(h_d, h_e, real):
+    h_e[~real] = 0  # changes what it was given
+    scores = torch.einsum("btd,bsd->bts", h_d, h_e)
+    scores[~real[:, None].expand_as(scores)] = -1e30
+    return torch.softmax(scores, 2).bmm(h_e)
+
+
+CONTEXTS = {
+    "library": by_library,
+    "loops": by_loops,
+    "in place": in_place,
+    "weights too": lambda d, e, r: (by_loops(d, e, r), None),
+    "numpy": lambda *case: by_library(*case).numpy(),
+    "float64": lambda d, e, r: by_loops(d.double(), e.double(), r),
+    "torch": lambda d, e, r: torch.nn.functional.scaled_dot_product_attention(
+        d, e, e, attn_mask=r[:, None], scale=1.0
+    ),
+}
+
+
+@pytest.mark.parametrize("answer", CONTEXTS.values(), ids=CONTEXTS)
+def test_right_contexts(answer):
+    assert check_context(answer), check_context(answer)
+
+
+def scores_of(d, e, r, *, hide=-math.inf):
+    return torch.where(r.unsqueeze(1), d.bmm(e.transpose(1, 2)), torch.tensor(hide))
+
+
+def hard(d, e, r):
+    best = scores_of(d, e, r).max(dim=2).indices
+    return torch.stack([states[places] for states, places in zip(e, best, strict=True)])
+
+
+def shares(d, e, r):
+    plain = scores_of(d, e, r, hide=0.0)
+    return (plain / plain.sum(dim=2, keepdim=True)).bmm(e)
+
+
+WRONG_CONTEXTS = {
+    "divide the scores by √d_model": lambda d, e, r: scaled_dot_product_attention(d, e, e, mask=r[:, None])[
+        0
+    ],
+    "Padding gets weight": lambda d, e, r: torch.softmax(d @ e.transpose(1, 2), dim=2) @ e,
+    "exp(0) is 1": lambda d, e, r: torch.softmax(scores_of(d, e, r, hide=0.0), dim=2) @ e,
+    "out after the softmax": lambda d, e, r: torch.softmax(d @ e.mT, 2).mul(r.unsqueeze(1)) @ e,
+    "look at padding only": lambda d, e, r: torch.softmax(scores_of(d, e, ~r, hide=-1e9), 2) @ e,
+    "Your mask hides rows": lambda d, e, r: (
+        torch.softmax(torch.where(r.unsqueeze(2), d @ e.mT, torch.tensor(-1e9)), 2) @ e
+    ),
+    "over the Italian places": lambda d, e, r: torch.softmax(scores_of(d, e, r, hide=-1e9), 1) @ e,
+    "over the sentences of the batch": lambda d, e, r: torch.softmax(scores_of(d, e, r, hide=-1e9), 0) @ e,
+    "The softmax is missing: scores": lambda d, e, r: scores_of(d, e, r, hide=0.0) @ e,
+    "missing, and padding": lambda d, e, r: d @ (e.mT @ e),
+    "divide the scores by their sum": shares,
+    "the decoder's own states: the": lambda d, e, r: torch.softmax(scores_of(d, e, r), 2) @ d,
+    "compare the decoder's states": lambda d, e, r: torch.softmax(scores_of(d, d, r), 2) @ e,
+    "compare the encoder's states": lambda d, e, r: torch.softmax(scores_of(e, e, r), 2) @ e,
+    "The wrong side asks": lambda d, e, r: torch.softmax(scores_of(e, d, r), 2) @ e,
+    "scores are h_d @ h_e": lambda d, e, r: torch.softmax(scores_of(d, e.mT, r), 2) @ e,
+    "have the same weight": lambda d, e, r: (
+        torch.stack([states[real].mean(dim=0) for states, real in zip(e, r, strict=True)])
+        .unsqueeze(1)
+        .expand_as(d)
+    ),
+    "state that fits best": hard,
+    "return the weights": lambda d, e, r: torch.softmax(scores_of(d, e, r), 2),
+    "return the scores": lambda d, e, r: d.bmm(e.transpose(1, 2)),
+    "returns nothing yet": lambda d, e, r: ...,
+    "should have the shape": lambda d, e, r: by_loops(d, e, r)[0],
+    "raised IndexError": lambda d, e, r: d[99],
+    "largest difference": lambda d, e, r: by_loops(d, e, r) + 1,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_CONTEXTS)
+def test_wrong_contexts_are_named(hint):
+    verdict = check_context(WRONG_CONTEXTS[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def test_an_answer_that_is_right_in_square_cases_only_is_refused():
+    def square(d, e, r):
+        return by_library(d, e, r) if d.shape == e.shape else torch.zeros_like(d)
+
+    assert not check_context(square)
+
+
+def count_up(said, truth, pad_id):
+    found = []
+    for ours, true in zip(said.tolist(), truth.tolist(), strict=True):
+        place = 0
+        while place < len(true) and true[place] != pad_id and ours[place] == true[place]:
+            place += 1
+        found.append(place)
+    return found
+
+
+def by_product(said, truth, pad_id):
+    fine = ((said == truth) & (truth != pad_id)).int()
+    return fine.cumprod(dim=1).sum(dim=1)
+
+
+MISTAKES = {
+    "loop": count_up,
+    "product": by_product,
+    "numpy": lambda *case: np.array(count_up(*case)),
+    "tuple": lambda *case: tuple(count_up(*case)),
+    "list of tensors": lambda *case: list(by_product(*case)),
+}
+
+
+@pytest.mark.parametrize("answer", MISTAKES.values(), ids=MISTAKES)
+def test_right_first_mistakes(answer):
+    assert check_first_mistake(answer), check_first_mistake(answer)
+
+
+def differ(said, truth, pad_id):
+    return said.ne(truth) & truth.ne(pad_id)
+
+
+def or_else(choose):
+    def answer(said, truth, pad_id):
+        wrong, lengths = differ(said, truth, pad_id), truth.ne(pad_id).sum(dim=1)
+        none = torch.as_tensor(choose(truth, lengths)).expand(len(truth))
+        return torch.where(wrong.any(dim=1), wrong.int().argmax(dim=1), none)
+
+    return answer
+
+
+def last(said, truth, pad_id):
+    wrong, places = differ(said, truth, pad_id), torch.arange(truth.size(1))
+    return torch.where(wrong.any(dim=1), (wrong * places).amax(dim=1), truth.ne(pad_id).sum(dim=1))
+
+
+def padding_too(said, truth, pad_id):
+    return said.eq(truth).int().cumprod(dim=1).sum(dim=1)
+
+
+WRONG_MISTAKES = {
+    "count padding": padding_too,
+    "count from 1": lambda *case: by_product(*case) + 1,
+    "you give 0": or_else(lambda truth, lengths: 0),
+    "you give -1": or_else(lambda truth, lengths: -1),
+    "width of the table": or_else(lambda truth, lengths: truth.size(1)),
+    "one place too early": or_else(lambda truth, lengths: lengths - 1),
+    "the last mistake": last,
+    "number of mistakes": lambda *case: differ(*case).sum(dim=1),
+    "number of words that are right": lambda s, t, p: (s.eq(t) & t.ne(p)).sum(dim=1),
+    "first word that is right": lambda s, t, p: (s.ne(t) & t.ne(p)).int().cumprod(dim=1).sum(dim=1),
+    "returns nothing yet": lambda *case: None,
+    "should have the shape": lambda *case: by_product(*case).sum(),
+    "raised ZeroDivisionError": lambda *case: 1 / 0,
+    "the numbers are not": lambda *case: by_product(*case) + 5,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_MISTAKES)
+def test_wrong_first_mistakes_are_named(hint):
+    verdict = check_first_mistake(WRONG_MISTAKES[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def by_matrix(weights, alignment):
+    truth = torch.zeros_like(weights, dtype=torch.bool)
+    for source, target in alignment:
+        truth[target, source] = True
+    hit = truth.gather(1, weights.max(dim=1).indices[:, None])[:, 0]
+    return hit[truth.any(dim=1)].float().mean()
+
+
+def by_words(weights, alignment):
+    mine = {}
+    for source, target in alignment:
+        mine.setdefault(target, []).append(source)
+    right = [max(range(weights.size(1)), key=lambda j: weights[t][j]) in of_t for t, of_t in mine.items()]
+    return sum(right) / len(right)
+
+
+AGREEMENTS = {
+    "matrix": by_matrix,
+    "words": by_words,
+    "item": lambda *case: by_matrix(*case).item(),
+    "numpy": lambda *case: by_matrix(*case).numpy(),
+    "one number in a table": lambda *case: by_matrix(*case)[None],
+}
+
+
+@pytest.mark.parametrize("answer", AGREEMENTS.values(), ids=AGREEMENTS)
+def test_right_agreements(answer):
+    assert check_agreement(answer), check_agreement(answer)
+
+
+def hits(weights, alignment):
+    best = weights.argmax(dim=1)
+    return sum(best[target].item() == source for source, target in alignment)
+
+
+def mass(weights, alignment):
+    return sum(weights[target, source] for source, target in alignment)
+
+
+WRONG_AGREEMENTS = {
+    "mix up the pair": lambda w, a: by_words(w, [(y, x) for x, y in a]),
+    "of a column": lambda w, a: by_words(w.T, a),
+    "number of links": lambda w, a: hits(w, a) / len(a),
+    "number of all rows": lambda w, a: hits(w, a) / w.shape[0],
+    "a share is wanted": hits,
+    "add up the weights": lambda w, a: mass(w, a) / len({y for _, y in a}),
+    "mean weight on a link": lambda w, a: mass(w, a) / len(a),
+    "one place late": lambda w, a: by_words(torch.cat((w[1:], w[:1])), a),
+    "one place early": lambda w, a: by_words(torch.cat((w[-1:], w[:-1])), a),
+    "only on the last": lambda w, a: (
+        sum(w[y].argmax().item() == x for y, x in {y: x for x, y in a}.items()) / len({y for _, y in a})
+    ),
+    "only on the first": lambda w, a: (
+        sum(w[y].argmax().item() == x for y, x in {y: x for x, y in a[::-1]}.items()) / len({y for _, y in a})
+    ),
+    "look elsewhere": lambda w, a: 1 - by_words(w, a),
+    "returns nothing yet": lambda w, a: None,
+    "should have the shape": lambda w, a: w.argmax(dim=1),
+    "raised TypeError": lambda w: w,
+    "the numbers are not": lambda w, a: by_words(w, a) + 2,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_AGREEMENTS)
+def test_wrong_agreements_are_named(hint):
+    verdict = check_agreement(WRONG_AGREEMENTS[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+@pytest.mark.parametrize(
+    ("bank", "tried"),
+    [
+        (known.CONTEXT, WRONG_CONTEXTS),
+        (known.FIRST_MISTAKE, WRONG_MISTAKES),
+        (known.AGREEMENT, WRONG_AGREEMENTS),
+    ],
+    ids=["context", "first mistake", "agreement"],
+)
+def test_each_known_mistake_is_tried_here(bank, tried):
+    for hint in bank:
+        assert sum(part in hint for part in tried) == 1, hint
+
+
+@pytest.mark.parametrize("check", [check_context, check_first_mistake, check_agreement])
+def test_a_result_in_place_of_a_function_is_refused(check):
+    assert "function itself" in check(3).says
+
+
+GRADERS = {
+    "ex-02-context": lambda names: check_context(names["my_context"]),
+    "ex-02-mistake": lambda names: check_first_mistake(names["my_first_mistake"]),
+    "ex-02-agreement": lambda names: check_agreement(names["my_agreement"]),
+}
+
+
+def solutions():
+    """Read the folded solutions out of the lesson: name of the exercise, code."""
+    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
+    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    return dict(re.findall(r"\{solution\} ([\w-]+).*?```python\n(.*?)```", text, flags=re.DOTALL))
+
+
+@pytest.mark.parametrize("exercise", GRADERS)
+def test_folded_solution_is_graded_right(exercise):
+    names = {"torch": torch}
+    exec(solutions()[exercise], names)
+    assert GRADERS[exercise](names)
+
+
+def test_each_exercise_of_the_lesson_is_graded_here():
+    assert list(solutions()) == list(GRADERS)
