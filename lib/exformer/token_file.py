@@ -1,0 +1,53 @@
+"""A tokenizer's content <-> a JSON file: nothing that can run code."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+_FORMAT = "exformer tokenizer 1"
+
+
+def write_content(path: str | Path, *, kind: str, content: dict[str, Any]) -> None:
+    """Write a file all at once: a reader sees the old file or the new one, never half of it.
+
+    Args:
+        path: Where to; a file that is there is replaced.
+        kind: Of the tokenizer.
+        content: What JSON can hold.
+    """
+    path = Path(path)
+    text = json.dumps({"format": _FORMAT, "kind": kind, **content}, ensure_ascii=False)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text + "\n", encoding="utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def read_content(path: str | Path, *, kind: str) -> dict[str, Any]:
+    """Read what :func:`write_content` wrote.
+
+    Args:
+        path: The file.
+        kind: Of tokenizer that is wanted.
+
+    Returns:
+        The content. Whether it makes sense is for the caller to check.
+
+    Raises:
+        ValueError: If the file is something else, or of another kind.
+    """
+    try:
+        content: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # ValueError: also bytes that are no UTF-8
+        raise ValueError(f"{path} is not a tokenizer file: expected JSON ({error})") from error
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise ValueError(f"{path} is not a tokenizer file: expected the format {_FORMAT!r}")
+    if content.get("kind") != kind:
+        raise ValueError(f"{path} holds a tokenizer of kind {content.get('kind')!r}, expected {kind!r}")
+    return content

@@ -1,0 +1,364 @@
+"""Byte-pair encoding: merges by hand and by a slow oracle, there and back again, files, refusals."""
+
+import copy
+import json
+import pickle
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exformer import bpe
+from exformer.bpe import BPETokenizer
+from exformer.byte_pairs import apply_merges, learn_merges
+from exformer.pretokens import split_pieces
+from exformer.tokenizer import BOS, EOS, PAD, Tokenizer
+
+PIPER = "peter piper picked a peck of pickled peppers"
+MIXED = [
+    "la volpe dormì, però…",
+    "\N{SNOWMAN}\N{SNOWMAN} naïve naïveté",
+    "    if x:\n\n\treturn 1234",
+    "日本語日本",
+]
+
+
+def learned(tokenizer):
+    """Return the text of each merge, in order."""
+    return [token.decode() for token in tokenizer.tokens[259:]]
+
+
+def pieces_of(tokenizer, text):
+    """Return the bytes of each id of a text."""
+    return [tokenizer.tokens[index] for index in tokenizer.encode(text)]
+
+
+# --- merges by hand ---
+
+
+def test_peter_piper_by_hand():
+    # p+e 5 (peter, piper, peck, twice peppers); c+k 3 before p+i 3, for c < p; then e+d, pe+r and pi+ck 2.
+    tokenizer = BPETokenizer.from_texts(PIPER.split(), n_merges=99)
+    assert learned(tokenizer) == ["pe", "ck", "pi", "ed", "per", "pick"]
+    assert tokenizer.merges == ((82, 71), (69, 77), (82, 75), (71, 70), (259, 84), (261, 260))
+    assert tokenizer.vocab_size == 3 + 256 + 6
+    assert pieces_of(tokenizer, "picked") == [b"pick", b"ed"]
+
+
+def test_peter_piper_in_a_line_by_hand():
+    # Now the words have a space in front, the id 223, greater than those of letters: " "+pi 3; then those
+    # with 2: e+d, " "+pe, pe+r, for 71 < 223 < 259.
+    tokenizer = BPETokenizer.from_texts([PIPER], n_merges=7)
+    assert learned(tokenizer) == ["pe", "ck", "pi", " pi", "ed", " pe", "per"]
+    assert pieces_of(tokenizer, PIPER)[:5] == [b"pe", b"t", b"e", b"r", b" pi"]
+
+
+def test_of_equal_pairs_the_one_with_smaller_ids_comes_first():
+    assert learned(BPETokenizer.from_texts(["zy", "ab", "xz", "aa"], n_merges=9, min_count=1)) == [
+        *("aa", "ab", "xz", "zy"),
+    ]
+    assert learn_merges({"bab": 1}, n_merges=9, first=200) == ["ab", "bÈ"]
+
+
+@pytest.mark.parametrize(
+    ("word", "merges"),
+    [("aaa", ["aa", "Āa"]), ("aaaaa", ["aa", "Āa", "Āā"]), ("abababab", ["ab", "ĀĀ", "āā"])],
+)
+def test_runs_are_merged_from_the_left(word, merges):
+    # The first new symbol is Ā, the second ā.
+    assert learn_merges({word: 2}, n_merges=9, first=256) == merges
+
+
+def test_a_pair_must_occur_often_enough():
+    words = {"ab": 3, "cd": 2, "ef": 1}
+    assert learn_merges(words, n_merges=9, first=256, min_count=2) == ["ab", "cd"]
+    assert learn_merges(words, n_merges=9, first=256) == ["ab", "cd", "ef"]
+    assert learn_merges(words, n_merges=1, first=256) == ["ab"]
+    assert learn_merges(words, n_merges=0, first=256) == []
+
+
+def recounted(words, n_merges, first, min_count):
+    """Count all pairs anew for each merge, symbol by symbol: slow, and another way to the same end."""
+    words = {tuple(word): count for word, count in words.items()}
+    merges = []
+    for number in range(first, first + n_merges):
+        pairs = Counter()
+        for word, count in words.items():
+            for pair in pairwise(word):
+                pairs[pair] += count
+        best = min(pairs, key=lambda pair: (-pairs[pair], pair), default=None)
+        if best is None or pairs[best] < min_count:
+            break
+        merges.append("".join(best))
+        words = {merged_from_the_left(word, best, chr(number)): count for word, count in words.items()}
+    return merges
+
+
+def merged_from_the_left(word, pair, symbol):
+    """Replace a pair in a tuple."""
+    merged, place = [], 0
+    while place < len(word):
+        found = word[place : place + 2] == pair
+        merged.append(symbol if found else word[place])
+        place += 2 if found else 1
+    return tuple(merged)
+
+
+few_letters = st.dictionaries(
+    st.text("abc", min_size=1, max_size=29), st.integers(1, 5), min_size=1, max_size=7
+)
+
+
+@given(few_letters, st.integers(1, 3))
+def test_merges_are_those_of_counting_all_pairs_anew(words, min_count):
+    options = {"n_merges": 41, "first": 256, "min_count": min_count}
+    assert learn_merges(words, **options) == recounted(words, **options)
+
+
+@given(few_letters, st.text("abc", max_size=31))
+def test_a_word_is_merged_in_the_order_of_learning(words, word):
+    merges = learn_merges(words, n_merges=41, first=256)
+    expected = tuple(word)
+    for number, pair in enumerate(merges, start=256):
+        expected = merged_from_the_left(expected, tuple(pair), chr(number))
+    assert apply_merges(word, {pair: chr(256 + rank) for rank, pair in enumerate(merges)}) == "".join(
+        expected
+    )
+
+
+def test_what_was_learned_first_goes_before_what_comes_first_or_is_longer():
+    assert apply_merges("abcd", {"bc": "0", "ab": "1", "cd": "2", "1c": "3"}) == "a0d"
+    assert apply_merges("aaaaa", {"aa": "0"}) == "00a"
+
+
+# --- pieces ---
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("we're  'round it'll", ["we", "'re", " ", " '", "round", " it", "'ll"]),
+        ("IT'S d'or", ["IT", "'", "S", " d", "'", "or"]),
+        ("café naïve3½Ⅷ", ["café", " naïve", "3½Ⅷ"]),
+        ("x_1 __init__", ["x", "_", "1", " __", "init", "__"]),
+        ("end.\n\n  def", ["end", ".", "\n\n ", " def"]),
+        ("tab\tx \t y  ", ["tab", "\t", "x", " \t", " y", "  "]),
+        ("a\x1cb\x85c\u3000d", ["a", "\x1c", "b", "\x85", "c", "\u3000", "d"]),
+        ("!¡ !¿", ["!¡", " !¿"]),
+        ("日本語。二", ["日本語", "。", "二"]),
+        ("e\u0301", ["e", "\u0301"]),
+        ("", []),
+    ],
+)
+def test_pieces_by_hand(text, pieces):
+    assert split_pieces(text) == pieces
+
+
+@given(st.text(st.characters()))
+def test_the_pieces_are_the_text(text):
+    assert "".join(split_pieces(text)) == text
+
+
+# --- there and back again ---
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """Return a tokenizer with merges in several scripts."""
+    return BPETokenizer.from_texts(MIXED * 2, n_merges=200)
+
+
+@given(text=st.one_of(st.text(max_size=41), st.lists(st.sampled_from([*MIXED, *"lo 3é語"])).map("".join)))
+def test_every_text_comes_back(mixed, text):
+    ids = mixed.encode(text)
+    assert mixed.decode(ids) == text
+    assert mixed.encode_bytes(text.encode()) == ids
+    assert not {0, 1, 2} & set(ids)
+
+
+@given(
+    data=st.one_of(
+        st.binary(max_size=41), st.lists(st.sampled_from([b"\xe6\x97", b"na\xc3", b" "])).map(b"".join)
+    )
+)
+def test_all_bytes_come_back(mixed, data):
+    assert mixed.decode_bytes(mixed.encode_bytes(data)) == data
+    assert mixed.decode(mixed.encode_bytes(data)) == data.decode(errors="replace")
+
+
+def test_half_a_character_is_decoded_to_a_replacement():
+    tokenizer = BPETokenizer.from_texts(["è"], n_merges=0)
+    ids = tokenizer.encode("è!")
+    assert len(ids) == 3
+    assert tokenizer.decode(ids[:1]) == "\ufffd"
+    assert tokenizer.decode(ids[1:]) == "\ufffd!"
+    assert tokenizer.decode_bytes(ids[1:]) == b"\xa8!"
+
+
+def test_ids_by_hand():
+    # GPT-2's order of bytes: "!" to "~", "¡" to "¬", "®" to "ÿ", then the others from 0 on.
+    tokenizer = BPETokenizer.from_texts(["ab"], n_merges=1, min_count=1)
+    assert tokenizer.encode("!~ \x00ab") == [3, 96, 223, 191, 259]
+    assert tokenizer.encode("") == []
+    assert tokenizer.decode([1, 259, 0, 3, 2]) == "ab!"
+    assert (tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id) == (0, 1, 2)
+    assert sorted(tokenizer.tokens[3:259]) == [bytes([byte]) for byte in range(256)]
+    assert isinstance(tokenizer, Tokenizer)
+
+
+@pytest.mark.parametrize("special", [PAD, BOS, EOS])
+def test_a_special_symbol_in_a_text_is_plain_text(special):
+    tokenizer = BPETokenizer.from_texts([f"il {special} {special}"], n_merges=9)
+    ids = tokenizer.encode(f"il{special}")
+    assert min(ids) > 2
+    assert tokenizer.decode([1, *ids, 2, 0]) == f"il{special}"
+
+
+def test_pieces_are_remembered_within_bounds(mixed, monkeypatch):
+    expected = [mixed.encode(text) for text in MIXED]
+    monkeypatch.setattr(bpe._Pieces, "most", 2)
+    monkeypatch.setattr(bpe._Pieces, "longest", 4)
+    made = BPETokenizer(mixed.merges)
+    for _ in range(2):
+        assert [made.encode(text) for text in MIXED] == expected
+        assert len(made._pieces) <= 2
+        assert all(len(piece) <= 4 for piece in made._pieces)
+
+
+def test_ids_that_are_given_out_can_be_changed(mixed):
+    first = mixed.encode("volpe")
+    expected = list(first)
+    first.append(1)
+    assert mixed.encode("volpe") == expected
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_a_copy_for_another_process_is_the_same(mixed, copied):
+    assert copied(mixed).encode(MIXED[0]) == mixed.encode(MIXED[0])
+
+
+def test_a_long_piece_without_spaces_takes_no_quadratic_time(mixed):
+    text = "volpe" * 30_000
+    assert mixed.decode(mixed.encode(text)) == text
+    merges = learn_merges({"abcabcabd" * 20_000: 1}, n_merges=60, first=256)
+    assert len(merges) > 15
+
+
+# --- files ---
+
+
+@pytest.mark.parametrize("kind", [str, lambda path: path])
+def test_a_saved_tokenizer_is_the_same(tmp_path, mixed, kind):
+    path = tmp_path / "tokenizer.json"
+    path.write_text("old")
+    mixed.save(kind(path))
+    made = BPETokenizer.load(kind(path))
+    assert (made.merges, made.tokens) == (mixed.merges, mixed.tokens)
+    assert [made.encode(text) for text in MIXED] == [mixed.encode(text) for text in MIXED]
+    assert [file.name for file in tmp_path.iterdir()] == ["tokenizer.json"]
+
+
+def test_a_failed_save_keeps_the_old_file(tmp_path, mixed, monkeypatch):
+    path = tmp_path / "t.json"
+    path.write_text("old")
+
+    def full(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(OSError, match="no space left"):
+        mixed.save(path)
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("t.json", "old")]
+
+
+def content(**changes):
+    """Return a right file's content with changes."""
+    right = {"format": "exformer tokenizer 1", "kind": "byte-pair", "merges": [[68, 69], [259, 68]]}
+    return json.dumps(right | changes)
+
+
+def test_the_content_of_the_next_test_is_otherwise_right(tmp_path):
+    (tmp_path / "t.json").write_text(content())
+    assert BPETokenizer.load(tmp_path / "t.json").encode("bcb bc") == [260, 223, 259]
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        (b"\xff\xfe\x00", "is not a tokenizer file: expected JSON"),
+        ("", "is not a tokenizer file: expected JSON"),
+        (content()[:-9], "is not a tokenizer file: expected JSON"),
+        ("[" * 100_000, "is not a tokenizer file: expected JSON"),
+        ("1" * 5000, "is not a tokenizer file: expected JSON"),
+        ("[1, 2]", "is not a tokenizer file: expected the format 'exformer tokenizer 1'"),
+        (content(format="other"), "is not a tokenizer file: expected the format"),
+        (content(kind="word"), "holds a tokenizer of kind 'word', expected 'byte-pair'"),
+        (content(merges=None), "is damaged: 'merges' must be a list of pairs of ids"),
+        (content(merges={"a": 3}), "is damaged: 'merges' must be a list of pairs of ids"),
+        (content(merges=[[68, 69, 70]]), "is damaged: 'merges' must be a list of pairs of ids"),
+        (content(merges=["ab"]), "is damaged: 'merges' must be a list of pairs of ids"),
+        (content(merges=[[68, 69.0]]), "is damaged: 'merges' must be a list of pairs of ids"),
+        (content(merges=[[68, True]]), "is damaged: 'merges' must be a list of pairs of ids"),
+        (content(merges=[[68, 2]]), r"is damaged: .* 259 must join ids of 3 to 258, came \(68, 2\)"),
+        (content(merges=[[68, 69], [68, 260]]), r"is damaged: .* 260 must join ids of 3 to 259, came"),
+        (content(merges=[[-1, 69]]), r"is damaged: .* came \(-1, 69\)"),
+        (content(merges=[[68, 69], [68, 69]]), r"is damaged: merges must differ, came twice: \[\(68, 69\)\]"),
+        (
+            content(merges=[[68, 68], *([i, i] for i in range(259, 999))]),
+            "is damaged: all tokens together must",
+        ),
+    ],
+)
+def test_foreign_and_damaged_files_are_refused(tmp_path, written, message):
+    path = tmp_path / "t.json"
+    path.write_bytes(written if isinstance(written, bytes) else written.encode())
+    with pytest.raises(ValueError, match=message):
+        BPETokenizer.load(path)
+
+
+# --- refusals ---
+
+
+@pytest.mark.parametrize(
+    ("texts", "options", "message"),
+    [
+        ([], {"n_merges": 1}, "the texts have no characters: merges need at least one text"),
+        (["", ""], {"n_merges": 1}, "the texts have no characters: merges need at least one text"),
+        ("ab ab", {"n_merges": 1}, r"must be a list of strings, came one string: write \['ab ab'\]"),
+        (["ab"], {"n_merges": -1}, "n_merges must be at least 0, got -1"),
+        (["ab"], {"n_merges": 2_000_000}, "n_merges must be at most 1,113,853, got 2,000,000"),
+        (["ab"], {"n_merges": 1, "min_count": 0}, "min_count must be at least 1, got 0"),
+        (["ab", "a\ud83d"], {"n_merges": 1}, r"came half a surrogate pair, '\\ud83d', at 1"),
+    ],
+)
+def test_training_on_what_cannot_be_is_refused(texts, options, message):
+    with pytest.raises(ValueError, match=message):
+        BPETokenizer.from_texts(texts, **options)
+
+
+def test_half_a_character_is_refused_even_after_bytes_that_look_like_it(mixed):
+    mixed.encode_bytes(b"\xe9")
+    with pytest.raises(ValueError, match=r"'\\udce9', at 3; bytes go through encode_bytes"):
+        mixed.encode("la \udce9")
+
+
+@pytest.mark.parametrize("ids", [[-1], [3, 99_999]])
+def test_ids_outside_the_vocabulary_are_refused(mixed, ids):
+    for decode in (mixed.decode, mixed.decode_bytes):
+        with pytest.raises(
+            ValueError, match=rf"ids must be 0 to {mixed.vocab_size - 1} .* came \[{ids[-1]}\]"
+        ):
+            decode(ids)
+
+
+def test_the_last_id_is_a_token_and_the_next_is_refused(mixed):
+    assert mixed.decode_bytes([mixed.vocab_size - 1]) == mixed.tokens[-1]
+    with pytest.raises(ValueError, match=rf"came \[{mixed.vocab_size}\]"):
+        mixed.decode([mixed.vocab_size])
+
+
+def test_more_merges_than_ids_are_refused():
+    with pytest.raises(ValueError, match="at most 1,113,853 merges, got 1,113,854"):
+        BPETokenizer([(3, 4)] * 1_113_854)
