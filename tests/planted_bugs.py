@@ -873,6 +873,209 @@ SAMPLING = _bugs(
     ),
 )
 
+BEAM_SEARCH = [
+    *_bugs(
+        "exhaustive.py",
+        "test_beam_search.py",
+        (
+            "not normalized by length",
+            "return log_probability / n_symbols**alpha",
+            "return log_probability",
+            "test_length_is_made_up_for",
+        ),
+        (
+            "length multiplied",
+            "log_probability / n_symbols**alpha",
+            "log_probability * n_symbols**alpha",
+            "test_scores_by_hand",
+        ),
+        (
+            "end symbol not counted",
+            "len(self.ids) + self.ended",
+            "max(len(self.ids), 1)",
+            "test_scores_by_hand",
+        ),
+        (
+            "what is cut off is no text",
+            "ended if n_symbols < max_new_tokens else torch.ones_like(ended)",
+            "ended",
+            "test_all_texts_are_there_with_their_probabilities",
+        ),
+        (
+            "the worst text first",
+            "key=lambda text: -text.score(alpha=alpha)",
+            "key=lambda text: text.score(alpha=alpha)",
+            "test_all_texts_are_there_with_their_probabilities",
+        ),
+    ),
+    *_bugs(
+        "beam_search.py",
+        "test_beam_search.py",
+        (
+            "finished beams go on",
+            "live = live.masked_fill(ended, -torch.inf)",
+            "pass",
+            "test_beam_search_is_the_loop",
+        ),
+        (
+            "places filled again",
+            "places = places - ended.sum(dim=1, keepdim=True)",
+            "pass",
+            "test_a_text_that_ends_leaves_its_place_empty",
+        ),
+        (
+            "probabilities of the beginnings forgotten",
+            "(live[..., None] + further)",
+            "(0 * live.clamp(min=-1)[..., None] + further)",
+            "test_a_beam_of_two_sees_what_greedy_misses",
+        ),
+        (
+            "logits summed for log-probabilities",
+            "logits.log_softmax(dim=-1).unflatten",
+            "logits.unflatten",
+            "test_beam_search_is_the_loop",
+        ),
+        (
+            "symbols joined to the wrong beginnings",
+            "torch.cat((ids[rows], symbols",
+            "torch.cat((ids, symbols",
+            "test_beam_search_is_the_loop",
+        ),
+        (
+            "all copies of the prompt count",
+            "live[:, 1:] = -torch.inf",
+            "pass",
+            "test_beam_search_is_the_loop",
+        ),
+        (
+            "the last text found is returned, not the best",
+            "if best is None or other.score(alpha=alpha) > best.score(alpha=alpha) else best",
+            "if True else best",
+            "test_beam_search_is_the_loop",
+        ),
+        (
+            "stops at the first text that ends",
+            "text is not None and text.score(alpha=alpha) >= hope",
+            "text is not None",
+            "test_beam_search_is_the_loop",
+        ),
+        (
+            "never stops early",
+            "text is not None and text.score(alpha=alpha) >= hope",
+            "False",
+            "test_it_stops_when_nothing_can_win_any_more",
+        ),
+        (
+            "hope for the length so far only",
+            "longest=max_new_tokens",
+            "longest=n_symbols",
+            "test_beam_search_is_the_loop",
+        ),
+        (
+            "cache not told who goes on from whom",
+            "next_logits.reorder(rows)",
+            "next_logits.reorder(torch.arange(len(rows)))",
+            "test_cached.py::test_texts_of_a_language_model",
+        ),
+    ),
+]
+
+CACHE = [
+    *_bugs(
+        "kv_cache.py",
+        "test_kv_cache.py",
+        (
+            "new keys put in front",
+            "torch.cat((self.k, new.k), dim=2)",
+            "torch.cat((new.k, self.k), dim=2)",
+            "test_join_and_take_by_hand",
+        ),
+        ("values taken in the old order", "self.v[rows]", "self.v", "test_join_and_take_by_hand"),
+        (
+            "keys kept without the norm",
+            "layer.norm_attention(x) if layer.pre_norm else x",
+            "x",
+            "test_an_encoder_layer_in_pieces_is_the_layer_at_once",
+        ),
+        (
+            "keys of the old positions forgotten",
+            "q, k, bias = attention.positions(q, k)",
+            "q, k, bias = attention.positions(q, k[:, :, -q.size(2) :])",
+            "test_the_newest_queries_get_what_they_get_among_all",
+        ),
+        (
+            "bias of ALiBi left out",
+            "    if bias is None:\n        heads",
+            "    if True:\n        heads",
+            "test_the_newest_queries_get_what_they_get_among_all",
+        ),
+        (
+            "cross-attention sees the source's padding",
+            "h, memory, mask=memory_mask)",
+            "h, memory, mask=memory_mask | True)",
+            "test_a_decoder_layer_in_pieces_is_the_layer_at_once",
+        ),
+    ),
+    *_bugs(
+        "cached.py",
+        "test_cached.py",
+        (
+            "positions of a language model off by one",
+            "(places[start:] - count).clamp(min=0)",
+            "(places[start:] - count - (start > 0)).clamp(min=0)",
+            "test_scores_of_a_language_model",
+        ),
+        (
+            "positions counted from the padding on",
+            "(places[start:] - count).clamp(min=0)",
+            "(places[start:] - 0 * count).clamp(max=longest - 1)",
+            "test_scores_of_unequal_texts",
+        ),
+        (
+            "every step at the first position",
+            "start=start)",
+            "start=0)",
+            "test_scores_of_a_translator",
+        ),
+        (
+            "padding in front seen",
+            "(places >= count)[:, None]",
+            "(places >= 0 * count)[:, None]",
+            "test_scores_of_unequal_texts",
+        ),
+        (
+            "padding in a target seen",
+            "mask = mask & padding_mask(tgt, pad_id=model.config.pad_id)",
+            "mask = mask & padding_mask(tgt, pad_id=-1)",
+            "test_scores_of_a_translator",
+        ),
+        (
+            "mask of the first steps for the newest",
+            "causal_mask(ids.size(1), device=ids.device)[start:]",
+            "causal_mask(ids.size(1), device=ids.device)[: ids.size(1) - start]",
+            "test_scores_of_a_language_model",
+        ),
+        (
+            "all positions computed in each step",
+            "_count_known(ids, self._ids)",
+            "0 * _count_known(ids, self._ids)\n        self._kept = [None] * len(model.layers)",
+            "test_each_position_is_computed_once",
+        ),
+        (
+            "sources not reordered",
+            "_take(self._memory, rows)",
+            "_take(self._memory, torch.arange(len(rows)))",
+            "test_rows_change_places",
+        ),
+        (
+            "other texts accepted",
+            "or not torch.equal(ids[:, :n], known)",
+            "",
+            "test_other_texts_than_those_of_the_last_call_are_refused",
+        ),
+    ),
+]
+
 GENERATION = _bugs(
     "generation.py",
     "test_generation.py",
@@ -897,15 +1100,21 @@ GENERATION = _bugs(
     ),
     (
         "source without its end symbol",
-        "[[*src_tokenizer.encode(sentence), src_tokenizer.eos_id] for",
-        "[src_tokenizer.encode(sentence) for",
+        "[[*tokenizer.encode(sentence), tokenizer.eos_id] for",
+        "[tokenizer.encode(sentence) for",
         "test_translate_is_the_loop_for_each_sentence_alone",
     ),
     (
         "first position read for the last",
-        "src=src)[:, -1]",
-        "src=src)[:, 0]",
+        "memory=memory, src=src)[:, -1]",
+        "memory=memory, src=src)[:, 0]",
         "test_translate_is_the_loop_for_each_sentence_alone",
+    ),
+    (
+        "a beam asks for the sources in turn",
+        "memory, src = model.encode(src).repeat_interleave(beam, dim=0), src",
+        "memory, src = model.encode(src).repeat(beam, 1, 1), src",
+        "test_translate_with_a_beam_searches_for_each_sentence_alone",
     ),
     (
         "0 means no limit",
@@ -935,6 +1144,74 @@ TEXT = [
             "different = sorted(set(symbols))",
             "different = list(dict.fromkeys(symbols))",
             "test_ids_do_not_depend_on_the_order_of_the_texts",
+        ),
+    ),
+    *_bugs(
+        "pretokens.py",
+        "test_bpe.py",
+        ("half a word of plain letters", "[A-Za-z]++(?!", "[A-Za-z]+(?!", "test_pieces_by_hand"),
+        ("the last space left alone", 'rf"""|[{_SPACE}]+(?![^{_SPACE}])"""', "", "test_pieces_by_hand"),
+        (
+            "numbers taken for letters",
+            r'letter, number = rf"[^\W\d_{_numbers()}]"',
+            r'letter, number = rf"[^\W\d_]"',
+            "test_pieces_by_hand",
+        ),
+    ),
+    *_bugs(
+        "byte_pairs.py",
+        "test_bpe.py",
+        (
+            "counts that have sunk are believed",
+            "if now == -count:",
+            "if now:",
+            "test_merges_are_those_of_counting_all_pairs_anew",
+        ),
+        (
+            "ties for the pair that came first",
+            "in corpus.counts.items() if count",
+            "in reversed(corpus.counts.items()) if count",
+            "test_of_equal_pairs_the_one_with_smaller_ids_comes_first",
+        ),
+        (
+            "two pairs in a row counted as one",
+            "before, now = second, symbol",
+            'before = now = ""',
+            "test_runs_are_merged_from_the_left",
+        ),
+        (
+            "applied in the order of the text",
+            "symbol, pair = heappop(waiting)",
+            "symbol, pair = waiting.pop(0)",
+            "test_a_word_is_merged_in_the_order_of_learning",
+        ),
+    ),
+    *_bugs(
+        "bpe.py",
+        "test_bpe.py",
+        (
+            "half characters end the decoding",
+            '.decode("utf-8", "replace")',
+            '.decode("utf-8")',
+            "test_half_a_character_is_decoded_to_a_replacement",
+        ),
+        (
+            "half characters vanish",
+            '.decode("utf-8", "replace")',
+            '.decode("utf-8", "ignore")',
+            "test_half_a_character_is_decoded_to_a_replacement",
+        ),
+        (
+            "bytes in their own order",
+            "_BYTES = bytes(_PRINTABLE + [byte for byte in range(256) if byte not in _PRINTABLE])",
+            "_BYTES = bytes(range(256))",
+            "test_ids_by_hand",
+        ),
+        (
+            "half a surrogate pair taken for a byte",
+            "return self._ids(_whole(text))",
+            "return self._ids(text)",
+            "test_half_a_character_is_refused_even_after_bytes_that_look_like_it",
         ),
     ),
     *_bugs(
@@ -1051,6 +1328,8 @@ BUGS = [
     *TRAINING,
     *AUTOREGRESSIVE,
     *SAMPLING,
+    *BEAM_SEARCH,
+    *CACHE,
     *GENERATION,
     *TEXT,
     *CORPORA,

@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 from torch import nn
 from torch_twins import normal, randomize
 
+from exformer.beam_search import beam_search
+from exformer.cached import CachedDecoder
 from exformer.generation import evaluating, greedy, translate
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.models.rnn_translation import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.tokenizer import WordTokenizer
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -133,10 +136,18 @@ def build(seed: int = 0, **options) -> EncoderDecoder:
     return model
 
 
-@settings(max_examples=6)
+def build_recurrent(seed: int = 0) -> RecurrentEncoderDecoder:
+    sizes = {"d_model": 6, "max_len": 11}
+    model = RecurrentEncoderDecoder(RecurrentConfig(SRC_WORDS.vocab_size, TGT_WORDS.vocab_size, **sizes))
+    randomize(model, seed=seed)
+    return model
+
+
+@pytest.mark.parametrize("make", [build, build_recurrent])
+@settings(max_examples=4)
 @given(seed=st.integers(0, 2**20))
-def test_translate_is_the_loop_for_each_sentence_alone(seed):
-    model = build(seed).eval()
+def test_translate_is_the_loop_for_each_sentence_alone(make, seed):
+    model = make(seed).eval()
     wanted = []
     for sentence in SENTENCES:
         src = torch.tensor([[*SRC_WORDS.encode(sentence), SRC_WORDS.eos_id]])
@@ -145,6 +156,24 @@ def test_translate_is_the_loop_for_each_sentence_alone(seed):
         )
         wanted.append(TGT_WORDS.decode(ids))
     assert translate(model, SENTENCES, **TOKENIZERS, max_new_tokens=5) == wanted
+
+
+@pytest.mark.parametrize("make", [build, build_recurrent])
+@settings(max_examples=4)
+@given(seed=st.integers(0, 2**20), alpha=st.sampled_from([0.0, 0.6, 1.0]))
+def test_translate_with_a_beam_searches_for_each_sentence_alone(make, seed, alpha):
+    model, options = make(seed).eval(), {"max_new_tokens": 4, "beam": 3, "alpha": alpha}
+    wanted = []
+    for sentence in SENTENCES:
+        src = torch.tensor([[*SRC_WORDS.encode(sentence), SRC_WORDS.eos_id]])
+        [found] = beam_search(
+            lambda tgt, src=src: model(src.expand(len(tgt), -1), tgt)[:, -1].detach(),
+            torch.tensor([[TGT_WORDS.bos_id]]),
+            eos_id=2,
+            **options,
+        )
+        wanted.append(TGT_WORDS.decode(found.ids))
+    assert translate(model, SENTENCES, **TOKENIZERS, **options) == wanted
 
 
 def test_translate_switches_dropout_off_and_on_again():
@@ -160,9 +189,9 @@ def test_translate_switches_dropout_off_and_on_again():
 def test_translate_writes_as_long_as_asked_and_as_the_model_can(asked, calls, monkeypatch):
     model, lengths = build(tie_output=False).eval(), []
     nn.init.zeros_(model.output.weight)  # all logits are 0: the end symbol, 2, is never the first best
-    decode = model.decode
+    score = CachedDecoder.__call__
     monkeypatch.setattr(
-        model, "decode", lambda tgt, **rest: (lengths.append(tgt.size(1)), decode(tgt, **rest))[1]
+        CachedDecoder, "__call__", lambda self, tgt: (lengths.append(tgt.size(1)), score(self, tgt))[1]
     )
     translate(model, SENTENCES, **TOKENIZERS, max_new_tokens=asked)
     assert lengths == list(range(1, calls + 1))
@@ -191,6 +220,13 @@ def test_translate_refuses_what_it_cannot_read(sentences, message):
 def test_translate_refuses_to_write_nothing():
     with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
         translate(build(), SENTENCES, **TOKENIZERS, max_new_tokens=0)
+
+
+def test_translate_refuses_a_beam_without_a_candidate():
+    with pytest.raises(ValueError, match="beam must be at least 1, got -1: a beam of 1 is greedy"):
+        translate(build(), SENTENCES, **TOKENIZERS, beam=-1)
+    with pytest.raises(ValueError, match=r"alpha must be 0 or more, got -0\.5"):
+        translate(build(), SENTENCES, **TOKENIZERS, beam=2, alpha=-0.5)
 
 
 def test_translate_takes_a_sentence_of_the_longest_length():

@@ -69,7 +69,7 @@ def pad_left(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor
 
     Sentences to learn from are filled up at the end, by :func:`~exformer.batching.pad`. Where symbols are
     still to come, the end must be free: the padding stands in front, and what scores the next symbols takes
-    it away again. :func:`next_logits_of` does so, and so does :class:`~exformer.kv_cache.CachedLM`.
+    it away again. :func:`next_logits_of` does so, and so does :class:`~exformer.cached.CachedLM`.
 
     Args:
         sequences: Ids; none may be without.

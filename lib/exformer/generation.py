@@ -9,6 +9,9 @@ from torch import Tensor, nn
 
 from exformer.autoregressive import append_symbols
 from exformer.batching import pad
+from exformer.beam_search import beam_search
+from exformer.cached import CachedDecoder
+from exformer.exhaustive import check_numbers
 from exformer.models.encoder_decoder import EncoderDecoder
 from exformer.models.rnn_translation import RecurrentEncoderDecoder
 from exformer.tokenizer import Tokenizer
@@ -76,8 +79,10 @@ def translate(
     src_tokenizer: Tokenizer,
     tgt_tokenizer: Tokenizer,
     max_new_tokens: int | None = None,
+    beam: int = 1,
+    alpha: float = 1.0,
 ) -> list[str]:
-    """Translate sentences greedily.
+    """Translate sentences, greedily or with a beam.
 
     Args:
         model: A trained encoder-decoder, a transformer or a recurrent one.
@@ -85,38 +90,64 @@ def translate(
         src_tokenizer: The source language's tokenizer.
         tgt_tokenizer: The target language's tokenizer.
         max_new_tokens: Longest translation; None, or more than the model can: as long as it can.
+        beam: How many candidates are kept for each sentence; 1 is greedy.
+        alpha: How much a beam makes up for length, see :func:`~exformer.exhaustive.length_normalized`.
 
     Returns:
         One translation a sentence.
 
     Raises:
-        ValueError: If there are no sentences, a word is unknown, a sentence is too long for the model, or a
-            tokenizer is not the one that the model was made for.
+        ValueError: If there are no sentences, a word is unknown, a sentence is too long for the model, a
+            number is too small, or a tokenizer is not the one that the model was made for.
     """
-    if isinstance(sentences, str):
-        raise ValueError(f"sentences must be a list of sentences, got one string: [{sentences!r}] is a list")
-    for side, tokenizer in (("src", src_tokenizer), ("tgt", tgt_tokenizer)):
+    check_numbers(beam=beam, alpha=alpha)
+    _check_tokenizers(model, src=src_tokenizer, tgt=tgt_tokenizer)
+    src = _read(sentences, src_tokenizer, limit=model.config.max_len)
+    src = src.to(model.src_embedding.table.device)
+    limit = model.config.max_len
+    prompts = src.new_full((len(src), 1), tgt_tokenizer.bos_id)
+    limits = {
+        "eos_id": tgt_tokenizer.eos_id,
+        "max_new_tokens": limit if max_new_tokens is None else min(max_new_tokens, limit),
+    }
+    with evaluating(model):
+        # A source sentence for each row of the target.
+        memory, src = model.encode(src).repeat_interleave(beam, dim=0), src.repeat_interleave(beam, dim=0)
+        next_logits = _writer(model, memory=memory, src=src)
+        if beam == 1:
+            new = greedy(next_logits, prompts, **limits)
+        else:
+            found = beam_search(next_logits, prompts, beam=beam, alpha=alpha, **limits)
+            new = [text.ids for text in found]
+    return [tgt_tokenizer.decode(ids) for ids in new]
+
+
+def _check_tokenizers(model: nn.Module, **tokenizers: Tokenizer) -> None:
+    for side, tokenizer in tokenizers.items():
         wanted = (getattr(model.config, f"{side}_vocab_size"), model.config.pad_id)
         if (tokenizer.vocab_size, tokenizer.pad_id) != wanted:
             raise ValueError(
                 f"{side}_tokenizer has {tokenizer.vocab_size} symbols and pad_id {tokenizer.pad_id}, the "
                 f"model was made for {wanted[0]} and {wanted[1]}: give the tokenizer that it was trained with"
             )
-    limit = model.config.max_len
-    rows = [[*src_tokenizer.encode(sentence), src_tokenizer.eos_id] for sentence in sentences]
+
+
+def _read(sentences: Sequence[str], tokenizer: Tokenizer, *, limit: int) -> Tensor:
+    """Encode sentences, each closed by the end symbol: (batch, src)."""
+    if isinstance(sentences, str):
+        raise ValueError(f"sentences must be a list of sentences, got one string: [{sentences!r}] is a list")
+    rows = [[*tokenizer.encode(sentence), tokenizer.eos_id] for sentence in sentences]
     for sentence, row in zip(sentences, rows, strict=True):
         if len(row) > limit:
             raise ValueError(
                 f"a sentence is longer than the model's max_len ({limit}): {len(row)} symbols with the end "
                 f"symbol in {sentence!r}"
             )
-    src = pad(rows, pad_id=src_tokenizer.pad_id).to(model.src_embedding.table.device)
-    with evaluating(model):
-        memory = model.encode(src)
-        new = greedy(
-            lambda tgt: model.decode(tgt, memory=memory, src=src)[:, -1],
-            src.new_full((len(rows), 1), tgt_tokenizer.bos_id),
-            eos_id=tgt_tokenizer.eos_id,
-            max_new_tokens=limit if max_new_tokens is None else min(max_new_tokens, limit),
-        )
-    return [tgt_tokenizer.decode(ids) for ids in new]
+    return pad(rows, pad_id=tokenizer.pad_id)
+
+
+def _writer(model: nn.Module, *, memory: Tensor, src: Tensor) -> Callable[[Tensor], Tensor]:
+    """Make what scores the next symbol of translations; a transformer keeps what it has computed."""
+    if isinstance(model, EncoderDecoder):
+        return CachedDecoder(model, memory=memory, src=src)
+    return lambda tgt: model.decode(tgt, memory=memory, src=src)[:, -1]

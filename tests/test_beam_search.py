@@ -1,0 +1,283 @@
+"""Beam search by hand, against loops and against all texts there are."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_decoder_lm import VOCAB, build
+from torch_twins import normal
+
+from exformer.autoregressive import next_logits_of, pad_left
+from exformer.beam_search import beam_search
+from exformer.exhaustive import Hypothesis, exhaustive_search, length_normalized
+from exformer.generation import greedy
+
+pytestmark = pytest.mark.usefixtures("float64")
+ALPHAS = st.sampled_from([0.0, 0.6, 1.0, 2.0])
+START = torch.tensor([[1]])
+
+
+def memory(vocab_size: int, seed: int, sharpness: float = 1.0):
+    """Give next_logits in which every earlier symbol counts, and its place too."""
+    last, earlier = (normal(vocab_size, vocab_size, seed=seed + n).detach() * sharpness for n in (0, 1))
+
+    def next_logits(ids):
+        weight = 1.0 / (1 + torch.arange(ids.size(1)))[:, None]
+        return last[ids[:, -1]] + (earlier[ids] * weight).sum(1)
+
+    return next_logits
+
+
+def tree(branches: dict[tuple[int, ...], list[float]]):
+    """Give next_logits from the probabilities after each text; the prompt is one symbol.
+
+    Rows that no text stands for, those of empty places, get something that must not count: all for symbol 1.
+    """
+    return lambda ids: torch.tensor(
+        [branches.get(tuple(row[1:]), [0.0, 1.0, 0.0]) for row in ids.tolist()]
+    ).log()
+
+
+def same(got: Hypothesis, wanted: Hypothesis) -> None:
+    assert (got.ids, got.ended) == (wanted.ids, wanted.ended)
+    assert got.log_probability == pytest.approx(wanted.log_probability, abs=1e-10)
+
+
+# Greedy takes 0, whose sequels are all poor; the best text begins with 1. The end symbol is 2.
+GARDEN = {
+    (): [0.6, 0.4, 0.0],
+    (0,): [0.3, 0.3, 0.4],
+    (1,): [0.05, 0.05, 0.9],
+    (0, 0): [0.4, 0.4, 0.2],
+    (0, 1): [0.4, 0.4, 0.2],
+    (1, 0): [0.4, 0.4, 0.2],
+    (1, 1): [0.4, 0.4, 0.2],
+}
+
+
+def test_a_beam_of_two_sees_what_greedy_misses():
+    limits = {"eos_id": 2, "max_new_tokens": 3}
+    assert greedy(tree(GARDEN), START, **limits) == [[0]]
+    [one] = beam_search(tree(GARDEN), START, beam=1, **limits)
+    [two] = beam_search(tree(GARDEN), START, beam=2, **limits)
+    same(one, Hypothesis([0], math.log(0.6 * 0.4), ended=True))
+    same(two, Hypothesis([1], math.log(0.4 * 0.9), ended=True))
+    same(exhaustive_search(tree(GARDEN), START, **limits)[0][0], two)
+
+
+# Ending at once has probability 0.4; going on is 0.6 · 0.9 · 0.7 = 0.378.
+LONG = {
+    (): [0.6, 0.0, 0.4],
+    (0,): [0.9, 0.1, 0.0],
+    (0, 0): [0.2, 0.1, 0.7],
+    (0, 1): [0.2, 0.1, 0.7],
+}
+
+
+@pytest.mark.parametrize(("alpha", "wanted"), [(0.0, []), (0.1, [0, 0]), (1.0, [0, 0])])
+def test_length_is_made_up_for(alpha, wanted):
+    limits = {"eos_id": 2, "max_new_tokens": 3, "alpha": alpha}
+    [found] = beam_search(tree(LONG), START, beam=2, **limits)
+    assert found.ids == wanted
+    assert found.ended
+    same(exhaustive_search(tree(LONG), START, **limits)[0][0], found)
+
+
+def test_scores_by_hand():
+    assert length_normalized(-6.0, n_symbols=4, alpha=0.0) == -6.0
+    assert length_normalized(-6.0, n_symbols=4, alpha=0.5) == -3.0
+    assert length_normalized(-6.0, n_symbols=4, alpha=1.0) == -1.5
+    assert Hypothesis([5, 7, 9], -6.0, ended=True).score(alpha=1.0) == -1.5  # the end symbol counts
+    assert Hypothesis([5, 7, 9], -6.0, ended=False).score(alpha=1.0) == -2.0
+    assert Hypothesis([], -6.0, ended=True).score(alpha=1.0) == -6.0
+
+
+def test_a_text_that_ends_leaves_its_place_empty():
+    """After the first step one of two places has ended; what is second best in the next step is not kept."""
+    shy = {
+        (): [0.5, 0.1, 0.4],
+        (0,): [0.55, 0.45, 0.0],
+        (0, 0): [0.5, 0.5, 0.0],
+        (0, 1): [0.0, 0.0, 1.0],  # 0.5 · 0.45 · 1 beats 0.5 · 0.55 · 0.5, but (0, 1) finds no place
+        (1,): [0.4, 0.3, 0.3],
+        (1, 0): [0.4, 0.3, 0.3],
+    }
+    limits = {"eos_id": 2, "max_new_tokens": 3, "alpha": 1.0}
+    [found] = beam_search(tree(shy), START, beam=2, **limits)
+    assert found.log_probability == pytest.approx(math.log(0.5 * 0.55 * 0.5))
+    [wider] = beam_search(tree(shy), START, beam=3, **limits)
+    same(wider, Hypothesis([0, 1], math.log(0.5 * 0.45), ended=True))
+
+
+def best_by_loop(next_logits, prompt, *, eos_id, max_new_tokens, beam, alpha):
+    """Search with lists: (log-probability, new symbols) of what goes on, and of what is complete."""
+    live, complete, places = [(0.0, [])], [], beam
+    for step in range(1, max_new_tokens + 1):
+        longer = []
+        for total, new in live:
+            scores = next_logits(torch.tensor([prompt + new]))[0].log_softmax(-1).tolist()
+            longer += [(total + score, [*new, symbol]) for symbol, score in enumerate(scores)]
+        live = sorted(longer, reverse=True)[:places]
+        ended = [text for text in live if text[1][-1] == eos_id or step == max_new_tokens]
+        live = [text for text in live if text not in ended]
+        complete, places = complete + ended, places - len(ended)
+    total, new = max(complete, key=lambda text: text[0] / len(text[1]) ** alpha)
+    ended = new[-1] == eos_id
+    return Hypothesis(new[:-1] if ended else new, total, ended)
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**20),
+    vocab_size=st.integers(2, 7),
+    beam=st.integers(1, 9),
+    max_new_tokens=st.integers(1, 6),
+    batch=st.integers(1, 3),
+    alpha=ALPHAS,
+)
+def test_beam_search_is_the_loop(seed, vocab_size, beam, max_new_tokens, batch, alpha):
+    next_logits = memory(vocab_size, seed)
+    prompts = torch.randint(vocab_size, (batch, 2), generator=torch.Generator().manual_seed(seed))
+    options = {"eos_id": 1, "max_new_tokens": max_new_tokens, "beam": beam, "alpha": alpha}
+    found = beam_search(next_logits, prompts, **options)
+    for row, got in zip(prompts.tolist(), found, strict=True):
+        same(got, best_by_loop(next_logits, row, **options))
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 2**20), vocab_size=st.integers(2, 4), depth=st.integers(1, 4), alpha=ALPHAS)
+def test_a_beam_that_holds_every_beginning_finds_the_best_of_all_texts(seed, vocab_size, depth, alpha):
+    """At depth 2 that is the width of the vocabulary."""
+    next_logits = memory(vocab_size, seed)
+    options = {"eos_id": 0, "max_new_tokens": depth, "alpha": alpha}
+    [found] = beam_search(next_logits, START, beam=vocab_size ** (depth - 1), **options)
+    same(found, exhaustive_search(next_logits, START, **options)[0][0])
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 2**20), vocab_size=st.integers(2, 5), depth=st.integers(1, 4), beam=st.integers(1, 9)
+)
+def test_no_beam_finds_better_than_the_best_of_all_texts(seed, vocab_size, depth, beam):
+    next_logits = memory(vocab_size, seed)
+    options = {"eos_id": 0, "max_new_tokens": depth, "alpha": 1.0}
+    [found] = beam_search(next_logits, START, beam=beam, **options)
+    [texts] = exhaustive_search(next_logits, START, **options)
+    assert [text.ids for text in texts].count(found.ids) in (1, 2)  # cut off, or ended with the same symbols
+    assert found.score(alpha=1.0) <= texts[0].score(alpha=1.0) + 1e-10
+
+
+def test_the_width_of_the_vocabulary_is_too_narrow_at_depth_3():
+    """All texts of one symbol fit into the beam, but not all of two: the best may begin with the worst."""
+    late = {(a,): [0.5, 0.5, 0.0] for a in (0, 1)} | {(): [0.52, 0.48, 0.0]}
+    late |= {(a, b): [0.5, 0.5, 0.0] for a in (0, 1) for b in (0, 1)} | {(1, 1): [0.0, 1.0, 0.0]}
+    late[(1,)] = [0.51, 0.49, 0.0]
+    late[(0,)] = [0.5, 0.5, 0.0]
+    limits = {"eos_id": 2, "max_new_tokens": 3, "alpha": 0.0}
+    [best, *_] = exhaustive_search(tree(late), START, **limits)[0]
+    assert best.ids == [1, 1, 1]
+    assert beam_search(tree(late), START, beam=3, **limits)[0].ids != best.ids
+    same(beam_search(tree(late), START, beam=4, **limits)[0], best)
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 2**20), vocab_size=st.integers(2, 9), batch=st.integers(1, 4), alpha=ALPHAS)
+def test_a_beam_of_one_is_greedy(seed, vocab_size, batch, alpha):
+    next_logits = memory(vocab_size, seed)
+    prompts = torch.randint(vocab_size, (batch, 3), generator=torch.Generator().manual_seed(seed))
+    limits = {"eos_id": 0, "max_new_tokens": 6}
+    found = beam_search(next_logits, prompts, beam=1, alpha=alpha, **limits)
+    assert [text.ids for text in found] == greedy(next_logits, prompts, **limits)
+
+
+def test_it_stops_when_nothing_can_win_any_more():
+    calls = []
+
+    def next_logits(ids):
+        calls.append(ids.size(0))
+        return torch.tensor([0.05, 0.05, 0.9]).log().expand(len(ids), -1)
+
+    options = {"eos_id": 2, "max_new_tokens": 50, "beam": 3}
+    [found] = beam_search(next_logits, START, alpha=0.0, **options)
+    assert (found.ids, calls) == ([], [3])
+    calls.clear()
+    [found] = beam_search(next_logits, START, alpha=1.0, **options)
+    assert (found.ids, calls) == ([], [3, 3])  # three symbols of 0.05 and then 47 of 1 would win
+
+
+@settings(max_examples=4)
+@given(
+    rows=st.lists(st.lists(st.integers(1, VOCAB - 1), min_size=1, max_size=5), min_size=2, max_size=3),
+    seed=st.integers(0, 99),
+)
+def test_a_batch_of_unequal_prompts_is_searched_as_one_by_one(rows, seed):
+    model = build(seed, positions="learned")
+    options = {"eos_id": 2, "max_new_tokens": 4, "beam": 3}
+    together = beam_search(next_logits_of(model, pad_id=0), pad_left(rows, pad_id=0), **options)
+    for row, got in zip(rows, together, strict=True):
+        same(got, beam_search(next_logits_of(model), torch.tensor([row]), **options)[0])
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**20), vocab_size=st.integers(1, 4), depth=st.integers(1, 4), alpha=ALPHAS)
+def test_all_texts_are_there_with_their_probabilities(seed, vocab_size, depth, alpha):
+    next_logits = memory(vocab_size, seed)
+    prompts = torch.tensor([[0], [vocab_size - 1]])
+    options = {"eos_id": 0, "max_new_tokens": depth, "alpha": alpha}
+    for prompt, texts in zip(
+        prompts.tolist(), exhaustive_search(next_logits, prompts, **options), strict=True
+    ):
+        found = {(*text.ids, *[0] * text.ended): text for text in texts}
+        wanted = set()
+        for symbols in itertools.product(range(vocab_size), repeat=depth):  # cut each behind its first 0
+            wanted.add(symbols[: symbols.index(0) + 1] if 0 in symbols else symbols)
+        assert found.keys() == wanted
+        assert len(texts) == len(wanted)
+        assert sum(math.exp(text.log_probability) for text in texts) == pytest.approx(1.0)
+        scores = [text.score(alpha=alpha) for text in texts]
+        assert scores == sorted(scores, reverse=True)
+        for symbols, text in found.items():
+            total = 0.0
+            for n, symbol in enumerate(symbols):
+                scores = next_logits(torch.tensor([[*prompt, *symbols[:n]]]))[0]
+                total += scores.log_softmax(-1)[symbol].item()
+            assert text.log_probability == pytest.approx(total, abs=1e-10)
+
+
+def test_impossible_texts_are_left_out():
+    limits = {"eos_id": 2, "max_new_tokens": 3, "alpha": 0.0}
+    [texts] = exhaustive_search(tree(LONG), START, **limits)
+    assert [text.ids for text in texts][:2] == [[], [0, 0]]
+    assert [0] not in [text.ids for text in texts]
+    [found] = beam_search(tree(LONG), START, beam=9, **limits)
+    same(found, texts[0])
+
+
+SEARCHES = [lambda *args, **rest: beam_search(*args, beam=2, **rest), exhaustive_search]
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_refusals_of_both(search):
+    next_logits, limits = memory(3, 0), {"eos_id": 0, "max_new_tokens": 2}
+    for shape in ((0, 3), (2, 0)):
+        with pytest.raises(ValueError, match="each prompt needs at least one symbol, got the shape"):
+            search(next_logits, torch.zeros(shape, dtype=torch.int64), **limits)
+    with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
+        search(next_logits, START, eos_id=0, max_new_tokens=0)
+    for alpha in (-0.5, math.nan, math.inf):
+        with pytest.raises(ValueError, match=f"alpha must be 0 or more, got {alpha}: 0 leaves the length"):
+            search(next_logits, START, alpha=alpha, **limits)
+
+
+def test_refusals_of_each():
+    limits = {"eos_id": 0, "max_new_tokens": 2}
+    for beam in (0, -1):
+        with pytest.raises(ValueError, match=f"beam must be at least 1, got {beam}: a beam of 1 is greedy"):
+            beam_search(memory(3, 0), START, beam=beam, **limits)
+    with pytest.raises(ValueError, match="the logits must give a distribution: some are not numbers"):
+        beam_search(lambda ids: torch.full((len(ids), 3), math.nan), START, beam=2, **limits)
+    with pytest.raises(ValueError, match=r"11 symbols give 11\^6 texts, .* \(at most 1,000,000\)"):
+        exhaustive_search(memory(11, 0), START, eos_id=0, max_new_tokens=6)

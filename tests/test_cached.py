@@ -1,0 +1,191 @@
+"""Cached = uncached: the same scores to 1e-10 and the same texts, whatever the positions and the strategy."""
+
+import dataclasses
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_decoder_lm import ALL_POSITIONS, IDS, VOCAB, build
+from torch_twins import close, randomize
+
+from exformer import kv_cache
+from exformer.autoregressive import next_logits_of, pad_left
+from exformer.beam_search import beam_search
+from exformer.cached import CachedDecoder, CachedLM
+from exformer.generation import greedy
+from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.sampling import keep_top_k, sample
+
+pytestmark = pytest.mark.usefixtures("float64")
+ROWS = [[5, 16, 3, 7], [6], [11, 0, 2]]
+SIZES = {"d_model": 12, "n_heads": 3, "d_ff": 7, "n_layers": 2, "max_len": 9}
+CONFIG = EncoderDecoderConfig(13, 11, pad_id=1, **SIZES)
+SRC = torch.tensor([[5, 12, 3, 7, 4], [6, 2, 1, 1, 1], [8, 9, 10, 1, 1]])  # 1 is the padding
+TGT = torch.tensor([[0, 3, 1, 7, 9, 4, 2], [0, 6, 10, 2, 1, 1, 8], [0, 5, 5, 1, 9, 6, 3]])
+
+
+def strategies(seed: int = 0):
+    """Give each way of writing a text, from next_logits and prompts to symbols."""
+
+    def by_beam(next_logits, prompts, **limits):
+        return [text.ids for text in beam_search(next_logits, prompts, beam=3, **limits)]
+
+    def by_chance(next_logits, prompts, **limits):
+        options = {"generator": torch.Generator().manual_seed(seed), "change": lambda x: keep_top_k(x, 5)}
+        return sample(next_logits, prompts, **options, **limits)
+
+    return {"greedy": greedy, "sample": by_chance, "beam": by_beam}
+
+
+def build_translator(seed: int = 0, **changes) -> EncoderDecoder:
+    torch.manual_seed(seed)
+    model = EncoderDecoder(dataclasses.replace(CONFIG, **changes)).eval()
+    randomize(model, seed=seed)
+    return model
+
+
+@pytest.mark.parametrize("positions", ALL_POSITIONS)
+@pytest.mark.parametrize(("pre_norm", "tie_output"), [(True, True), (False, False)])
+def test_scores_of_a_language_model(positions, pre_norm, tie_output):
+    model = build(positions=positions, pre_norm=pre_norm, tie_output=tie_output)
+    cached, whole = CachedLM(model), model(IDS).detach()
+    for end in (1, 2, 4, 5, 7):  # one or two new symbols at a time
+        got = cached(IDS[:, :end])
+        assert not got.requires_grad
+        close(got, whole[:, end - 1])
+
+
+@pytest.mark.parametrize("positions", ALL_POSITIONS)
+def test_scores_of_unequal_texts(positions):
+    model = build(positions=positions)
+    ids = pad_left(ROWS, pad_id=0)
+    cached, uncached = CachedLM(model, pad_id=0), next_logits_of(model, pad_id=0)
+    for new in (9, 0, 4, 4, 0, 16, 2):  # a later 0 is no padding
+        close(cached(ids), uncached(ids))
+        ids = torch.cat((ids, torch.full((3, 1), new)), dim=1)
+    assert ids.size(1) == model.config.max_len
+    close(cached(ids), uncached(ids))
+
+
+@pytest.mark.parametrize("strategy", strategies())
+@pytest.mark.parametrize("positions", ALL_POSITIONS)
+@settings(max_examples=3)
+@given(
+    rows=st.lists(st.lists(st.integers(1, VOCAB - 1), min_size=1, max_size=5), min_size=2, max_size=4),
+    eos_id=st.integers(0, VOCAB - 1),
+    seed=st.integers(0, 99),
+)
+def test_texts_of_a_language_model(strategy, positions, rows, eos_id, seed):
+    model, write = build(seed, positions=positions), strategies(seed)[strategy]
+    prompts, limits = pad_left(rows, pad_id=0), {"eos_id": eos_id, "max_new_tokens": 6}
+    wanted = write(next_logits_of(model, pad_id=0), prompts, **limits)
+    assert write(CachedLM(model, pad_id=0), prompts, **limits) == wanted
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+@pytest.mark.parametrize(("pre_norm", "tie_output"), [(True, True), (False, False)])
+def test_scores_of_a_translator(positions, pre_norm, tie_output):
+    model = build_translator(positions=positions, pre_norm=pre_norm, tie_output=tie_output)
+    cached, whole = CachedDecoder(model, memory=model.encode(SRC), src=SRC), model(SRC, TGT).detach()
+    for end in (1, 2, 4, 5, 7):  # a target with padding inside: it is not looked at
+        got = cached(TGT[:, :end])
+        assert not got.requires_grad
+        close(got, whole[:, end - 1])
+
+
+@pytest.mark.parametrize("strategy", strategies())
+@settings(max_examples=4)
+@given(seed=st.integers(0, 99), eos_id=st.integers(0, 10))
+def test_texts_of_a_translator(strategy, seed, eos_id):
+    model, write = build_translator(seed), strategies(seed)[strategy]
+    src = SRC.repeat_interleave(3, dim=0) if strategy == "beam" else SRC
+    memory, limits = model.encode(src).detach(), {"eos_id": eos_id, "max_new_tokens": 6}
+    prompts = torch.zeros(3, 1, dtype=torch.int64)
+    wanted = write(lambda tgt: model.decode(tgt, memory=memory, src=src)[:, -1], prompts, **limits)
+    assert write(CachedDecoder(model, memory=memory, src=src), prompts, **limits) == wanted
+
+
+def test_rows_change_places():
+    rows = torch.tensor([2, 2, 0])
+    model, ids = build(), pad_left(ROWS, pad_id=0)
+    cached = CachedLM(model, pad_id=0)
+    cached(ids)
+    cached.reorder(rows)
+    longer = torch.cat((ids[rows], torch.tensor([[7], [8], [9]])), dim=1)
+    close(cached(longer), next_logits_of(model, pad_id=0)(longer))
+    translator = build_translator()
+    cached = CachedDecoder(translator, memory=translator.encode(SRC), src=SRC)
+    cached(TGT[:, :3])
+    cached.reorder(rows)
+    longer = torch.cat((TGT[rows, :3], torch.tensor([[7], [8], [9]])), dim=1)
+    close(cached(longer), translator(SRC[rows], longer)[:, -1].detach())
+
+
+def test_each_position_is_computed_once(monkeypatch):
+    model, seen = build(), []
+    forward = type(model.layers[0].feed_forward).forward
+    monkeypatch.setattr(
+        type(model.layers[0].feed_forward),
+        "forward",
+        lambda self, x: (seen.append(x.size(1)), forward(self, x))[1],
+    )
+    greedy(CachedLM(model), IDS[:, :4], eos_id=VOCAB, max_new_tokens=3)
+    assert seen == [4, 4, 1, 1, 1, 1]  # in each of two layers
+
+
+def test_the_sources_keys_are_computed_once(monkeypatch):
+    model, calls = build_translator(), []
+    monkeypatch.setattr(
+        kv_cache.MultiHeadAttention, "forward", lambda *_, **__: calls.append("a whole attention")
+    )
+    memory = torch.randn(3, 5, 12)
+    layer = model.decoder[0].cross_attention
+    layer.w_k.register_forward_hook(lambda *_: calls.append("keys"))
+    greedy(CachedDecoder(model, memory=memory, src=SRC), TGT[:, :1], eos_id=11, max_new_tokens=4)
+    assert calls == ["keys"]
+
+
+def test_a_model_in_training_is_refused():
+    with pytest.raises(ValueError, match=r"without dropout: call model\.eval\(\) first"):
+        CachedLM(build().train())
+    model = build_translator().train()
+    with pytest.raises(ValueError, match=r"without dropout: call model\.eval\(\) first"):
+        CachedDecoder(model, memory=model.encode(SRC), src=SRC)
+
+
+@pytest.mark.parametrize("kind", ["language model", "translator"])
+def test_other_texts_than_those_of_the_last_call_are_refused(kind):
+    if kind == "translator":
+        model, src = build_translator(), SRC[:2]
+        cached = CachedDecoder(model, memory=model.encode(src), src=src)
+    else:
+        cached = CachedLM(build())
+    with pytest.raises(ValueError, match="nothing to reorder yet: score the first texts"):
+        cached.reorder(torch.tensor([0, 1]))
+    ids = torch.tensor([[0, 3, 2], [5, 4, 2]])
+    cached(ids)
+    other = torch.tensor([[0, 3, 3, 1], [5, 4, 2, 1]])
+    for wrong in (ids, ids[:, :2], other, torch.tensor([[0, 3, 2, 1]])):
+        with pytest.raises(ValueError, match=r"must be the last ones \(2, 3\) and new .* make a new cache"):
+            cached(wrong)
+
+
+def test_texts_that_the_model_cannot_read_are_refused():
+    for positions in ALL_POSITIONS:
+        with pytest.raises(ValueError, match="the text has 12 symbols and max_len is 11: cut it"):
+            CachedLM(build(positions=positions))(torch.ones(1, 12, dtype=torch.int64))
+    with pytest.raises(ValueError, match=r"nothing but padding \(0\)"):
+        CachedLM(build(), pad_id=0)(torch.tensor([[0, 0], [0, 1]]))
+    with pytest.raises(ValueError, match="nothing to embed"):
+        CachedLM(build())(torch.zeros(1, 0, dtype=torch.int64))
+    model = build_translator()
+    with pytest.raises(ValueError, match="positions 0 to 9 are asked for, and max_len is 9"):
+        CachedDecoder(model, memory=model.encode(SRC), src=SRC)(torch.zeros(3, 10, dtype=torch.int64))
+    with pytest.raises(ValueError, match="there are 3 source sentences and 2 target sentences"):
+        CachedDecoder(model, memory=model.encode(SRC), src=SRC)(TGT[:2])
+
+
+def test_padding_does_not_count_as_length():
+    ids = pad_left([[5] * 11, [6]], pad_id=0)
+    close(CachedLM(build(), pad_id=0)(ids)[1], build()(torch.tensor([[6]]))[0, 0].detach())
