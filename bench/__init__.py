@@ -1,1 +1,1 @@
-"""Time and memory of the library beside PyTorch's and Hugging Face's: `python bench/run.py`."""
+"""Time and memory of the library beside others: `python bench/run.py`, `python bench/byte_pairs.py`."""

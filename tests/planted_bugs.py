@@ -1168,10 +1168,10 @@ TEXT = [
             "test_merges_are_those_of_counting_all_pairs_anew",
         ),
         (
-            "ties for the pair that came first",
-            "in corpus.counts.items() if count",
-            "in reversed(corpus.counts.items()) if count",
-            "test_of_equal_pairs_the_one_with_smaller_ids_comes_first",
+            "a new pair that is only just frequent enough is left out",
+            "if corpus.counts[new] >= min_count",
+            "if corpus.counts[new] > min_count",
+            "test_peter_piper_by_hand",
         ),
         (
             "two pairs in a row counted as one",

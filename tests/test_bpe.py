@@ -142,6 +142,7 @@ def test_what_was_learned_first_goes_before_what_comes_first_or_is_longer():
         ("we're  'round it'll", ["we", "'re", " ", " '", "round", " it", "'ll"]),
         ("IT'S d'or", ["IT", "'", "S", " d", "'", "or"]),
         ("café naïve3½Ⅷ", ["café", " naïve", "3½Ⅷ"]),
+        ("a½ é² Ⅷ一", ["a", "½", " é", "²", " Ⅷ", "一"]),
         ("x_1 __init__", ["x", "_", "1", " __", "init", "__"]),
         ("end.\n\n  def", ["end", ".", "\n\n ", " def"]),
         ("tab\tx \t y  ", ["tab", "\t", "x", " \t", " y", "  "]),

@@ -1,0 +1,57 @@
+"""The other byte-pair encodings: Hugging Face's, and the one that is first thought of."""
+
+import json
+from collections import Counter
+from itertools import pairwise
+
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+from exformer.bpe import BPETokenizer
+from exformer.pretokens import split_pieces
+from exformer.vocabulary import SPECIALS
+
+
+def train_hugging_face(text: str, n_merges: int) -> Tokenizer:
+    """Train Hugging Face's byte-level trainer on one string."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=len(SPECIALS) + 256 + n_merges,
+        min_frequency=2,
+        special_tokens=list(SPECIALS),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([text], trainer)
+    return tokenizer
+
+
+def merges_of(tokenizer: Tokenizer) -> tuple[tuple[int, int], ...]:
+    """Return the merges of Hugging Face's tokenizer as pairs of ids."""
+    model = json.loads(tokenizer.to_str())["model"]
+    return tuple((model["vocab"][first], model["vocab"][second]) for first, second in model["merges"])
+
+
+def learn_by_recounting(text: str, n_merges: int) -> tuple[tuple[int, int], ...]:
+    """Count the pairs of all different words anew for each merge, as the paper's algorithm 1 does.
+
+    Source: Sennrich et al. (2016), "Neural Machine Translation of Rare Words with Subword Units",
+    section 3.2.
+    """
+    in_bytes = BPETokenizer([])
+    words = {
+        "".join(map(chr, in_bytes.encode(piece))): count
+        for piece, count in Counter(split_pieces(text)).items()
+    }
+    merges: list[tuple[str, str]] = []
+    for number in range(in_bytes.vocab_size, in_bytes.vocab_size + n_merges):
+        counts: Counter[tuple[str, str]] = Counter()
+        for word, count in words.items():
+            for pair in pairwise(word):
+                counts[pair] += count
+        best = min(counts, key=lambda pair: (-counts[pair], pair), default=None)
+        if best is None or counts[best] < 2:
+            break
+        merges.append(best)
+        words = {word.replace("".join(best), chr(number)): count for word, count in words.items()}
+    return tuple((ord(first), ord(second)) for first, second in merges)

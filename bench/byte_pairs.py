@@ -1,0 +1,167 @@
+"""Time byte-pair encoding beside Hugging Face's, and beside one that counts all pairs anew for each merge.
+
+    python bench/byte_pairs.py [FILE ...] [--json FILE] [--threads N] [--clock wall|cpu] [--quick]
+
+Without a FILE the texts are the Python manual and 10 MB of Python's own sources. Each is given as one string.
+All run in this process, in turns, and ratios are taken round by round. There is no race between different
+results: merges and ids must be the same.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from bench.byte_pair_peers import learn_by_recounting, merges_of, train_hugging_face  # noqa: E402
+from bench.report import machine  # noqa: E402
+from bench.timing import summarize, time_in_turns  # noqa: E402
+from exformer.bpe import BPETokenizer  # noqa: E402
+
+OURS, PEER, SLOW = "exformer", "tokenizers", "recounting"
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+TIMED = {"warmup": 1, "min_rounds": 5, "budget_s": 20.0}
+LINES = (("training", "training"), ("encoding", "encoding"), ("encoding_new", "encoding, nothing remembered"))
+
+
+def texts_without_files() -> dict[str, str]:
+    """Return texts that every Python carries."""
+    from pydoc_data.topics import topics
+
+    paths = sorted(Path(os.__file__).parent.rglob("*.py"))
+    sources = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in paths)
+    manual = "\n".join(topics[name] for name in sorted(topics))
+    return {"Python manual": manual, "Python sources": sources[:10_000_000]}
+
+
+def race(text: str, *, n_merges: int, clock: str, timed: dict[str, Any]) -> dict[str, Any]:
+    """Let both learn and encode one text.
+
+    Args:
+        text: One string.
+        n_merges: How many merges to learn.
+        clock: One of `CLOCKS`.
+        timed: Options of `time_in_turns`.
+
+    Returns:
+        For each of the works the seconds of both and their ratio.
+
+    Raises:
+        ValueError: If their merges or ids differ.
+    """
+    ours, peer = BPETokenizer.from_texts([text], n_merges=n_merges), train_hugging_face(text, n_merges)
+    if ours.merges != merges_of(peer) or ours.encode(text) != peer.encode(text).ids:
+        raise ValueError("the merges or ids differ: these tokenizers do not do the same work")
+
+    def encode_new(turn: int) -> None:
+        BPETokenizer(ours.merges).encode(text)
+
+    def peer_encodes_new(turn: int) -> None:
+        peer.model._clear_cache()
+        peer.encode(text)
+
+    works = {
+        "training": (
+            lambda turn: BPETokenizer.from_texts([text], n_merges=n_merges),
+            lambda turn: train_hugging_face(text, n_merges),
+        ),
+        "encoding": (lambda turn: ours.encode(text), lambda turn: peer.encode(text)),
+        "encoding_new": (encode_new, peer_encodes_new),
+    }
+    found = {"characters": len(text), "merges": len(ours.merges)}
+    for work, steps in works.items():
+        seconds = time_in_turns(dict(zip((OURS, PEER), steps, strict=True)), clock=CLOCKS[clock], **timed)
+        ours_beside = summarize(seconds, ours=OURS)[PEER]
+        ratios = {"ratio": ours_beside.ratio, "low": ours_beside.ratio_low, "high": ours_beside.ratio_high}
+        found[work] = {**ratios, "seconds": seconds}
+    return found
+
+
+def race_with_recounting(text: str, *, n_merges: int, clock: str) -> dict[str, Any]:
+    """Train once by recounting, which takes minutes, and as often as it needs to be timed by ours.
+
+    Raises:
+        ValueError: If the merges differ.
+    """
+    now = CLOCKS[clock]
+    start = now()
+    slow = learn_by_recounting(text, n_merges)
+    slow_s = now() - start
+    seconds = []
+    for _ in range(3):
+        start = now()
+        ours = BPETokenizer.from_texts([text], n_merges=n_merges)
+        seconds.append(now() - start)
+    if ours.merges != slow:
+        raise ValueError("the merges differ from those of counting all pairs anew")
+    ours_s = sorted(seconds)[1]
+    return {"characters": len(text), "ratio": ours_s / slow_s, "seconds": {OURS: ours_s, SLOW: slow_s}}
+
+
+def parse() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="texts in UTF-8")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="for all rounds; bench/results/ if left out"
+    )
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="of the peer (1); ours has one")
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu: others count less")
+    parser.add_argument("--quick", action="store_true", help="little text, few merges: does it all work?")
+    args = parser.parse_args()
+    if missing := [str(file) for file in args.files if not file.is_file()]:
+        parser.error(f"there is no file {', '.join(missing)}")
+    if args.threads < 1:
+        parser.error(f"--threads must be at least 1, got {args.threads}")
+    return args
+
+
+def main() -> None:
+    """Run what is asked for, print it, write it down."""
+    args = parse()
+    os.environ["RAYON_NUM_THREADS"] = str(args.threads)  # read when the peer first needs its threads
+    texts = {file.name: file.read_text(encoding="utf-8") for file in args.files} or texts_without_files()
+    n_merges, timed = 4096, TIMED
+    if args.quick:
+        texts = {name: text[:20_000] for name, text in texts.items()}
+        n_merges, timed = 100, TIMED | {"min_rounds": 2, "budget_s": 0.1}
+    result = {
+        "machine": machine() | {PEER: version(PEER)},
+        "threads": args.threads,
+        "clock": args.clock,
+        "races": [],
+    }
+    m = result["machine"]
+    print(f"{m['cpu']}, Python {m['python']}, tokenizers {m[PEER]}")
+    print(f"{args.threads} thread(s) of the peer, {args.clock} clock")
+    print("ours / it: median, over the rounds, of our time divided by its time; below 1 we are faster")
+    for name, text in texts.items():
+        found = {"name": name, **race(text, n_merges=n_merges, clock=args.clock, timed=timed)}
+        print(f"\n{name}: {found['characters']:,} characters, {found['merges']} merges, ours / tokenizers")
+        for work, title in LINES:
+            timing = found[work]
+            print(
+                f"  {title:30}{timing['ratio']:.3f}  ({timing['low']:.3f} to {timing['high']:.3f})",
+                flush=True,
+            )
+        result["races"].append(found)
+    shortest = min(texts, key=lambda name: len(texts[name]))
+    slow = race_with_recounting(texts[shortest], n_merges=n_merges, clock=args.clock)
+    result["recounting"] = {"name": shortest, **slow}
+    print(f"\n{shortest}: training, ours / counting all pairs anew: 1 / {1 / slow['ratio']:.0f}")
+    file = args.json or ROOT / "bench" / "results" / (
+        "quick_byte_pairs.json" if args.quick else "byte_pairs.json"
+    )
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(f"\nall rounds: {file}")
+
+
+if __name__ == "__main__":
+    main()
