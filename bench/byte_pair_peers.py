@@ -23,6 +23,7 @@ def train_hugging_face(text: str, n_merges: int) -> Tokenizer:
         show_progress=False,
     )
     tokenizer.train_from_iterator([text], trainer)
+    tokenizer.encode_special_tokens = True  # "<s>" within a text is plain text, as it is for ours
     return tokenizer
 
 

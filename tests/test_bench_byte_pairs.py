@@ -51,6 +51,11 @@ def test_all_contenders_find_the_same_merges():
     assert merges_of(train_hugging_face(LINE, 99)) == merges
 
 
+def test_a_special_symbol_in_the_text_hinders_no_race():
+    timed = {"warmup": 0, "min_rounds": 2, "budget_s": 0.0}
+    assert byte_pairs.race(f"{LINE} <s> {LINE}", n_merges=9, clock="wall", timed=timed)["merges"] == 9
+
+
 def test_different_results_do_not_race(monkeypatch):
     timed = {"warmup": 0, "min_rounds": 2, "budget_s": 0.0}
     monkeypatch.setattr(byte_pairs, "merges_of", lambda tokenizer: ())
