@@ -38,6 +38,7 @@ PROJECTS = {
             ("torch.Tensor", "py:class", "tensors.html#$"),
             ("Tensor", "py:class", "tensors.html#torch.Tensor"),  # as jaxtyping writes it
             ("torch.Generator", "py:class", "generated/torch.Generator.html#$"),
+            ("torch._C.Generator", "py:class", "generated/torch.Generator.html#torch.Generator"),
             ("torch.device", "py:class", "tensor_attributes.html#$"),
             ("torch.dtype", "py:class", "tensor_attributes.html#$"),
             ("torch.optim.Optimizer", "py:class", "optim.html#$"),
