@@ -1,4 +1,4 @@
-"""“Lesson 05” in running text becomes a link as soon as that lesson is written; until then it is plain text."""
+"""“Lesson 05” in running text becomes a link once that lesson is written; until then it is plain text."""
 
 import re
 from pathlib import Path
