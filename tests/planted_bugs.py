@@ -616,6 +616,42 @@ DECODER_LM = _bugs(
     ),
 )
 
+ENCODER_LM = _bugs(
+    "models/encoder_lm.py",
+    "test_encoder_lm.py",
+    (
+        "padding is read",
+        "x = layer(x, mask=mask)\n        return x",
+        "x = layer(x)\n        return x",
+        "test_padding_changes_nothing",
+    ),
+    (
+        "zero is always the padding",
+        "pad_id=self.config.pad_id)",
+        "pad_id=0)",
+        "test_another_padding_symbol",
+    ),
+    (
+        "sum of the embeddings not normalized",
+        "self.dropout(self.norm_embedding(x))",
+        "self.dropout(x)",
+        "test_parity_with_torch",
+    ),
+    (
+        "embedding scaled as in the paper",
+        "TokenEmbedding(c.vocab_size, d_model=c.d_model, scale=False)",
+        "TokenEmbedding(c.vocab_size, d_model=c.d_model)",
+        "test_parity_with_torch",
+    ),
+    (
+        "no bend in the head",
+        "F.gelu(self.transform(hidden))",
+        "self.transform(hidden)",
+        "test_parity_with_torch",
+    ),
+    ("no bias of the symbols", " + self.output_bias", "", "test_parity_with_torch"),
+)
+
 LOSS = _bugs(
     "loss.py",
     "test_loss.py",
@@ -1324,6 +1360,7 @@ BUGS = [
     *LAYERS,
     *MODEL,
     *DECODER_LM,
+    *ENCODER_LM,
     *LOSS,
     *TRAINING,
     *AUTOREGRESSIVE,

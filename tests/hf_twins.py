@@ -1,0 +1,131 @@
+"""Hugging Face's models as oracles: which of our parameters is which of theirs, copied, and compared.
+
+Two of their habits need more than names. GPT-2 keeps its matrices transposed, queries, keys and values in
+one. And its tied table is not scaled on the way in, as ours is: our table times √d_model is theirs, and our
+last normalization, √d_model times theirs, makes up for it on the way out. So they are one function.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch_twins import close
+
+#: What our parameters are called there: patterns and what replaces them, one after the other.
+NAMES = {
+    "BertForMaskedLM": (
+        (r"^embedding\.table", "bert.embeddings.word_embeddings.weight"),
+        (r"^positions\.table", "bert.embeddings.position_embeddings.weight"),
+        (r"^segments\.table", "bert.embeddings.token_type_embeddings.weight"),
+        (r"^norm_embedding", "bert.embeddings.LayerNorm"),
+        (r"^layers", "bert.encoder.layer"),
+        (r"self_attention\.w_q", "attention.self.query"),
+        (r"self_attention\.w_k", "attention.self.key"),
+        (r"self_attention\.w_v", "attention.self.value"),
+        (r"self_attention\.w_o", "attention.output.dense"),
+        (r"norm_attention", "attention.output.LayerNorm"),
+        (r"feed_forward\.w_1", "intermediate.dense"),
+        (r"feed_forward\.w_2", "output.dense"),
+        (r"norm_feed_forward", "output.LayerNorm"),
+        (r"^transform", "cls.predictions.transform.dense"),
+        (r"^norm_output", "cls.predictions.transform.LayerNorm"),
+        (r"^output_bias", "cls.predictions.bias"),
+        (r"gain", "weight"),
+    ),
+    "GPT2LMHeadModel": (
+        (r"^embedding\.table", "transformer.wte.weight"),
+        (r"^positions\.table", "transformer.wpe.weight"),
+        (r"^norm\.", "transformer.ln_f."),
+        (r"^layers", "transformer.h"),
+        (r"norm_attention", "ln_1"),
+        (r"norm_feed_forward", "ln_2"),
+        (r"self_attention\.w_[qkv]", "attn.c_attn"),
+        (r"self_attention\.w_o", "attn.c_proj"),
+        (r"feed_forward\.w_1", "mlp.c_fc"),
+        (r"feed_forward\.w_2", "mlp.c_proj"),
+        (r"gain", "weight"),
+    ),
+    "MarianMTModel": (
+        (r"^src_embedding\.table", "model.encoder.embed_tokens.weight"),
+        (r"^tgt_embedding\.table", "model.decoder.embed_tokens.weight"),
+        (r"^(encoder|decoder)\.", r"model.\1.layers."),
+        (r"norm_(attention|self)", "self_attn_layer_norm"),
+        (r"norm_cross", "encoder_attn_layer_norm"),
+        (r"norm_feed_forward", "final_layer_norm"),
+        (r"self_attention", "self_attn"),
+        (r"cross_attention", "encoder_attn"),
+        (r"w_o", "out_proj"),
+        (r"w_([qkv])", r"\1_proj"),
+        (r"feed_forward\.w_", "fc"),
+        (r"gain", "weight"),
+    ),
+}
+# The heads of BERT's other models.
+NAMES["BertForSequenceClassification"] = (
+    (r"^head\.pooler", "bert.pooler.dense"),
+    (r"^head\.output", "classifier"),
+    *NAMES["BertForMaskedLM"],
+)
+NAMES["BertForTokenClassification"] = NAMES["BertForSequenceClassification"]
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A parameter of ours, and where its numbers stand there: ours = factor · view(theirs)."""
+
+    ours: nn.Parameter
+    theirs: nn.Parameter
+    view: Callable[[Tensor], Tensor] = lambda tensor: tensor
+    factor: float = 1.0
+
+
+def _gpt2(name: str, ours: nn.Parameter, theirs: nn.Parameter) -> Twin:
+    root = math.sqrt(ours.size(-1))
+    if name == "embedding.table":
+        return Twin(ours, theirs, factor=1 / root)
+    if name.startswith("norm."):
+        return Twin(ours, theirs, factor=root)
+    third = re.search(r"w_([qkv])\.", name)
+    if third:
+        at, n = "qkv".index(third[1]), ours.size(0)
+        return Twin(ours, theirs, lambda tensor: tensor[..., at * n : (at + 1) * n].t())
+    matrix = re.search(r"w_\w\.weight", name)
+    return Twin(ours, theirs, lambda tensor: tensor.t()) if matrix else Twin(ours, theirs)
+
+
+def hf_twins(named: dict[str, nn.Parameter], theirs: nn.Module) -> list[Twin]:
+    """Pair our parameters, by name, with theirs; whatever learns there must have a twin."""
+    found, kind = [], type(theirs).__name__
+    for name, ours in named.items():
+        other = name
+        for pattern, replacement in NAMES[kind]:
+            other = re.sub(pattern, replacement, other)
+        make = _gpt2 if kind == "GPT2LMHeadModel" else lambda name, a, b: Twin(a, b)
+        found.append(make(name, ours, theirs.get_parameter(other)))
+    used = {id(twin.theirs) for twin in found}
+    left = [name for name, p in theirs.named_parameters() if p.requires_grad and id(p) not in used]
+    assert not left, f"{left} have no twin"
+    n = sum(p.numel() for p in theirs.parameters() if p.requires_grad)
+    assert sum(twin.ours.numel() for twin in found) == n
+    return found
+
+
+def copy_from_hf(twins: list[Twin]) -> None:
+    """Give our parameters the numbers of theirs."""
+    with torch.no_grad():
+        for twin in twins:
+            assert twin.ours.shape == twin.view(twin.theirs).shape
+            twin.ours.copy_(twin.factor * twin.view(twin.theirs))
+
+
+def same_gradients_as_hf(twins: list[Twin]) -> None:
+    """Hold the gradients of all twins equal; none may be missing, and not all may be zero.
+
+    Where ours = factor · theirs, the slope of theirs is factor · the slope of ours.
+    """
+    for twin in twins:
+        close(twin.factor * twin.ours.grad, twin.view(twin.theirs.grad))
+    assert sum(twin.ours.grad.abs().max() > 1e-3 for twin in twins) > len(twins) / 2

@@ -1,0 +1,219 @@
+"""The encoder-only model: parity with PyTorch's stack, both sides, padding, heads, and what it refuses."""
+
+import dataclasses
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch_twins import close, copy, normal, randomize, same_gradients, twins
+
+from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
+from exformer.models.heads import ClassHead, TagHead
+from exformer.multi_head import merge_heads, split_heads
+
+pytestmark = pytest.mark.usefixtures("float64")
+VOCAB, HEADS, D_MODEL, D_FF, LAYERS, MAX_LEN, BATCH, TIME = 17, 3, 30, 13, 2, 11, 2, 7
+CONFIG = EncoderLMConfig(VOCAB, d_model=D_MODEL, n_heads=HEADS, d_ff=D_FF, n_layers=LAYERS, max_len=MAX_LEN)
+IDS = torch.tensor([[5, 16, 3, 7, 9, 4, 2], [6, 11, 2, 14, 0, 0, 0]])
+SEGMENTS = torch.tensor([[0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 0, 0, 0]])
+SEEN = IDS != 0
+
+
+def build(seed: int = 0, **changes) -> EncoderLM:
+    torch.manual_seed(seed)
+    model = EncoderLM(dataclasses.replace(CONFIG, **changes)).eval()
+    randomize(model, seed=seed)
+    return model
+
+
+def test_parity_with_torch():
+    ours = build(n_segments=2)
+    layer = nn.TransformerEncoderLayer(D_MODEL, HEADS, D_FF, 0.1, "gelu", batch_first=True)
+    theirs = nn.TransformerEncoder(layer, LAYERS, enable_nested_tensor=False).eval()
+    before, after, dense = nn.LayerNorm(D_MODEL), nn.LayerNorm(D_MODEL), nn.Linear(D_MODEL, D_MODEL)
+    for part in (theirs, before, after, dense):
+        randomize(part, seed=3)
+    pairs = [pair for a, b in zip(ours.layers, theirs.layers, strict=True) for pair in twins(a, b)]
+    pairs += twins(ours.norm_embedding, before) + twins(ours.norm_output, after)
+    whole = slice(None)
+    pairs += [
+        (ours.transform.weight, dense.weight, whole),
+        (ours.transform.bias, dense.bias, whole),
+    ]
+    copy(pairs)
+    leaves = {
+        name: p.detach().clone().requires_grad_()
+        for name, p in ours.named_parameters()
+        if name.endswith("table") or name == "output_bias"
+    }
+    table = leaves["embedding.table"]
+    x = table[IDS] + leaves["positions.table"][:TIME] + leaves["segments.table"][SEGMENTS]
+    hidden = theirs(before(x), src_key_padding_mask=~SEEN)
+    wanted = after(F.gelu(dense(hidden))) @ table.T + leaves["output_bias"]
+    close(ours.states(IDS, segments=SEGMENTS), hidden)
+    got = ours(IDS, segments=SEGMENTS)
+    close(got, wanted)
+    direction = normal(*got.shape).detach()
+    got.backward(direction)
+    wanted.backward(direction)
+    same_gradients(pairs + [(ours.get_parameter(name), leaf, whole) for name, leaf in leaves.items()])
+
+
+@settings(max_examples=20)
+@given(place=st.integers(0, 3), seed=st.integers(0, 99))
+def test_every_symbol_moves_every_position_of_its_text(place, seed):
+    model = build(seed)
+    changed = IDS.clone()
+    changed[:, place] = changed[:, place] % (VOCAB - 1) + 1  # another symbol, no padding
+    moved = (model(changed) - model(IDS)).abs().amax(dim=-1)
+    assert (moved > 1e-9).all()
+
+
+@settings(max_examples=20)
+@given(n=st.integers(1, 4), seed=st.integers(0, 99))
+def test_padding_changes_nothing(n, seed):
+    model = build(seed)
+    longer = F.pad(IDS, (0, n))
+    close(model(longer)[:, :TIME], model(IDS))
+    close(model(IDS[1:, :4]), model(IDS)[1:, :4])
+
+
+def test_another_padding_symbol():
+    model = build(pad_id=2)
+    ids = torch.tensor([[5, 0, 3, 2, 2]])
+    close(model(ids)[:, :3], model(ids[:, :3]))
+
+
+def test_the_order_counts():
+    mixed = [2, 0, 5, 1, 4, 3, 6]
+    assert (build()(IDS[:1, mixed]) - build()(IDS[:1])[:, mixed]).abs().max() > 1e-3
+
+
+def test_segments_are_places_of_a_kind():
+    """One segment for all is one vector more a position; left out, all symbols are of the first one."""
+    with_segments, without = build(n_segments=2), build(seed=5)
+    state = with_segments.state_dict()
+    first = state.pop("segments.table")[0]
+    without.load_state_dict(state | {"positions.table": state["positions.table"] + first})
+    close(with_segments(IDS), without(IDS))
+    close(with_segments(IDS), with_segments(IDS, segments=torch.zeros_like(IDS)))
+    assert (with_segments(IDS, segments=SEGMENTS) - with_segments(IDS)).abs().max() > 1e-3
+
+
+def test_scores_of_hidden_positions_alone():
+    model = build()
+    hidden = torch.rand(IDS.shape, generator=torch.Generator().manual_seed(0)) < 0.3
+    assert 0 < hidden.sum() < IDS.numel()
+    close(model.logits(model.states(IDS)[hidden]), model(IDS)[hidden])
+
+
+@pytest.mark.parametrize("segments", [None, SEGMENTS], ids=["none", "two"])
+def test_weights_are_those_of_the_forward_pass(segments):
+    model = build(n_segments=0 if segments is None else 2)
+    found = model.attention_weights(IDS, segments=segments)
+    assert [weights.shape for weights in found] == [(BATCH, HEADS, TIME, TIME)] * LAYERS
+    x = model.positions(model.embedding(IDS))
+    x = model.norm_embedding(x if segments is None else x + model.segments.table[segments])
+    mask = SEEN[:, None]
+    for layer, weights in zip(model.layers, found, strict=True):
+        close(weights.sum(-1), torch.ones(BATCH, HEADS, TIME))
+        assert (weights[1, ..., 4:] == 0).all()
+        values = split_heads(layer.self_attention.w_v(x), n_heads=HEADS)
+        rebuilt = layer.self_attention.w_o(merge_heads(weights @ values))
+        close(rebuilt, layer.self_attention(x, x, x, mask=mask))
+        x = layer(x, mask=mask)
+    close(x, model.states(IDS, segments=segments))
+
+
+def test_number_of_parameters_by_hand():
+    attention, network, norm = 4 * (30 * 30 + 30), 30 * 13 + 13 + 13 * 30 + 30, 2 * 30
+    tables, head = 17 * 30 + 11 * 30 + 2 * 30, 30 * 30 + 30 + norm + 17
+    wanted = tables + norm + 2 * (attention + network + 2 * norm) + head
+    assert sum(p.numel() for p in build(n_segments=2).parameters()) == wanted
+
+
+def test_a_new_model_knows_nothing():
+    """All symbols start with almost the same probability, whatever the text."""
+    torch.manual_seed(0)
+    model = EncoderLM(EncoderLMConfig(VOCAB, n_segments=2)).eval()
+    p = model(IDS).softmax(dim=-1)
+    assert (p * VOCAB - 1).abs().max() < 1
+    for part in (model.embedding, model.positions, model.segments):
+        assert 0.015 < part.table.std() < 0.025
+
+
+def test_class_head_by_hand():
+    head = ClassHead(2, n_classes=3, dropout=0.0)
+    with torch.no_grad():
+        head.pooler.weight.copy_(torch.tensor([[1.0, 0], [1, 1]]))
+        head.pooler.bias.copy_(torch.tensor([0.0, -3]))
+        head.output.weight.copy_(torch.tensor([[1.0, 0], [0, 1], [2, 2]]))
+        head.output.bias.copy_(torch.tensor([0.0, 0, 1]))
+    states = torch.tensor([[[0.5, 2.5], [7, 7]]])  # W h + b = (0.5, 0); tanh 0.5 = 0.46211715726
+    close(head(states), torch.tensor([[0.46211715726000975, 0, 2 * 0.46211715726000975 + 1]]))
+
+
+def test_tag_head_by_hand():
+    head = TagHead(2, n_tags=3, dropout=0.0)
+    with torch.no_grad():
+        head.output.weight.copy_(torch.tensor([[1.0, 0], [0, 1], [2, 2]]))
+        head.output.bias.copy_(torch.tensor([0.0, 0, 1]))
+    states = torch.tensor([[[0.5, 2.5], [7, -7]]])
+    close(head(states), torch.tensor([[[0.5, 2.5, 7], [7, -7, 1]]]))
+
+
+@pytest.mark.parametrize(
+    "head", [ClassHead(30, n_classes=5, dropout=0.5), TagHead(30, n_tags=5, dropout=0.5)]
+)
+def test_heads_drop_out_in_training_only(head):
+    states = normal(3, 7, 30).detach()
+    head = head.double().train()
+    assert (head(states) - head(states)).abs().max() > 1e-3
+    head.eval()
+    close(head(states), head(states))
+
+
+def test_dropout_in_training_only():
+    model = build().train()
+    assert (model(IDS) - model(IDS)).abs().max() > 1e-3
+    close(build()(IDS), build()(IDS))
+    assert (model.dropout.rate, model.layers[0].dropout.rate) == (0.1, 0.1)
+
+
+def test_refusals():
+    for name, value in (("vocab_size", 0), ("n_layers", 0), ("max_len", -1)):
+        with pytest.raises(ValueError, match=f"{name} must be at least 1, got {value}"):
+            dataclasses.replace(CONFIG, **{name: value})
+    with pytest.raises(ValueError, match=r"dropout must lie in \[0, 1\), got 1.0"):
+        dataclasses.replace(CONFIG, dropout=1.0)
+    with pytest.raises(ValueError, match="pad_id must lie from 0 to 16, got 17"):
+        dataclasses.replace(CONFIG, pad_id=17)
+    with pytest.raises(ValueError, match="n_segments must be 0 or more, got -1"):
+        dataclasses.replace(CONFIG, n_segments=-1)
+    with pytest.raises(ValueError, match=r"d_model \(30\) must be divisible by n_heads \(4\)"):
+        build(n_heads=4)
+    with pytest.raises(ValueError, match="17"):
+        build()(torch.tensor([[17]]))
+    with pytest.raises(ValueError, match="nothing to embed"):
+        build()(torch.zeros(1, 0, dtype=torch.int64))
+    with pytest.raises(ValueError, match=r"12.* max_len is 11"):
+        build()(torch.ones(1, 12, dtype=torch.int64))
+    with pytest.raises(ValueError, match="no segments: build it with n_segments=2"):
+        build()(IDS, segments=SEGMENTS)
+    with pytest.raises(ValueError, match="segments must lie from 0 to 1, got 0 to 2"):
+        build(n_segments=2)(IDS, segments=2 * SEGMENTS)
+    with pytest.raises(ValueError, match=r"call model\.eval"):
+        build().train().attention_weights(IDS)
+    with pytest.raises(ValueError, match="n_classes must be at least 1, got 0"):
+        ClassHead(3, n_classes=0)
+    with pytest.raises(ValueError, match="n_tags must be at least 1, got -1"):
+        TagHead(3, n_tags=-1)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_segments_of_another_shape_are_refused():
+    with pytest.raises(ValueError, match=r"segments have the shape \(2, 1\), the texts \(2, 7\)"):
+        build(n_segments=2)(IDS, segments=SEGMENTS[:, :1])

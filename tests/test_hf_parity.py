@@ -1,0 +1,162 @@
+"""Our three models are Hugging Face's BERT, GPT-2 and Marian: outputs and gradients, with random weights."""
+
+import pytest
+import torch
+from hf_twins import copy_from_hf, hf_twins, same_gradients_as_hf
+from torch import Tensor, nn
+from torch_twins import close, normal, randomize
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    GPT2Config,
+    GPT2LMHeadModel,
+    MarianConfig,
+    MarianMTModel,
+)
+
+from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
+from exformer.models.heads import ClassHead, TagHead
+from exformer.normalization import LayerNorm
+
+pytestmark = pytest.mark.usefixtures("float64")
+VOCAB, TGT_VOCAB, HEADS, D_MODEL, D_FF, LAYERS, MAX_LEN, CLASSES = 17, 19, 3, 30, 13, 2, 11, 5
+SIZES = {"d_model": D_MODEL, "n_heads": HEADS, "d_ff": D_FF, "n_layers": LAYERS, "max_len": MAX_LEN}
+EPS = LayerNorm(2).eps
+IDS = torch.tensor([[5, 16, 3, 7, 9, 4, 2], [6, 11, 2, 14, 0, 0, 0]])
+SEGMENTS = torch.tensor([[0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 0, 0, 0]])
+TGT = torch.tensor([[1, 18, 4, 3, 9], [1, 7, 2, 0, 0]])
+EVERY_WAY_TO_ATTEND = pytest.mark.parametrize("attention", ["eager", "sdpa"])
+
+
+def ready(theirs: nn.Module, seed: int = 3) -> nn.Module:
+    """Give a model of theirs random weights in float64, and switch dropout off."""
+    theirs = theirs.double().eval()
+    randomize(theirs, seed=seed)
+    return theirs
+
+
+def same_slopes(got: Tensor, wanted: Tensor, *, counts: Tensor, pairs: list) -> None:
+    """Hold outputs and gradients equal; padding has no target, so no slope comes from there."""
+    close(got, wanted)
+    direction = normal(*got.shape).detach() * counts
+    got.backward(direction)
+    wanted.backward(direction)
+    same_gradients_as_hf(pairs)
+
+
+def bert_config(attention: str = "sdpa", **changes) -> BertConfig:
+    return BertConfig(
+        vocab_size=VOCAB,
+        hidden_size=D_MODEL,
+        num_attention_heads=HEADS,
+        intermediate_size=D_FF,
+        num_hidden_layers=LAYERS,
+        max_position_embeddings=MAX_LEN,
+        layer_norm_eps=EPS,
+        attn_implementation=attention,
+        **changes,
+    )
+
+
+@EVERY_WAY_TO_ATTEND
+@pytest.mark.parametrize("segments", [None, SEGMENTS], ids=["one-segment", "two-segments"])
+def test_encoder_lm_is_bert(segments, attention):
+    ours = EncoderLM(EncoderLMConfig(VOCAB, **SIZES, n_segments=2)).eval()
+    theirs = ready(BertForMaskedLM(bert_config(attention)))
+    pairs = hf_twins(dict(ours.named_parameters()), theirs)
+    copy_from_hf(pairs)
+    got = ours(IDS, segments=segments)
+    wanted = theirs(IDS, attention_mask=(IDS != 0).long(), token_type_ids=segments).logits
+    same_slopes(got, wanted, counts=(IDS != 0)[..., None], pairs=pairs)
+
+
+@pytest.mark.parametrize(
+    ("head", "peer"),
+    [
+        (ClassHead(D_MODEL, n_classes=CLASSES), BertForSequenceClassification),
+        (TagHead(D_MODEL, n_tags=CLASSES), BertForTokenClassification),
+    ],
+    ids=["class", "tags"],
+)
+def test_heads_are_berts(head, peer):
+    model = EncoderLM(EncoderLMConfig(VOCAB, **SIZES, n_segments=2)).eval()
+    head = head.double().eval()
+    theirs = ready(peer(bert_config(num_labels=CLASSES)))
+    mine = nn.ModuleDict({"model": model, "head": head}).named_parameters()
+    of_the_other_head = ("transform", "norm_output", "output_bias")
+    named = {name.removeprefix("model."): p for name, p in mine}
+    named = {name: p for name, p in named.items() if not name.startswith(of_the_other_head)}
+    pairs = hf_twins(named, theirs)
+    copy_from_hf(pairs)
+    got = head(model.states(IDS, segments=SEGMENTS))
+    wanted = theirs(IDS, attention_mask=(IDS != 0).long(), token_type_ids=SEGMENTS).logits
+    counts = (IDS != 0)[..., None] if got.ndim == 3 else torch.ones(2, 1)
+    same_slopes(got, wanted, counts=counts, pairs=pairs)
+
+
+@EVERY_WAY_TO_ATTEND
+def test_decoder_lm_is_gpt2(attention):
+    ours = DecoderLM(DecoderLMConfig(VOCAB, **SIZES)).eval()
+    config = GPT2Config(
+        vocab_size=VOCAB,
+        n_embd=D_MODEL,
+        n_head=HEADS,
+        n_inner=D_FF,
+        n_layer=LAYERS,
+        n_positions=MAX_LEN,
+        layer_norm_epsilon=EPS,
+        activation_function="gelu",
+        bos_token_id=1,
+        eos_token_id=2,
+        attn_implementation=attention,
+    )
+    theirs = ready(GPT2LMHeadModel(config))
+    pairs = hf_twins(dict(ours.named_parameters()), theirs)
+    copy_from_hf(pairs)
+    same_slopes(ours(IDS), theirs(IDS).logits, counts=torch.ones(1), pairs=pairs)
+
+
+@EVERY_WAY_TO_ATTEND
+@pytest.mark.parametrize("activation", ["relu", "silu"])
+def test_encoder_decoder_is_marian(activation, attention):
+    ours = EncoderDecoder(EncoderDecoderConfig(VOCAB, TGT_VOCAB, **SIZES, activation=activation)).eval()
+    sides = ("encoder", "decoder")
+    config = MarianConfig(
+        vocab_size=VOCAB,
+        decoder_vocab_size=TGT_VOCAB,
+        share_encoder_decoder_embeddings=False,
+        d_model=D_MODEL,
+        **{f"{side}_layers": LAYERS for side in sides},
+        **{f"{side}_attention_heads": HEADS for side in sides},
+        **{f"{side}_ffn_dim": D_FF for side in sides},
+        max_position_embeddings=MAX_LEN,
+        scale_embedding=True,
+        activation_function=activation,
+        pad_token_id=0,
+        eos_token_id=2,
+        forced_eos_token_id=2,
+        decoder_start_token_id=1,
+        attn_implementation=attention,
+    )
+    theirs = ready(MarianMTModel(config))
+    pairs = hf_twins(dict(ours.named_parameters()), theirs)
+    copy_from_hf(pairs)
+    with torch.no_grad():  # the same sines and cosines in another order of the columns
+        for side, positions in (
+            (theirs.model.encoder, ours.src_positions),
+            (theirs.model.decoder, ours.tgt_positions),
+        ):
+            side.embed_positions.weight.copy_(positions.table)
+    got = ours(IDS, TGT)
+    wanted = theirs(
+        IDS,
+        attention_mask=(IDS != 0).long(),
+        decoder_input_ids=TGT,
+        decoder_attention_mask=(TGT != 0).long(),
+        use_cache=False,
+    ).logits
+    same_slopes(got, wanted, counts=(TGT != 0)[..., None], pairs=pairs)
