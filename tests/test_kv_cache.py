@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch_twins import close, normal, randomize
 
 from exformer.alibi import ALiBi
-from exformer.kv_cache import KeysValues, attend, decoder_layer_step, encoder_layer_step, keys_values
+from exformer.kv_cache import KeysValues, attend_kept, decoder_layer_step, encoder_layer_step, keys_values
 from exformer.layers import DecoderLayer, EncoderLayer
 from exformer.masks import causal_mask
 from exformer.multi_head import MultiHeadAttention
@@ -46,7 +46,7 @@ def test_the_newest_queries_get_what_they_get_among_all(positions, start):
     attention = randomized(MultiHeadAttention(D_MODEL, n_heads=HEADS, positions=POSITIONS[positions]()))
     whole = attention(x(), x(), x(), mask=MASK)
     kept = keys_values(attention, x()[:, :start]).join(keys_values(attention, x()[:, start:]))
-    close(attend(attention, x()[:, start:], kept, mask=MASK[:, start:]), whole[:, start:])
+    close(attend_kept(attention, x()[:, start:], kept, mask=MASK[:, start:]), whole[:, start:])
 
 
 def steps(step, cuts: list[int], **options):

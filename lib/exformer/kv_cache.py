@@ -66,7 +66,7 @@ def keys_values(attention: MultiHeadAttention, x: Float[Tensor, "batch key d_mod
     return KeysValues(split_heads(attention.w_k(x), **heads), split_heads(attention.w_v(x), **heads))
 
 
-def attend(
+def attend_kept(
     attention: MultiHeadAttention,
     x: Float[Tensor, "batch query d_model"],
     kept: KeysValues,
@@ -122,7 +122,7 @@ def encoder_layer_step(
     new = keys_values(layer.self_attention, layer.norm_attention(x) if layer.pre_norm else x)
     kept = new if past is None else past.join(new)
     x = residual(
-        x, lambda h: attend(layer.self_attention, h, kept, mask=mask), norm=layer.norm_attention, **wrap
+        x, lambda h: attend_kept(layer.self_attention, h, kept, mask=mask), norm=layer.norm_attention, **wrap
     )
     return residual(x, layer.feed_forward, norm=layer.norm_feed_forward, **wrap), kept
 
@@ -152,8 +152,13 @@ def decoder_layer_step(
     wrap = {"dropout": layer.dropout, "pre_norm": layer.pre_norm}
     new = keys_values(layer.self_attention, layer.norm_self(x) if layer.pre_norm else x)
     kept = new if past is None else past.join(new)
-    x = residual(x, lambda h: attend(layer.self_attention, h, kept, mask=mask), norm=layer.norm_self, **wrap)
     x = residual(
-        x, lambda h: attend(layer.cross_attention, h, memory, mask=memory_mask), norm=layer.norm_cross, **wrap
+        x, lambda h: attend_kept(layer.self_attention, h, kept, mask=mask), norm=layer.norm_self, **wrap
+    )
+    x = residual(
+        x,
+        lambda h: attend_kept(layer.cross_attention, h, memory, mask=memory_mask),
+        norm=layer.norm_cross,
+        **wrap,
     )
     return residual(x, layer.feed_forward, norm=layer.norm_feed_forward, **wrap), kept
