@@ -48,7 +48,7 @@ def heading(result: dict[str, Any]) -> str:
 {result["threads"]} thread(s), {result["clock"]} clock, {result["optimizer"]}
 
 Dropout, where there is any, acts on the embeddings and on each sublayer's output, in every model; the further
-dropouts of nn.Transformer are switched off. Every model computes cross-entropy with F.cross_entropy.
+dropouts of nn.Transformer are switched off. The loss is F.cross_entropy, but exformer.loss for ours.
   ms a step     median of the rounds, the first {result["warmup_rounds"]} left out: the whole step
   ours / it     median, over the rounds, of our time divided by its time; below 1 we are faster
   middle half   of the rounds had a ratio between these
