@@ -1,0 +1,230 @@
+"""Real texts: fetched whole or not at all, from whatever a server does; tests run a server of their own."""
+
+import errno
+import gzip
+import hashlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from exformer.corpora import real
+from exformer.corpora.real import download
+from exformer.corpora.real.download import cache_folder, fetch
+from exformer.corpora.real.manifest import FILES, DataFile
+
+DATA = bytes(range(251)) * 1_000  # four pieces
+PAGE = b"<!DOCTYPE html><html>please log in</html>"
+
+
+class Server(BaseHTTPRequestHandler):
+    """Send `DATA` in the manner that the path names, and note what was asked for."""
+
+    asked: list[str | None]
+
+    def do_GET(self) -> None:
+        wanted = self.headers.get("Range")
+        self.asked.append(wanted)
+        body, first = DATA, 0
+        if self.path == "/whole" and wanted:
+            first = int(wanted.removeprefix("bytes=").removesuffix("-"))
+        if self.path in ("/page", "/missing"):
+            body = PAGE
+        self.send_response(404 if self.path == "/missing" else 206 if first else 200)
+        self.send_header("Content-Length", str(len(body) - first))
+        self.end_headers()
+        if self.path == "/silent":
+            self.wfile.write(body[:1_000])
+            self.wfile.flush()
+            self.server.held.wait(10)
+        else:
+            self.wfile.write(body[first : 100_000 if self.path == "/cut" else None])
+
+    def log_message(self, *args: object) -> None:
+        """Be quiet."""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.delenv("EXFORMER_DATA", raising=False)
+    monkeypatch.setenv("no_proxy", "*")
+    Server.asked = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as running:
+        running.held = threading.Event()
+        threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        yield f"http://127.0.0.1:{running.server_port}"
+        running.held.set()
+        running.shutdown()
+
+
+def data_file(url: str) -> DataFile:
+    return DataFile("some/data.bin", url, len(DATA), hashlib.sha256(DATA).hexdigest(), "ours")
+
+
+def left_in(cache: Path) -> list[str]:
+    return sorted(path.name for path in cache.rglob("*") if path.is_file())
+
+
+def test_a_file_is_fetched_once(server: str, tmp_path: Path) -> None:
+    file = data_file(f"{server}/whole")
+    assert [fetch(file, cache=tmp_path).read_bytes() for _ in range(2)] == [DATA, DATA]
+    assert Server.asked == [None]
+    assert left_in(tmp_path) == ["data.bin"]
+
+
+def test_a_cut_download_goes_on_where_it_stopped(server: str, tmp_path: Path) -> None:
+    file = data_file(f"{server}/cut")
+    with pytest.raises(ConnectionError, match=r"ended after 100,000 of 251,000 bytes; set EXFORMER_DATA"):
+        fetch(file, cache=tmp_path)
+    assert left_in(tmp_path) == ["data.bin.part"]
+    assert fetch(replace(file, url=f"{server}/whole"), cache=tmp_path).read_bytes() == DATA
+    assert Server.asked == [None, "bytes=100000-"]
+    assert left_in(tmp_path) == ["data.bin"]
+
+
+def test_a_server_that_does_not_resume_sends_all(server: str, tmp_path: Path) -> None:
+    part = tmp_path / "some" / "data.bin.part"
+    part.parent.mkdir()
+    part.write_bytes(DATA[:777])
+    assert fetch(data_file(f"{server}/always-all"), cache=tmp_path).read_bytes() == DATA
+    assert Server.asked == ["bytes=777-"]
+
+
+@pytest.mark.parametrize("begun", [b"x" * 500, b"x" * len(DATA), b"x" * (len(DATA) + 9)])
+def test_a_part_of_something_else_is_thrown_away(server: str, tmp_path: Path, begun: bytes) -> None:
+    part = tmp_path / "some" / "data.bin.part"
+    part.parent.mkdir()
+    part.write_bytes(begun)
+    assert fetch(data_file(f"{server}/whole"), cache=tmp_path).read_bytes() == DATA
+    assert Server.asked[-1] is None
+    assert left_in(tmp_path) == ["data.bin"]
+
+
+def test_a_poisoned_cache_is_fetched_anew(server: str, tmp_path: Path) -> None:
+    path = tmp_path / "some" / "data.bin"
+    path.parent.mkdir()
+    path.write_bytes(PAGE)
+    assert fetch(data_file(f"{server}/whole"), cache=tmp_path).read_bytes() == DATA
+
+
+def test_other_bytes_are_refused_and_not_kept(server: str, tmp_path: Path) -> None:
+    wrong = replace(data_file(f"{server}/whole"), sha256="0" * 64)
+    with pytest.raises(ValueError, match=r"sent other bytes, not the file with SHA-256 000000000000…"):
+        fetch(wrong, cache=tmp_path)
+    assert left_in(tmp_path) == []
+
+
+def test_a_web_page_is_called_one(server: str, tmp_path: Path) -> None:
+    file = replace(data_file(f"{server}/page"), n_bytes=len(PAGE))
+    with pytest.raises(ValueError, match=r"sent a web page, .* log-in page"):
+        fetch(file, cache=tmp_path)
+    assert left_in(tmp_path) == []
+
+
+@pytest.mark.parametrize(("path", "why"), [("missing", "404"), ("silent", "timed out")])
+def test_a_server_in_trouble(server: str, tmp_path: Path, path: str, why: str) -> None:
+    with pytest.raises(ConnectionError, match=f"could not fetch .*{why}.*set EXFORMER_DATA"):
+        fetch(data_file(f"{server}/{path}"), cache=tmp_path, timeout=0.3)
+    assert "data.bin" not in left_in(tmp_path)
+
+
+def test_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EXFORMER_DATA", raising=False)
+    monkeypatch.setenv("no_proxy", "*")
+    with pytest.raises(ConnectionError, match=r"set EXFORMER_DATA to a folder that holds some/data\.bin"):
+        fetch(data_file("http://127.0.0.1:9/closed"), cache=tmp_path)
+
+
+def test_a_full_disk_is_no_network_error(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def full(path: Path, mode: str) -> Iterator[object]:
+        class Full:
+            def write(self, piece: bytes) -> None:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        yield Full()
+
+    monkeypatch.setattr(download.Path, "open", full)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        fetch(data_file(f"{server}/whole"), cache=tmp_path)
+    assert not isinstance(caught.value, ConnectionError)
+
+
+def test_ones_own_folder_comes_first(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, cache = tmp_path / "own", tmp_path / "cache"
+    monkeypatch.setenv("EXFORMER_DATA", str(own))
+    file = data_file(f"{server}/whole")
+    assert fetch(file, cache=cache).parent.parent == cache  # the folder does not have it
+    path = own / "some" / "data.bin"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(DATA)
+    assert fetch(file, cache=cache) == path
+    path.write_bytes(PAGE)
+    with pytest.raises(ValueError, match=r"EXFORMER_DATA has another some/data.bin: expected 251,000 bytes"):
+        fetch(file, cache=cache)
+    assert path.read_bytes() == PAGE  # what is yours stays
+
+
+def test_the_cache_is_where_the_system_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
+    assert cache_folder() == tmp_path / "exformer"
+
+
+def test_the_manifest_is_well_formed() -> None:
+    assert len(FILES) == 13
+    for name, file in FILES.items():
+        assert name == file.name
+        assert file.url.startswith("https://")
+        assert file.url.endswith(Path(name).name)
+        assert len(file.sha256) == 64
+        assert set(file.sha256) <= set("0123456789abcdef")
+        assert file.n_bytes > 10_000
+        assert file.licence
+
+
+@pytest.fixture
+def small_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put short texts in the place of the real ones."""
+    texts = {
+        "tinyshakespeare/input.txt": "0123456789" * 2,
+        "multi30k/val.en.gz": "A dog\u2028 runs.\n Two cats. \n",
+        "multi30k/val.de.gz": "Ein Hund rennt.\nZwei Katzen.\n",
+        "multi30k/test_2016_flickr.lc.norm.tok.de": "ein hund .\n",
+    }
+    for name, text in texts.items():
+        data = text.encode()
+        data = gzip.compress(data) if name.endswith(".gz") else data
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+        file = replace(FILES[name], n_bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+        monkeypatch.setitem(FILES, name, file)
+    monkeypatch.setenv("EXFORMER_DATA", str(tmp_path))
+
+
+@pytest.mark.usefixtures("small_texts")
+def test_the_texts_come_as_they_were_written() -> None:
+    assert real.tiny_shakespeare() == ("012345678901234567", "89")
+    pairs = real.multi30k("val", src="de", tgt="en")
+    assert [(pair.source, pair.target) for pair in pairs] == [
+        ("Ein Hund rennt.", "A dog\u2028 runs."),
+        ("Zwei Katzen.", "Two cats."),
+    ]
+    assert real.tokenized_references("de") == ["ein hund ."]
+
+
+def test_what_there_is_not() -> None:
+    with pytest.raises(ValueError, match="part must be train, val or test, came 'dev'"):
+        real.multi30k("dev", src="en", tgt="de")
+    for src, tgt in (("en", "en"), ("en", "it")):
+        with pytest.raises(ValueError, match="src and tgt must be two of en, de and fr"):
+            real.multi30k("val", src=src, tgt=tgt)
+    with pytest.raises(ValueError, match="language must be en, de or fr"):
+        real.tokenized_references("it")
