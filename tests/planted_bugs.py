@@ -1347,6 +1347,58 @@ CORPORA = [
     ),
 ]
 
+FILES = [
+    *_bugs(
+        "corpora/real/download.py",
+        "test_corpora_real.py",
+        (
+            "a cut download begins anew",
+            '"ab" if have else "wb"',
+            '"wb"',
+            "test_a_cut_download_goes_on_where_it_stopped",
+        ),
+        (
+            "what comes is not checked",
+            "    if _hash(part) != file.sha256:\n",
+            "    if False:\n",
+            "test_other_bytes_are_refused_and_not_kept",
+        ),
+        (
+            "the cache is believed",
+            "path.is_file() and _hash(path) == file.sha256",
+            "path.is_file()",
+            "test_a_poisoned_cache_is_fetched_anew",
+        ),
+    ),
+    *_bugs(
+        "checkpoint.py",
+        "test_checkpoint.py",
+        (
+            "PyTorch's random numbers are not put back",
+            '    torch.set_rng_state(tensors["random.torch"])\n',
+            "",
+            "test_a_run_goes_on_as_if_never_cut",
+        ),
+        ("the newest go", "[:-keep]", "[keep:]", "test_the_oldest_go"),
+        (
+            "the last checkpoint instead of the mean",
+            ".mean(dim=0)",
+            "[-1]",
+            "test_the_mean_of_checkpoints",
+        ),
+    ),
+    *_bugs(
+        "files.py",
+        "test_checkpoint.py",
+        (
+            "half a file is left behind",
+            "part.unlink(missing_ok=True)",
+            "pass",
+            "test_a_full_disk_leaves_what_was_there",
+        ),
+    ),
+]
+
 BUGS = [
     *ATTENTION,
     *MULTI_HEAD,
@@ -1370,4 +1422,5 @@ BUGS = [
     *GENERATION,
     *TEXT,
     *CORPORA,
+    *FILES,
 ]

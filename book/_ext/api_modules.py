@@ -4,10 +4,10 @@ from pathlib import Path
 
 #: A module imports only modules that stand before it here; a package stands for all modules in it.
 ORDER = """
-    corpora vocabulary tokenizer pretokens byte_pairs token_file bpe batching
+    corpora files vocabulary tokenizer pretokens byte_pairs token_file bpe batching
     masks embedding positional simple_positions rotary attention alibi multi_head
     normalization dropout feedforward layers models
-    counters loss training autoregressive kv_cache cached
+    counters loss weights optimizer_state checkpoint training autoregressive kv_cache cached
     sampling exhaustive beam_search generation metrics pretrained
     plot_labels plotting lesson exercises cli
 """.split()  # noqa: SIM905 (a list of words reads better)

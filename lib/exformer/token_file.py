@@ -1,9 +1,10 @@
 """A tokenizer's content <-> a JSON file: nothing that can run code."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
+
+from exformer.files import replace_file
 
 _FORMAT = "exformer tokenizer 1"
 
@@ -16,14 +17,8 @@ def write_content(path: str | Path, *, kind: str, content: dict[str, Any]) -> No
         kind: Of the tokenizer.
         content: What JSON can hold.
     """
-    path = Path(path)
     text = json.dumps({"format": _FORMAT, "kind": kind, **content}, ensure_ascii=False)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text + "\n", encoding="utf-8")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    replace_file(path, f"{text}\n".encode())
 
 
 def read_content(path: str | Path, *, kind: str) -> dict[str, Any]:

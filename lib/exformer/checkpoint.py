@@ -1,0 +1,158 @@
+"""Training <-> a file: weights, optimizer and random numbers, so that a run goes on as if never cut."""
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from exformer.files import replace_file
+from exformer.optimizer_state import flatten_state, restore_state
+from exformer.weights import check_names, check_weights, read_tensors
+
+_FORMAT = "exformer checkpoint 1"
+_OPTIMIZERS = Sequence[torch.optim.Optimizer]
+
+
+def save_checkpoint(
+    folder: str | Path,
+    *,
+    step: int,
+    model: nn.Module,
+    optimizers: _OPTIMIZERS,
+    notes: Mapping[str, Any] | None = None,
+    keep: int = 3,
+) -> Path:
+    """Write all that a run needs to go on, as one file, then delete the oldest.
+
+    Args:
+        folder: Of the run; it is made if need be.
+        step: How many steps were taken.
+        model: Whose parameters and buffers are kept.
+        optimizers: Whose states are kept, in this order.
+        notes: What else to remember, as JSON can hold it: a place in the data, losses.
+        keep: How many checkpoints stay in the folder, at least 1.
+
+    Returns:
+        The file.
+
+    Raises:
+        ValueError: If keep or step is too small.
+        OSError: If the file can't be written; the earlier checkpoints are still there.
+    """
+    if keep < 1 or step < 0:
+        raise ValueError(f"keep must be at least 1 and step at least 0, came {keep} and {step}")
+    tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
+    tensors["random.torch"] = torch.get_rng_state()
+    if torch.cuda.is_available():
+        for device, state in enumerate(torch.cuda.get_rng_state_all()):
+            tensors[f"random.cuda.{device}"] = state
+    settings = []
+    for number, optimizer in enumerate(optimizers):
+        found, plain = flatten_state(optimizer)
+        tensors |= {f"optimizer.{number}.{name}": value for name, value in found.items()}
+        settings.append(plain)
+    name, keys, *rest = np.random.get_state()
+    state = {
+        "step": step,
+        "optimizers": settings,
+        "random": {"python": random.getstate(), "numpy": [name, keys.tolist(), *rest]},
+        "notes": dict(notes or {}),
+    }
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"step_{step:08}.safetensors"
+    ready = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    replace_file(path, save(ready, {"format": _FORMAT, "state": json.dumps(state)}))
+    for old in find_checkpoints(folder)[:-keep]:
+        old.unlink()
+    return path
+
+
+def find_checkpoints(folder: str | Path) -> list[Path]:
+    """Return the checkpoints of a folder, oldest first; a folder that isn't there has none."""
+    return sorted(Path(folder).glob("step_????????.safetensors"))
+
+
+def load_checkpoint(path: str | Path, *, model: nn.Module, optimizers: _OPTIMIZERS) -> tuple[int, dict]:
+    """Put a run back to where it was when a checkpoint was written.
+
+    Args:
+        path: The file.
+        model: Of the same shape as the one that was saved.
+        optimizers: Of the same kinds, in the same order.
+
+    Returns:
+        The number of steps taken, and the notes.
+
+    Raises:
+        ValueError: If the file is no checkpoint, damaged, or of another model or optimizer.
+    """
+    tensors, state = _read(path)
+    weights = _named(tensors, "model.")
+    check_weights(weights, model, path=path)
+    if len(state["optimizers"]) != len(optimizers):
+        raise ValueError(
+            f"{path} has {len(state['optimizers'])} optimizers, expected {len(optimizers)}: "
+            "give those of the run that wrote it"
+        )
+    for number, (optimizer, plain) in enumerate(zip(optimizers, state["optimizers"], strict=True)):
+        restore_state(optimizer, _named(tensors, f"optimizer.{number}."), plain, path=path)
+    model.load_state_dict(weights)
+    version, words, gauss = state["random"]["python"]
+    random.setstate((version, tuple(words), gauss))
+    name, keys, *rest = state["random"]["numpy"]
+    np.random.set_state((name, np.array(keys, dtype=np.uint32), *rest))
+    torch.set_rng_state(tensors["random.torch"])
+    if torch.cuda.is_available() and "random.cuda.0" in tensors:
+        torch.cuda.set_rng_state_all(list(_named(tensors, "random.cuda.").values()))
+    return state["step"], state["notes"]
+
+
+def average_weights(paths: Sequence[str | Path]) -> dict[str, Float[Tensor, "..."]]:
+    """Return the mean of the weights of several checkpoints, for ``model.load_state_dict``.
+
+    Args:
+        paths: The checkpoints, of the same model.
+
+    Raises:
+        ValueError: If there is none, or their weights have other names or shapes.
+
+    Source:
+        Vaswani et al. 2017, section 6.1.
+    """
+    if not paths:
+        raise ValueError("expected at least one checkpoint to take the mean of, came none")
+    many = [_named(_read(path)[0], "model.") for path in paths]
+    for path, one in zip(paths, many, strict=True):
+        check_names(one, many[0], path=path)
+    return {
+        name: torch.stack([one[name].double() for one in many]).mean(dim=0).to(first.dtype)
+        for name, first in many[0].items()
+    }
+
+
+def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return the tensors of a checkpoint and its state."""
+    tensors, notes = read_tensors(path)
+    if notes.get("format") != _FORMAT:
+        raise ValueError(f"{path} is not a checkpoint: expected the format {_FORMAT!r}")
+    try:
+        state = json.loads(notes["state"])
+        complete = {"step", "optimizers", "random", "notes"} <= state.keys() and "random.torch" in tensors
+    except (KeyError, ValueError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: its state is no JSON object ({error})") from error
+    if not complete:
+        raise ValueError(f"{path} is damaged: a part of its state is missing")
+    return tensors, state
+
+
+def _named(tensors: Mapping[str, Tensor], begin: str) -> dict[str, Tensor]:
+    """Return the tensors whose names begin so, by the rest of their names."""
+    return {name.removeprefix(begin): value for name, value in tensors.items() if name.startswith(begin)}
