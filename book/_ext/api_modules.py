@@ -4,7 +4,7 @@ from pathlib import Path
 
 #: A module imports only modules that stand before it here; a package stands for all modules in it.
 ORDER = """
-    corpora files vocabulary tokenizer pretokens byte_pairs token_file bpe batching
+    corpora files token_file vocabulary tokenizer pretokens byte_pairs bpe batching
     masks embedding positional simple_positions rotary attention alibi multi_head
     normalization dropout feedforward layers models
     counters loss weights optimizer_state checkpoint training autoregressive kv_cache cached

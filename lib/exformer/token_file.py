@@ -36,10 +36,7 @@ def read_content(path: str | Path, *, kind: str) -> dict[str, Any]:
     """
     try:
         content: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # ValueError: also bytes that are no UTF-8
+    except (ValueError, RecursionError) as error:  # ValueError: also bytes that are no UTF-8
         raise ValueError(f"{path} is not a tokenizer file: expected JSON ({error})") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise ValueError(f"{path} is not a tokenizer file: expected the format {_FORMAT!r}")

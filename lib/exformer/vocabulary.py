@@ -1,15 +1,14 @@
 """Symbols <-> ids, kept in a file that holds nothing but text."""
 
-import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from exformer.token_file import read_content, write_content
+
 PAD, BOS, EOS = SPECIALS = ("<pad>", "<s>", "</s>")
-_FORMAT = "exformer tokenizer 1"
 
 
 class Vocabulary:
@@ -72,14 +71,7 @@ class Vocabulary:
             path: Where to; a file that is there is replaced.
             kind: Of the tokenizer that the symbols are for.
         """
-        path = Path(path)
-        content = {"format": _FORMAT, "kind": kind, "symbols": self.symbols[len(SPECIALS) :]}
-        part = path.with_name(f"{path.name}.{os.getpid()}.part")
-        try:
-            part.write_text(json.dumps(content, ensure_ascii=False, indent=0), encoding="utf-8")
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
+        write_content(path, kind=kind, content={"symbols": self.symbols[len(SPECIALS) :]})
 
     @classmethod
     def load(cls, path: str | Path, *, kind: str) -> "Vocabulary":
@@ -92,15 +84,7 @@ class Vocabulary:
         Raises:
             ValueError: If the file is something else, of another kind, or damaged.
         """
-        try:
-            content: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-            raise ValueError(f"{path} is not a tokenizer file: expected JSON ({error})") from error
-        if not isinstance(content, dict) or content.get("format") != _FORMAT:
-            raise ValueError(f"{path} is not a tokenizer file: expected the format {_FORMAT!r}")
-        if content.get("kind") != kind:
-            raise ValueError(f"{path} holds a tokenizer of kind {content.get('kind')!r}, expected {kind!r}")
-        symbols = content.get("symbols")
+        symbols: Any = read_content(path, kind=kind).get("symbols")
         if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
             raise ValueError(f"{path} is damaged: 'symbols' must be a list of strings")
         try:
