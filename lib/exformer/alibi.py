@@ -14,9 +14,9 @@ from exformer.positional import positions_of
 def alibi_slopes(n_heads: int) -> Float[Tensor, " heads"]:
     r"""Give each head the rate at which its scores fall with the distance.
 
-    .. math:: m_h = 2^{-8h/n}, \qquad h = 1, \dots, n
+    .. math:: s_h = 2^{-8h/H}, \qquad h = 1, \dots, H
 
-    This is for a number of heads n that is a power of two. For any other, the slopes of the next smaller
+    This is for a number of heads H that is a power of two. For any other, the slopes of the next smaller
     power come first; then follow the 1st, 3rd, 5th, ... slope of twice that power, as many as are needed.
 
     Args:
@@ -47,7 +47,7 @@ def alibi_bias(
 ) -> Float[Tensor, "heads query key"]:
     r"""Compute what is added to the scores: minus slope times distance.
 
-    .. math:: B_{hij} = -m_h \, |i - j|
+    .. math:: B_{hij} = -s_h \, |i - j|
 
     The paper has causal models only, in which i - j is never negative. Without a causal mask left and right
     look alike: a sequence read backwards gives the outputs backwards.

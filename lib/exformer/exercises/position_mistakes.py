@@ -161,20 +161,20 @@ ALIBI: Mistakes = {
     "You hide the keys behind the query. That is the work of a mask, not of the bias.": (
         lambda n, h: bias(n, alibi_slopes(h)).masked_fill(torch.ones(n, n).triu(diagonal=1).bool(), -math.inf)
     ),
-    "Your heads are counted from 0: the first slope is 2^(-8/n), not 1.": (
+    "Your heads are counted from 0: the first slope is 2^(-8/H), not 1.": (
         lambda n, h: bias(n, powers(h, first=0))
     ),
-    "Your slopes are 2^(-h) for any number of heads: the exponent is -8h/n.": (
+    "Your slopes are 2^(-h) for any number of heads: the exponent is -8h/H.": (
         lambda n, h: bias(n, powers(h, rate=1.0))
     ),
     "Your slopes come in the wrong order: the first head has the steepest.": (
         lambda n, h: bias(n, alibi_slopes(h).flip(0))
     ),
-    "All your heads have one slope: head h has 2^(-8h/n).": lambda n, h: bias(
+    "All your heads have one slope: head h has 2^(-8h/H).": lambda n, h: bias(
         n, alibi_slopes(h)[:1].repeat(h)
     ),
     "You square the distance: the bias is linear.": lambda n, h: bias(n, alibi_slopes(h), torch.square),
-    "Your bias has no slopes: multiply the distances of head h by 2^(-8h/n).": (
+    "Your bias has no slopes: multiply the distances of head h by 2^(-8h/H).": (
         lambda n, h: bias(n, torch.ones(h))
     ),
 }
