@@ -9,7 +9,7 @@ ORDER = """
     normalization dropout feedforward layers models
     counters loss weights optimizer_state checkpoint training autoregressive kv_cache cached
     sampling exhaustive beam_search generation metrics pretrained
-    plot_labels plotting lesson exercises cli
+    plot_labels plotting lesson exercises cli __main__
 """.split()  # noqa: SIM905 (a list of words reads better)
 MARK = "<!-- modules of the library -->"
 
@@ -20,7 +20,7 @@ def modules(root):
     names = []
     for path in library.rglob("*.py"):
         parts = path.relative_to(library).with_suffix("").parts
-        if parts[-1] != "__init__":
+        if not parts[-1].startswith("__"):
             names.append(".".join(parts))
     return sorted(names, key=lambda name: (rank(name), name))
 

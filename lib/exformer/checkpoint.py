@@ -50,9 +50,8 @@ def save_checkpoint(
         raise ValueError(f"keep must be at least 1 and step at least 0, came {keep} and {step}")
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     tensors["random.torch"] = torch.get_rng_state()
-    if torch.cuda.is_available():
-        for device, state in enumerate(torch.cuda.get_rng_state_all()):
-            tensors[f"random.cuda.{device}"] = state
+    for device, state in enumerate(torch.cuda.get_rng_state_all()):  # none without a GPU
+        tensors[f"random.cuda.{device}"] = state
     settings = []
     for number, optimizer in enumerate(optimizers):
         found, plain = flatten_state(optimizer)
@@ -110,8 +109,9 @@ def load_checkpoint(path: str | Path, *, model: nn.Module, optimizers: _OPTIMIZE
     name, keys, *rest = state["random"]["numpy"]
     np.random.set_state((name, np.array(keys, dtype=np.uint32), *rest))
     torch.set_rng_state(tensors["random.torch"])
-    if torch.cuda.is_available() and "random.cuda.0" in tensors:
-        torch.cuda.set_rng_state_all(list(_named(tensors, "random.cuda.").values()))
+    for device in range(torch.cuda.device_count()):
+        if f"random.cuda.{device}" in tensors:
+            torch.cuda.set_rng_state(tensors[f"random.cuda.{device}"], device)
     return state["step"], state["notes"]
 
 

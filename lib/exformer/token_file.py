@@ -21,6 +21,18 @@ def write_content(path: str | Path, *, kind: str, content: dict[str, Any]) -> No
     replace_file(path, f"{text}\n".encode())
 
 
+def kind_of_tokenizer(path: str | Path) -> str:
+    """Return what kind of tokenizer a file holds.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ValueError: If the file is not there or something else.
+    """
+    return str(_content(path).get("kind"))
+
+
 def read_content(path: str | Path, *, kind: str) -> dict[str, Any]:
     """Read what :func:`write_content` wrote.
 
@@ -32,14 +44,19 @@ def read_content(path: str | Path, *, kind: str) -> dict[str, Any]:
         The content. Whether it makes sense is for the caller to check.
 
     Raises:
-        ValueError: If the file is something else, or of another kind.
+        ValueError: If the file is not there, something else, or of another kind.
     """
+    content = _content(path)
+    if content.get("kind") != kind:
+        raise ValueError(f"{path} holds a tokenizer of kind {content.get('kind')!r}, expected {kind!r}")
+    return content
+
+
+def _content(path: str | Path) -> dict[str, Any]:
     try:
         content: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:  # ValueError: also bytes that are no UTF-8
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: also bytes that are no UTF-8
         raise ValueError(f"{path} is not a tokenizer file: expected JSON ({error})") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise ValueError(f"{path} is not a tokenizer file: expected the format {_FORMAT!r}")
-    if content.get("kind") != kind:
-        raise ValueError(f"{path} holds a tokenizer of kind {content.get('kind')!r}, expected {kind!r}")
     return content

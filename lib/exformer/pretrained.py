@@ -1,0 +1,133 @@
+"""A trained model <-> a folder: weights and their card, and the tokenizers that belong to them."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from exformer.bpe import BPETokenizer
+from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
+from exformer.token_file import kind_of_tokenizer
+from exformer.tokenizer import CharTokenizer, Tokenizer, WordTokenizer
+from exformer.weights import check_weights, read_card, read_tensors, save_weights
+
+_WEIGHTS = "model.safetensors"
+_MOST = 2**24  # of any size in a configuration: a file from a stranger must not fill the memory
+_TOKENIZERS = {"word": WordTokenizer, "character": CharTokenizer, "byte-pair": BPETokenizer}
+#: Kind of model: its class, its configuration, and the tokenizers it needs.
+_KINDS: dict[str, tuple[type[nn.Module], type, tuple[str, ...]]] = {
+    "DecoderLM": (DecoderLM, DecoderLMConfig, ("tokenizer",)),
+    "EncoderLM": (EncoderLM, EncoderLMConfig, ("tokenizer",)),
+    "EncoderDecoder": (EncoderDecoder, EncoderDecoderConfig, ("src_tokenizer", "tgt_tokenizer")),
+}
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """Hold a trained model and what belongs to it.
+
+    Args:
+        model: In evaluation mode.
+        tokenizers: By name: ``tokenizer``, or ``src_tokenizer`` and ``tgt_tokenizer``.
+        card: What is known of the weights: recipe, seed, data, time, scores.
+    """
+
+    model: nn.Module
+    tokenizers: dict[str, Tokenizer]
+    card: dict[str, Any]
+
+
+def save_model(
+    folder: str | Path, model: nn.Module, *, tokenizers: Mapping[str, Tokenizer], card: Mapping[str, Any]
+) -> None:
+    """Write a model, its tokenizers and its card into a folder, as :func:`load_model` reads them.
+
+    Args:
+        folder: Where to; it is made if need be.
+        model: A ``DecoderLM``, ``EncoderLM`` or ``EncoderDecoder``.
+        tokenizers: Those of the model, by name, see :class:`Pretrained`.
+        card: What is known of the weights, as JSON can hold it.
+
+    Raises:
+        ValueError: If the model is of another kind, or a tokenizer is missing or too many.
+    """
+    kind = type(model).__name__
+    if kind not in _KINDS:
+        raise ValueError(f"model must be one of {', '.join(_KINDS)}, came {kind}")
+    if sorted(tokenizers) != sorted(_KINDS[kind][2]):
+        raise ValueError(f"{kind} needs the tokenizers {_KINDS[kind][2]}, came {tuple(tokenizers)}")
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, tokenizer in tokenizers.items():
+        tokenizer.save(folder / f"{name}.json")
+    save_weights(folder / _WEIGHTS, model, card={"kind": kind, "config": asdict(model.config), **card})
+
+
+def load_model(folder: str | Path) -> Pretrained:
+    """Read a model from a folder; nothing in it is run.
+
+    Args:
+        folder: What :func:`save_model` wrote.
+
+    Raises:
+        ValueError: If something is missing, damaged, or does not fit together.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ValueError(f"there is no model {folder}: expected a folder with {_WEIGHTS}")
+    card = read_card(folder / _WEIGHTS)
+    kind = card.get("kind")
+    if kind not in _KINDS:
+        raise ValueError(f"{folder}: the kind of model must be one of {', '.join(_KINDS)}, came {kind!r}")
+    build, configure, names = _KINDS[kind]
+    config = _config(configure, card.get("config"), folder=folder)
+    tensors, _ = read_tensors(folder / _WEIGHTS)
+    if config.n_layers > len(tensors):
+        raise ValueError(f"{folder}: {config.n_layers} layers, but {len(tensors)} weights")
+    with torch.device("meta"):  # shapes without memory: a wrong file is found before anything is made
+        check_weights(tensors, build(config), path=folder / _WEIGHTS)
+    model = build(config).eval()
+    model.load_state_dict(tensors)
+    tokenizers = {name: load_tokenizer(folder / f"{name}.json") for name in names}
+    for name, tokenizer in tokenizers.items():
+        wanted = getattr(config, name.replace("tokenizer", "vocab_size"))
+        if tokenizer.vocab_size != wanted:
+            raise ValueError(
+                f"{folder}: {name} has {tokenizer.vocab_size} symbols, the model was made for {wanted}"
+            )
+    return Pretrained(model, tokenizers, card)
+
+
+def load_tokenizer(path: str | Path) -> Tokenizer:
+    """Read a tokenizer of any kind.
+
+    Args:
+        path: The file that the tokenizer's ``save`` wrote.
+
+    Raises:
+        ValueError: If the file is not there, of no known kind, or damaged.
+    """
+    kind = kind_of_tokenizer(path)
+    if kind not in _TOKENIZERS:
+        raise ValueError(f"{path}: the kind must be one of {', '.join(_TOKENIZERS)}, came {kind!r}")
+    return _TOKENIZERS[kind].load(path)
+
+
+def _config(configure: type, found: Any, *, folder: Path) -> Any:
+    """Build a configuration from what a card says."""
+    known = {field.name: field.type for field in fields(configure)}
+    if not isinstance(found, dict) or not found.keys() <= known.keys():
+        raise ValueError(f"{folder}: the card's config must have settings of {configure.__name__}")
+    for name, value in found.items():
+        right = isinstance(value, int | float) if known[name] is float else type(value) is known[name]
+        if not right or (known[name] is int and value > _MOST):
+            raise ValueError(f"{folder}: config has {name} {value!r}, expected {known[name].__name__}")
+    try:
+        return configure(**found)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{folder}: the card's config makes no model: {error}") from error

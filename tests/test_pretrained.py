@@ -1,0 +1,134 @@
+"""A model in a folder: it comes back the same; a stranger's folder can do no harm."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from exformer.bpe import BPETokenizer
+from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
+from exformer.pretrained import load_model, load_tokenizer, save_model
+from exformer.tokenizer import CharTokenizer, WordTokenizer
+
+TEXTS = ["the red fox sleeps", "a fox"]
+WORDS = WordTokenizer.from_texts(TEXTS)
+CHARACTERS = CharTokenizer.from_texts(TEXTS)
+PAIRS = BPETokenizer.from_texts(TEXTS, n_merges=2)
+SIZES = {"d_model": 8, "n_heads": 2, "d_ff": 7, "n_layers": 1, "max_len": 11, "dropout": 0.25}
+
+
+def language_model() -> DecoderLM:
+    torch.manual_seed(0)
+    return DecoderLM(DecoderLMConfig(WORDS.vocab_size, **SIZES))
+
+
+def saved(folder: Path) -> Path:
+    save_model(folder, language_model(), tokenizers={"tokenizer": WORDS}, card={"seed": 0, "loss": 2.5})
+    return folder
+
+
+@pytest.mark.parametrize("positions", ["learned", "rotary", "sinusoidal"])
+def test_a_language_model_comes_back(tmp_path: Path, positions: str) -> None:
+    model = DecoderLM(DecoderLMConfig(CHARACTERS.vocab_size, **SIZES, positions=positions))
+    save_model(tmp_path, model, tokenizers={"tokenizer": CHARACTERS}, card={"seed": 3})
+    found = load_model(tmp_path)
+    ids = torch.tensor([CHARACTERS.encode("a fox")])
+    assert torch.equal(found.model(ids), model.eval()(ids))
+    assert not found.model.training
+    assert found.model.config == model.config
+    assert found.card["seed"] == 3
+    assert isinstance(found.tokenizers["tokenizer"], CharTokenizer)
+
+
+def test_the_other_kinds_come_back(tmp_path: Path) -> None:
+    config = EncoderDecoderConfig(WORDS.vocab_size, PAIRS.vocab_size, **SIZES)
+    tokenizers = {"src_tokenizer": WORDS, "tgt_tokenizer": PAIRS}
+    save_model(tmp_path / "two", EncoderDecoder(config), tokenizers=tokenizers, card={})
+    found = load_model(tmp_path / "two")
+    assert found.model.config == config
+    assert found.tokenizers["tgt_tokenizer"].encode("the fox") == PAIRS.encode("the fox")
+    encoder = EncoderLM(EncoderLMConfig(WORDS.vocab_size, **SIZES))
+    save_model(tmp_path / "one", encoder, tokenizers={"tokenizer": WORDS}, card={})
+    assert isinstance(load_model(tmp_path / "one").model, EncoderLM)
+
+
+def test_what_cannot_be_saved(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"model must be one of DecoderLM, .*, came Linear"):
+        save_model(tmp_path, nn.Linear(1, 1), tokenizers={}, card={})
+    with pytest.raises(ValueError, match="DecoderLM needs the tokenizers"):
+        save_model(tmp_path, language_model(), tokenizers={"src_tokenizer": WORDS}, card={})
+
+
+def test_there_is_no_such_folder(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"there is no model .*nowhere: expected a folder with model\.safe"):
+        load_model(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="is no card"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "Pickle"}, "kind of model must be one of DecoderLM, .*, came 'Pickle'"),
+        ({"config": None}, "config must have settings of DecoderLMConfig"),
+        ({"config": {"vocab_size": 8, "surprise": 1}}, "config must have settings of DecoderLMConfig"),
+        ({"config": {}}, "the card's config makes no model: .*vocab_size"),
+        ({"d_model": 10**12}, "config has d_model 1000000000000, expected int"),
+        ({"d_model": "6"}, "config has d_model '6', expected int"),
+        ({"n_heads": True}, "config has n_heads True, expected int"),
+        ({"dropout": 1.5}, r"the card's config makes no model: dropout must lie in \[0, 1\)"),
+        ({"n_layers": 1_000_000}, "1000000 layers, but [12][0-9] weights"),
+        ({"n_layers": 2}, "weights missing"),
+        ({"d_model": 2**20}, r"does not fit the model: .* expected float32 \("),
+        ({"vocab_size": 9}, "does not fit the model"),
+    ],
+)
+def test_cards_that_lie(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    path = saved(tmp_path) / "model.json"
+    card = json.loads(path.read_text(encoding="utf-8"))
+    for name, value in changes.items():
+        (card if name in card else card["config"])[name] = value
+    path.write_text(json.dumps(card), encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        load_model(tmp_path)
+
+
+def test_weights_that_do_not_fit(tmp_path: Path) -> None:
+    path = saved(tmp_path) / "model.safetensors"
+    tensors = load_file(path)
+    name = next(iter(tensors))
+    save_file(tensors | {name: tensors[name][:1].clone()}, path)
+    with pytest.raises(ValueError, match="does not fit the model"):
+        load_model(tmp_path)
+    path.write_bytes(b"PK")
+    with pytest.raises(ValueError, match="is not a whole safetensors file"):
+        load_model(tmp_path)
+
+
+def test_a_tokenizer_of_another_model(tmp_path: Path) -> None:
+    CHARACTERS.save(saved(tmp_path) / "tokenizer.json")
+    with pytest.raises(
+        ValueError, match=f"tokenizer has {CHARACTERS.vocab_size} symbols, the model was made"
+    ):
+        load_model(tmp_path)
+    (tmp_path / "tokenizer.json").unlink()
+    with pytest.raises(ValueError, match="is not a tokenizer file"):
+        load_model(tmp_path)
+
+
+def test_a_tokenizer_of_any_kind(tmp_path: Path) -> None:
+    for tokenizer in (WORDS, CHARACTERS, PAIRS):
+        tokenizer.save(tmp_path / "t.json")
+        found = load_tokenizer(tmp_path / "t.json")
+        assert type(found) is type(tokenizer)
+        assert found.encode("a fox") == tokenizer.encode("a fox")
+    text = (tmp_path / "t.json").read_text(encoding="utf-8").replace("byte-pair", "syllable")
+    (tmp_path / "t.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match="kind must be one of word, character, byte-pair, came 'syllable'"):
+        load_tokenizer(tmp_path / "t.json")
