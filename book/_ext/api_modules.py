@@ -5,9 +5,9 @@ from pathlib import Path
 #: A module imports only modules that stand before it here; a package stands for all modules in it.
 ORDER = """
     corpora files token_file vocabulary tokenizer pretokens byte_pairs bpe batching
-    masks embedding positional simple_positions rotary attention alibi multi_head
+    masks masked_lm embedding positional simple_positions rotary attention alibi multi_head
     normalization dropout feedforward layers models
-    counters loss weights optimizer_state checkpoint training autoregressive kv_cache cached
+    counters loss weights optimizer_state checkpoint training autoregressive kv_cache cached_layers cached
     sampling exhaustive beam_search generation metrics pretrained
     plot_labels plotting lesson exercises cli __main__
 """.split()  # noqa: SIM905 (a list of words reads better)

@@ -1,5 +1,14 @@
 """An English language with known probabilities: every language model has a floor to be measured against."""
 
+from exformer.corpora.english.hidden import hidden_distribution
+from exformer.corpora.english.labels import (
+    KINDS,
+    NUMBERS,
+    JudgedSentence,
+    LabelledSentence,
+    judged_sample,
+    labelled_sample,
+)
 from exformer.corpora.english.language import (
     entropy,
     entropy_per_token,
@@ -25,7 +34,11 @@ from exformer.corpora.english.sampling import (
 
 __all__ = [
     "END",
+    "KINDS",
+    "NUMBERS",
     "WORDS",
+    "JudgedSentence",
+    "LabelledSentence",
     "MinimalPair",
     "TextSplit",
     "agreement_items",
@@ -34,7 +47,10 @@ __all__ = [
     "entropy_per_token",
     "expected_length",
     "first_error",
+    "hidden_distribution",
     "is_grammatical",
+    "judged_sample",
+    "labelled_sample",
     "length_mass",
     "nats_per_token",
     "prefix_distribution",

@@ -44,7 +44,7 @@ def sentence_probability(sentence: str) -> float:
     >>> sentence_probability("the keys is heavy"), sentence_probability("the keys are heavy") > 0
     (0.0, True)
     """
-    stacks, _ = prefixes.read(GRAMMAR, _words(sentence))
+    stacks, _ = prefixes.read(GRAMMAR, known_words(sentence))
     return stacks.get((), 0.0)
 
 
@@ -76,7 +76,7 @@ def first_error(sentence: str) -> int | None:
     >>> first_error("the keys to the cabinet is heavy"), first_error("the keys to"), first_error("he runs")
     (5, 3, 0)
     """
-    words = _words(sentence)
+    words = known_words(sentence)
     stacks, place = prefixes.read(GRAMMAR, words)
     if place is not None:
         return place
@@ -98,7 +98,7 @@ def prefix_distribution(prefix: str) -> dict[str, float]:
     >>> {word: round(p, 3) for word, p in prefix_distribution("the man sleeps").items()}
     {'</s>': 0.471, 'because': 0.196, 'again': 0.182, 'alone': 0.091, 'outside': 0.061}
     """
-    words = _words(prefix)
+    words = known_words(prefix)
     stacks, place = prefixes.read(GRAMMAR, words)
     if place is not None:
         allowed = prefixes.next_words(GRAMMAR, prefixes.read(GRAMMAR, words[:place])[0])
@@ -150,7 +150,15 @@ def sentences(length: int) -> Iterator[tuple[str, float]]:
         yield " ".join(words), p
 
 
-def _words(text: str) -> list[str]:
+def known_words(text: str) -> list[str]:
+    """Cut a text into words.
+
+    Args:
+        text: Words of ``WORDS`` with spaces between them.
+
+    Raises:
+        ValueError: If a word is unknown.
+    """
     words = text.split()
     for word in words:
         if word not in _KNOWN:

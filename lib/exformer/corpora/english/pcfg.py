@@ -103,6 +103,19 @@ class Grammar:
             for name, rules in self.rules.items()
         }
 
+    def draw(self, symbol: str, *, rng: Random) -> tuple[str, ...]:
+        """Draw one rule of a nonterminal by its probability.
+
+        Args:
+            symbol: The nonterminal.
+            rng: Gives the chance.
+
+        Returns:
+            What the nonterminal becomes.
+        """
+        choices, cumulative = self._choices[symbol]
+        return rng.choices(choices, cum_weights=cumulative)[0]
+
     def expand(self, symbols: tuple[str, ...], *, rng: Random) -> list[str]:
         """Replace each nonterminal by a rule drawn by its probability, until only words are left.
 
@@ -117,8 +130,7 @@ class Grammar:
         while stack:
             symbol = stack.pop()
             if symbol in self._choices:
-                choices, cumulative = self._choices[symbol]
-                stack.extend(reversed(rng.choices(choices, cum_weights=cumulative)[0]))
+                stack.extend(reversed(self.draw(symbol, rng=rng)))
             else:
                 words.append(symbol)
         return words

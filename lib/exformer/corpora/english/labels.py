@@ -1,0 +1,118 @@
+"""Sentences with labels: what the subject is, the number of each word, whether a verb is wrong."""
+
+from dataclasses import dataclass
+from random import Random
+
+from exformer.corpora.english.lexicon import CLASSES
+from exformer.corpora.english.rules import FEATURES, GRAMMAR
+
+KINDS = FEATURES["kind"]  #: What a subject may be, as classes of a sentence.
+NUMBERS = ("none", *FEATURES["number"])  #: The tags of words: without number, singular, plural.
+_MOST = 1_000_000
+_VERBS = ("BE", "SLEEP", "SEE", "SAY")
+_PAIRS = [
+    pair
+    for verb in _VERBS
+    for pair in zip(CLASSES[f"{verb}.singular"], CLASSES[f"{verb}.plural"], strict=True)
+]
+_OTHER_FORM = dict(_PAIRS) | {plural: singular for singular, plural in _PAIRS}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledSentence:
+    """Hold a sentence, a class for the whole, and a tag for each word.
+
+    Args:
+        sentence: Words with spaces between them.
+        kind: What the subject of the main clause is, one of ``KINDS``.
+        numbers: The number of each word, one of ``NUMBERS``. A determiner and an adjective have that of their
+            noun: "the" and "small" do not show it themselves.
+    """
+
+    sentence: str
+    kind: str
+    numbers: tuple[str, ...]
+
+
+def labelled_sample(n: int, *, seed: int) -> list[LabelledSentence]:
+    """Draw sentences from the language, each by its probability, and label them.
+
+    Args:
+        n: How many.
+        seed: Of the draw; the sentences are those of ``sample`` with the same seed.
+
+    Raises:
+        ValueError: If n is not between 1 and 1,000,000.
+
+    >>> found = labelled_sample(3, seed=4)[2]
+    >>> found.sentence, found.kind, found.numbers
+    ('a house was heavy', 'thing', ('singular', 'singular', 'singular', 'none'))
+    """
+    _check(n)
+    rng = Random(seed)
+    return [_labelled(rng) for _ in range(n)]
+
+
+def _labelled(rng: Random) -> LabelledSentence:
+    """Expand the start symbol; each nonterminal keeps the number of the one that it came from."""
+    words, numbers, subject = [], [], ""
+    stack = [(GRAMMAR.start, "none")]
+    while stack:
+        symbol, above = stack.pop()
+        if symbol not in GRAMMAR.rules:
+            words.append(symbol)
+            numbers.append(above)
+            continue
+        name, *features = symbol.split(".")
+        if name == "NP" and not subject:
+            subject = features[0]
+        number = next((each for each in features if each in NUMBERS), "none")
+        if name == "ADJECTIVE":  # it has one form: its noun decides
+            number = above
+        shown = number if symbol in CLASSES else "none"  # "that" in a plural noun phrase has no number
+        parts = GRAMMAR.draw(symbol, rng=rng)
+        stack += [(part, number if part in GRAMMAR.rules else shown) for part in reversed(parts)]
+    return LabelledSentence(" ".join(words), subject, tuple(numbers))
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSentence:
+    """Hold a text, and whether the grammar can make it.
+
+    Args:
+        sentence: Words with spaces between them.
+        right: False if one verb has the wrong number.
+    """
+
+    sentence: str
+    right: bool
+
+
+def judged_sample(n: int, *, seed: int) -> list[JudgedSentence]:
+    """Draw sentences from the language, and give one verb of about half of them the wrong number.
+
+    Args:
+        n: How many.
+        seed: Of the draw.
+
+    Raises:
+        ValueError: If n is not between 1 and 1,000,000.
+
+    >>> judged_sample(1, seed=1)[0]
+    JudgedSentence(sentence='every girl behind the big roads wait', right=False)
+    """
+    _check(n)
+    rng = Random(seed)
+    found = []
+    for _ in range(n):
+        words, right = GRAMMAR.expand((GRAMMAR.start,), rng=rng), rng.random() < 0.5
+        if not right:
+            place = rng.choice([place for place, word in enumerate(words) if word in _OTHER_FORM])
+            words[place] = _OTHER_FORM[words[place]]
+        found.append(JudgedSentence(" ".join(words), right))
+    return found
+
+
+def _check(n: int) -> None:
+    if not 1 <= n <= _MOST:
+        raise ValueError(f"n must be 1 to {_MOST:,}, came {n}")
