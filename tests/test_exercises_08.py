@@ -1,0 +1,331 @@
+"""Graders of lesson 08: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+
+import json
+import re
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from exformer.byte_pairs import learn_merges
+from exformer.embedding import embed
+from exformer.exercises.lesson_08 import (
+    check_best_pair,
+    check_decode,
+    check_merge,
+    check_table_gradient,
+)
+
+LESSON = Path(__file__).parents[1] / "notebooks" / "08_tokens.ipynb"
+
+
+def walk(word, pair, new, *, step=2, rest=True, most=None):
+    merged, place = [], 0
+    while place < len(word) - (not rest):
+        if tuple(word[place : place + 2]) == pair and most != 0:
+            merged.append(new)
+            place += step
+            most = None if most is None else most - 1
+        else:
+            merged.append(word[place])
+            place += 1
+    return merged
+
+
+def by_text(word, pair, new):
+    return list(map(ord, "".join(map(chr, word)).replace("".join(map(chr, pair)), chr(new))))
+
+
+def with_a_stack(word, pair, new):
+    merged = []
+    for symbol in word:
+        if merged and (merged[-1], symbol) == pair:
+            merged[-1] = new
+        else:
+            merged.append(symbol)
+    return merged
+
+
+def in_place(word, pair, new):
+    place = 0
+    while place + 1 < len(word):
+        if (word[place], word[place + 1]) == pair:
+            word[place : place + 2] = [new]
+        place += 1
+    return word
+
+
+MERGES = {
+    "walk": walk,
+    "text": by_text,
+    "stack": with_a_stack,
+    "in place": in_place,
+    "tuple": lambda *case: tuple(walk(*case)),
+    "numpy": lambda *case: np.array(walk(*case)),
+    "tensor": lambda *case: torch.tensor(walk(*case)),
+}
+
+
+@pytest.mark.parametrize("answer", MERGES.values(), ids=MERGES)
+def test_right_merges(answer):
+    assert check_merge(answer), check_merge(answer)
+
+
+def overlapping(word, pair, new):
+    hits = [two == pair for two in pairwise(word)]
+    kept = []
+    for place, symbol in enumerate(word):
+        if place < len(hits) and hits[place]:
+            kept.append(new)
+        elif not (place and hits[place - 1]):
+            kept.append(symbol)
+    return kept
+
+
+WRONG_MERGES = {
+    "from the right": lambda w, p, n: walk(w[::-1], p[::-1], n)[::-1],
+    "the first pair only": lambda w, p, n: walk(w, p, n, most=1),
+    "leave the second symbol": lambda w, p, n: walk(w, p, n, step=1),
+    "in either order": lambda w, p, n: [
+        x if x >= 0 else n for x in either_order("".join(map(chr, w)), "".join(map(chr, p)))
+    ],
+    "lose the last symbol": lambda w, p, n: walk(w, p, n, rest=False),
+    "a symbol for two pairs": overlapping,
+    "nothing in its place": lambda w, p, n: [x for x in walk(w, p, n) if x != n],
+    "returns nothing yet": lambda *case: None,
+    "raised IndexError": lambda w, p, n: [w[0]],
+    "must return numbers, got str": lambda w, p, n: "aaa",
+    "the numbers are not": lambda w, p, n: [n],
+}
+
+
+def either_order(word, pair):
+    parts = re.split(f"({re.escape(pair)}|{re.escape(pair[::-1])})", word)
+    return [x for part in parts for x in ([-1] if part in (pair, pair[::-1]) else map(ord, part))]
+
+
+@pytest.mark.parametrize("hint", WRONG_MERGES)
+def test_wrong_merges_are_named(hint):
+    verdict = check_merge(WRONG_MERGES[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def counted(words, *, times=True, once=False):
+    found = Counter()
+    for word, n in words.items():
+        pairs = [word[i : i + 2] for i in range(len(word) - 1)]
+        for pair in set(pairs) if once else pairs:
+            found[pair] += n if times else 1
+    return found
+
+
+def sorted_pairs(words):
+    return sorted(counted(words).items(), key=lambda item: (-item[1], item[0]))[0][0]
+
+
+def of_the_library(words):
+    [pair] = learn_merges({"".join(map(chr, w)): n for w, n in words.items()}, n_merges=1, first=256)
+    return tuple(map(ord, pair))
+
+
+def smallest_of_the_most(words):
+    found = counted(words)
+    return min(pair for pair in found if found[pair] == max(found.values()))
+
+
+def empties_its_words(words):
+    best = sorted_pairs(words)
+    words.clear()
+    return best
+
+
+BEST = {
+    "sorted": sorted_pairs,
+    "library": of_the_library,
+    "smallest of the most": smallest_of_the_most,
+    "empties its words": empties_its_words,
+    "list": lambda words: list(sorted_pairs(words)),
+    "tensor": lambda words: torch.tensor(sorted_pairs(words)),
+}
+
+
+@pytest.mark.parametrize("answer", BEST.values(), ids=BEST)
+def test_right_pairs(answer):
+    assert check_best_pair(answer), check_best_pair(answer)
+
+
+def choose(counts, key=lambda pair: pair):
+    return min(counts, key=lambda pair: (-counts[pair], key(pair)))
+
+
+def met_first(words):
+    found = {}
+    for word, n in words.items():
+        for pair in pairwise(word):
+            found[pair] = found.get(pair, 0) + n
+    return max(found, key=found.get)
+
+
+WRONG_BEST = {
+    "as often as its word occurs": lambda words: choose(counted(words, times=False)),
+    "once a word: a word may": lambda words: choose(counted(words, once=True)),
+    "neither repeats": lambda words: choose(counted(words, times=False, once=True)),
+    "across the ends of words": lambda words: choose(
+        Counter(pairwise([symbol for word, n in words.items() for symbol in word * n]))
+    ),
+    "you take the largest numbers": lambda words: max(
+        counted(words), key=lambda pair: (counted(words)[pair], pair)
+    ),
+    "the first that you met": met_first,
+    "compare the second numbers first": lambda words: choose(counted(words), key=lambda pair: pair[::-1]),
+    "the rarest pair": lambda words: min(counted(words), key=lambda pair: (counted(words)[pair], pair)),
+    "returns nothing yet": lambda words: ...,
+    "raised KeyError": lambda words: words[0],
+    "should have the shape": lambda words: 7,
+    "the numbers are not": lambda words: (0, 0),
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_BEST)
+def test_wrong_pairs_are_named(hint):
+    verdict = check_best_pair(WRONG_BEST[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def byte_by_byte(tokens, ids):
+    data = bytearray()
+    for i in ids:
+        data += tokens[i]
+    return str(bytes(data), "utf-8", errors="replace")
+
+
+def incremental(tokens, ids):
+    import codecs
+
+    reader = codecs.getincrementaldecoder("utf-8")("replace")
+    return "".join(reader.decode(tokens[i]) for i in ids) + reader.decode(b"", final=True)
+
+
+DECODES = {"bytearray": byte_by_byte, "incremental": incremental}
+
+
+@pytest.mark.parametrize("answer", DECODES.values(), ids=DECODES)
+def test_right_decodes(answer):
+    assert check_decode(answer), check_decode(answer)
+
+
+WRONG_DECODES = {
+    "by itself: a character may": lambda t, ids: "".join(t[i].decode(errors="replace") for i in ids),
+    "by itself and drop": lambda t, ids: "".join(t[i].decode(errors="ignore") for i in ids),
+    "You drop what is no UTF-8": lambda t, ids: b"".join(t[i] for i in ids).decode(errors="ignore"),
+    "as Latin-1 does": lambda t, ids: "".join(chr(byte) for i in ids for byte in t[i]),
+    "as \\x..": lambda t, ids: b"".join(t[i] for i in ids).decode(errors="backslashreplace"),
+    "a space between": lambda t, ids: b" ".join(t[i] for i in ids).decode(errors="replace"),
+    "raised UnicodeDecodeError": lambda t, ids: b"".join(t[i] for i in ids).decode(),
+    "You return bytes": lambda t, ids: b"".join(t[i] for i in ids),
+    "returns nothing yet": lambda t, ids: None,
+    "must return numbers, got list": lambda t, ids: ["a"],
+    "the numbers are not": lambda t, ids: "perché a",
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_DECODES)
+def test_wrong_decodes_are_named(hint):
+    verdict = check_decode(WRONG_DECODES[hint])
+    assert not verdict
+    assert hint.replace("must return numbers, got list", "must return") in verdict.says
+
+
+def by_one_hot(ids, ahead, vocab_size):
+    return F.one_hot(ids, vocab_size).to(ahead.dtype).T @ ahead
+
+
+def by_autograd(ids, ahead, vocab_size):
+    table = torch.zeros(vocab_size, ahead.size(1), dtype=ahead.dtype, requires_grad=True)
+    embed(ids, table).backward(ahead)
+    return table.grad
+
+
+def by_rows(ids, ahead, vocab_size):
+    rows = [[0.0] * ahead.size(1) for _ in range(vocab_size)]
+    for i, gradient in zip(ids.tolist(), ahead.tolist(), strict=True):
+        rows[i] = [a + b for a, b in zip(rows[i], gradient, strict=True)]
+    return rows
+
+
+GRADIENTS = {"one-hot": by_one_hot, "autograd": by_autograd, "rows": by_rows}
+
+
+@pytest.mark.parametrize("answer", GRADIENTS.values(), ids=GRADIENTS)
+def test_right_gradients(answer):
+    assert check_table_gradient(answer), check_table_gradient(answer)
+
+
+def assigned(ids, ahead, vocab_size):
+    rows = torch.zeros(vocab_size, ahead.size(1), dtype=ahead.dtype)
+    for place, i in enumerate(ids):
+        rows[i] = ahead[place]
+    return rows
+
+
+def assigned_once(ids, ahead, vocab_size):
+    rows, seen = torch.zeros(vocab_size, ahead.size(1), dtype=ahead.dtype), set()
+    for place, i in enumerate(ids.tolist()):
+        if i not in seen:
+            rows[i] = ahead[place]
+        seen.add(i)
+    return rows
+
+
+WRONG_GRADIENTS = {
+    "add, do not overwrite": assigned,
+    "first gradient alone": assigned_once,
+    "mean of the gradients": lambda ids, ahead, n: (
+        by_one_hot(ids, ahead, n) / F.one_hot(ids, n).sum(0).clamp(min=1)[:, None]
+    ),
+    "divide by the number of ids": lambda ids, ahead, n: by_one_hot(ids, ahead, n) / ids.numel(),
+    "count how often": lambda ids, ahead, n: by_one_hot(ids, torch.ones_like(ahead), n),
+    "You subtract": lambda ids, ahead, n: -by_one_hot(ids, ahead, n),
+    "should have the shape": lambda ids, ahead, n: by_one_hot(ids, ahead, n).T,
+    "returns nothing yet": lambda *case: None,
+    "raised NotImplementedError": lambda ids, ahead, n: (_ for _ in ()).throw(NotImplementedError("todo")),
+    "the numbers are not": lambda ids, ahead, n: 3 * by_one_hot(ids, ahead, n),
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_GRADIENTS)
+def test_wrong_gradients_are_named(hint):
+    verdict = check_table_gradient(WRONG_GRADIENTS[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+CHECKS = {
+    "ex-08-merge": ("my_merge", check_merge),
+    "ex-08-pair": ("my_best_pair", check_best_pair),
+    "ex-08-decode": ("my_decode", check_decode),
+    "ex-08-gradient": ("my_table_gradient", check_table_gradient),
+}
+
+
+@pytest.mark.parametrize("label", CHECKS)
+def test_no_function(label):
+    assert "function itself" in CHECKS[label][1](None).says
+
+
+@pytest.mark.parametrize("label", CHECKS)
+def test_the_lessons_solutions_pass(label):
+    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
+    prose = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    block = re.search(rf"^````{{solution}} {label}\n.*?^````$", prose, flags=re.M | re.S)
+    code = re.search(r"^```python\n(.*?)^```", block[0], flags=re.M | re.S)[1]
+    names = {"torch": torch, "Counter": Counter, "pairwise": pairwise}
+    exec(code, names)
+    name, check = CHECKS[label]
+    assert check(names[name]), check(names[name])
