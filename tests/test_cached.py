@@ -122,6 +122,18 @@ def test_rows_change_places():
     close(cached(longer), translator(SRC[rows], longer)[:, -1].detach())
 
 
+def test_a_beam_asks_one_memory_and_rows_may_leave_their_sentence():
+    translator, each = build_translator(), torch.arange(3).repeat_interleave(2)
+    cached = CachedDecoder(translator, memory=translator.encode(SRC), src=SRC)
+    tgt = torch.cat((TGT[each, :3], torch.arange(4, 10)[:, None]), dim=1)
+    close(cached(tgt), translator(SRC[each], tgt)[:, -1].detach())
+    for rows in ([1, 0, 2, 2, 5, 4], [5, 0, 1, 2, 3, 3, 4], [6, 0]):  # within the sentences, then beyond
+        rows = torch.tensor(rows)
+        cached.reorder(rows)
+        each, tgt = each[rows], torch.cat((tgt[rows], rows[:, None]), dim=1)
+        close(cached(tgt), translator(SRC[each], tgt)[:, -1].detach())
+
+
 def test_each_position_is_computed_once(monkeypatch):
     model, seen = build(), []
     forward = type(model.layers[0].feed_forward).forward

@@ -1,5 +1,7 @@
 """Attention over kept keys and values, against the attention and the layers that compute all positions."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -7,7 +9,8 @@ from hypothesis import strategies as st
 from torch_twins import close, normal, randomize
 
 from exformer.alibi import ALiBi
-from exformer.kv_cache import KeysValues, attend_kept, decoder_layer_step, encoder_layer_step, keys_values
+from exformer.cached_layers import decoder_layer_step, encoder_layer_step
+from exformer.kv_cache import Cache, KeysValues, attend_kept, keys_values
 from exformer.layers import DecoderLayer, EncoderLayer
 from exformer.masks import causal_mask
 from exformer.multi_head import MultiHeadAttention
@@ -29,15 +32,44 @@ def randomized(module):
     return module.eval()
 
 
-def test_join_and_take_by_hand():
-    old = KeysValues(torch.tensor([[[[1.0]]], [[[2.0]]]]), torch.tensor([[[[3.0]]], [[[4.0]]]]))
-    new = KeysValues(torch.tensor([[[[5.0]]], [[[6.0]]]]), torch.tensor([[[[7.0]]], [[[8.0]]]]))
-    both = old.join(new)
-    assert both.k.tolist() == [[[[1.0], [5.0]]], [[[2.0], [6.0]]]]
-    assert both.v.tolist() == [[[[3.0], [7.0]]], [[[4.0], [8.0]]]]
-    assert both.take(torch.tensor([1, 1, 0])).k[:, 0, :, 0].tolist() == [[2, 6], [2, 6], [1, 5]]
-    assert both.take(torch.tensor([1, 1, 0])).v[:, 0, :, 0].tolist() == [[4, 8], [4, 8], [3, 7]]
-    assert old.k.shape == (2, 1, 1, 1)  # nothing is changed in place
+def numbers(*rows: float) -> torch.Tensor:
+    """Give one head of width 1: a row a sequence, a number a position."""
+    return torch.tensor(rows)[:, None, :, None]
+
+
+def test_positions_are_put_behind_by_hand():
+    cache = Cache()
+    for n, (first, second) in enumerate(((1.0, 2.0), (5.0, 6.0), (7.0, 8.0), (9.0, 4.0)), start=1):
+        k = numbers([first], [second])
+        kept = cache.append(KeysValues(k, -k))
+        assert cache.n == n
+    assert kept.k[:, 0, :, 0].tolist() == [[1, 5, 7, 9], [2, 6, 8, 4]]
+    assert kept.v[:, 0, :, 0].tolist() == [[-1, -5, -7, -9], [-2, -6, -8, -4]]
+    cache.append(KeysValues(k + 1, k))
+    assert kept.k[:, 0, :, 0].tolist() == [[1, 5, 7, 9], [2, 6, 8, 4]]  # what was handed out is still there
+
+
+def test_rows_change_places_by_hand():
+    cache = Cache()
+    with pytest.raises(ValueError, match="nothing to reorder yet: score the first texts"):
+        cache.reorder(torch.tensor([0]))
+    cache.append(KeysValues(numbers([1.0, 5.0], [2.0, 6.0]), numbers([3.0, 7.0], [4.0, 8.0])))
+    cache.reorder(torch.tensor([1, 1, 0]))
+    kept = cache.append(KeysValues(numbers([9.0], [10.0], [11.0]), numbers([9.0], [10.0], [11.0])))
+    assert kept.k[:, 0, :, 0].tolist() == [[2, 6, 9], [2, 6, 10], [1, 5, 11]]
+    assert kept.v[:, 0, :, 0].tolist() == [[4, 8, 9], [4, 8, 10], [3, 7, 11]]
+
+
+@given(lengths=st.lists(st.integers(1, 5), min_size=1, max_size=9))
+def test_few_positions_are_moved(lengths):
+    """Room is made anew at most as often as the number of positions doubles."""
+    cache, rooms = Cache(), []
+    for length in lengths:
+        kept = cache.append(KeysValues(torch.zeros(1, 1, length, 1), torch.zeros(1, 1, length, 1)))
+        if kept.k.untyped_storage().data_ptr() not in rooms:
+            rooms.append(kept.k.untyped_storage().data_ptr())
+    assert cache.n == sum(lengths)
+    assert len(rooms) <= 1 + math.log2(cache.n)
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
@@ -45,17 +77,18 @@ def test_join_and_take_by_hand():
 def test_the_newest_queries_get_what_they_get_among_all(positions, start):
     attention = randomized(MultiHeadAttention(D_MODEL, n_heads=HEADS, positions=POSITIONS[positions]()))
     whole = attention(x(), x(), x(), mask=MASK)
-    kept = keys_values(attention, x()[:, :start]).join(keys_values(attention, x()[:, start:]))
+    cache = Cache()
+    for part in filter(torch.numel, (x()[:, :start], x()[:, start:])):
+        kept = cache.append(keys_values(attention, part))
     close(attend_kept(attention, x()[:, start:], kept, mask=MASK[:, start:]), whole[:, start:])
 
 
 def steps(step, cuts: list[int], **options):
     """Go through all positions in pieces that end at the cuts; return all outputs side by side."""
-    found, past = [], None
+    found, cache = [], Cache()
     for start, end in zip([0, *cuts], [*cuts, TIME], strict=True):
-        new, past = step(x()[:, start:end], past=past, mask=MASK[:, start:end, :end], **options)
-        assert past.k.size(2) == past.v.size(2) == end
-        found.append(new)
+        found.append(step(x()[:, start:end], cache=cache, mask=MASK[:, start:end, :end], **options))
+        assert cache.n == end
     return torch.cat(found, dim=1)
 
 
@@ -85,3 +118,20 @@ def test_a_decoder_layer_in_pieces_is_the_layer_at_once(cuts, positions, pre_nor
         memory_mask=MEMORY_MASK,
     )
     close(got, layer(x(), memory, mask=MASK, memory_mask=MEMORY_MASK))
+
+
+def test_rows_of_one_source_ask_its_memory_together():
+    layer = randomized(DecoderLayer(D_MODEL, n_heads=HEADS, d_ff=D_FF))
+    memory, three_each = x(seed=2, time=SRC), torch.arange(BATCH).repeat_interleave(3)
+    new = normal(3 * BATCH, 2, D_MODEL, seed=3).detach()
+    kept, mask = keys_values(layer.cross_attention, memory), causal_mask(2)[None]
+    got = decoder_layer_step(layer, new, cache=Cache(), memory=kept, mask=mask, memory_mask=MEMORY_MASK)
+    close(got, layer(new, memory[three_each], mask=mask, memory_mask=MEMORY_MASK[three_each]))
+
+
+def test_without_a_mask_all_is_seen():
+    attention = randomized(MultiHeadAttention(D_MODEL, n_heads=HEADS))
+    close(
+        attend_kept(attention, x(), keys_values(attention, x(seed=2, time=SRC))),
+        attention(x(), *[x(seed=2, time=SRC)] * 2),
+    )

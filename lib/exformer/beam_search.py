@@ -77,11 +77,14 @@ def beam_search(
 
 def _extend(live: Tensor, logits: Tensor, *, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Keep the most probable continuations: log-probabilities, parents and symbols, each (batch, beam)."""
-    beam, vocab_size = live.size(1), logits.size(-1)
-    further = logits.log_softmax(dim=-1).unflatten(0, live.shape)  # (batch, beam, vocab_size)
-    total, index = (live[..., None] + further).flatten(start_dim=1).topk(beam)
+    beam = live.size(1)
+    # No row can have more than b of the b best: first each row's own, so that little is added and compared.
+    further, symbols = logits.log_softmax(dim=-1).topk(min(beam, logits.size(-1)))
+    total = live[..., None] + further.unflatten(0, live.shape)  # (batch, beam, candidates)
+    total, index = total.flatten(start_dim=1).topk(beam)
+    symbols = symbols.unflatten(0, live.shape).flatten(start_dim=1).gather(1, index)
     over = torch.arange(beam, device=live.device) >= places
-    return total.masked_fill(over, -torch.inf), index // vocab_size, index % vocab_size
+    return total.masked_fill(over, -torch.inf), index // further.size(-1), symbols
 
 
 def _decided(live: Tensor, best: list, *, longest: int, alpha: float) -> Tensor:

@@ -5,7 +5,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from exformer.autoregressive import count_padding
-from exformer.kv_cache import KeysValues, decoder_layer_step, encoder_layer_step, keys_values
+from exformer.cached_layers import decoder_layer_step, encoder_layer_step
+from exformer.kv_cache import Cache, keys_values
 from exformer.masks import causal_mask, padding_mask
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.encoder_decoder import EncoderDecoder
@@ -32,7 +33,10 @@ class CachedLM:
         _refuse_training(model)
         self._model, self._pad_id = model, pad_id
         self._ids: Tensor | None = None  # what the last call read
-        self._kept: list[KeysValues | None] = [None] * len(model.layers)
+        self._count: Tensor | None = None  # how much of each text is padding; None if nothing is
+        self._caches = [Cache() for _ in model.layers]
+        nothing = model.embedding.table.new_zeros(1, model.config.max_len, model.config.d_model)
+        self._codes = model.positions(nothing)[0].detach()  # of each position: what the model adds
 
     @torch.no_grad()
     def __call__(self, ids: Int64[Tensor, "batch time"]) -> Float[Tensor, "batch vocab_size"]:
@@ -49,20 +53,15 @@ class CachedLM:
         """
         model, start = self._model, _count_known(ids, self._ids)
         x = model.embedding(ids[:, start:])  # (batch, query, d_model)
-        count = count_padding(ids, pad_id=self._pad_id)[:, None]  # (batch, 1)
-        longest = int(ids.size(1) - count.min())
-        if longest > model.config.max_len:
-            raise ValueError(
-                f"the text has {longest} symbols and max_len is {model.config.max_len}: "
-                "cut it, or build the model with a larger max_len"
-            )
-        places = torch.arange(ids.size(1), device=ids.device)
-        mask = causal_mask(ids.size(1), device=ids.device)[start:] & (places >= count)[:, None]
-        # The code of each position, as what the model adds to nothing: positions begin behind the padding.
-        codes = model.positions(x.new_zeros(1, longest, x.size(-1)))[0]
-        x = x + codes[(places[start:] - count).clamp(min=0)]
-        for i, layer in enumerate(model.layers):
-            x, self._kept[i] = encoder_layer_step(layer, x, past=self._kept[i], mask=mask)
+        if start == 0:
+            count = count_padding(ids, pad_id=self._pad_id)[:, None]
+            self._count = count if count.any() else None
+        x, seen = x + self._positions(ids, start=start), None
+        if self._count is not None:
+            seen = (torch.arange(ids.size(1), device=ids.device) >= self._count)[:, None]  # (batch, 1, key)
+        mask = _and_causal(seen, n=ids.size(1), start=start, device=ids.device)
+        for layer, cache in zip(model.layers, self._caches, strict=True):
+            x = encoder_layer_step(layer, x, cache=cache, mask=mask)
         self._ids = ids
         x = model.norm(x[:, -1])
         return model.embedding.logits(x) if model.output is None else model.output(x)
@@ -76,8 +75,22 @@ class CachedLM:
         Raises:
             ValueError: If there was no call yet.
         """
-        self._kept = _take(self._kept, rows)
+        for cache in self._caches:
+            cache.reorder(rows)
         self._ids = self._ids[rows]
+        self._count = None if self._count is None else self._count[rows]
+
+    def _positions(self, ids: Tensor, *, start: int) -> Tensor:
+        """Give the codes of the new positions, which are counted from behind the padding on."""
+        padding, least = (0, 0) if self._count is None else (self._count, int(self._count.min()))
+        places = torch.arange(start, ids.size(1), device=ids.device) - padding  # (query,) or (batch, query)
+        longest = ids.size(1) - least
+        if longest > self._model.config.max_len:
+            raise ValueError(
+                f"the text has {longest} symbols and max_len is {self._model.config.max_len}: "
+                "cut it, or build the model with a larger max_len"
+            )
+        return self._codes[places.clamp(min=0)]
 
 
 class CachedDecoder:
@@ -86,7 +99,8 @@ class CachedDecoder:
     Args:
         model: The model, in evaluation mode.
         memory: What ``model.encode`` made of ``src``.
-        src: Source sentences, padded: one for each row of the translations.
+        src: Source sentences, padded. The translations have as many rows, or the same multiple for each: a
+            beam of b rows a sentence, rows i · b to (i + 1) · b - 1 for sentence i.
 
     Raises:
         ValueError: If the model is in training mode.
@@ -104,11 +118,11 @@ class CachedDecoder:
         src: Int64[Tensor, "batch src"],
     ) -> None:
         _refuse_training(model)
-        self._model = model
-        self._memory_mask = padding_mask(src, pad_id=model.config.pad_id)
+        self._model, self._src = model, src
+        self._memory_mask = _unless_all(padding_mask(src, pad_id=model.config.pad_id))
         self._memory = [keys_values(layer.cross_attention, memory) for layer in model.decoder]
         self._tgt: Tensor | None = None  # what the last call read
-        self._kept: list[KeysValues | None] = [None] * len(model.decoder)
+        self._caches = [Cache() for _ in model.decoder]
 
     @torch.no_grad()
     def __call__(self, tgt: Int64[Tensor, "batch tgt"]) -> Float[Tensor, "batch vocab_size"]:
@@ -124,16 +138,14 @@ class CachedDecoder:
             ValueError: If they do not go on from the last ones, are too long, or not as many as the sources.
         """
         model, start = self._model, _count_known(tgt, self._tgt)
-        if len(tgt) != len(self._memory_mask):
-            raise ValueError(
-                f"there are {len(self._memory_mask)} source sentences and {len(tgt)} target sentences"
-            )
+        if len(tgt) % len(self._src) or len(tgt) < len(self._src):
+            raise ValueError(f"there are {len(self._src)} source sentences and {len(tgt)} target sentences")
         x = model.tgt_positions(model.tgt_embedding(tgt[:, start:]), start=start)
-        mask = causal_mask(tgt.size(1), device=tgt.device)[start:]
-        mask = mask & padding_mask(tgt, pad_id=model.config.pad_id)  # (batch, query, key)
-        for i, layer in enumerate(model.decoder):
-            cross = {"memory": self._memory[i], "memory_mask": self._memory_mask}
-            x, self._kept[i] = decoder_layer_step(layer, x, past=self._kept[i], mask=mask, **cross)
+        mask = _unless_all(padding_mask(tgt, pad_id=model.config.pad_id))
+        mask = _and_causal(mask, n=tgt.size(1), start=start, device=tgt.device)
+        for layer, cache, memory in zip(model.decoder, self._caches, self._memory, strict=True):
+            cross = {"memory": memory, "memory_mask": self._memory_mask}
+            x = decoder_layer_step(layer, x, cache=cache, mask=mask, **cross)
         self._tgt = tgt
         x = model.decoder_norm(x[:, -1])
         return model.tgt_embedding.logits(x) if model.output is None else model.output(x)
@@ -147,8 +159,14 @@ class CachedDecoder:
         Raises:
             ValueError: If there was no call yet.
         """
-        self._kept, self._memory = _take(self._kept, rows), _take(self._memory, rows)
-        self._tgt, self._memory_mask = self._tgt[rows], self._memory_mask[rows]
+        for cache in self._caches:
+            cache.reorder(rows)
+        n_each = len(self._tgt) // len(self._src)
+        self._tgt, sources = self._tgt[rows], rows // n_each  # the sentence of each row
+        if not torch.equal(sources, torch.arange(len(self._src)).repeat_interleave(n_each).to(rows)):
+            # Rows went to other sentences, as those of a beam never do: now each has its own.
+            self._src, self._memory = self._src[sources], [kept.take(sources) for kept in self._memory]
+            self._memory_mask = None if self._memory_mask is None else self._memory_mask[sources]
 
 
 def _refuse_training(model: nn.Module) -> None:
@@ -169,7 +187,14 @@ def _count_known(ids: Tensor, known: Tensor | None) -> int:
     return n
 
 
-def _take(all_kept: list[KeysValues | None], rows: Tensor) -> list[KeysValues | None]:
-    if None in all_kept:
-        raise ValueError("there is nothing to reorder yet: score the first texts, then reorder their rows")
-    return [kept.take(rows) for kept in all_kept]
+def _unless_all(mask: Tensor) -> Tensor | None:
+    """Give None for a mask that hides nothing: attention without one takes less time."""
+    return None if mask.all() else mask
+
+
+def _and_causal(mask: Tensor | None, *, n: int, start: int, device: torch.device) -> Tensor | None:
+    """Hide from new positions what stands behind them: nothing, where there is but one."""
+    if n - start == 1:
+        return mask
+    causal = causal_mask(n, device=device)[start:]
+    return causal[None] if mask is None else causal & mask

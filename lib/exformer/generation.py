@@ -111,9 +111,7 @@ def translate(
         "max_new_tokens": limit if max_new_tokens is None else min(max_new_tokens, limit),
     }
     with evaluating(model):
-        # A source sentence for each row of the target.
-        memory, src = model.encode(src).repeat_interleave(beam, dim=0), src.repeat_interleave(beam, dim=0)
-        next_logits = _writer(model, memory=memory, src=src)
+        next_logits = _writer(model, src, beam=beam)
         if beam == 1:
             new = greedy(next_logits, prompts, **limits)
         else:
@@ -146,8 +144,11 @@ def _read(sentences: Sequence[str], tokenizer: Tokenizer, *, limit: int) -> Tens
     return pad(rows, pad_id=tokenizer.pad_id)
 
 
-def _writer(model: nn.Module, *, memory: Tensor, src: Tensor) -> Callable[[Tensor], Tensor]:
+def _writer(model: nn.Module, src: Tensor, *, beam: int) -> Callable[[Tensor], Tensor]:
     """Make what scores the next symbol of translations; a transformer keeps what it has computed."""
+    memory = model.encode(src)
     if isinstance(model, EncoderDecoder):
         return CachedDecoder(model, memory=memory, src=src)
+    # A source sentence for each row of the target.
+    memory, src = memory.repeat_interleave(beam, dim=0), src.repeat_interleave(beam, dim=0)
     return lambda tgt: model.decode(tgt, memory=memory, src=src)[:, -1]

@@ -2,19 +2,17 @@
 
 from dataclasses import dataclass
 
-import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from exformer.alibi import biased_attention
-from exformer.attention import scaled_dot_product_attention
-from exformer.layers import DecoderLayer, EncoderLayer, residual
 from exformer.multi_head import MultiHeadAttention, merge_heads, split_heads
 
 
 @dataclass(frozen=True, slots=True)
 class KeysValues:
-    """Hold the keys and values of an attention, for all positions so far.
+    """Hold the keys and values of an attention for some positions.
 
     Args:
         k: Keys of all heads, not yet turned by rotary positions.
@@ -23,17 +21,6 @@ class KeysValues:
 
     k: Float[Tensor, "batch heads key d_head"]
     v: Float[Tensor, "batch heads key d_head"]
-
-    def join(self, new: "KeysValues") -> "KeysValues":
-        """Put new positions behind the old ones.
-
-        Args:
-            new: Keys and values of the next positions.
-
-        Returns:
-            All of them.
-        """
-        return KeysValues(torch.cat((self.k, new.k), dim=2), torch.cat((self.v, new.v), dim=2))
 
     def take(self, rows: Int64[Tensor, " batch"]) -> "KeysValues":
         """Take sequences, one of them as often as wanted.
@@ -44,7 +31,59 @@ class KeysValues:
         Returns:
             Their keys and values.
         """
-        return KeysValues(self.k[rows], self.v[rows])
+        return KeysValues(self.k.index_select(0, rows), self.v.index_select(0, rows))
+
+
+class Cache:
+    """Keep the keys and values of an attention, with room for those still to come.
+
+    A step writes only its own positions. Where the room is full, it doubles: for n positions fewer than 2n
+    are moved, all steps together. Putting the tensors together anew at each step would move about n²/2.
+    """
+
+    def __init__(self) -> None:
+        self.n = 0  # positions that are kept
+        self._room: KeysValues | None = None
+
+    def append(self, new: KeysValues) -> KeysValues:
+        """Put new positions behind the old ones.
+
+        Args:
+            new: Keys and values of the next positions.
+
+        Returns:
+            Those of all positions, to be looked at until the next call.
+        """
+        start, self.n = self.n, self.n + new.k.size(2)
+        if self._room is None or self._room.k.size(2) < self.n:
+            self._room = self._more_room(new)
+        room = self._room
+        room.k[:, :, start : self.n], room.v[:, :, start : self.n] = new.k, new.v
+        return KeysValues(room.k[:, :, : self.n], room.v[:, :, : self.n])
+
+    def reorder(self, rows: Int64[Tensor, " batch"]) -> None:
+        """Let each row go on from another one, as a beam search does.
+
+        Args:
+            rows: From which row each row goes on.
+
+        Raises:
+            ValueError: If nothing is kept yet.
+        """
+        if self._room is None:
+            raise ValueError(
+                "there is nothing to reorder yet: score the first texts, then reorder their rows"
+            )
+        self._room = self._room.take(rows)
+
+    def _more_room(self, new: KeysValues) -> KeysValues:
+        batch, heads, _, d_head = new.k.shape
+        shape = (batch, heads, 2 * self.n, d_head)
+        room = KeysValues(new.k.new_empty(shape), new.v.new_empty(shape))
+        if self._room is not None:
+            n_old = self._room.k.size(2)
+            room.k[:, :, :n_old], room.v[:, :, :n_old] = self._room.k, self._room.v
+        return room
 
 
 def keys_values(attention: MultiHeadAttention, x: Float[Tensor, "batch key d_model"]) -> KeysValues:
@@ -71,7 +110,7 @@ def attend_kept(
     x: Float[Tensor, "batch query d_model"],
     kept: KeysValues,
     *,
-    mask: Bool[Tensor, "batch query key"] | Bool[Tensor, "batch 1 key"],
+    mask: Bool[Tensor, "#batch #query key"] | None = None,
 ) -> Float[Tensor, "batch query d_model"]:
     """Attend to keys and values that are there already; the last query stands where the last key stands.
 
@@ -81,7 +120,7 @@ def attend_kept(
         attention: The attention.
         x: What asks.
         kept: What is asked.
-        mask: True = may attend.
+        mask: True = may attend; None: every query sees all.
 
     Returns:
         One vector a query, without dropout.
@@ -89,76 +128,9 @@ def attend_kept(
     q, k, bias = split_heads(attention.w_q(x), n_heads=attention.n_heads), kept.k, None
     if attention.positions is not None:
         q, k, bias = attention.positions(q, k)
-    mask = mask[:, None]  # (batch, 1, query, key)
-    if bias is None:
-        heads, _ = scaled_dot_product_attention(q, k, kept.v, mask=mask)
+    over_heads = None if mask is None else mask[:, None]  # (batch, 1, query, key)
+    if bias is not None:
+        heads, _ = biased_attention(q, k, kept.v, bias=bias, mask=over_heads)
     else:
-        heads, _ = biased_attention(q, k, kept.v, bias=bias, mask=mask)
+        heads = F.scaled_dot_product_attention(q, k, kept.v, attn_mask=over_heads)
     return attention.w_o(merge_heads(heads))
-
-
-def encoder_layer_step(
-    layer: EncoderLayer,
-    x: Float[Tensor, "batch query d_model"],
-    *,
-    past: KeysValues | None,
-    mask: Bool[Tensor, "batch query key"],
-) -> tuple[Float[Tensor, "batch query d_model"], KeysValues]:
-    """Do what a layer with a causal mask does, at the newest positions only.
-
-    Args:
-        layer: The layer.
-        x: One vector for each new position.
-        past: Keys and values of the positions before them; None if there are none.
-        mask: Which new positions see which of all; True = may attend.
-
-    Returns:
-        One vector for each new position, and the keys and values of all.
-
-    Source:
-        Shazeer 2019, section 2, "incremental".
-    """
-    wrap = {"dropout": layer.dropout, "pre_norm": layer.pre_norm}
-    new = keys_values(layer.self_attention, layer.norm_attention(x) if layer.pre_norm else x)
-    kept = new if past is None else past.join(new)
-    x = residual(
-        x, lambda h: attend_kept(layer.self_attention, h, kept, mask=mask), norm=layer.norm_attention, **wrap
-    )
-    return residual(x, layer.feed_forward, norm=layer.norm_feed_forward, **wrap), kept
-
-
-def decoder_layer_step(
-    layer: DecoderLayer,
-    x: Float[Tensor, "batch query d_model"],
-    *,
-    past: KeysValues | None,
-    mask: Bool[Tensor, "batch query key"],
-    memory: KeysValues,
-    memory_mask: Bool[Tensor, "batch 1 src"],
-) -> tuple[Float[Tensor, "batch query d_model"], KeysValues]:
-    """Do what a decoder layer does, at the newest positions only.
-
-    Args:
-        layer, x, past, mask: As in :func:`encoder_layer_step`.
-        memory: Keys and values of the source, computed once for a whole text.
-        memory_mask: Which source positions are seen; True = may attend.
-
-    Returns:
-        One vector for each new position, and the keys and values of the self-attention.
-
-    Source:
-        Shazeer 2019, section 2, "incremental".
-    """
-    wrap = {"dropout": layer.dropout, "pre_norm": layer.pre_norm}
-    new = keys_values(layer.self_attention, layer.norm_self(x) if layer.pre_norm else x)
-    kept = new if past is None else past.join(new)
-    x = residual(
-        x, lambda h: attend_kept(layer.self_attention, h, kept, mask=mask), norm=layer.norm_self, **wrap
-    )
-    x = residual(
-        x,
-        lambda h: attend_kept(layer.cross_attention, h, memory, mask=memory_mask),
-        norm=layer.norm_cross,
-        **wrap,
-    )
-    return residual(x, layer.feed_forward, norm=layer.norm_feed_forward, **wrap), kept
