@@ -52,7 +52,7 @@ def keep_top_k(logits: Float[Tensor, "*batch vocab_size"], k: int) -> Float[Tens
         ValueError: If k is below 1, or larger than the vocabulary.
 
     Source:
-        Fan, Lewis and Dauphin 2018, section 5.1.
+        Fan, Lewis and Dauphin 2018.
 
     >>> keep_top_k(torch.tensor([1.0, 3.0, 2.0, 2.0]), 2)
     tensor([-inf, 3., 2., -inf])

@@ -1,0 +1,168 @@
+"""What goes wrong in choosing the next word: each hint beside a function that makes the mistake."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+
+def tempered(logits: Tensor, temperature: float) -> Tensor:
+    """Divide the logits by the temperature, then take the softmax."""
+    return (logits / temperature).softmax(dim=-1)
+
+
+def _exponentials(logits: Tensor, temperature: float) -> Tensor:
+    e = (logits / temperature).exp()
+    return e / e.sum(dim=-1, keepdim=True)
+
+
+def _powers(logits: Tensor, temperature: float) -> Tensor:
+    powers = logits.softmax(dim=-1) ** (1 / temperature)
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+
+#: Wrong ways to use a temperature.
+TEMPERED: dict[str, Callable[[Tensor, float], Tensor]] = {
+    "You multiply by the temperature: a low one should sharpen, so divide.": (
+        lambda z, t: (z * t).softmax(dim=-1)
+    ),
+    "You leave the temperature out.": lambda z, t: z.softmax(dim=-1),
+    "You divide the probabilities, and they no longer sum to 1: divide the logits, before the softmax.": (
+        lambda z, t: z.softmax(dim=-1) / t
+    ),
+    "You take the softmax twice: divide the logits, then take one softmax.": (
+        lambda z, t: (z.softmax(dim=-1) / t).softmax(dim=-1)
+    ),
+    "You return logarithms: softmax, not log_softmax.": lambda z, t: (z / t).log_softmax(dim=-1),
+    "You return logits: the softmax is missing.": lambda z, t: z / t,
+    "Your softmax runs over the rows: it runs over the symbols, the last axis.": (
+        lambda z, t: (z / t).softmax(dim=0)
+    ),
+    "At a low temperature your exponentials overflow: subtract the largest logit first, as softmax does.": (
+        _exponentials
+    ),
+    "At a low temperature your powers p ** (1 / T) all become 0: divide the logits instead.": _powers,
+}
+
+
+def top_p(p: Tensor, threshold: float) -> Tensor:
+    """Keep the most probable symbols until their sum reaches the threshold; make the sum 1 again."""
+    return _kept(p, lambda reached, own: reached - own < threshold)
+
+
+def _kept(
+    p: Tensor,
+    keep: Callable[[Tensor, Tensor], Tensor],
+    *,
+    descending: bool = True,
+    scale: Callable[[Tensor], Tensor] = lambda kept: kept / kept.sum(),
+) -> Tensor:
+    """Keep by a rule that sees the sum up to a symbol, and the symbol's own share."""
+    own, order = p.sort(descending=descending)
+    kept = torch.where(keep(own.cumsum(0), own), own, torch.zeros(()))
+    return scale(torch.zeros_like(p).scatter(0, order, kept))
+
+
+def _by_place(p: Tensor, threshold: float) -> Tensor:
+    kept = torch.where(p.cumsum(0) - p < threshold, p, torch.zeros(()))
+    return kept / kept.sum()
+
+
+def _alone(p: Tensor, threshold: float) -> Tensor:
+    kept = torch.where(p >= threshold, p, torch.zeros(()))
+    return kept / kept.sum()
+
+
+def _softened(kept: Tensor) -> Tensor:
+    return torch.where(kept > 0, kept, -torch.inf).softmax(dim=0)
+
+
+#: Wrong ways to cut at a probability.
+TOP_P: dict[str, Callable[[Tensor, float], Tensor]] = {
+    "You drop the symbol at which the sum reaches p: it belongs to the set.": (
+        lambda p, threshold: _kept(p, lambda reached, own: reached <= threshold)
+    ),
+    "You keep a symbol only while the sum is below p: the one that reaches it belongs to the set.": (
+        lambda p, threshold: _kept(p, lambda reached, own: reached < threshold)
+    ),
+    "Where a sum is exactly p you keep one more: the smallest set is asked for.": (
+        lambda p, threshold: _kept(p, lambda reached, own: reached - own <= threshold)
+    ),
+    "What you keep does not sum to 1: divide by the sum that is left.": (
+        lambda p, threshold: _kept(p, lambda reached, own: reached - own < threshold, scale=lambda kept: kept)
+    ),
+    "You take a softmax of probabilities: divide by the sum that is left.": (
+        lambda p, threshold: _kept(p, lambda reached, own: reached - own < threshold, scale=_softened)
+    ),
+    "You take a softmax over all symbols, and what was cut off comes back: divide by the sum that is left.": (
+        lambda p, threshold: _kept(
+            p, lambda reached, own: reached - own < threshold, scale=lambda kept: kept.softmax(dim=0)
+        )
+    ),
+    "You start from the least probable symbol: sort in descending order.": (
+        lambda p, threshold: _kept(p, lambda reached, own: reached - own < threshold, descending=False)
+    ),
+    "You sum in the order of the ids: sort by probability first.": _by_place,
+    "You compare each probability with p: it is their sum, the largest first, that must reach p.": _alone,
+    "Your result is sorted: put each probability back to its own place.": (
+        lambda p, threshold: top_p(p, threshold).sort(descending=True).values
+    ),
+}
+
+
+def beam_step(live: Tensor, further: Tensor, beam: int) -> Tensor:
+    """Take the best of all continuations: sums, rows and symbols, one row of the result each."""
+    return _best(live[:, None] + further, beam)
+
+
+def _best(total: Tensor, beam: int, *, width: int | None = None, largest: bool = True) -> Tensor:
+    values, index = total.flatten().topk(beam, largest=largest)
+    width = width or total.size(1)
+    return torch.stack((values, (index // width).to(values), (index % width).to(values)))
+
+
+def _each_row(live: Tensor, further: Tensor, beam: int) -> Tensor:
+    values, symbols = (live[:, None] + further).max(dim=1)
+    order = values.argsort(descending=True)
+    return torch.stack((values[order], order.to(values), symbols[order].to(values)))
+
+
+def _order_of(total: Tensor, live: Tensor, further: Tensor, beam: int) -> Tensor:
+    _, rows, symbols = _best(total, beam)
+    return torch.stack(((live[:, None] + further)[rows.long(), symbols.long()], rows, symbols))
+
+
+def _first_row(live: Tensor, further: Tensor, beam: int) -> Tensor:
+    row = int(live.argmax())
+    values, symbols = (live[row] + further[row]).topk(beam)
+    return torch.stack((values, torch.full_like(values, row), symbols.to(values)))
+
+
+#: Wrong ways to take a step of beam search.
+BEAM_STEP: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
+    "You keep the best continuation of each beginning: one beginning may have several among the best.": (
+        _each_row
+    ),
+    "You forget how probable the beginnings are: add their log-probabilities.": (
+        lambda live, further, beam: _best(further.clone(), beam)
+    ),
+    "You choose by the next symbol alone, and add the beginnings too late: add first, then choose.": (
+        lambda live, further, beam: _order_of(further, live, further, beam)
+    ),
+    "You multiply log-probabilities: the logarithm of a product is a sum.": (
+        lambda live, further, beam: _best(live[:, None] * further, beam)
+    ),
+    "You return probabilities: the sums of logarithms are asked for.": (
+        lambda live, further, beam: _best((live[:, None] + further).exp(), beam)
+    ),
+    "Your rows and symbols are mixed up: divide the flat index by the size of the vocabulary.": (
+        lambda live, further, beam: _best(live[:, None] + further, beam, width=beam)
+    ),
+    "You keep the least probable: the largest sums are asked for.": (
+        lambda live, further, beam: _best(live[:, None] + further, beam, largest=False)
+    ),
+    "You go on from the best beginning alone: all of them are continued.": _first_row,
+    "Your order is (sums, symbols, rows): rows come before symbols.": (
+        lambda live, further, beam: beam_step(live, further, beam)[[0, 2, 1]]
+    ),
+}

@@ -1,0 +1,115 @@
+"""Graders of lesson 10: the softmax with a temperature, the cut at a probability, one step of beam search."""
+
+import numpy as np
+import torch
+
+from exformer.exercises import choosing_mistakes as choosing
+from exformer.exercises.grading import Verdict, grade
+
+_NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
+
+
+def check_tempered(answer: object) -> Verdict:
+    """Grade a reader's ``my_tempered(logits, temperature)``.
+
+    Args:
+        answer: Takes logits (batch, vocab_size) and a temperature above 0; returns probabilities.
+
+    Returns:
+        The verdict; a known mistake is named.
+
+    Examples:
+        >>> check_tempered(lambda logits, temperature: None)
+        Not yet. Your function returns nothing yet.
+    """
+    if not callable(answer):
+        return _NO_FUNCTION
+    draw = torch.Generator().manual_seed(10)
+    cases = [(torch.randn(3, 7, generator=draw), t) for t in (0.5, 1.0, 2.0, 1e6)]
+    cases += [(torch.tensor([[12.0, 11.5, -3.0], [-8.0, -7.5, -9.0]]), t) for t in (0.7, 1e-4)]
+    return grade(
+        answer,
+        right=choosing.tempered,
+        mistakes=choosing.TEMPERED,
+        cases=cases,
+        praise="Near 0 the best symbol takes all, near infinity all become alike, and nothing overflows.",
+    )
+
+
+def check_top_p(answer: object) -> Verdict:
+    """Grade a reader's ``my_top_p(p, threshold)``.
+
+    Args:
+        answer: Takes the probabilities of the symbols (vocab_size) and the probability to be reached; returns
+            the new probabilities, in the same places.
+
+    Returns:
+        The verdict; a known mistake is named.
+    """
+    if not callable(answer):
+        return _NO_FUNCTION
+    cases = [
+        (torch.tensor([0.05, 0.4, 0.1, 0.3, 0.15]), 0.8),
+        (torch.tensor([0.05, 0.4, 0.1, 0.3, 0.15]), 0.3),
+        (torch.tensor([0.25, 0.0625, 0.5, 0.125, 0.0625]), 0.75),  # exactly the sum of two
+        (torch.tensor([0.02, 0.03, 0.9, 0.05]), 0.92),
+    ]
+    return grade(
+        answer,
+        right=choosing.top_p,
+        mistakes=choosing.TOP_P,
+        cases=cases,
+        praise="The smallest set that reaches p, each probability in its place, and their sum is 1.",
+    )
+
+
+def check_beam_step(answer: object) -> Verdict:
+    """Grade a reader's ``my_beam_step(live, further, beam)``.
+
+    Args:
+        answer: Takes the log-probabilities of the beginnings (beam), those of each next symbol after each
+            beginning (beam, vocab_size), and how many continuations are kept; returns their
+            log-probabilities, the largest first, then the row of the beginning and the symbol of each.
+
+    Returns:
+        The verdict; a known mistake is named.
+    """
+    if not callable(answer):
+        return _NO_FUNCTION
+    draw = torch.Generator().manual_seed(11)
+    cases = []
+    for beam, vocab_size in ((2, 5), (3, 7), (4, 11)):
+        live = torch.randn(beam, generator=draw) - 3.0
+        further = (2 * torch.randn(beam, vocab_size, generator=draw)).log_softmax(dim=-1)
+        cases.append((live, further, beam))
+    complaint = ""
+
+    def three_rows(live: torch.Tensor, further: torch.Tensor, beam: int) -> object:
+        nonlocal complaint
+        given = answer(live, further, beam)
+        if given is None or given is Ellipsis:
+            return None
+        parts = _rows(given)
+        if parts is None or len(parts) != 3 or any(part.shape != (beam,) for part in parts):
+            complaint = f"Return three things of {beam} numbers each: log-probabilities, rows, symbols."
+            return None
+        return np.stack(parts)
+
+    verdict = grade(
+        three_rows,
+        right=choosing.beam_step,
+        mistakes=choosing.BEAM_STEP,
+        cases=cases,
+        praise="All continuations compete, and each remembers from which beginning it comes.",
+    )
+    return Verdict(False, complaint) if complaint else verdict
+
+
+def _rows(given: object) -> list[np.ndarray] | None:
+    """Take a result apart; None if it is not made of numbers."""
+    try:
+        return [
+            np.asarray(part.detach() if isinstance(part, torch.Tensor) else part, float) for part in given
+        ]
+    except (TypeError, ValueError):
+        return None
