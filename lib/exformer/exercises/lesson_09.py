@@ -1,0 +1,88 @@
+"""Graders of lesson 09: the probability of a sentence, perplexity with padding, the excess over the truth."""
+
+import torch
+
+from exformer.exercises import measure_mistakes as measure
+from exformer.exercises.grading import Verdict, grade
+
+_NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
+
+
+def check_log_probability(answer: object) -> Verdict:
+    """Grade a reader's ``my_log_probability(next_words, sentence)``.
+
+    Args:
+        answer: Takes a function from the beginning of a sentence to the probabilities of its next word, and a
+            sentence; returns the logarithm of the sentence's probability, in nats.
+
+    Returns:
+        The verdict; a known mistake is named.
+
+    Examples:
+        >>> check_log_probability(lambda next_words, sentence: None)
+        Not yet. Your function returns nothing yet.
+    """
+    if not callable(answer):
+        return _NO_FUNCTION
+    texts = ("a dog sees no bird", "bird", "no dog sees a dog sees no dog", "sees a bird")
+    return grade(
+        answer,
+        right=measure.log_probability,
+        mistakes=measure.LOG_PROBABILITY,
+        cases=[(measure.language(salt), text) for salt, text in enumerate(texts, start=2)],
+        praise="Every word is predicted from all before it, and so is the end.",
+    )
+
+
+def check_perplexity(answer: object) -> Verdict:
+    """Grade a reader's ``my_perplexity(logits, targets, pad_id)``.
+
+    Args:
+        answer: Takes logits (batch, time, vocab_size) and targets (batch, time); returns one number.
+
+    Returns:
+        The verdict; a known mistake is named.
+    """
+    if not callable(answer):
+        return _NO_FUNCTION
+    draw = torch.Generator().manual_seed(9)
+    cases = []
+    for lengths, vocab_size, pad_id in (((7, 4, 2), 11, 0), ((1, 5), 7, 3)):
+        time = max(lengths)
+        logits = 2 * torch.randn((len(lengths), time, vocab_size), generator=draw)
+        targets = torch.randint(1, vocab_size - 1, (len(lengths), time), generator=draw)
+        targets += targets >= max(pad_id, 1)  # none of the words is the padding symbol
+        targets[torch.arange(time) >= torch.tensor(lengths)[:, None]] = pad_id
+        cases.append((logits, targets, pad_id))
+    return grade(
+        answer,
+        right=lambda *case: measure.mean_nats(*case).exp(),
+        mistakes=measure.PERPLEXITY,
+        cases=cases,
+        praise="The mean runs over the tokens of all sentences, the padding left out, and then comes exp.",
+    )
+
+
+def check_excess(answer: object) -> Verdict:
+    """Grade a reader's ``my_excess(model_nats, true_nats, n_tokens)``.
+
+    Args:
+        answer: Takes, of each sentence, the model's surprise, the true one and the number of tokens; returns
+            one number, in nats a token.
+
+    Returns:
+        The verdict; a known mistake is named.
+    """
+    if not callable(answer):
+        return _NO_FUNCTION
+    cases = [
+        (torch.tensor([23.0, 9.5, 41.0]), torch.tensor([21.5, 9.75, 38.0]), torch.tensor([11, 4, 19])),
+        (torch.tensor([8.0, 60.0]), torch.tensor([8.5, 51.0]), torch.tensor([5, 23])),
+    ]
+    return grade(
+        answer,
+        right=measure.excess,
+        mistakes=measure.EXCESS,
+        cases=cases,
+        praise="All nats too much by all tokens, and lucky sentences count as well.",
+    )

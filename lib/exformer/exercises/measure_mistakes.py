@@ -1,0 +1,179 @@
+"""What goes wrong in measuring a language model: each hint beside a function that makes the mistake."""
+
+import math
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor
+
+END = "</s>"
+#: What gives the probability of each next word, and of the end, after the beginning of a sentence.
+NextWords = Callable[[str], Mapping[str, float]]
+
+_WORDS = ("a", "dog", "sees", "no", "bird", END)
+
+
+def language(salt: int) -> NextWords:
+    """Make a small language: after every beginning each word may come, with probabilities of its own."""
+
+    def next_words(beginning: str) -> dict[str, float]:
+        key = sum((place + 3) * sum(map(ord, word)) for place, word in enumerate(beginning.split()))
+        logits = torch.sin(torch.arange(1.0, len(_WORDS) + 1).double() * (key + salt) / 7)
+        return dict(zip(_WORDS, (2 * logits).softmax(dim=-1).tolist(), strict=True))
+
+    return next_words
+
+
+def _steps(
+    next_words: NextWords, words: list[str], beginning: Callable[[list[str], int], list[str]] | None = None
+) -> list[float]:
+    before = beginning or (lambda words, place: words[:place])
+    return [next_words(" ".join(before(words, place)))[word] for place, word in enumerate(words)]
+
+
+def _all_steps(next_words: NextWords, sentence: str, **how: Callable[[list[str], int], list[str]]) -> list:
+    return _steps(next_words, [*sentence.split(), END], **how)
+
+
+def log_probability(next_words: NextWords, sentence: str) -> float:
+    """Add the logarithms of all steps, that of the end too."""
+    return sum(map(math.log, _all_steps(next_words, sentence)))
+
+
+def _from(begin: Callable[[list[str], int], list[str]]) -> Callable[[NextWords, str], float]:
+    return lambda f, s: sum(map(math.log, _all_steps(f, s, beginning=begin)))
+
+
+#: Wrong ways to give the log-probability of a sentence.
+LOG_PROBABILITY: dict[str, Callable[[NextWords, str], float]] = {
+    "You leave the end token out: a sentence also has to stop.": (
+        lambda f, s: sum(map(math.log, _steps(f, s.split())))
+    ),
+    "You leave the first word out: it is predicted too, after the empty beginning.": (
+        lambda f, s: sum(map(math.log, _all_steps(f, s)[1:]))
+    ),
+    "You leave out the first word and the end token: both are predicted.": (
+        lambda f, s: sum(map(math.log, _steps(f, s.split())[1:]))
+    ),
+    "That is the probability itself: take its logarithm, or add logarithms from the start.": (
+        lambda f, s: math.prod(_all_steps(f, s))
+    ),
+    "You add probabilities: they are multiplied, so add their logarithms.": (
+        lambda f, s: sum(_all_steps(f, s))
+    ),
+    "The sign is wrong: the logarithm of a probability is negative. Yours is the surprise.": (
+        lambda f, s: -log_probability(f, s)
+    ),
+    "You take the mean over the tokens: the logarithm of a product is a sum.": (
+        lambda f, s: log_probability(f, s) / (len(s.split()) + 1)
+    ),
+    "You take the logarithm to base 2, so these are bits: nats are wanted.": (
+        lambda f, s: log_probability(f, s) / math.log(2)
+    ),
+    "You take the logarithm to base 10: nats are wanted, math.log.": (
+        lambda f, s: log_probability(f, s) / math.log(10)
+    ),
+    "Your beginning is the word before alone: give next_words all words so far.": _from(
+        lambda words, place: words[max(place - 1, 0) : place]
+    ),
+    "Your beginning holds the word that is to be predicted: stop before it.": _from(
+        lambda words, place: words[: place + 1]
+    ),
+    "Your beginning is always empty: give next_words the words so far.": _from(lambda words, place: []),
+    "You put <s> in front of the beginning: next_words starts with the empty text.": _from(
+        lambda words, place: ["<s>", *words[:place]]
+    ),
+}
+
+
+def _nats(logits: Tensor, targets: Tensor, *, axis: int = -1) -> Tensor:
+    return -logits.log_softmax(dim=axis).gather(-1, targets[..., None])[..., 0]  # (batch, time)
+
+
+def mean_nats(logits: Tensor, targets: Tensor, pad_id: int) -> Tensor:
+    """Average the surprise over all tokens, padding left out."""
+    return _nats(logits, targets)[targets != pad_id].mean()
+
+
+def _by_sentence(logits: Tensor, targets: Tensor, pad_id: int) -> Tensor:
+    real = targets != pad_id
+    return (_nats(logits, targets) * real).sum(dim=1) / real.sum(dim=1)
+
+
+#: Wrong ways to compute the perplexity of a batch.
+PERPLEXITY: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
+    "That is the mean surprise in nats: the perplexity is its exponential.": mean_nats,
+    "You count the padding: leave out each place whose target is pad_id.": (
+        lambda z, y, pad: _nats(z, y).mean().exp()
+    ),
+    "You set the padding to zero and still divide by its places: divide by the real tokens.": (
+        lambda z, y, pad: (_nats(z, y) * (y != pad)).mean().exp()
+    ),
+    "You average the perplexities of the sentences: average the nats of all tokens, then exp.": (
+        lambda z, y, pad: _by_sentence(z, y, pad).exp().mean()
+    ),
+    "You average over the sentences: short ones then count as much as long ones. Average over tokens.": (
+        lambda z, y, pad: _by_sentence(z, y, pad).mean().exp()
+    ),
+    "You average the probabilities' inverses: average the nats, then take the exponential.": (
+        lambda z, y, pad: _nats(z, y)[y != pad].exp().mean()
+    ),
+    "You take exp of all nats of a sentence: a perplexity is of one token, so divide by their number.": (
+        lambda z, y, pad: ((_nats(z, y) * (y != pad)).sum() / len(y)).exp()
+    ),
+    "The sign is wrong: a perplexity is at least 1. Yours is one over it.": (
+        lambda z, y, pad: (-mean_nats(z, y, pad)).exp()
+    ),
+    "Your nats are raised to base 2: use exp, or take the logarithm to base 2 as well.": (
+        lambda z, y, pad: 2 ** mean_nats(z, y, pad)
+    ),
+    "Your exponent is in bits and your base e: exp belongs to nats.": (
+        lambda z, y, pad: (mean_nats(z, y, pad) / math.log(2)).exp()
+    ),
+    "Your softmax runs over the places: it belongs on the last axis, over the vocabulary.": (
+        lambda z, y, pad: _nats(z, y, axis=1)[y != pad].mean().exp()
+    ),
+    "You average logits: a log_softmax must first make log-probabilities of them.": (
+        lambda z, y, pad: (-z.gather(-1, y[..., None])[..., 0][y != pad].mean()).exp()
+    ),
+    "You are one place off: the targets are shifted already.": (
+        lambda z, y, pad: mean_nats(z[:, :-1], y[:, 1:], pad).exp()
+    ),
+}
+
+
+def excess(model_nats: Tensor, true_nats: Tensor, n_tokens: Tensor) -> Tensor:
+    """Divide what the model has too much by all tokens."""
+    return (model_nats - true_nats).sum() / n_tokens.sum()
+
+
+#: Wrong ways to compute the excess of a model.
+EXCESS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
+    "That is the model's loss: subtract what the truth has on the same sentences.": (
+        lambda m, t, n: m.sum() / n.sum()
+    ),
+    "The sign is wrong: the model's nats minus the true ones.": lambda m, t, n: -excess(m, t, n),
+    "You average over the sentences: short ones then count as much as long ones. Divide all by all tokens.": (
+        lambda m, t, n: ((m - t) / n).mean()
+    ),
+    "That is nats a sentence: divide by the number of tokens, not of sentences.": (
+        lambda m, t, n: (m - t).mean()
+    ),
+    "You do not divide: nats a token are wanted.": lambda m, t, n: (m - t).sum(),
+    "You take absolute differences: where the model is lucky it has less than the truth, and that counts.": (
+        lambda m, t, n: (m - t).abs().sum() / n.sum()
+    ),
+    "You cut off what is negative: where the model is lucky it has less than the truth, and that counts.": (
+        lambda m, t, n: (m - t).clamp(min=0).sum() / n.sum()
+    ),
+    "That is a ratio of losses: take their difference.": lambda m, t, n: m.sum() / t.sum(),
+    "That is a ratio of perplexities: take the difference of the losses, in nats.": (
+        lambda m, t, n: excess(m, t, n).exp()
+    ),
+    "That is a difference of perplexities: take the difference of the losses, in nats.": (
+        lambda m, t, n: (m.sum() / n.sum()).exp() - (t.sum() / n.sum()).exp()
+    ),
+    "You divide by the square of the number of tokens: once is enough.": (
+        lambda m, t, n: excess(m, t, n) / n.sum()
+    ),
+}

@@ -1,0 +1,234 @@
+"""Graders of lesson 09: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+
+import json
+import math
+import re
+from functools import reduce
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from exformer.exercises.lesson_09 import check_excess, check_log_probability, check_perplexity
+
+LESSON = Path(__file__).parents[1] / "notebooks" / "09_language_model.ipynb"
+
+
+def chain(*, words=lambda s: [*s.split(), "</s>"], before=lambda w, n: w[:n], join=None):
+    join = join or (lambda steps: sum(math.log(p) for p in steps))
+
+    def answer(next_words, sentence):
+        found = words(sentence)
+        return join([next_words(" ".join(before(found, n)))[word] for n, word in enumerate(found)])
+
+    return answer
+
+
+def by_growing(next_words, sentence):
+    total, beginning = 0.0, ""
+    for word in [*sentence.split(), "</s>"]:
+        total += math.log(next_words(beginning)[word])
+        beginning = f"{beginning} {word}".strip()
+    return total
+
+
+def by_tensor(next_words, sentence):
+    words = sentence.split()
+    steps = [next_words(" ".join(words[:n]))[word] for n, word in enumerate(words)]
+    return torch.tensor([*steps, next_words(sentence)["</s>"]]).log().sum()
+
+
+def by_fold(next_words, sentence):
+    def read(state, word):
+        p, said = state
+        return p * next_words(" ".join(said))[word], (*said, word)
+
+    return np.log(reduce(read, [*sentence.split(), "</s>"], (1.0, ()))[0])
+
+
+CHAINS = {"loop": chain(), "growing": by_growing, "tensor": by_tensor, "product first": by_fold}
+
+
+@pytest.mark.parametrize("answer", CHAINS.values(), ids=CHAINS)
+def test_right_chains(answer):
+    assert check_log_probability(answer), check_log_probability(answer)
+
+
+WRONG_CHAINS = {
+    "leave the end token out": chain(words=str.split),
+    "leave the first word out": chain(join=lambda steps: sum(map(math.log, steps[1:]))),
+    "both are predicted": chain(words=str.split, join=lambda steps: sum(map(math.log, steps[1:]))),
+    "probability itself": chain(join=math.prod),
+    "You add probabilities": chain(join=sum),
+    "Yours is the surprise": chain(join=lambda steps: -sum(map(math.log, steps))),
+    "mean over the tokens": chain(join=lambda steps: float(np.mean(np.log(steps)))),
+    "to base 2": chain(join=lambda steps: sum(map(math.log2, steps))),
+    "to base 10": chain(join=lambda steps: sum(map(math.log10, steps))),
+    "the word before alone": chain(before=lambda w, n: w[n - 1 : n] if n else []),
+    "holds the word that is to be predicted": chain(before=lambda w, n: w[: n + 1]),
+    "always empty": chain(before=lambda w, n: []),
+    "put <s> in front": chain(before=lambda w, n: ["<s>", *w[:n]]),
+    "returns nothing yet": lambda f, s: ...,
+    "raised KeyError": lambda f, s: f("")["cat"],
+    "should have the shape": chain(join=lambda steps: np.log(steps)),
+    "the numbers are not": chain(join=lambda steps: sum(map(math.log, steps)) + 1),
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_CHAINS)
+def test_wrong_chains_are_named(hint):
+    verdict = check_log_probability(WRONG_CHAINS[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def perplexity_by_loops(logits, targets, pad_id):
+    total, count = 0.0, 0
+    for rows, ids in zip(logits.tolist(), targets.tolist(), strict=True):
+        for row, word in zip(rows, ids, strict=True):
+            if word != pad_id:
+                total += math.log(sum(math.exp(z) for z in row)) - row[word]
+                count += 1
+    return math.exp(total / count)
+
+
+def perplexity_by_torch(logits, targets, pad_id):
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=pad_id).exp()
+
+
+def perplexity_by_bits(logits, targets, pad_id):
+    p = logits.softmax(2).take_along_dim(targets.unsqueeze(2), dim=2).squeeze(2)
+    return 2 ** (-p[targets.ne(pad_id)].log2().mean())
+
+
+def perplexity_by_mean(logits, targets, pad_id):
+    p = logits.double().softmax(2).take_along_dim(targets.unsqueeze(2), dim=2).squeeze(2)
+    real = p[targets != pad_id]
+    return real.prod() ** (-1 / len(real))
+
+
+PERPLEXITIES = {
+    "loops": perplexity_by_loops,
+    "torch's loss": perplexity_by_torch,
+    "bits": perplexity_by_bits,
+    "geometric mean": perplexity_by_mean,
+    "numpy": lambda *case: perplexity_by_torch(*case).numpy(),
+}
+
+
+@pytest.mark.parametrize("answer", PERPLEXITIES.values(), ids=PERPLEXITIES)
+def test_right_perplexities(answer):
+    assert check_perplexity(answer), check_perplexity(answer)
+
+
+def nats(z, y, p=None):
+    """Surprises, 0 at the padding."""
+    return F.cross_entropy(z.transpose(1, 2), y, ignore_index=-1 if p is None else p, reduction="none")
+
+
+def per_sentence(z, y, p):
+    return nats(z, y, p).sum(1) / y.ne(p).sum(1)
+
+
+WRONG_PERPLEXITIES = {
+    "mean surprise in nats": lambda z, y, p: perplexity_by_torch(z, y, p).log(),
+    "You count the padding": lambda z, y, p: nats(z, y).mean().exp(),
+    "still divide by its places": lambda z, y, p: nats(z, y, p).mean().exp(),
+    "perplexities of the sentences": lambda z, y, p: per_sentence(z, y, p).exp().mean(),
+    "You average over the sentences": lambda z, y, p: per_sentence(z, y, p).mean().exp(),
+    "probabilities' inverses": lambda z, y, p: nats(z, y)[y != p].exp().mean(),
+    "all nats of a sentence": lambda z, y, p: nats(z, y, p).sum(1).mean().exp(),
+    "at least 1": lambda z, y, p: 1 / perplexity_by_torch(z, y, p),
+    "raised to base 2": lambda z, y, p: 2 ** perplexity_by_torch(z, y, p).log(),
+    "exp belongs to nats": lambda z, y, p: perplexity_by_torch(z, y, p).log2().exp(),
+    "runs over the places": lambda z, y, p: F.nll_loss(
+        F.log_softmax(z, 1).flatten(0, 1), y.flatten(), ignore_index=p
+    ).exp(),
+    "You average logits": lambda z, y, p: F.nll_loss(z.flatten(0, 1), y.flatten(), ignore_index=p).exp(),
+    "one place off": lambda z, y, p: perplexity_by_torch(z[:, :-1], y[:, 1:], p),
+    "returns nothing yet": lambda z, y, p: None,
+    "should have the shape": lambda z, y, p: per_sentence(z, y, p).exp(),
+    "raised IndexError": lambda z, y, p: z[99],
+    "the numbers are not": lambda z, y, p: perplexity_by_torch(z, y, p) + 1,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_PERPLEXITIES)
+def test_wrong_perplexities_are_named(hint):
+    verdict = check_perplexity(WRONG_PERPLEXITIES[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+EXCESSES = {
+    "torch": lambda m, t, n: (m - t).sum() / n.sum(),
+    "two losses": lambda m, t, n: m.sum() / n.sum() - t.sum() / n.sum(),
+    "weighted mean": lambda m, t, n: ((m - t) / n * (n / n.sum())).sum(),
+    "loops": lambda m, t, n: (
+        sum(a - b for a, b in zip(m.tolist(), t.tolist(), strict=True)) / sum(n.tolist())
+    ),
+    "two means": lambda m, t, n: (m.mean() - t.mean()) / n.float().mean(),
+}
+
+
+@pytest.mark.parametrize("answer", EXCESSES.values(), ids=EXCESSES)
+def test_right_excesses(answer):
+    assert check_excess(answer), check_excess(answer)
+
+
+WRONG_EXCESSES = {
+    "the model's loss": lambda m, t, n: m.sum() / n.sum(),
+    "sign is wrong": lambda m, t, n: (t - m).sum() / n.sum(),
+    "average over the sentences": lambda m, t, n: (m / n - t / n).mean(),
+    "nats a sentence": lambda m, t, n: m.mean() - t.mean(),
+    "You do not divide": lambda m, t, n: m.sum() - t.sum(),
+    "absolute differences": lambda m, t, n: (m - t).abs().sum() / n.sum(),
+    "cut off what is negative": lambda m, t, n: F.relu(m - t).sum() / n.sum(),
+    "ratio of losses": lambda m, t, n: m.sum() / t.sum(),
+    "ratio of perplexities": lambda m, t, n: (m.sum() / n.sum()).exp() / (t.sum() / n.sum()).exp(),
+    "difference of perplexities": lambda m, t, n: (m.sum() / n.sum()).exp() - (t.sum() / n.sum()).exp(),
+    "once is enough": lambda m, t, n: (m - t).sum() / n.sum() ** 2,
+    "returns nothing yet": lambda m, t, n: None,
+    "should have the shape": lambda m, t, n: (m - t) / n,
+    "raised TypeError": lambda m, t: 0.0,
+    "the numbers are not": lambda m, t, n: (m - t).sum() / n.sum() + 1,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_EXCESSES)
+def test_wrong_excesses_are_named(hint):
+    verdict = check_excess(WRONG_EXCESSES[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+@pytest.mark.parametrize("check", [check_log_probability, check_perplexity, check_excess])
+def test_a_result_in_place_of_a_function_is_refused(check):
+    assert "function itself" in check(3).says
+
+
+GRADERS = {
+    "ex-09-chain": lambda names: check_log_probability(names["my_log_probability"]),
+    "ex-09-perplexity": lambda names: check_perplexity(names["my_perplexity"]),
+    "ex-09-excess": lambda names: check_excess(names["my_excess"]),
+}
+
+
+def solutions():
+    """Read the folded solutions out of the lesson: name of the exercise, code."""
+    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
+    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    return dict(re.findall(r"\{solution\} ([\w-]+).*?```python\n(.*?)```", text, flags=re.DOTALL))
+
+
+@pytest.mark.parametrize("exercise", GRADERS)
+def test_folded_solution_is_graded_right(exercise):
+    names = {"torch": torch, "math": math}
+    exec(solutions()[exercise], names)
+    assert GRADERS[exercise](names)
+
+
+def test_each_exercise_of_the_lesson_is_graded_here():
+    assert list(solutions()) == list(GRADERS)
