@@ -53,6 +53,7 @@ format: $(READY) ## mend what can be mended
 
 bench: $(READY) ## time and memory against PyTorch's and Hugging Face's
 	$(PY) bench/run.py
+	$(PY) bench/generation.py
 	$(PY) bench/byte_pairs.py
 
 mutants: $(READY) ## plant known bugs in the library; the tests must find each

@@ -1,0 +1,151 @@
+"""Time writing: greedy texts beside GPT-2's `generate`, translations by a beam beside Marian's.
+
+    python bench/generation.py [--json FILE] [--threads N] [--clock wall|cpu] [--quick]
+
+All run in this process, in turns, with equal weights; ratios are taken round by round. There is no race
+between different texts: before it, all must write the same symbols. Greedy texts have 256 new symbols, by a
+language model of 10.7 million numbers, alone and 16 at a time.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+os.environ.pop("ATEN_CPU_CAPABILITY", None)  # set where numbers must be the same on all machines; not here
+
+import torch  # noqa: E402
+
+from bench.encoder_decoder import QUICK, SETTINGS  # noqa: E402
+from bench.generation_peers import Writer, beam_writers, greedy_writers, spread_out  # noqa: E402
+from bench.report import machine  # noqa: E402
+from bench.timing import summarize, time_in_turns  # noqa: E402
+from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig  # noqa: E402
+
+OURS, WITHOUT = "exformer", "exformer, no cache"
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+TIMED = {"warmup": 0, "min_rounds": 5, "budget_s": 15.0}  # writing the texts that are compared warms up
+ONCE = {"warmup": 0, "min_rounds": 3, "budget_s": 0.0}  # without a cache a text takes long
+#: nanoGPT's model of Shakespeare's characters.
+GPT = DecoderLMConfig(65, d_model=384, n_heads=6, d_ff=1536, n_layers=6, max_len=320, dropout=0.0)
+SMALL_GPT = replace(GPT, d_model=24, n_heads=3, d_ff=48, n_layers=2)
+TRANSLATOR = replace(SETTINGS["encoder-decoder-d128"], batch_size=16, dropout=0.0)
+N_PROMPT, N_NEW, N_WORDS = 8, 256, 24
+
+
+def race(writers: dict[str, Writer], *, clock: str, timed: dict[str, Any]) -> dict[str, Any]:
+    """Let all write the same texts.
+
+    Args:
+        writers: Ours first.
+        clock: One of `CLOCKS`.
+        timed: Options of `time_in_turns`.
+
+    Returns:
+        What the JSON says of it.
+
+    Raises:
+        ValueError: If they write different texts.
+    """
+    texts = {who: write() for who, write in writers.items()}
+    for who, found in texts.items():
+        if found != texts[OURS]:
+            n = sum(a != b for a, b in zip(found, texts[OURS], strict=True))
+            raise ValueError(f"{who} writes {n} of {len(found)} texts otherwise: this is not the same work")
+    steps = {who: lambda turn, write=write: write() for who, write in writers.items()}
+    seconds = time_in_turns(steps, clock=CLOCKS[clock], **timed)
+    return {
+        "texts": len(texts[OURS]),
+        "symbols": sum(map(len, texts[OURS])),
+        "rounds": len(seconds[OURS]),
+        "contenders": {
+            who: {**asdict(summary), "seconds": seconds[who]}
+            for who, summary in summarize(seconds, ours=OURS).items()
+        },
+    }
+
+
+def races(*, clock: str, quick: bool) -> dict[str, Any]:
+    """Run all races, and print each as soon as it is over.
+
+    Args:
+        clock: One of `CLOCKS`.
+        quick: Whether tiny models are enough, to see whether everything works.
+
+    Returns:
+        One result for each race, by name.
+    """
+    timed, once = ({"warmup": 0, "min_rounds": 2, "budget_s": 0.0},) * 2 if quick else (TIMED, ONCE)
+    n_new, setting = (7, replace(QUICK, dropout=0.0)) if quick else (N_NEW, TRANSLATOR)
+    torch.manual_seed(0)
+    model = DecoderLM(SMALL_GPT if quick else GPT).eval()
+    spread_out(model)
+    found = {}
+    for batch in (1, 16):
+        prompts = torch.randint(1, model.config.vocab_size, (batch, N_PROMPT))
+        writers = greedy_writers(model, prompts, n_new=n_new)
+        without = {who: writers[who] for who in (OURS, WITHOUT)}
+        del writers[WITHOUT]
+        found[f"greedy, batch {batch}"] = race(writers, clock=clock, timed=timed)
+        report(f"greedy, batch {batch}", found)
+        if batch == 1:
+            found["greedy, the cache"] = race(without, clock=clock, timed=once)
+            report("greedy, the cache", found)
+    writers = beam_writers(setting, n_new=n_new if quick else N_WORDS)
+    found["beam of 4"] = race(writers, clock=clock, timed=timed)
+    report("beam of 4", found)
+    return found
+
+
+def report(name: str, found: dict[str, Any]) -> None:
+    """Print one race."""
+    result = found[name]
+    print(f"\n{name}: {result['texts']} text(s), {result['symbols']} symbols, {result['rounds']} rounds")
+    for who, timing in result["contenders"].items():
+        spread = f"{timing['ratio_low']:.3f} to {timing['ratio_high']:.3f}"
+        line = f"  {who:20}{timing['median_s']:8.3f} s"
+        print(line if who == OURS else f"{line}  ours / it {timing['ratio']:.3f}  ({spread})", flush=True)
+
+
+def parse() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="for all rounds; bench/results/ if left out"
+    )
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="of torch (1)")
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu: others count less")
+    parser.add_argument("--quick", action="store_true", help="tiny models, few symbols: does it all work?")
+    args = parser.parse_args()
+    if args.threads < 1:
+        parser.error(f"--threads must be at least 1, got {args.threads}")
+    return args
+
+
+def main() -> None:
+    """Run what is asked for, print it, write it down."""
+    args = parse()
+    torch.set_num_threads(args.threads)
+    result = {"machine": machine(), "threads": args.threads, "clock": args.clock}
+    m = result["machine"]
+    print(f"{m['cpu']}, torch {m['torch']}, transformers {m['transformers']}")
+    print(f"{args.threads} thread(s), {args.clock} clock")
+    print("ours / it: median, over the rounds, of our time divided by its time; below 1 we are faster")
+    print("in brackets the middle half of the rounds")
+    result["gpt"], result["translator"] = asdict(GPT), asdict(TRANSLATOR)
+    result["races"] = races(clock=args.clock, quick=args.quick)
+    name = "quick_generation.json" if args.quick else "generation.json"
+    file = args.json or ROOT / "bench" / "results" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(f"\nall rounds: {file}")
+
+
+if __name__ == "__main__":
+    main()
