@@ -157,7 +157,8 @@ WRONG_TOP_P = {
     "returns nothing yet": lambda p, t: ...,
     "should have the shape": lambda p, t: p[p > 0.1],
     "raised IndexError": lambda p, t: p[99],
-    "the numbers are not": lambda p, t: p,
+    "nothing is cut off": lambda p, t: p,
+    "the numbers are not": lambda p, t: p / 2,
 }
 
 
@@ -231,6 +232,12 @@ def worst(live, further, beam):
 
 WRONG_BEAM_STEPS = {
     "best continuation of each": each_row,
+    "row by row": lambda live, further, beam: (
+        (live[:, None] + further).amax(dim=1),
+        torch.arange(beam),
+        further.argmax(dim=1),
+    ),
+    "best must come first": lambda *case: [part.flip(0) for part in flat(*case)],
     "forget how probable": lambda live, further, beam: flat(0 * live, further, beam),
     "too late": too_late,
     "multiply log-probabilities": lambda live, further, beam: flat(0 * live, live[:, None] * further, beam),

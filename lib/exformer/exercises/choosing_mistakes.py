@@ -104,6 +104,7 @@ TOP_P: dict[str, Callable[[Tensor, float], Tensor]] = {
     ),
     "You sum in the order of the ids: sort by probability first.": _by_place,
     "You compare each probability with p: it is their sum, the largest first, that must reach p.": _alone,
+    "You return what you were given: nothing is cut off.": lambda p, threshold: p,
     "Your result is sorted: put each probability back to its own place.": (
         lambda p, threshold: top_p(p, threshold).sort(descending=True).values
     ),
@@ -127,6 +128,11 @@ def _each_row(live: Tensor, further: Tensor, beam: int) -> Tensor:
     return torch.stack((values[order], order.to(values), symbols[order].to(values)))
 
 
+def _row_by_row(live: Tensor, further: Tensor, beam: int) -> Tensor:
+    values, symbols = (live[:, None] + further).max(dim=1)
+    return torch.stack((values, torch.arange(len(values)).to(values), symbols.to(values)))
+
+
 def _order_of(total: Tensor, live: Tensor, further: Tensor, beam: int) -> Tensor:
     _, rows, symbols = _best(total, beam)
     return torch.stack(((live[:, None] + further)[rows.long(), symbols.long()], rows, symbols))
@@ -142,6 +148,10 @@ def _first_row(live: Tensor, further: Tensor, beam: int) -> Tensor:
 BEAM_STEP: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
     "You keep the best continuation of each beginning: one beginning may have several among the best.": (
         _each_row
+    ),
+    "You keep one continuation of each beginning, row by row: all continuations compete.": _row_by_row,
+    "You found the right ones, but the best must come first.": (
+        lambda live, further, beam: beam_step(live, further, beam).flip(1)
     ),
     "You forget how probable the beginnings are: add their log-probabilities.": (
         lambda live, further, beam: _best(further.clone(), beam)
