@@ -1,0 +1,124 @@
+"""From facts to text: how an article tells them, and how its summary does."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+
+#: The facts that an article may leave unsaid.
+OPTIONAL = ("day", "people")
+
+SUMMARY = "in {town} {person} {verb} the {thing} [on {day}] [before {people} people] ."
+#: How an article begins: its first sentence, and what the first sentence does not say.
+OPENINGS = (
+    ("{person} {verb} the {thing} in {town} .", "it was on {day} .", "{people} people came ."),
+    ("the {thing} in {town} was {verb} [on {day}] .", "{person} did it .", "{people} people came ."),
+    ("there is news from {town} .", "{person} {verb} the {thing} [on {day}] .", "{people} people came ."),
+    ("[{people}] people came to the {thing} in {town} .", "{person} {verb} it [on {day}] ."),
+)
+#: Sentences with other persons, towns, days and numbers.
+ASIDES = (
+    "{last} is a {job} from {other_town} .",
+    "{other_people} people live near the {thing} .",
+    "rain is expected for {other_day} .",
+    "{other_person} was not there .",
+    "' {opinion} , ' said {other_person} .",
+    "on {other_day} it was seen by {other_people} people from {other_town} .",
+)
+#: Last sentences: they take up again what was said.
+ENDINGS = (
+    "{person} thanked the [{people}] people of {town} .",
+    "{town} will not forget [that {day} and] {person} .",
+    "[that {day}] {person} and [{people}] people went home late .",
+    "{person} will be back at the {thing} in {town} .",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Hold what happened; day and people are empty where nobody says so.
+
+    Args:
+        person: Who did it, first and last name.
+        verb: What was done.
+        thing: To what.
+        town: Where.
+        day: When.
+        people: Before how many.
+    """
+
+    person: str
+    verb: str
+    thing: str
+    town: str
+    day: str = ""
+    people: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Hold an article, its right summary and the facts of both.
+
+    Args:
+        article: The article; words and signs have one space between them.
+        summary: One sentence with all facts.
+        facts: What the article says.
+    """
+
+    article: str
+    summary: str
+    facts: Facts
+
+
+def fill(template: str, words: Mapping[str, str]) -> str:
+    """Put words into a sentence's places; a bracket with an empty place is left out, and so is a sentence.
+
+    Args:
+        template: A sentence with places in braces, and brackets around what may be left out.
+        words: What goes into the places.
+
+    Returns:
+        The sentence; nothing if a place outside all brackets is empty.
+
+    >>> fill("it was done [on {day}] .", {"day": "Monday"}), fill("it was on {day} .", {"day": ""})
+    ('it was done on Monday .', '')
+    """
+
+    def is_told(text: str) -> bool:
+        return all(words[place] for place in re.findall(r"{(\w+)}", text))
+
+    text = re.sub(r"\[(.*?)\] ?", lambda m: m[0].replace("[", "").replace("]", "") * is_told(m[1]), template)
+    return text.format_map(words) if is_told(text) else ""
+
+
+def summarize(facts: Facts) -> str:
+    """Write the summary: one sentence with all facts there are.
+
+    Args:
+        facts: What happened.
+
+    Returns:
+        The sentence.
+
+    >>> summarize(Facts("Ada Ricci", "opened", "mill", "Pisa", people="30"))
+    'in Pisa Ada Ricci opened the mill before 30 people .'
+    """
+    return fill(SUMMARY, asdict(facts))
+
+
+def leave_out(facts: Facts, omit: Collection[str]) -> Facts:
+    """Return the facts without some of them.
+
+    Args:
+        facts: What happened.
+        omit: Names of facts, each one of ``OPTIONAL``.
+
+    Returns:
+        The other facts.
+
+    Raises:
+        ValueError: If a fact cannot be left out.
+    """
+    unknown = sorted(set(omit) - set(OPTIONAL))
+    if unknown:
+        raise ValueError(f"only {' and '.join(OPTIONAL)} can be left out of an article, came {unknown}")
+    return Facts(**{name: "" if name in omit else word for name, word in asdict(facts).items()})

@@ -1,0 +1,104 @@
+"""Graders of lesson 12: the row of a task, ROUGE-1, invented words."""
+
+from exformer.exercises import summary_mistakes as known
+from exformer.exercises.grading import Verdict, grade
+
+_NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
+_ROWS = (
+    ([11, 12, 13, 14], [7], [12, 14, 15], 1, 2, 0),
+    ([21, 22], [8, 9], [22], 3, 5, 4),
+    ([31, 32, 33], [6], [33, 31], 2, 1, 9),
+)
+_TEXTS = (
+    ("the mill burned", "the old mill burned down"),
+    ("the dog saw the cat the fox missed", "the fox saw a dog"),
+    ("rain rain rain", "rain and wind and rain"),
+    ("the sea", "a mountain far away"),
+    ("a b c d", "d c b a"),
+)
+_SUMMARIES = (
+    (
+        "Ada Ricci sold it in Oslo",
+        "Ada Conti sold the mill . Oslo is near",
+        ["Ada", "Conti", "Ricci", "Oslo"],
+    ),
+    (
+        "Bruno and Bruno went to Rome",
+        "Ada was in Pisa . she met Hugo",
+        ["Ada", "Bruno", "Hugo", "Pisa", "Rome"],
+    ),
+    (
+        "20 people met Ada on Monday",
+        "Ada came on Friday with 200 people",
+        ["20", "200", "Ada", "Monday", "Friday"],
+    ),
+    ("nobody new was there", "Ada slept", ["Ada", "Bruno"]),
+)
+
+
+def check_row(answer: object) -> Verdict:
+    """Grade a reader's ``my_row(article, separator, summary, bos_id, eos_id, pad_id)``.
+
+    Args:
+        answer: Takes three lists of ids and three ids; returns what the model is shown and what it should
+            say at each place, with ``pad_id`` where nothing is asked of it.
+
+    Returns:
+        The verdict; a known mistake is named.
+
+    Examples:
+        >>> check_row(lambda a, sep, s, bos, eos, pad: ([bos, *a, *sep, *s], [*a, *sep, *s, eos]))
+        Not yet. You ask for the article too: before the summary, each target is pad_id.
+    """
+    if not callable(answer):
+        return _NO_FUNCTION
+    return grade(
+        answer,
+        right=known.row,
+        mistakes=known.ROW,
+        cases=list(_ROWS),
+        praise="The first word asked for stands where the separator is shown.",
+        tolerance=1e-9,  # ids are right to the last digit
+    )
+
+
+def check_rouge_1(answer: object) -> Verdict:
+    """Grade a reader's ``my_rouge_1(summary, reference)``.
+
+    Args:
+        answer: Takes two sentences; returns the F₁ of their words.
+
+    Returns:
+        The verdict; a known mistake is named.
+    """
+    if not callable(answer):
+        return _NO_FUNCTION
+    return grade(
+        answer,
+        right=known.rouge_1,
+        mistakes=known.ROUGE_1,
+        cases=list(_TEXTS),
+        praise="Each word counts as often as both sentences have it, and order does not matter.",
+    )
+
+
+def check_invented(answer: object) -> Verdict:
+    """Grade a reader's ``my_invented(summary, article, names)``.
+
+    Args:
+        answer: Takes two texts and a list of words; returns how many words of the summary are in the list
+            and not in the article.
+
+    Returns:
+        The verdict; a known mistake is named.
+    """
+    if not callable(answer):
+        return _NO_FUNCTION
+    return grade(
+        answer,
+        right=known.invented,
+        mistakes=known.INVENTED,
+        cases=list(_SUMMARIES),
+        praise="Whole words, each as often as the summary says it.",
+        tolerance=1e-9,
+    )

@@ -1,0 +1,150 @@
+"""Lesson 12's right answers and its known mistakes, each with its hint."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+Ids = list[int]
+
+
+def row(article: Ids, separator: Ids, summary: Ids, bos: int, eos: int, pad: int) -> tuple[Ids, Ids]:
+    """Make the row of a summary: what is shown, and what is asked for.
+
+    Args:
+        article: Ids of the article.
+        separator: Ids of the separator.
+        summary: Ids of the summary.
+        bos: Stands first.
+        eos: Ends the summary.
+        pad: Stands where nothing is asked for.
+
+    Returns:
+        Two lists of equal length.
+    """
+    prompt = [bos, *article, *separator]
+    return [*prompt, *summary], [pad] * (len(prompt) - 1) + [*summary, eos]
+
+
+def _asked_for(n_early: int) -> Callable[..., tuple[Ids, Ids]]:
+    """Ask for the summary some places too early (or too late)."""
+
+    def wrong(a: Ids, sep: Ids, s: Ids, bos: int, eos: int, pad: int) -> tuple[Ids, Ids]:
+        shown = [bos, *a, *sep, *s]
+        said = [pad] * (len(a) + len(sep) - n_early) + [*s, eos]
+        return shown, (said + [pad] * len(shown))[: len(shown)]
+
+    return wrong
+
+
+ROW: dict[str, Callable[..., object]] = {
+    "You ask for the article too: before the summary, each target is pad_id.": (
+        lambda a, sep, s, bos, eos, pad: ([bos, *a, *sep, *s], [*a, *sep, *s, eos])
+    ),
+    "You ask for the separator too: the reader gives it, the model need not say it.": (
+        lambda a, sep, s, bos, eos, pad: ([bos, *a, *sep, *s], [pad] * len(a) + [*sep, *s, eos])
+    ),
+    "Your targets stand one place late: each place is asked for the word after its own.": _asked_for(-1),
+    "Your targets stand one place early.": _asked_for(1),
+    "The end symbol is never asked for: the summary would not know where to stop.": (
+        lambda a, sep, s, bos, eos, pad: (
+            [bos, *a, *sep, *s],
+            [pad] * (len(a) + len(sep)) + [*s, pad],
+        )
+    ),
+}
+
+
+def _shared(summary: str, reference: str) -> tuple[int, int, int]:
+    ours, right = Counter(summary.split()), Counter(reference.split())
+    return (ours & right).total(), ours.total(), right.total()
+
+
+def _f1(shared: int, n_ours: int, n_right: int) -> float:
+    return 2 * shared / (n_ours + n_right)
+
+
+def rouge_1(summary: str, reference: str) -> float:
+    """Return the F₁ of the words of two sentences.
+
+    Args:
+        summary: What a model wrote.
+        reference: What is right.
+
+    Returns:
+        0 to 1.
+    """
+    return _f1(*_shared(summary, reference))
+
+
+def _of_sets(summary: str, reference: str) -> float:
+    ours, right = set(summary.split()), set(reference.split())
+    return _f1(len(ours & right), len(ours), len(right))
+
+
+def _unclipped(summary: str, reference: str) -> float:
+    ours, right = summary.split(), reference.split()
+    return _f1(sum(word in right for word in ours), len(ours), len(right))
+
+
+def _in_place(summary: str, reference: str) -> float:
+    ours, right = summary.split(), reference.split()
+    return _f1(sum(a == b for a, b in zip(ours, right, strict=False)), len(ours), len(right))
+
+
+def _by_parts(combine: Callable[[int, int, int], float]) -> Callable[[str, str], float]:
+    return lambda summary, reference: combine(*_shared(summary, reference))
+
+
+ROUGE_1: dict[str, Callable[..., object]] = {
+    "That is the precision alone: a summary of one right word would have 1.": _by_parts(
+        lambda s, a, b: s / a
+    ),
+    "That is the recall alone: the whole article as summary would have 1.": _by_parts(lambda s, a, b: s / b),
+    "You take the plain mean of precision and recall; F₁ is their harmonic mean.": _by_parts(
+        lambda s, a, b: (s / a + s / b) / 2
+    ),
+    "The factor 2 is missing.": _by_parts(lambda s, a, b: s / (a + b)),
+    "That is the number of shared words: divide it.": _by_parts(lambda s, a, b: s),
+    "A word that both have twice counts twice; you count each word once.": _of_sets,
+    "A word counts at most as often as the reference has it.": _unclipped,
+    "A word counts wherever it stands; you want it at the same place.": _in_place,
+}
+
+
+def invented(summary: str, article: str, names: Sequence[str]) -> int:
+    """Count the words of a summary that are names and not in the article.
+
+    Args:
+        summary: What a model wrote.
+        article: What it read.
+        names: The words that count.
+
+    Returns:
+        How many there are.
+    """
+    said = article.split()
+    return sum(word in names and word not in said for word in summary.split())
+
+
+INVENTED: dict[str, Callable[..., object]] = {
+    "You count every word that is not in the article; count those in names.": (
+        lambda summary, article, names: sum(w not in article.split() for w in summary.split())
+    ),
+    "You look for letters in the article's text: 20 is found in 200. Cut it into words.": (
+        lambda summary, article, names: sum(w in names and w not in article for w in summary.split())
+    ),
+    "You count each invented word once; a word said twice is two.": (
+        lambda summary, article, names: len((set(summary.split()) & set(names)) - set(article.split()))
+    ),
+    "You count the names that the summary does not have: look at the summary's words.": (
+        lambda summary, article, names: sum(w in names and w not in summary.split() for w in article.split())
+    ),
+    "You count the names that the summary took from the article: the others are invented.": (
+        lambda summary, article, names: sum(w in names and w in article.split() for w in summary.split())
+    ),
+    "You count all names of the summary, also those of the article.": (
+        lambda summary, article, names: sum(w in names for w in summary.split())
+    ),
+    "That is a share: return how many there are.": (
+        lambda summary, article, names: invented(summary, article, names) / len(summary.split())
+    ),
+}

@@ -1,0 +1,163 @@
+"""The news: articles and summaries by hand, held-out combinations, facts left out, verdicts on facts."""
+
+import re
+from dataclasses import asdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exformer.corpora import news
+from exformer.corpora.news.lexicon import DAYS, NUMBERS, TOWNS, events, persons
+from exformer.corpora.news.writing import ENDINGS, OPENINGS, fill, leave_out
+
+FACTS = news.Facts("Ada Ricci", "sold", "mill", "Pisa", "Monday", "30")
+ARTICLE = (
+    "Ada Ricci sold the mill in Pisa . it was on Monday . 30 people came . "
+    "rain is expected for Friday . Hugo Conti was not there ."
+)
+REPORT = news.Report(ARTICLE, "in Pisa Ada Ricci sold the mill on Monday before 30 people .", FACTS)
+
+
+def test_a_summary_by_hand():
+    assert news.summarize(FACTS) == REPORT.summary
+    assert news.summarize(leave_out(FACTS, ["day"])) == "in Pisa Ada Ricci sold the mill before 30 people ."
+    assert news.summarize(leave_out(FACTS, ["day", "people"])) == "in Pisa Ada Ricci sold the mill ."
+
+
+@pytest.mark.parametrize(
+    ("template", "words", "text"),
+    [
+        ("it was [on {day}] .", {"day": "Monday"}, "it was on Monday ."),
+        ("it was [on {day}] .", {"day": ""}, "it was ."),
+        ("[that {day}] {a} came .", {"day": "", "a": "Ada"}, "Ada came ."),
+        ("it was on {day} .", {"day": ""}, ""),
+        ("[that {day} and] {a} came .", {"day": "Monday", "a": ""}, ""),
+    ],
+)
+def test_places_that_are_empty(template, words, text):
+    assert fill(template, words) == text
+
+
+@given(st.integers(0, 10**6))
+def test_every_article_says_its_facts_and_the_summary_says_no_others(seed):
+    for held_out in (True, False):
+        (report,) = news.sample(1, seed=seed, held_out=held_out)
+        assert news.stated(report.summary) == asdict(report.facts)
+        assert set(news.judge(report.summary, report).values()) == {"right"}
+        words = report.article.split()
+        for fact in asdict(report.facts).values():
+            assert set(fact.split()) <= set(words)
+        assert f"{report.facts.person} " in report.article
+        assert f"{report.facts.people} people " in report.article
+
+
+def test_an_article_cannot_be_guessed_from_its_first_sentence():
+    reports = news.sample(500, seed=1)
+    for kind in ("person", "town", "day", "people"):
+        first = [asdict(r.facts)[kind] in news.first_sentence(r.article) for r in reports]
+        assert kind == "town" or 0.1 < sum(first) / len(first) < 0.9, kind
+    # a day that is not the day of the event, and so for towns and numbers
+    for words, kind in ((DAYS, "day"), (TOWNS, "town"), (NUMBERS, "people")):
+        others = [set(r.article.split()) & set(words) - {asdict(r.facts)[kind]} for r in reports]
+        assert sum(map(bool, others)) > 100, kind
+
+
+def test_texts_have_one_space_between_words_and_no_place_left_open():
+    for report in news.sample(300, seed=2):
+        for text in (report.article, report.summary):
+            assert text == " ".join(text.split())
+            assert not set("{}[]") & set(text)
+            assert text.endswith(" .")
+
+
+def test_split_holds_persons_and_events_out_and_no_words():
+    data = news.split(4000, n_test=400, seed=3)
+    people = {side: {r.facts.person for r in getattr(data, side)} for side in ("train", "test")}
+    deeds = {side: {(r.facts.verb, r.facts.thing) for r in getattr(data, side)} for side in ("train", "test")}
+    assert not people["train"] & people["test"]
+    assert not deeds["train"] & deeds["test"]
+    train = " ".join(r.article for r in data.train)
+    assert not [person for person in people["test"] if person in train]  # nor in an aside
+    known = set(train.split())
+    assert {w for r in data.test for w in f"{r.article} {r.summary}".split()} <= known | {"before"}
+
+
+def test_the_two_sides_are_all_combinations():
+    assert not set(persons(held_out=True)) & set(persons(held_out=False))
+    assert len(persons(held_out=True)) + len(persons(held_out=False)) == 20 * 24
+    assert len(events(held_out=True)) + len(events(held_out=False)) == 10 * 12
+
+
+def test_seeds_and_repeats():
+    assert news.sample(50, seed=5) == news.sample(50, seed=5)
+    assert news.sample(50, seed=5) != news.sample(50, seed=6)
+    found = news.sample(2000, seed=5)
+    assert len({report.article for report in found}) == 2000
+    twins = zip(news.split(50, n_test=50, seed=5).train, news.split(50, n_test=50, seed=5).test, strict=True)
+    same = sum(a.facts.town == b.facts.town for a, b in twins)
+    assert same < 15  # a test article is no training article with other names
+
+
+@pytest.mark.parametrize("omit", [["day"], ["people"], ["day", "people"]])
+def test_a_fact_left_out_is_gone_and_all_else_stays(omit):
+    whole, less = (news.sample(200, seed=7, omit=out) for out in ((), omit))
+    for full, report in zip(whole, less, strict=True):
+        expected = {k: "" if k in omit else v for k, v in asdict(full.facts).items()}
+        assert asdict(report.facts) == expected
+        gone = [asdict(full.facts)[kind] for kind in omit]
+        allowed = re.sub(r"\d+ people (live|from)|(on|for) \w+day( it was seen| \.)", "", report.article)
+        assert not [word for word in gone if word in allowed.split() and "seen" not in full.article]
+        assert not set(report.article.split()) - set(full.article.split())
+
+
+def test_what_cannot_be_left_out_is_refused():
+    with pytest.raises(
+        ValueError, match=r"only day and people can be left out of an article, came \['town'\]"
+    ):
+        news.sample(1, seed=0, omit=["town"])
+
+
+@pytest.mark.parametrize("n", [0, 100_001])
+def test_numbers_of_articles_are_checked(n):
+    with pytest.raises(ValueError, match=f"n must be 1 to 100,000, came {n}"):
+        news.sample(n, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("summary", "wrong"),
+    [
+        ("in Pisa Ada Ricci sold the mill on Monday before 30 people .", {}),
+        ("in Pisa Ada Ricci sold the mill .", {"day": "missing", "people": "missing"}),
+        ("in Pisa Ada Ricci sold the mill on Friday before 30 people .", {"day": "mistaken"}),
+        ("in Pisa Ada Ricci sold the mill on Sunday before 31 people .",
+         {"day": "invented", "people": "invented"}),
+        ("in Oslo Hugo Conti sold the mill on Monday before 30 people .",
+         {"town": "invented", "person": "mistaken"}),
+        ("in Pisa Ada Conti moved the tower on Monday before 30 people .",
+         {"person": "invented", "verb": "invented", "thing": "invented"}),
+        ("in Pisa Ricci Ada sold the mill on Monday before 30 people .", {"person": "invented"}),
+        ("", dict.fromkeys(asdict(FACTS), "missing")),
+    ],
+)  # fmt: skip
+def test_verdicts_by_hand(summary, wrong):
+    assert news.judge(summary, REPORT) == dict.fromkeys(asdict(FACTS), "right") | wrong
+
+
+def test_a_fact_that_the_article_leaves_out_is_right_only_if_left_out():
+    article = ARTICLE.replace(" it was on Monday .", "")
+    report = news.Report(article, "", leave_out(FACTS, ["day"]))
+    assert news.judge("in Pisa Ada Ricci sold the mill .", report)["day"] == "right"
+    assert news.judge("Ada Ricci sold the mill on Friday .", report)["day"] == "mistaken"
+    assert news.judge("Ada Ricci sold the mill on Sunday .", report)["day"] == "invented"
+
+
+def test_first_sentence():
+    assert news.first_sentence(ARTICLE) == "Ada Ricci sold the mill in Pisa ."
+    with pytest.raises(ValueError, match=r"expected sentences that end in ' \.', came 'Ada came'"):
+        news.first_sentence("Ada came")
+
+
+def test_the_verb_is_said_once():
+    assert not [ending for ending in ENDINGS if "{verb}" in ending]
+    assert all("".join(opening).count("{verb}") == 1 for opening in OPENINGS)
