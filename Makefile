@@ -51,7 +51,7 @@ format: $(READY) ## mend what can be mended
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
-bench: $(READY) ## time and memory against PyTorch's and Hugging Face's
+bench: $(READY) ## time and memory beside PyTorch, Hugging Face and tiktoken
 	$(PY) bench/run.py
 	$(PY) bench/generation.py
 	$(PY) bench/byte_pairs.py

@@ -1,9 +1,10 @@
-"""The other byte-pair encodings: Hugging Face's, and the one that is first thought of."""
+"""The other byte-pair encodings: Hugging Face's, OpenAI's, and the one that is first thought of."""
 
 import json
 from collections import Counter
 from itertools import pairwise
 
+import tiktoken
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from exformer.bpe import BPETokenizer
@@ -31,6 +32,16 @@ def merges_of(tokenizer: Tokenizer) -> tuple[tuple[int, int], ...]:
     """Return the merges of Hugging Face's tokenizer as pairs of ids."""
     model = json.loads(tokenizer.to_str())["model"]
     return tuple((model["vocab"][first], model["vocab"][second]) for first, second in model["merges"])
+
+
+#: GPT-2's pieces as tiktoken has them, with nothing given back within a run.
+PIECES = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
+
+
+def tiktoken_of(ours: BPETokenizer) -> tiktoken.Encoding:
+    """Give tiktoken our merges; its ids begin with the bytes, and so are smaller by our special symbols."""
+    ranks = {token: place for place, token in enumerate(ours.tokens[len(SPECIALS) :])}
+    return tiktoken.Encoding("ours", pat_str=PIECES, mergeable_ranks=ranks, special_tokens={})
 
 
 def learn_by_recounting(text: str, n_merges: int) -> tuple[tuple[int, int], ...]:

@@ -1,4 +1,4 @@
-"""Time byte-pair encoding beside Hugging Face's, and beside one that counts all pairs anew for each merge.
+"""Time byte-pair encoding beside Hugging Face's and OpenAI's, and beside counting all pairs anew each time.
 
     python bench/byte_pairs.py [FILE ...] [--json FILE] [--threads N] [--clock wall|cpu] [--quick]
 
@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bench.byte_pair_peers import learn_by_recounting, merges_of, train_hugging_face  # noqa: E402
+from bench.byte_pair_peers import learn_by_recounting, merges_of, tiktoken_of, train_hugging_face  # noqa: E402
 from bench.report import machine  # noqa: E402
 from bench.timing import summarize, time_in_turns  # noqa: E402
 from exformer.bpe import BPETokenizer  # noqa: E402
+from exformer.vocabulary import SPECIALS  # noqa: E402
 
-OURS, PEER, SLOW = "exformer", "tokenizers", "recounting"
+OURS, PEER, OTHER, SLOW = "exformer", "tokenizers", "tiktoken", "recounting"
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 TIMED = {"warmup": 1, "min_rounds": 5, "budget_s": 20.0}
 LINES = (("training", "training"), ("encoding", "encoding"), ("encoding_new", "encoding, nothing remembered"))
@@ -41,7 +43,7 @@ def texts_without_files() -> dict[str, str]:
 
 
 def race(text: str, *, n_merges: int, clock: str, timed: dict[str, Any]) -> dict[str, Any]:
-    """Let both learn and encode one text.
+    """Let all learn, or be given what was learned, and encode one text.
 
     Args:
         text: One string.
@@ -50,13 +52,15 @@ def race(text: str, *, n_merges: int, clock: str, timed: dict[str, Any]) -> dict
         timed: Options of `time_in_turns`.
 
     Returns:
-        For each of the works the seconds of both and their ratio.
+        For each of the works the seconds of all, and for each peer the ratio and its spread.
 
     Raises:
         ValueError: If their merges or ids differ.
     """
     ours, peer = BPETokenizer.from_texts([text], n_merges=n_merges), train_hugging_face(text, n_merges)
-    if ours.merges != merges_of(peer) or ours.encode(text) != peer.encode(text).ids:
+    other, ids = tiktoken_of(ours), ours.encode(text)
+    same_ids = ids == peer.encode(text).ids == [i + len(SPECIALS) for i in other.encode_ordinary(text)]
+    if ours.merges != merges_of(peer) or not same_ids:
         raise ValueError("the merges or ids differ: these tokenizers do not do the same work")
 
     def encode_new(turn: int) -> None:
@@ -66,20 +70,25 @@ def race(text: str, *, n_merges: int, clock: str, timed: dict[str, Any]) -> dict
         peer.model._clear_cache()
         peer.encode(text)
 
+    remembers_nothing = {OTHER: lambda turn: other.encode_ordinary(text)}
     works = {
-        "training": (
-            lambda turn: BPETokenizer.from_texts([text], n_merges=n_merges),
-            lambda turn: train_hugging_face(text, n_merges),
-        ),
-        "encoding": (lambda turn: ours.encode(text), lambda turn: peer.encode(text)),
-        "encoding_new": (encode_new, peer_encodes_new),
+        "training": {
+            OURS: lambda turn: BPETokenizer.from_texts([text], n_merges=n_merges),
+            PEER: lambda turn: train_hugging_face(text, n_merges),
+        },
+        "encoding": {
+            OURS: lambda turn: ours.encode(text),
+            PEER: lambda turn: peer.encode(text),
+            **remembers_nothing,
+        },
+        "encoding_new": {OURS: encode_new, PEER: peer_encodes_new, **remembers_nothing},
     }
     found = {"characters": len(text), "merges": len(ours.merges)}
     for work, steps in works.items():
-        seconds = time_in_turns(dict(zip((OURS, PEER), steps, strict=True)), clock=CLOCKS[clock], **timed)
-        ours_beside = summarize(seconds, ours=OURS)[PEER]
-        ratios = {"ratio": ours_beside.ratio, "low": ours_beside.ratio_low, "high": ours_beside.ratio_high}
-        found[work] = {**ratios, "seconds": seconds}
+        seconds = time_in_turns(steps, clock=CLOCKS[clock], **timed)
+        summaries = summarize(seconds, ours=OURS)
+        ratios = {who: asdict(summary) for who, summary in summaries.items() if who != OURS}
+        found[work] = {"peers": ratios, "seconds": seconds}
     return found
 
 
@@ -132,24 +141,22 @@ def main() -> None:
         texts = {name: text[:20_000] for name, text in texts.items()}
         n_merges, timed = 100, TIMED | {"min_rounds": 2, "budget_s": 0.1}
     result = {
-        "machine": machine() | {PEER: version(PEER)},
+        "machine": machine() | {PEER: version(PEER), OTHER: version(OTHER)},
         "threads": args.threads,
         "clock": args.clock,
         "races": [],
     }
     m = result["machine"]
-    print(f"{m['cpu']}, Python {m['python']}, tokenizers {m[PEER]}")
+    print(f"{m['cpu']}, Python {m['python']}, tokenizers {m[PEER]}, tiktoken {m[OTHER]}")
     print(f"{args.threads} thread(s) of the peer, {args.clock} clock")
     print("ours / it: median, over the rounds, of our time divided by its time; below 1 we are faster")
     for name, text in texts.items():
         found = {"name": name, **race(text, n_merges=n_merges, clock=args.clock, timed=timed)}
-        print(f"\n{name}: {found['characters']:,} characters, {found['merges']} merges, ours / tokenizers")
+        print(f"\n{name}: {found['characters']:,} characters, {found['merges']} merges, ours / it")
         for work, title in LINES:
-            timing = found[work]
-            print(
-                f"  {title:30}{timing['ratio']:.3f}  ({timing['low']:.3f} to {timing['high']:.3f})",
-                flush=True,
-            )
+            for who, timing in found[work]["peers"].items():
+                spread = f"{timing['ratio_low']:.3f} to {timing['ratio_high']:.3f}"
+                print(f"  {title:30}{who:12}{timing['ratio']:.3f}  ({spread})", flush=True)
         result["races"].append(found)
     shortest = min(texts, key=lambda name: len(texts[name]))
     slow = race_with_recounting(texts[shortest], n_merges=n_merges, clock=args.clock)

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from bench import byte_pairs  # noqa: E402
-from bench.byte_pair_peers import learn_by_recounting, merges_of, train_hugging_face  # noqa: E402
+from bench.byte_pair_peers import learn_by_recounting, merges_of, tiktoken_of, train_hugging_face  # noqa: E402
 
 LINE = "Peter Piper picked a peck of pickled peppers. " * 3
 
@@ -36,10 +36,16 @@ def test_a_quick_run_from_end_to_end(tmp_path):
     assert set(result) == {"machine", "threads", "clock", "races", "recounting"}
     [race] = result["races"]
     assert (race["name"], race["characters"]) == ("text.txt", len(LINE * 9))
-    for work in ("training", "encoding", "encoding_new"):
-        assert 0 < race[work]["low"] <= race[work]["ratio"] <= race[work]["high"]
-        assert set(race[work]["seconds"]) == {"exformer", "tokenizers"}
-        assert f"{race[work]['ratio']:.3f}" in done.stdout
+    for work, peers in (
+        ("training", {"tokenizers"}),
+        ("encoding", {"tokenizers", "tiktoken"}),
+        ("encoding_new", {"tokenizers", "tiktoken"}),
+    ):
+        assert set(race[work]["peers"]) == peers
+        assert set(race[work]["seconds"]) == {"exformer", *peers}
+        for timing in race[work]["peers"].values():
+            assert 0 < timing["ratio_low"] <= timing["ratio"] <= timing["ratio_high"]
+            assert f"{timing['ratio']:.3f}" in done.stdout
     assert result["recounting"]["ratio"] > 0
     assert str(file) in done.stdout
 
@@ -58,6 +64,10 @@ def test_a_special_symbol_in_the_text_hinders_no_race():
 
 def test_different_results_do_not_race(monkeypatch):
     timed = {"warmup": 0, "min_rounds": 2, "budget_s": 0.0}
+    with monkeypatch.context() as patch:
+        patch.setattr(byte_pairs, "tiktoken_of", lambda ours: tiktoken_of(byte_pairs.BPETokenizer([])))
+        with pytest.raises(ValueError, match="these tokenizers do not do the same work"):
+            byte_pairs.race(LINE, n_merges=9, clock="cpu", timed=timed)
     monkeypatch.setattr(byte_pairs, "merges_of", lambda tokenizer: ())
     with pytest.raises(ValueError, match="these tokenizers do not do the same work"):
         byte_pairs.race(LINE, n_merges=9, clock="cpu", timed=timed)
