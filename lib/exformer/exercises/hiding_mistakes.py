@@ -1,0 +1,132 @@
+"""What goes wrong with hidden words: each hint stands beside a function that makes the mistake it names."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+Score = Callable[[list[int]], float]
+
+
+def show(ids: Tensor, chosen: Tensor, chance: Tensor, drawn: Tensor, mask_id: int) -> Tensor:
+    """Show what the model sees rightly."""
+    return _show(ids, chosen, chance, drawn, mask_id)
+
+
+def _show(
+    ids: Tensor,
+    chosen: Tensor,
+    chance: Tensor,
+    drawn: Tensor,
+    mask_id: int,
+    low: float = 0.8,
+    high: float = 0.9,
+) -> Tensor:
+    masked = chosen & (chance < low)
+    other = chosen & ~masked & (chance < high)
+    return torch.where(other, drawn, ids).masked_fill(masked, mask_id)
+
+
+def _with(low: float, high: float) -> Callable[..., Tensor]:
+    return lambda *case: _show(*case, low=low, high=high)
+
+
+SHOW: dict[str, Callable[..., Tensor]] = {
+    "Every chosen word is masked: 10 % should be another word, and 10 % stay.": _with(1.0, 1.0),
+    "Where chance is 0.9 or more the word stays as it is; you exchange it too.": _with(0.8, 1.0),
+    "From 0.8 to 0.9 another word is shown; you leave the word as it is.": _with(0.8, 0.8),
+    "Mask and other word have each other's share: 80 % are masked, 10 % exchanged.": lambda i, c, x, d, m: (
+        torch.where(c & (x < 0.8), d, i).masked_fill(c & (x >= 0.8) & (x < 0.9), m)
+    ),
+    "Words are hidden that were not chosen: only chosen places change.": lambda i, c, x, d, m: _show(
+        i, torch.ones_like(c), x, d, m
+    ),
+    "You hide all words but the chosen ones.": lambda i, c, x, d, m: _show(i, ~c, x, d, m),
+    "Chance is read the wrong way round: mask where it is below 0.8.": lambda i, c, x, d, m: _show(
+        i, c, 1 - x, d, m
+    ),
+    "No word is exchanged for another, and none is masked: nothing is hidden.": lambda i, c, x, d, m: i,
+}
+
+
+def loss(logits: Tensor, ids: Tensor, chosen: Tensor) -> Tensor:
+    """Average the surprise at the chosen places rightly."""
+    return _surprise(logits, ids)[chosen].mean()
+
+
+def _surprise(logits: Tensor, ids: Tensor) -> Tensor:
+    return -logits.log_softmax(dim=-1).gather(-1, ids[..., None])[..., 0]
+
+
+def _by_rows(logits: Tensor, ids: Tensor, chosen: Tensor) -> Tensor:
+    s = _surprise(logits, ids) * chosen
+    return (s.sum(dim=1) / chosen.sum(dim=1)).mean()
+
+
+def _shifted(logits: Tensor, ids: Tensor, chosen: Tensor) -> Tensor:
+    return _surprise(logits[:, :-1], ids[:, 1:])[chosen[:, 1:]].mean()
+
+
+LOSS: dict[str, Callable[..., Tensor]] = {
+    "That is the mean over all places: only the chosen ones count.": lambda x, i, c: _surprise(x, i).mean(),
+    "That is the sum: divide by the number of chosen places.": lambda x, i, c: _surprise(x, i)[c].sum(),
+    "You divide by the number of all places, not of the chosen ones.": lambda x, i, c: (
+        _surprise(x, i)[c].sum() / c.numel()
+    ),
+    "That is a mean of rows: each chosen place counts the same, whatever its row.": _by_rows,
+    "You divide by the number of rows, not of the chosen places.": lambda x, i, c: (
+        _surprise(x, i)[c].sum() / len(i)
+    ),
+    "The logits are shifted by one place: here place t speaks of word t itself.": _shifted,
+    "The places that were not chosen count, and the chosen ones do not.": lambda x, i, c: _surprise(x, i)[
+        ~c
+    ].mean(),
+    "The sign is wrong: surprise is minus the logarithm.": lambda x, i, c: -loss(x, i, c),
+    "That is the mean logit without its softmax: take the logarithm of a probability.": lambda x, i, c: (
+        -x.gather(-1, i[..., None])[..., 0][c].mean()
+    ),
+    "That is one minus the mean probability: take the logarithm.": lambda x, i, c: (
+        1 - (-_surprise(x, i)).exp()[c].mean()
+    ),
+}
+
+
+def fill(log_p: Score, words: Sequence[int], place: int, candidates: Sequence[int]) -> Tensor:
+    """Fill a gap by readings of the whole rightly."""
+    return _scores(log_p, words, place, candidates).softmax(dim=0)
+
+
+def _scores(log_p: Score, words: Sequence[int], place: int, candidates: Sequence[int]) -> Tensor:
+    tries = [[*words[:place], each, *words[place + 1 :]] for each in candidates]
+    return torch.tensor([float(log_p(each)) for each in tries], dtype=torch.float64)
+
+
+def _left(log_p: Score, words: Sequence[int], place: int, candidates: Sequence[int]) -> Tensor:
+    return fill(log_p, words[: place + 1], place, candidates)
+
+
+def _right(log_p: Score, words: Sequence[int], place: int, candidates: Sequence[int]) -> Tensor:
+    return fill(log_p, words[place:], 0, candidates)
+
+
+def _inserted(log_p: Score, words: Sequence[int], place: int, candidates: Sequence[int]) -> Tensor:
+    return fill(log_p, [*words[:place], 0, *words[place:]], place, candidates)
+
+
+FILL: dict[str, Callable[..., Tensor]] = {
+    "They do not sum to 1: divide by the sum over the candidates.": lambda *case: _scores(*case).exp(),
+    "These are log-probabilities of whole sentences: take the exponential, divide by the sum.": _scores,
+    "These are logarithms: take the exponential.": lambda *case: _scores(*case).log_softmax(dim=0),
+    "Only the left side and the candidate were read: read the right side too.": _left,
+    "Only the candidate and the right side were read: read the left side too.": _right,
+    "The candidate was put beside the word: it should take its place.": _inserted,
+    "You divide logarithms by their sum: take the exponential first.": lambda *case: (
+        _scores(*case) / _scores(*case).sum()
+    ),
+    "The softmax was taken of probabilities: it wants their logarithms.": lambda *case: (
+        _scores(*case).exp().softmax(dim=0)
+    ),
+    "All candidates come out equal: each has to be read in its sentence.": lambda p, w, i, c: torch.full(
+        (len(c),), 1 / len(c), dtype=torch.float64
+    ),
+}

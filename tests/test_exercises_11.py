@@ -1,0 +1,202 @@
+"""Graders of lesson 11: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from exformer.exercises.lesson_11 import check_fill, check_loss, check_show
+from exformer.loss import cross_entropy
+
+LESSON = Path(__file__).parents[1] / "notebooks" / "11_masked_lm.ipynb"
+
+
+def by_loops(ids, chosen, chance, drawn, mask_id):
+    rows = []
+    for row in range(len(ids)):
+        shown = []
+        for at in range(ids.shape[1]):
+            x = float(chance[row, at])
+            if not chosen[row, at] or x >= 0.9:
+                shown.append(int(ids[row, at]))
+            else:
+                shown.append(mask_id if x < 0.8 else int(drawn[row, at]))
+        rows.append(shown)
+    return rows
+
+
+def in_place(ids, chosen, chance, drawn, mask_id):
+    ids[chosen & (chance < 0.8)] = mask_id
+    other = chosen & (chance >= 0.8) & (chance < 0.9)
+    ids[other] = drawn[other]
+    return ids
+
+
+def by_numpy(ids, chosen, chance, drawn, mask_id):
+    hidden = np.where(chance < 0.8, mask_id, np.where(chance < 0.9, drawn, ids))
+    return np.where(chosen, hidden, ids)
+
+
+@pytest.mark.parametrize("answer", [by_loops, in_place, by_numpy])
+def test_right_shows(answer):
+    assert check_show(answer), check_show(answer)
+
+
+def shows(masked, other, kept):
+    """Make an answer from what is shown below 0.8, from 0.8 to 0.9, and above."""
+
+    def answer(ids, chosen, chance, drawn, mask_id):
+        what = {"mask": torch.full_like(ids, mask_id), "other": drawn, "same": ids}
+        hidden = torch.where(chance < 0.8, what[masked], torch.where(chance < 0.9, what[other], what[kept]))
+        return torch.where(chosen, hidden, ids)
+
+    return answer
+
+
+WRONG_SHOWS = {
+    "Every chosen word is masked": shows("mask", "mask", "mask"),
+    "you exchange it too": shows("mask", "other", "other"),
+    "you leave the word as it is": shows("mask", "same", "same"),
+    "have each other's share": shows("other", "mask", "same"),
+    "Words are hidden that were not chosen": lambda i, c, x, d, m: shows("mask", "other", "same")(
+        i, c | True, x, d, m
+    ),
+    "all words but the chosen ones": lambda i, c, x, d, m: shows("mask", "other", "same")(i, ~c, x, d, m),
+    "wrong way round": lambda i, c, x, d, m: shows("mask", "other", "same")(i, c, 1 - x, d, m),
+    "nothing is hidden": lambda ids, *rest: ids,
+    "returns nothing yet": lambda *case: None,
+    "raised IndexError": lambda ids, *rest: ids[99],
+    "should have the shape": lambda ids, *rest: ids[0],
+    "the numbers are not": shows("other", "other", "same"),
+}
+
+
+def with_library(logits, ids, chosen):
+    return cross_entropy(logits, ids.masked_fill(~chosen, 99), pad_id=99)
+
+
+def with_torch(logits, ids, chosen):
+    return F.cross_entropy(logits[chosen], ids[chosen])
+
+
+def loss_by_loops(logits, ids, chosen):
+    found = []
+    for row, at in chosen.nonzero().tolist():
+        p = torch.softmax(logits[row, at], 0)[ids[row, at]]
+        found.append(-math.log(p))
+    return sum(found) / len(found)
+
+
+@pytest.mark.parametrize("answer", [with_library, with_torch, loss_by_loops])
+def test_right_losses(answer):
+    assert check_loss(answer), check_loss(answer)
+
+
+def nats(logits, ids):
+    return F.cross_entropy(logits.transpose(1, 2), ids, reduction="none")
+
+
+WRONG_LOSSES = {
+    "only the chosen ones count": lambda x, i, c: F.cross_entropy(x.flatten(0, 1), i.flatten()),
+    "divide by the number of chosen": lambda x, i, c: F.cross_entropy(x[c], i[c], reduction="sum"),
+    "by the number of all places": lambda x, i, c: (nats(x, i) * c).mean(),
+    "a mean of rows": lambda x, i, c: sum(F.cross_entropy(*r) for r in rows(x, i, c)) / len(i),
+    "by the number of rows": lambda x, i, c: (nats(x, i) * c).sum() / len(i),
+    "shifted by one place": lambda x, i, c: with_torch(x[:, :-1], i[:, 1:], c[:, 1:]),
+    "the chosen ones do not": lambda x, i, c: with_torch(x, i, ~c),
+    "The sign is wrong": lambda x, i, c: -with_torch(x, i, c),
+    "without its softmax": lambda x, i, c: F.nll_loss(x[c], i[c]),
+    "take the logarithm": lambda x, i, c: 1 + F.nll_loss(x[c].softmax(-1), i[c]),
+    "returns nothing yet": lambda *case: ...,
+    "raised RuntimeError": lambda x, i, c: x @ i,
+    "should have the shape": lambda x, i, c: nats(x, i),
+    "the numbers are not": lambda x, i, c: with_torch(x, i, c) / math.log(2),
+}
+
+
+def rows(logits, ids, chosen):
+    return [(x[c], i[c]) for x, i, c in zip(logits, ids, chosen, strict=True)]
+
+
+def fill_by_lists(log_p, words, place, candidates):
+    p = []
+    for each in candidates:
+        words[place] = each
+        p.append(math.exp(log_p(words)))
+    return [each / sum(p) for each in p]
+
+
+def fill_by_tensors(log_p, words, place, candidates):
+    ids = torch.tensor([words] * len(candidates))
+    ids[:, place] = torch.tensor(candidates)
+    return torch.tensor([log_p(row) for row in ids]).softmax(dim=0)
+
+
+@pytest.mark.parametrize("answer", [fill_by_lists, fill_by_tensors])
+def test_right_fills(answer):
+    assert check_fill(answer), check_fill(answer)
+
+
+def scores(log_p, words, place, candidates, left=0, right=None, wide=1):
+    return np.array([log_p([*words[left:place], c, *words[place + wide : right]]) for c in candidates])
+
+
+def normal(logs):
+    return np.exp(logs) / np.exp(logs).sum()
+
+
+WRONG_FILLS = {
+    "They do not sum to 1": lambda *case: np.exp(scores(*case)),
+    "log-probabilities of whole sentences": lambda *case: scores(*case),
+    "These are logarithms": lambda *case: np.log(normal(scores(*case))),
+    "read the right side too": lambda p, w, i, c: normal(scores(p, w, i, c, right=i + 1)),
+    "read the left side too": lambda p, w, i, c: normal(scores(p, w, i, c, left=i)),
+    "put beside the word": lambda p, w, i, c: normal(scores(p, w, i, c, wide=0)),
+    "divide logarithms by their sum": lambda *case: scores(*case) / scores(*case).sum(),
+    "taken of probabilities": lambda *case: normal(np.exp(scores(*case))),
+    "come out equal": lambda p, w, i, c: [1 / len(c)] * len(c),
+    "returns nothing yet": lambda *case: None,
+    "raised TypeError": lambda p, w, i, c: p(),
+    "should have the shape": lambda *case: 0.5,
+    "the numbers are not": lambda *case: normal(2 * scores(*case)),
+}
+
+BANKS = [(check_show, WRONG_SHOWS), (check_loss, WRONG_LOSSES), (check_fill, WRONG_FILLS)]
+
+
+@pytest.mark.parametrize(
+    ("check", "hint", "answer"), [(c, *row) for c, bank in BANKS for row in bank.items()]
+)
+def test_wrong_answers_are_named(check, hint, answer):
+    verdict = check(answer)
+    assert not verdict
+    assert hint in verdict.says
+
+
+@pytest.mark.parametrize("check", [check_show, check_loss, check_fill])
+def test_no_function(check):
+    assert "function itself" in check(None).says
+
+
+CHECKS = {
+    "ex-11-show": ("my_show", check_show),
+    "ex-11-loss": ("my_loss", check_loss),
+    "ex-11-fill": ("my_fill", check_fill),
+}
+
+
+@pytest.mark.parametrize("label", CHECKS)
+def test_the_lessons_solutions_pass(label):
+    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
+    prose = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    block = re.search(rf"^````{{solution}} {label}\n.*?^````$", prose, flags=re.M | re.S)
+    code = re.search(r"^```python\n(.*?)^```", block[0], flags=re.M | re.S)[1]
+    names = {"torch": torch, "F": F}
+    exec(code, names)
+    name, check = CHECKS[label]
+    assert check(names[name]), check(names[name])
