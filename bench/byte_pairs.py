@@ -9,6 +9,7 @@ results: merges and ids must be the same.
 
 import argparse
 import json
+import multiprocessing
 import os
 import sys
 import time
@@ -21,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from bench.byte_pair_peers import learn_by_recounting, merges_of, tiktoken_of, train_hugging_face  # noqa: E402
+from bench.memory import peak_bytes  # noqa: E402
 from bench.report import machine  # noqa: E402
 from bench.timing import summarize, time_in_turns  # noqa: E402
 from exformer.bpe import BPETokenizer  # noqa: E402
@@ -92,6 +94,25 @@ def race(text: str, *, n_merges: int, clock: str, timed: dict[str, Any]) -> dict
     return found
 
 
+def added_bytes(who: str, text: str, n_merges: int) -> int | None:
+    """Train in this process, and say how much its peak grew; None where the system does not say."""
+    before = peak_bytes()
+    if who == OURS:
+        BPETokenizer.from_texts([text], n_merges=n_merges)
+    else:
+        train_hugging_face(text, n_merges)
+    return None if before is None else peak_bytes() - before
+
+
+def memory(text: str, n_merges: int) -> dict[str, int | None]:
+    """Measure what training adds to the memory of a process of its own, for each."""
+    found = {}
+    for who in (OURS, PEER):
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            found[who] = pool.apply(added_bytes, (who, text, n_merges))
+    return found
+
+
 def race_with_recounting(text: str, *, n_merges: int, clock: str) -> dict[str, Any]:
     """Train once by recounting, which takes minutes, and as often as it needs to be timed by ours.
 
@@ -157,6 +178,11 @@ def main() -> None:
             for who, timing in found[work]["peers"].items():
                 spread = f"{timing['ratio_low']:.3f} to {timing['ratio_high']:.3f}"
                 print(f"  {title:30}{who:12}{timing['ratio']:.3f}  ({spread})", flush=True)
+        found["peak_bytes"] = memory(text, n_merges)
+        megabytes = [f"{who} {n / 1e6:.0f} MB" for who, n in found["peak_bytes"].items() if n is not None]
+        print(
+            f"  training adds to a process: {', '.join(megabytes) or 'this system does not say'}", flush=True
+        )
         result["races"].append(found)
     shortest = min(texts, key=lambda name: len(texts[name]))
     slow = race_with_recounting(texts[shortest], n_merges=n_merges, clock=args.clock)

@@ -46,6 +46,8 @@ def test_a_quick_run_from_end_to_end(tmp_path):
         for timing in race[work]["peers"].values():
             assert 0 < timing["ratio_low"] <= timing["ratio"] <= timing["ratio_high"]
             assert f"{timing['ratio']:.3f}" in done.stdout
+    assert set(race["peak_bytes"]) == {"exformer", "tokenizers"}
+    assert "training adds to a process: exformer" in done.stdout or sys.platform == "win32"
     assert result["recounting"]["ratio"] > 0
     assert str(file) in done.stdout
 
