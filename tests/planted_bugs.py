@@ -1450,6 +1450,65 @@ FILES = [
     ),
 ]
 
+MASKED_LM = [
+    *_bugs(
+        "masked_lm.py",
+        "test_masked_lm.py",
+        ("a short text gives no word", ".clamp(min=1)", "", "test_how_many_words_of_each_text"),
+        (
+            "special symbols hidden",
+            "return may & (order",
+            "return (order",
+            "test_a_text_without_words_gives_none",
+        ),
+        (
+            "the same words chosen each time",
+            ".masked_fill(~may, 2.0)",
+            " * 0 + ~may",
+            "test_every_word_is_chosen_equally_often",
+        ),
+        (
+            "no word is kept as it is",
+            "chance < hiding.masked + hiding.random)",
+            "chance < 1.0)",
+            "test_eighty_ten_ten",
+        ),
+        (
+            "targets everywhere",
+            "ids.masked_fill(~chosen, hiding.pad_id)",
+            "ids",
+            "test_how_many_words_of_each_text",
+        ),
+        (
+            "targets are what is shown",
+            "HiddenBatch(inputs, ids.masked",
+            "HiddenBatch(inputs, inputs.masked",
+            "test_eighty_ten_ten",
+        ),
+    ),
+    Bug(
+        "an adjective without the number of its noun",
+        "corpora/english/labels.py",
+        "            number = above",
+        '            number = "none"',
+        "test_corpora_english_labels.py::test_the_and_adjectives_have_the_number_of_the_next_noun",
+    ),
+    Bug(
+        "the class of the last noun phrase",
+        "corpora/english/labels.py",
+        'if name == "NP" and not subject:',
+        'if name == "NP":',
+        "test_corpora_english_labels.py::test_the_kind_is_that_of_the_first_noun",
+    ),
+    Bug(
+        "a hidden word by its left side alone",
+        "corpora/english/hidden.py",
+        "found[word] = rest[()]",
+        "found[word] = sum(prefixes.advance(GRAMMAR, stacks, word).values())",
+        "test_corpora_english_labels.py::test_a_hidden_word_by_the_probabilities_of_whole_sentences",
+    ),
+]
+
 BUGS = [
     *ATTENTION,
     *MULTI_HEAD,
@@ -1464,6 +1523,7 @@ BUGS = [
     *MODEL,
     *DECODER_LM,
     *ENCODER_LM,
+    *MASKED_LM,
     *LOSS,
     *TRAINING,
     *AUTOREGRESSIVE,
