@@ -19,6 +19,8 @@ if __name__ == "__main__":  # before torch is imported; never where pytest only 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 #: Least values of what a lesson measures, by the name that it has in the lesson.
 LEAST = {"07": {"exact": 0.95, "gender": 0.95}}  # shares of exact translations, of right genders for "it"
+#: Largest values, likewise.
+MOST = {"09": {"excess": 0.02}}  # nats a token above the entropy of the language
 MOST_SECONDS = 60.0  # of processor time, for a whole lesson
 
 
@@ -54,9 +56,10 @@ def report(path, seed):
     except RuntimeError as error:
         print(f"{path.stem}   seed {seed}   FAILED   {error}", flush=True)
         return False
-    least = LEAST.get(path.stem[:2], {})
-    found = {name: names[name] for name in least}
+    least, most = (bounds.get(path.stem[:2], {}) for bounds in (LEAST, MOST))
+    found = {name: names[name] for name in least | most}
     well = seconds <= MOST_SECONDS and all(found[name] >= bound for name, bound in least.items())
+    well = well and all(found[name] <= bound for name, bound in most.items())
     values = "".join(f"   {name} {value:.3f}" for name, value in found.items())
     print(
         f"{path.stem}   seed {seed}   {seconds:4.0f} s{values}{'' if well else '   A BOUND IS MISSED'}",
