@@ -1,0 +1,164 @@
+"""Graders of lesson 12: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from rouge_score.rouge_scorer import RougeScorer
+
+from exformer.exercises.lesson_12 import check_invented, check_rouge_1, check_row
+
+LESSON = Path(__file__).parents[1] / "notebooks" / "12_summarization.ipynb"
+
+
+def from_one_row(article, separator, summary, bos, eos, pad):
+    whole = [bos, *article, *separator, *summary, eos]
+    start = 1 + len(article) + len(separator)
+    return whole[:-1], [word if place >= start else pad for place, word in enumerate(whole)][1:]
+
+
+def row(*, first=True, sep=True, early=0, ask_from="summary", end="asked"):
+    """Build answers to the first exercise that are wrong in one way."""
+
+    def answer(a, separator, s, bos, eos, pad):
+        whole = [bos] * first + a + separator * sep + s + [eos]
+        start = first + len(a) + len(separator) * sep
+        start = {"article": first, "separator": first + len(a), "summary": start}[ask_from]
+        said = [w if i >= start else pad for i, w in enumerate(whole)]
+        if end == "unasked":
+            said[-1] = pad
+        shown, said = (whole, [*said[1:], pad]) if end == "shown" else (whole[:-1], said[1:])
+        if early:
+            said = (said[early:] + [pad] * early) if early > 0 else ([pad] * -early + said)[: len(said)]
+        return shown, said
+
+    return answer
+
+
+ROWS = {
+    "one row": from_one_row,
+    "parts": row(),
+    "tensors": lambda *case: torch.tensor(from_one_row(*case)),
+    "arrays": lambda *case: np.array(from_one_row(*case)),
+    "lists": lambda *case: list(from_one_row(*case)),
+}
+WRONG_ROWS = {
+    "ask for the article too": row(ask_from="article"),
+    "ask for the separator too": row(ask_from="separator"),
+    "one place late": row(early=-1),
+    "one place early": row(early=1),
+    "end symbol is never asked for": row(end="unasked"),
+    "should have the shape": row(first=False),
+    "returns nothing yet": lambda *case: ...,
+    "must return numbers": lambda *case: ([1, 2], [3]),
+    "raised KeyError": lambda *case: {}[1],
+    "the numbers are not": lambda *case: np.array(from_one_row(*case)) + 1,
+}
+ROUGES = {
+    "counters": lambda a, b: (
+        2 * (Counter(a.split()) & Counter(b.split())).total() / (len(a.split()) + len(b.split()))
+    ),
+    "the package": lambda a, b: RougeScorer(["rouge1"]).score(b, a)["rouge1"].fmeasure,
+    "tensor": lambda a, b: torch.tensor(RougeScorer(["rouge1"]).score(b, a)["rouge1"].fmeasure),
+}
+
+
+def of(combine, *, shared=lambda a, b: (Counter(a) & Counter(b)).total()):
+    return lambda a, b: combine(shared(a.split(), b.split()), len(a.split()), len(b.split()))
+
+
+def f1(s, a, b):
+    return 2 * s / (a + b)
+
+
+WRONG_ROUGES = {
+    "precision alone": of(lambda s, a, b: s / a),
+    "recall alone": of(lambda s, a, b: s / b),
+    "plain mean": of(lambda s, a, b: 0.5 * s / a + 0.5 * s / b),
+    "factor 2": of(lambda s, a, b: s / (a + b)),
+    "divide it": of(lambda s, a, b: s),
+    "count each word once": lambda a, b: (
+        2 * len(set(a.split()) & set(b.split())) / (len(set(a.split())) + len(set(b.split())))
+    ),
+    "at most as often": of(f1, shared=lambda a, b: len([w for w in a if w in b])),
+    "at the same place": of(f1, shared=lambda a, b: sum(x == y for x, y in zip(a, b, strict=False))),
+    "returns nothing yet": lambda a, b: None,
+    "raised ZeroDivisionError": lambda a, b: 1 / 0,
+    "the numbers are not": lambda a, b: 0.123,
+}
+COUNTS = {
+    "loop": lambda s, a, names: len([w for w in s.split() if w in set(names) - set(a.split())]),
+    "counters": lambda s, a, names: (lambda c: sum(c[w] for w in names if w not in a.split()))(
+        Counter(s.split())
+    ),
+    "float": lambda s, a, names: float(sum(w in names and w not in a.split() for w in s.split())),
+}
+WRONG_COUNTS = {
+    "every word that is not in the article": lambda s, a, names: len(
+        [w for w in s.split() if w not in a.split()]
+    ),
+    "20 is found in 200": lambda s, a, names: len([w for w in s.split() if w in names and w not in a]),
+    "said twice is two": lambda s, a, names: len({w for w in s.split() if w in names and w not in a.split()}),
+    "look at the summary's words": lambda s, a, names: len(
+        [w for w in a.split() if w in names and w not in s.split()]
+    ),
+    "the others are invented": lambda s, a, names: len(
+        [w for w in s.split() if w in names and w in a.split()]
+    ),
+    "also those of the article": lambda s, a, names: len([w for w in s.split() if w in names]),
+    "That is a share": lambda s, a, names: (
+        len([w for w in s.split() if w in names and w not in a.split()]) / len(s.split())
+    ),
+    "returns nothing yet": lambda s, a, names: None,
+    "raised AttributeError": lambda s, a, names: names.keys(),
+    "the numbers are not": lambda s, a, names: 17,
+}
+BANK = {
+    check_row: (ROWS, WRONG_ROWS),
+    check_rouge_1: (ROUGES, WRONG_ROUGES),
+    check_invented: (COUNTS, WRONG_COUNTS),
+}
+
+
+@pytest.mark.parametrize(
+    ("check", "name"), [(check, name) for check, (right, _) in BANK.items() for name in right]
+)
+def test_right_answers(check, name):
+    assert check(BANK[check][0][name]), check(BANK[check][0][name])
+
+
+@pytest.mark.parametrize(
+    ("check", "hint"), [(check, hint) for check, (_, wrong) in BANK.items() for hint in wrong]
+)
+def test_wrong_answers_are_named(check, hint):
+    verdict = check(BANK[check][1][hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+@pytest.mark.parametrize("check", BANK)
+def test_no_function(check):
+    assert "function itself" in check(None).says
+
+
+CHECKS = {
+    "ex-12-row": ("my_row", check_row),
+    "ex-12-rouge": ("my_rouge_1", check_rouge_1),
+    "ex-12-invented": ("my_invented", check_invented),
+}
+
+
+@pytest.mark.parametrize("label", CHECKS)
+def test_the_lessons_solutions_pass(label):
+    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
+    prose = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    block = re.search(rf"^````{{solution}} {label}\n.*?^````$", prose, flags=re.M | re.S)
+    code = re.search(r"^```python\n(.*?)^```", block[0], flags=re.M | re.S)[1]
+    names = {}
+    exec(code, names)
+    name, check = CHECKS[label]
+    assert check(names[name]), check(names[name])
