@@ -116,7 +116,7 @@ def test_the_most_probable_word_comes_first():
         ("the keys is", "heavy", "no one word makes a sentence"),
         ("the", "", "no one word makes a sentence"),
         ("the", "the", "no one word"),
-        ("teh", "sleeps", "'teh' is not in the language"),
+        ("zebra", "sleeps", "'zebra' is not in the language"),
         ("the", "sleps", "'sleps' is not in the language"),
     ],
 )
