@@ -7,7 +7,7 @@ import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exformer.metrics import corpus_bleu, exact_match, perplexity, token_accuracy
+from exformer.metrics import corpus_bleu, exact_match, perplexity, rouge, token_accuracy
 
 sentences = st.lists(st.text(alphabet="ab ", max_size=9), min_size=1, max_size=5)
 
@@ -87,7 +87,7 @@ def test_perplexity_refuses_what_is_no_cross_entropy(nats):
         perplexity(nats)
 
 
-@pytest.mark.parametrize("metric", [exact_match, token_accuracy, corpus_bleu])
+@pytest.mark.parametrize("metric", [exact_match, token_accuracy, corpus_bleu, rouge])
 def test_empty_and_unequal_lists_are_refused(metric):
     with pytest.raises(ValueError, match="came 0 and 0"):
         metric([], [])
@@ -105,3 +105,25 @@ def test_token_accuracy_needs_a_word():
 def test_corpus_bleu_refuses_unknown_tokenizers():
     with pytest.raises(ValueError, match="tokenize must be one of 13a, intl, char, none, came 'moses'"):
         corpus_bleu(["a"], ["a"], tokenize="moses")
+
+
+def test_rouge_by_hand():
+    # words: 3 of 3 and of 5; neighbours: "mill burned" of 2 and of 4; longest row: the … mill burned
+    found = rouge(["the mill burned"], ["the old mill burned down"])
+    assert found == pytest.approx({"rouge1": 6 / 8, "rouge2": 2 / 6, "rougeL": 6 / 8})
+    # the same words, in another order: every word, no neighbours, a row of one
+    found = rouge(["d c b a"], ["a b c d"])
+    assert found == pytest.approx({"rouge1": 1.0, "rouge2": 0.0, "rougeL": 1 / 4})
+
+
+def test_rouge_is_the_mean_over_summaries_and_minds_neither_case_nor_punctuation():
+    found = rouge(["The mill, burned!", "x"], ["the mill burned", "y"])
+    assert found == pytest.approx({"rouge1": 0.5, "rouge2": 0.5, "rougeL": 0.5})
+
+
+def test_rouge_counts_a_word_as_often_as_both_have_it():
+    assert rouge(["rain rain rain"], ["rain and rain"])["rouge1"] == pytest.approx(4 / 6)
+
+
+def test_rouge_takes_the_words_as_they_are():
+    assert rouge(["mills"], ["mill"])["rouge1"] == 0.0  # no stemming

@@ -31,6 +31,7 @@ ENDINGS = (
     "[that {day}] {person} and [{people}] people went home late .",
     "{person} will be back at the {thing} in {town} .",
 )
+_BRACKETS, _PLACES = re.compile(r"\[.*?\]"), re.compile(r"{(\w+)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +83,10 @@ def fill(template: str, words: Mapping[str, str]) -> str:
     >>> fill("it was done [on {day}] .", {"day": "Monday"}), fill("it was on {day} .", {"day": ""})
     ('it was done on Monday .', '')
     """
-
-    def is_told(text: str) -> bool:
-        return all(words[place] for place in re.findall(r"{(\w+)}", text))
-
-    text = re.sub(r"\[(.*?)\] ?", lambda m: m[0].replace("[", "").replace("]", "") * is_told(m[1]), template)
-    return text.format_map(words) if is_told(text) else ""
+    for part in _BRACKETS.findall(template):
+        told = part[1:-1] if all(map(words.get, _PLACES.findall(part))) else ""
+        template = template.replace(part, told, 1) if told else template.replace(f"{part} ", "", 1)
+    return template.format_map(words) if all(map(words.get, _PLACES.findall(template))) else ""
 
 
 def summarize(facts: Facts) -> str:
