@@ -948,6 +948,18 @@ BEAM_SEARCH = [
         "beam_search.py",
         "test_beam_search.py",
         (
+            "the columns behind the last block forgotten",
+            "columns = torch.cat((columns, behind), dim=1)",
+            "pass",
+            "test_in_a_large_vocabulary_too",
+        ),
+        (
+            "too few blocks searched",
+            "cut.amax(dim=-1).topk(n)",
+            "cut.amax(dim=-1).topk(1)",
+            "test_in_a_large_vocabulary_too",
+        ),
+        (
             "finished beams go on",
             "live = live.masked_fill(ended, -torch.inf)",
             "pass",
@@ -967,8 +979,8 @@ BEAM_SEARCH = [
         ),
         (
             "logits summed for log-probabilities",
-            "logits.log_softmax(dim=-1).topk",
-            "logits.topk",
+            "logits.log_softmax(dim=-1), min",
+            "logits, min",
             "test_beam_search_is_the_loop",
         ),
         (
@@ -979,8 +991,8 @@ BEAM_SEARCH = [
         ),
         (
             "one candidate too few of each beginning",
-            "topk(min(beam, logits.size(-1)))",
-            "topk(min(max(beam - 1, 1), logits.size(-1)))",
+            "min(beam, logits.size(-1)))",
+            "min(max(beam - 1, 1), logits.size(-1)))",
             "test_a_beam_that_holds_every_beginning_finds_the_best_of_all_texts",
         ),
         (

@@ -147,6 +147,25 @@ def test_beam_search_is_the_loop(seed, vocab_size, beam, max_new_tokens, batch, 
         same(got, best_by_loop(next_logits, row, **options))
 
 
+@pytest.mark.parametrize("vocab_size", [641, 703])
+@pytest.mark.parametrize("beam", [1, 4])
+def test_in_a_large_vocabulary_too(vocab_size, beam):
+    """Rows are searched block by block; the best symbol may stand in any block, or behind the last."""
+    for seed in range(5):
+        sharp = memory(vocab_size, seed, sharpness=0.5)
+        prompts = torch.tensor([[1, 2], [3, 4]])
+
+        def next_logits(ids, sharp=sharp, last=seed):
+            logits = sharp(ids)
+            logits[:, vocab_size - 1 - last] += 2.0  # often among the best
+            return logits
+
+        options = {"eos_id": 1, "max_new_tokens": 3, "beam": beam, "alpha": 1.0}
+        found = beam_search(next_logits, prompts, **options)
+        for row, got in zip(prompts.tolist(), found, strict=True):
+            same(got, best_by_loop(next_logits, row, **options))
+
+
 @settings(max_examples=40)
 @given(seed=st.integers(0, 2**20), vocab_size=st.integers(2, 4), depth=st.integers(1, 4), alpha=ALPHAS)
 def test_a_beam_that_holds_every_beginning_finds_the_best_of_all_texts(seed, vocab_size, depth, alpha):
