@@ -110,7 +110,7 @@ def rouge(predictions: Sequence[str], references: Sequence[str]) -> dict[str, fl
     Source:
         Lin 2004, sections 2 and 3.
 
-    >>> rouge(["the mill burned"], ["the old mill burned down"])["rouge1"]
+    >>> round(rouge(["the mill burned"], ["the old mill burned down"])["rouge1"], 2)
     0.75
     """
     from rouge_score.rouge_scorer import RougeScorer  # here: it takes a second, and few need it
