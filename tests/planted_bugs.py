@@ -1521,6 +1521,40 @@ MASKED_LM = [
     ),
 ]
 
+NEWS = [
+    *_bugs(
+        "corpora/news/checking.py",
+        "test_corpora_news.py",
+        (
+            "any word of the article will do",
+            'f" {words} " in article',
+            "all(word in article for word in words.split())",
+            "test_verdicts_by_hand",
+        ),
+    ),
+    *_bugs(
+        "corpora/news/sampling.py",
+        "test_corpora_news.py",
+        (
+            "test articles are training articles with other names",
+            "Random(2 * seed + held_out)",
+            "Random(seed)",
+            "test_seeds_and_repeats",
+        ),
+    ),
+    *_bugs(
+        "metrics.py",
+        "test_metrics.py",
+        (
+            "words by their stems",
+            "RougeScorer(names)",
+            "RougeScorer(names, use_stemmer=True)",
+            "test_rouge_takes_the_words_as_they_are",
+        ),
+        ("recall for F", "scores[name].fmeasure", "scores[name].recall", "test_rouge_by_hand"),
+    ),
+]
+
 BUGS = [
     *ATTENTION,
     *MULTI_HEAD,
@@ -1546,4 +1580,5 @@ BUGS = [
     *TEXT,
     *CORPORA,
     *FILES,
+    *NEWS,
 ]

@@ -94,9 +94,9 @@ def test_seeds_and_repeats():
     assert news.sample(50, seed=5) != news.sample(50, seed=6)
     found = news.sample(2000, seed=5)
     assert len({report.article for report in found}) == 2000
-    twins = zip(news.split(50, n_test=50, seed=5).train, news.split(50, n_test=50, seed=5).test, strict=True)
-    same = sum(a.facts.town == b.facts.town for a, b in twins)
-    assert same < 15  # a test article is no training article with other names
+    firsts = [news.split(1, n_test=1, seed=seed) for seed in range(100)]
+    same = sum(data.train[0].facts.town == data.test[0].facts.town for data in firsts)
+    assert same < 20  # 5 by chance: a test article is no training article with other names
 
 
 @pytest.mark.parametrize("omit", [["day"], ["people"], ["day", "people"]])
