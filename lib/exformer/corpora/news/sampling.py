@@ -1,6 +1,6 @@
 """Articles by chance: who did what where, told in many orders, with other names in between."""
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from random import Random
 
@@ -47,7 +47,7 @@ def _two(rng: Random, words: list[str]) -> tuple[str, str]:
     return first, second
 
 
-def _draw(rng: Random, *, held_out: bool, omit: Collection[str]) -> Report:
+def _draw(rng: Random, *, held_out: bool, omit: Sequence[str]) -> Report:
     person, other_person = _two(rng, _PERSONS[held_out])
     while set(person.split()) & set(other_person.split()):  # a name shared by two would be no distraction
         person, other_person = _two(rng, _PERSONS[held_out])
@@ -77,7 +77,7 @@ _PERSONS = {side: persons(held_out=side) for side in (True, False)}
 _EVENTS = {side: events(held_out=side) for side in (True, False)}
 
 
-def sample(n: int, *, seed: int, held_out: bool = False, omit: Collection[str] = ()) -> list[Report]:
+def sample(n: int, *, seed: int, held_out: bool = False, omit: Sequence[str] = ()) -> list[Report]:
     """Draw n different articles with their summaries.
 
     Args:

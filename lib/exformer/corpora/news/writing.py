@@ -1,7 +1,7 @@
 """From facts to text: how an article tells them, and how its summary does."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 #: The facts that an article may leave unsaid.
@@ -104,7 +104,7 @@ def summarize(facts: Facts) -> str:
     return fill(SUMMARY, asdict(facts))
 
 
-def leave_out(facts: Facts, omit: Collection[str]) -> Facts:
+def leave_out(facts: Facts, omit: Sequence[str]) -> Facts:
     """Return the facts without some of them.
 
     Args:
