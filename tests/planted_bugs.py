@@ -744,14 +744,14 @@ TRAINING = _bugs(
     ),
     (
         "gradient zeroed before the step",
-        "        loss.backward()\n",
-        "        loss.backward()\n        optimizer.zero_grad()\n",
+        "                loss.backward()\n",
+        "                loss.backward()\n                model.zero_grad()\n",
         "test_one_step_by_hand",
     ),
     (
         "clipped after the step",
         "        if clip_norm is not None:\n",
-        "        optimizer.step()\n        loss = loss * 0\n        if clip_norm is not None:\n",
+        "        optimizers[0][0].step()\n        model.zero_grad()\n        if clip_norm is not None:\n",
         "test_clipping_by_hand",
     ),
     (
@@ -763,9 +763,18 @@ TRAINING = _bugs(
     ("left in evaluation mode", "    model.train()\n", "", "test_model_is_put_into_training_mode"),
     (
         "a loss that is not a number accepted",
-        "if not math.isfinite(losses[-1]):",
+        "if not math.isfinite(loss):",
         "if False:",
         "test_a_loss_that_is_not_a_number_stops_before_the_step",
+    ),
+    ("each part counts as a whole", " * part.share", "", "test_parts_are_one_batch"),
+    ("the last part's loss alone", "stack(losses).sum()", "stack(losses)[-1]", "test_parts_are_one_batch"),
+    ("steps counted from 1 again", "start=first)", "start=1)", "test_later_steps_have_later_rates"),
+    (
+        "one rate for all optimizers",
+        'group["lr"] = schedule(step)',
+        'group["lr"] = optimizers[0][1](step)',
+        "test_each_optimizer_has_its_own_rate",
     ),
     ("numpy not seeded", "    np.random.seed(seed)\n", "", "test_set_seed_sets_all_three_generators"),
 )
@@ -1555,6 +1564,129 @@ NEWS = [
     ),
 ]
 
+SWITCHES = [
+    *_bugs(
+        "normalization.py",
+        "test_normalization.py",
+        (
+            "ε outside the root of the mean square",
+            "torch.sqrt(mean_square + eps)",
+            "(mean_square.sqrt() + eps)",
+            "test_rms_norm_by_hand",
+        ),
+        (
+            "the mean is taken away from RMSNorm too",
+            "mean_square = (x**2)",
+            "mean_square = ((x - x.mean(-1, True)) ** 2)",
+            "test_rms_norm_by_hand",
+        ),
+        ("sum of squares for their mean", "(x**2).mean(", "(x**2).sum(", "test_rms_norm_by_hand"),
+        (
+            "RMSNorm without its own ε",
+            "F.rms_norm(x, self.gain.shape, self.gain, self.eps)",
+            "F.rms_norm(x, self.gain.shape, self.gain)",
+            "test_rms_norm_by_hand",
+        ),
+        (
+            "RMSNorm without its gain",
+            "F.rms_norm(x, self.gain.shape, self.gain, self.eps)",
+            "F.rms_norm(x, self.gain.shape, None, self.eps)",
+            "test_rms_norm_by_hand",
+        ),
+    ),
+    *_bugs(
+        "feedforward.py",
+        "test_feedforward.py",
+        (
+            "the square of what is negative too",
+            "F.relu(x).square()",
+            "x.square()",
+            "test_squared_relu_by_hand",
+        ),
+        ("relu without the square", "F.relu(x).square()", "F.relu(x)", "test_squared_relu_by_hand"),
+    ),
+    *_bugs(
+        "qk_norm.py",
+        "test_qk_norm.py",
+        ("keys are not normalized", "self.norm_q(q), self.norm_k(k)", "self.norm_q(q), k", "test_by_hand"),
+        ("one gain for queries and keys", "self.norm_k(k)\n", "self.norm_q(k)\n", "test_attention_is_qwen3s"),
+        (
+            "rotation before the normalization",
+            "q, k = self.norm_q(q), self.norm_k(k)\n"
+            "        return (q, k, None) if self.positions is None else self.positions(q, k)",
+            "q, k, bias = (q, k, None) if self.positions is None else self.positions(q, k)\n"
+            "        return self.norm_q(q), self.norm_k(k), bias",
+            "test_attention_is_qwen3s",
+        ),
+        (
+            "positions are lost",
+            "positions=part.positions)",
+            "positions=None)",
+            "test_heads_are_normalized_once",
+        ),
+        (
+            "all heads together are normalized",
+            "QKNorm(part.w_q.out_features // part.n_heads,",
+            "QKNorm(part.w_q.out_features,",
+            "test_every_attention_of_a_translator_is_normalized",
+        ),
+    ),
+    *_bugs(
+        "kv_cache.py",
+        "test_qk_norm.py",
+        (
+            "the cache forgets what acts on queries and keys",
+            "if attention.positions is not None:",
+            "if False:",
+            "test_cached_scores_are_those_without_a_cache",
+        ),
+    ),
+    *_bugs(
+        "initialization.py",
+        "test_initialization.py",
+        (
+            "the first matrix for the last",
+            'FeedForward: "w_2"',
+            'FeedForward: "w_1"',
+            "test_only_the_last_matrices_are_zero",
+        ),
+        (
+            "values for outputs",
+            'MultiHeadAttention: "w_o"',
+            'MultiHeadAttention: "w_v"',
+            "test_only_the_last_matrices_are_zero",
+        ),
+        (
+            "the bias is left",
+            "getattr(part, last).parameters()",
+            "[getattr(part, last).weight]",
+            "test_a_layer_begins_as_the_identity",
+        ),
+    ),
+    *_bugs(
+        "models/config.py",
+        "test_initialization.py",
+        (
+            "layers start at zero unasked",
+            "if config.zero_init:",
+            "if True:",
+            "test_only_the_last_matrices_are_zero",
+        ),
+        (
+            "only the first stack is switched",
+            "for stack in stacks:",
+            "for stack in stacks[:1]:",
+            "test_qk_norm.py::test_every_attention_of_a_translator_is_normalized",
+        ),
+        (
+            "a size of 0 is let through",
+            "and value < 1",
+            "and value < 0",
+            "test_decoder_lm.py::test_refusals",
+        ),
+    ),
+]
+
 BUGS = [
     *ATTENTION,
     *MULTI_HEAD,
@@ -1581,4 +1713,5 @@ BUGS = [
     *CORPORA,
     *FILES,
     *NEWS,
+    *SWITCHES,
 ]

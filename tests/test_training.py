@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from exformer.batching import Part
 from exformer.loss import cross_entropy
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.training import linear_schedule, set_seed, train, warmup_schedule
+from exformer.training import linear_schedule, set_seed, take_steps, train, warmup_schedule
 
 
 class Weights(nn.Module):
@@ -154,6 +155,52 @@ def test_progress_is_shown_where_it_is_asked_for(capsys):
     assert capsys.readouterr() == ("", "")
     run([(1.0, 0.0)], progress="a title")
     assert "a title" in capsys.readouterr().err
+
+
+def step_by_step(steps, *, rates=(1.0,), **options):
+    """Train a and b, each by an optimizer of its own if there are two rates; give losses and numbers."""
+    model = Weights()
+    parameters = [[model.a], [model.b]] if len(rates) == 2 else [[model.a, model.b]]
+    optimizers = [
+        (torch.optim.SGD(some, 99.0), lambda step, rate=rate: rate * step)
+        for some, rate in zip(parameters, rates, strict=True)
+    ]
+    losses = list(take_steps(model, steps, loss_fn=plane, optimizers=optimizers, **options))
+    return losses, (model.a.item(), model.b.item())
+
+
+def test_parts_are_one_batch():
+    # A quarter of the slopes (4, 8) and three quarters of (8, 0) are (7, 2); the losses 12 and 8 are 9.
+    parts = [Part((4.0, 8.0), 0.25), Part((8.0, 0.0), 0.75)]
+    assert step_by_step([parts], rates=(0.5,)) == ([9.0], (-2.5, 0.0))
+    assert step_by_step([parts], clip_norm=1.0)[1] == pytest.approx(
+        (1 - 7 / math.sqrt(53), 1 - 2 / math.sqrt(53)), abs=1e-5
+    )
+
+
+def test_each_optimizer_has_its_own_rate():
+    assert step_by_step([[Part((1.0, 1.0))]], rates=(0.5, 0.25)) == ([2.0], (0.5, 0.75))
+
+
+def test_later_steps_have_later_rates():
+    assert step_by_step([[Part((1.0, 0.0))]], rates=(0.125,), first=3)[1] == (1 - 3 / 8, 1.0)
+
+
+def test_a_walk_that_is_not_finished_leaves_the_last_step():
+    model = Weights()
+    walk = take_steps(
+        model,
+        [[Part((1.0, 0.0))]] * 3,
+        loss_fn=plane,
+        optimizers=[(torch.optim.SGD(model.parameters(), 0.25), None)],
+    )
+    assert [next(walk), next(walk)] == [1.0, 0.75]
+    walk.close()
+    assert model.a.item() == 0.5
+
+
+def test_no_steps_are_none():
+    assert step_by_step([]) == ([], (1.0, 1.0))
 
 
 def learn_to_copy(seed: int) -> tuple[list[float], dict[str, torch.Tensor]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -38,6 +39,18 @@ def pad(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "ba
     for row, sequence in zip(rows, sequences, strict=True):
         row[: len(sequence)] = sequence
     return torch.from_numpy(rows)
+
+
+class Part(NamedTuple):
+    """Hold what is shown to the model at once, and how much it counts.
+
+    Args:
+        batch: What the loss function understands.
+        share: Of the step's loss; the shares of all parts of a step sum to 1.
+    """
+
+    batch: Any
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
