@@ -779,6 +779,59 @@ TRAINING = _bugs(
     ("numpy not seeded", "    np.random.seed(seed)\n", "", "test_set_seed_sets_all_three_generators"),
 )
 
+TOKEN_BATCHES = _bugs(
+    "token_batches.py",
+    "test_token_batches.py",
+    (
+        "every epoch in the same order",
+        "default_rng((self.seed, number))",
+        "default_rng((self.seed, 0))",
+        "test_each_epoch_and_each_seed_has_an_order_of_its_own",
+    ),
+    (
+        "one batch left out too many",
+        "yield from batches[done:]",
+        "yield from batches[done + bool(done) :]",
+        "test_going_on_is_as_if_never_cut",
+    ),
+    (
+        "goes on in the next epoch's batches",
+        "max(0, done - len(batches))",
+        "0",
+        "test_going_on_is_as_if_never_cut",
+    ),
+    (
+        "the sentence that is too much stays",
+        "(end + 1 - first) * width",
+        "(end - first) * width",
+        "test_an_epoch_has_each_sentence_once_and_no_batch_too_much",
+    ),
+    (
+        "the last sentences lost",
+        "        yield rows[first:]\n",
+        "        yield rows[first : len(rows) - 1]\n",
+        "test_an_epoch_has_each_sentence_once_and_no_batch_too_much",
+    ),
+    (
+        "each process normalizes by its own tokens",
+        "share = source.n_targets(own) / whole",
+        "share = 1 / n_parts",
+        "test_parts_are_the_batch",
+    ),
+    (
+        "all processes read the same rows",
+        "range(process * accumulate, (process + 1) * accumulate)",
+        "range(accumulate)",
+        "test_parts_are_the_batch",
+    ),
+    (
+        "the last window never begins",
+        "- self.width, size",
+        "- self.width - 1, size",
+        "test_windows_are_cut_anywhere",
+    ),
+)
+
 AUTOREGRESSIVE = _bugs(
     "autoregressive.py",
     "test_autoregressive.py",
@@ -1704,6 +1757,7 @@ BUGS = [
     *MASKED_LM,
     *LOSS,
     *TRAINING,
+    *TOKEN_BATCHES,
     *AUTOREGRESSIVE,
     *SAMPLING,
     *BEAM_SEARCH,

@@ -98,7 +98,7 @@ class TranslationBatches:
         left = self.steps
         while left > 0:
             for rows in self._epoch(rng)[:left]:
-                yield self._batch(rows)
+                yield take_rows(self.sentences, rows, lengths=self.lengths)
                 left -= 1
 
     def _epoch(self, rng: np.random.Generator) -> list[np.ndarray]:
@@ -113,14 +113,24 @@ class TranslationBatches:
             ]
         return [batches[index] for index in rng.permutation(len(batches))]
 
-    def _batch(self, rows: np.ndarray) -> Seq2SeqBatch:
-        width = self.lengths[rows].max(axis=0).tolist()
-        index, whole = torch.from_numpy(rows), self.sentences
-        return Seq2SeqBatch(
-            whole.src[index, : width[0]],  # (batch, src)
-            whole.tgt_in[index, : width[1]],  # (batch, tgt)
-            whole.tgt_out[index, : width[1]],  # (batch, tgt)
-        )
+
+def take_rows(
+    sentences: Seq2SeqBatch, rows: Int64[np.ndarray, " batch"], *, lengths: Int64[np.ndarray, "... 2"]
+) -> Seq2SeqBatch:
+    """Return some sentences of a batch, no wider than the longest of them.
+
+    Args:
+        sentences: The batch.
+        rows: Which of its sentences.
+        lengths: Symbols in each row of ``sentences.src`` and of ``sentences.tgt_in``.
+    """
+    width = lengths[rows].max(axis=0).tolist()
+    index = torch.from_numpy(rows)
+    return Seq2SeqBatch(
+        sentences.src[index, : width[0]],  # (batch, src)
+        sentences.tgt_in[index, : width[1]],  # (batch, tgt)
+        sentences.tgt_out[index, : width[1]],  # (batch, tgt)
+    )
 
 
 def translation_batches(
@@ -151,10 +161,30 @@ def translation_batches(
     Raises:
         ValueError: If there are no pairs, a number is below 1, or a word is unknown to its tokenizer.
     """
-    if not pairs:
-        raise ValueError("expected at least one pair to make batches of, came none")
     if batch_size < 1 or (steps is not None and steps < 1):
         raise ValueError(f"batch_size and steps must be at least 1, came {batch_size} and {steps}")
+    sentences, lengths = encode_pairs(pairs, src_tokenizer=src_tokenizer, tgt_tokenizer=tgt_tokenizer)
+    return TranslationBatches(sentences, lengths, batch_size, steps or -(-len(pairs) // batch_size), seed)
+
+
+def encode_pairs(
+    pairs: Sequence[Pair], *, src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer
+) -> tuple[Seq2SeqBatch, Int64[np.ndarray, "batch 2"]]:
+    """Encode sentences with their translations, for teacher forcing.
+
+    Args:
+        pairs: Sentences and translations.
+        src_tokenizer: For the sources.
+        tgt_tokenizer: For the targets.
+
+    Returns:
+        All as one batch, and how many symbols each row of its ``src`` and ``tgt_in`` has.
+
+    Raises:
+        ValueError: If there are no pairs, or a word is unknown to its tokenizer.
+    """
+    if not pairs:
+        raise ValueError("expected at least one pair to make batches of, came none")
     sources = [[*src_tokenizer.encode(pair.source), src_tokenizer.eos_id] for pair in pairs]
     targets = [tgt_tokenizer.encode(pair.target) for pair in pairs]
     sentences = Seq2SeqBatch(
@@ -162,7 +192,5 @@ def translation_batches(
         tgt_in=pad([[tgt_tokenizer.bos_id, *ids] for ids in targets], pad_id=tgt_tokenizer.pad_id),
         tgt_out=pad([[*ids, tgt_tokenizer.eos_id] for ids in targets], pad_id=tgt_tokenizer.pad_id),
     )
-    lengths = np.array(
-        [(len(source), len(target) + 1) for source, target in zip(sources, targets, strict=True)]
-    )
-    return TranslationBatches(sentences, lengths, batch_size, steps or -(-len(pairs) // batch_size), seed)
+    both = zip(sources, targets, strict=True)
+    return sentences, np.array([(len(source), len(target) + 1) for source, target in both])

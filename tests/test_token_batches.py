@@ -1,0 +1,103 @@
+"""Batches of about equally many tokens: nothing lost, nothing twice, the same for any number of processes."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exformer.batching import Seq2SeqBatch
+from exformer.token_batches import TextWindows, TokenBatches, split_steps
+
+LENGTHS = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=60)
+
+
+def sentences(lengths, *, tokens=20, seed=0):
+    """Make sentences of such lengths; all symbols of a row are its number, from 1, and padding is 0."""
+    numbers = torch.arange(1, len(lengths) + 1)[:, None]
+    src, tgt = (
+        numbers * (torch.arange(9) < torch.tensor([pair[side] for pair in lengths])[:, None])
+        for side in (0, 1)
+    )
+    return TokenBatches(Seq2SeqBatch(src, tgt, tgt), np.array(lengths), tokens, seed)
+
+
+@given(lengths=LENGTHS, tokens=st.integers(1, 40), seed=st.integers(0, 5), epoch=st.integers(0, 3))
+def test_an_epoch_has_each_sentence_once_and_no_batch_too_much(lengths, tokens, seed, epoch):
+    source = sentences(lengths, tokens=tokens, seed=seed)
+    batches = source.epoch(epoch)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
+    for rows in batches:
+        batch = source.batch(rows)
+        assert batch.tgt_in.numel() <= tokens or len(rows) == 1
+        assert (batch.src != 0).sum(dim=1).tolist() == [lengths[row][0] for row in rows]
+        assert source.n_targets(rows) == (batch.tgt_out != 0).sum() == sum(lengths[row][1] for row in rows)
+        assert batch.src.size(1) == max(lengths[row][0] for row in rows)
+
+
+def test_batches_are_nearly_full():
+    rng = np.random.default_rng(0)
+    source = sentences(rng.integers(1, 10, size=(2000, 2)).tolist(), tokens=200)
+    batches = source.epoch(0)
+    real = sum(map(source.n_targets, batches))
+    assert real > 0.85 * 200 * len(batches)
+
+
+def test_each_epoch_and_each_seed_has_an_order_of_its_own():
+    lengths = [(3, 4)] * 40
+    orders = {
+        tuple(np.concatenate(sentences(lengths, seed=seed).epoch(epoch)).tolist())
+        for seed in (0, 1)
+        for epoch in (0, 1)
+    }
+    assert len(orders) == 4
+    again = np.concatenate(sentences(lengths, seed=1).epoch(1)).tolist()
+    assert tuple(again) in orders
+
+
+@given(lengths=LENGTHS, done=st.integers(0, 30), windows=st.booleans())
+def test_going_on_is_as_if_never_cut(lengths, done, windows):
+    source = sentences(lengths)
+    if windows:
+        source = TextWindows(torch.arange(30), 5, 3, seed=len(lengths))
+    whole = [rows.tolist() for rows in islice(source.steps(), done + 5)]
+    assert [rows.tolist() for rows in islice(source.steps(done=done), 5)] == whole[done:]
+
+
+@given(lengths=LENGTHS, accumulate=st.integers(1, 3), processes=st.integers(1, 3))
+def test_parts_are_the_batch(lengths, accumulate, processes):
+    source = sentences(lengths)
+    walks = [
+        split_steps(source, accumulate=accumulate, process=number, processes=processes)
+        for number in range(processes)
+    ]
+    for rows in islice(source.steps(), 4):
+        parts = [part for walk in walks for part in next(walk)]
+        assert len(parts) == accumulate * processes
+        seen = [row - 1 for part in parts if part.share for row in part.batch.src[:, 0].tolist()]
+        assert sorted(seen) == sorted(rows.tolist())
+        for part in parts:
+            own = (part.batch.tgt_out != 0).sum().item()
+            assert part.share in (0, pytest.approx(own / source.n_targets(rows)))
+        assert sum(part.share for part in parts) == pytest.approx(1)
+
+
+def test_windows_are_cut_anywhere():
+    source = TextWindows(torch.arange(100, 112), 4, 50, seed=1)
+    batch = source.batch(next(source.steps()))
+    assert batch.shape == (50, 5)
+    assert torch.equal(batch, batch[:, :1] + torch.arange(5))
+    assert set(batch[:, 0].tolist()) == set(range(100, 108))  # the last window ends with the text
+    assert source.n_targets(np.zeros(7, dtype=np.int64)) == 28
+
+
+def test_mistakes():
+    with pytest.raises(ValueError, match="at least one token a batch and one sentence, came 0 tokens and 1"):
+        sentences([(1, 1)], tokens=0)
+    with pytest.raises(ValueError, match=r"the text \(5 symbols\) longer than the width"):
+        TextWindows(torch.arange(5), 5, 1, seed=0)
+    for options in ({"accumulate": 0}, {"process": 2, "processes": 2}):
+        with pytest.raises(ValueError, match="accumulate must be at least 1 and process below processes"):
+            next(split_steps(sentences([(1, 1)]), **options))
