@@ -1681,7 +1681,7 @@ SWITCHES = [
             "all heads together are normalized",
             "QKNorm(part.w_q.out_features // part.n_heads,",
             "QKNorm(part.w_q.out_features,",
-            "test_every_attention_of_a_translator_is_normalized",
+            "test_cached_translations_are_those_without_a_cache",
         ),
     ),
     *_bugs(

@@ -330,7 +330,7 @@ def test_weights_in_training_mode_are_refused():
         ({"dropout": -0.1}, r"dropout must lie in \[0, 1\), got -0.1"),
         ({"n_heads": 4}, r"d_model \(22\) must be divisible by n_heads \(4\)"),
         ({"d_model": 21, "n_heads": 3}, r"d_model \(21\) must be even"),
-        ({"activation": "tanh"}, "activation must be one of relu, gelu, silu, got 'tanh'"),
+        ({"activation": "tanh"}, "activation must be one of relu, gelu, silu, squared_relu, got 'tanh'"),
     ],
 )
 def test_configurations_that_make_no_model_are_refused(changes, message):

@@ -5,10 +5,17 @@ import torch
 from torch import nn
 from torch_twins import backward, close, copy, normal, randomize, same_gradients, twins
 
-from exformer.feedforward import ACTIVATIONS, FeedForward
+from exformer.feedforward import ACTIVATIONS, FeedForward, squared_relu
 
 pytestmark = pytest.mark.usefixtures("float64")
-BENDS = {"relu": nn.ReLU(), "gelu": nn.GELU(), "silu": nn.SiLU()}
+
+
+class SquaredReLU(nn.Module):
+    def forward(self, x):
+        return torch.where(x > 0, x * x, 0.0)
+
+
+BENDS = {"relu": nn.ReLU(), "gelu": nn.GELU(), "silu": nn.SiLU(), "squared_relu": SquaredReLU()}
 
 
 def test_feed_forward_by_hand():
@@ -21,6 +28,14 @@ def test_feed_forward_by_hand():
         network.w_2.weight.copy_(torch.tensor([[1.0, 7, 1], [2, 7, 0]]))
         network.w_2.bias.copy_(torch.tensor([0.5, 0]))
     close(network(torch.tensor([1.0, 2.0])), torch.tensor([6.5, 6.0]))
+
+
+def test_squared_relu_by_hand():
+    x = torch.tensor([-2.0, -0.5, 0.0, 0.5, 3.0], requires_grad=True)
+    output = squared_relu(x)
+    close(output, torch.tensor([0.0, 0.0, 0.0, 0.25, 9.0]))
+    output.sum().backward()
+    close(x.grad, torch.tensor([0.0, 0.0, 0.0, 1.0, 6.0]))  # 2x: no corner at 0
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -69,7 +84,9 @@ def test_dropout_stands_before_the_second_map():
 
 
 def test_an_unknown_activation_is_refused():
-    with pytest.raises(ValueError, match="activation must be one of relu, gelu, silu, got 'tanh'"):
+    with pytest.raises(
+        ValueError, match="activation must be one of relu, gelu, silu, squared_relu, got 'tanh'"
+    ):
         FeedForward(7, d_ff=13, activation="tanh")
 
 

@@ -214,7 +214,7 @@ def test_fully_masked_rows_give_finite_outputs_and_gradients(kind, pre_norm):
 def test_sizes_that_make_no_layer_are_refused(kind):
     with pytest.raises(ValueError, match=r"d_model \(10\) must be divisible by n_heads \(4\)"):
         kind(10, n_heads=4, d_ff=7)
-    with pytest.raises(ValueError, match="activation must be one of relu, gelu, silu, got 'swish'"):
+    with pytest.raises(ValueError, match="must be one of relu, gelu, silu, squared_relu, got 'swish'"):
         kind(12, n_heads=4, d_ff=7, activation="swish")
 
 

@@ -4,12 +4,13 @@ import math
 
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 from torch_twins import backward, close, copy, normal, randomize, same_gradients, twins
 
-from exformer.normalization import LayerNorm, layer_norm
+from exformer.normalization import LayerNorm, RMSNorm, layer_norm, rms_norm
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -92,3 +93,54 @@ def test_gain_starts_at_1_and_bias_at_0():
 def test_another_width_is_refused():
     with pytest.raises(ValueError, match="LayerNorm was made for d_model = 7, got 5 columns"):
         LayerNorm(7)(torch.ones(3, 5))
+
+
+# --- root mean square ---
+
+
+def test_rms_norm_by_hand():
+    # (1, 2, 3, 5): mean square (1 + 4 + 9 + 25)/4 = 9.75; with ε = 6.25 the divisor is √16 = 4.
+    x, gain = torch.tensor([1.0, 2, 3, 5]), torch.tensor([4.0, 8, -4, 1])
+    wanted = torch.tensor([1.0, 4, -3, 1.25])
+    close(rms_norm(x, gain, eps=6.25), wanted)
+    norm = RMSNorm(4, eps=6.25)
+    with torch.no_grad():
+        norm.gain.copy_(gain)
+    close(norm(x), wanted)
+
+
+@pytest.mark.parametrize("shape", [(7,), (5, 7), (3, 5, 7)])
+@pytest.mark.parametrize("eps", [1e-6, 0.3])
+def test_rms_norm_is_torchs(shape, eps):
+    ours, x = RMSNorm(7, eps=eps), normal(*shape)
+    randomize(ours)
+    theirs = ours.gain.detach().clone().requires_grad_()
+    wanted = F.rms_norm(x, (7,), theirs, eps)
+    wanted_grad = backward(wanted, (x,))[0]
+    for compute in (ours, lambda x: rms_norm(x, ours.gain, eps=eps)):  # both paths
+        ours.zero_grad()
+        got = compute(x)
+        close(got, wanted)
+        close(backward(got, (x,))[0], wanted_grad)
+        close(ours.gain.grad, theirs.grad)
+
+
+def test_rms_norm_of_a_vector_without_a_mean_is_its_layer_norm():
+    x = normal(5, 7).detach()
+    x = x - x.mean(-1, keepdim=True)
+    close(rms_norm(x, torch.ones(7), eps=1e-5), layer_norm(x, torch.ones(7), torch.zeros(7)))
+    shifted = rms_norm(x + 1, torch.ones(7))
+    assert (shifted.mean(-1) > 0.1).all()  # the mean stays
+    close(RMSNorm(7)(x), rms_norm(x, torch.ones(7)))  # the same eps
+
+
+def test_a_zero_vector_stays_zero():
+    x = torch.zeros(2, 7, requires_grad=True)
+    output = RMSNorm(7)(x)
+    assert torch.equal(output, torch.zeros(2, 7))
+    assert backward(output, (x,))[0].isfinite().all()
+
+
+def test_rms_norm_refuses_another_width():
+    with pytest.raises(ValueError, match="RMSNorm was made for d_model = 7, got 5 columns"):
+        RMSNorm(7)(torch.ones(3, 5))

@@ -46,6 +46,20 @@ def test_a_language_model_comes_back(tmp_path: Path, positions: str) -> None:
     assert isinstance(found.tokenizers["tokenizer"], CharTokenizer)
 
 
+def test_the_switches_come_back(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    switches = {"positions": "rotary", "qk_norm": True, "zero_init": True, "activation": "squared_relu"}
+    model = DecoderLM(DecoderLMConfig(WORDS.vocab_size, **SIZES, **switches)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():  # the zeros too
+            parameter.add_(torch.randn_like(parameter))
+    save_model(tmp_path, model, tokenizers={"tokenizer": WORDS}, card={})
+    found = load_model(tmp_path).model
+    assert found.config == model.config
+    ids = torch.tensor([WORDS.encode("the red fox")])
+    assert torch.equal(found(ids), model(ids))
+
+
 def test_the_other_kinds_come_back(tmp_path: Path) -> None:
     config = EncoderDecoderConfig(WORDS.vocab_size, PAIRS.vocab_size, **SIZES)
     tokenizers = {"src_tokenizer": WORDS, "tgt_tokenizer": PAIRS}

@@ -8,8 +8,31 @@ from torch import Tensor, nn
 
 from exformer.dropout import Dropout
 
-#: The bends one can choose. The paper has relu; GPT and BERT have gelu; Marian has silu.
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}
+
+def squared_relu(x: Float[Tensor, "*batch d_ff"]) -> Float[Tensor, "*batch d_ff"]:
+    r"""Set what is negative to zero, and square the rest.
+
+    .. math:: f(x) = \max(0, x)^2
+
+    Args:
+        x: Numbers.
+
+    Returns:
+        As many numbers, none below 0.
+
+    Source:
+        So et al. 2021, section 4.1.
+    """
+    return F.relu(x).square()
+
+
+#: The bends one can choose. The paper has relu; GPT and BERT have gelu; Marian has silu; Primer squares relu.
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "silu": F.silu,
+    "squared_relu": squared_relu,
+}
 
 
 class FeedForward(nn.Module):
@@ -20,7 +43,7 @@ class FeedForward(nn.Module):
     Args:
         d_model: Width of what comes in and goes out.
         d_ff: Width of the hidden layer; four times ``d_model`` in the paper.
-        activation: ``"relu"``, ``"gelu"`` or ``"silu"``.
+        activation: ``"relu"``, ``"gelu"``, ``"silu"`` or ``"squared_relu"``.
         dropout: Share of the hidden units set to zero in training; the paper has none here.
 
     Raises:

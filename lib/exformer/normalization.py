@@ -1,4 +1,4 @@
-"""Layer normalization: each vector by itself is brought to mean 0 and variance 1."""
+"""Layer normalization: each vector by itself is brought to mean 0 and variance 1, or to mean square 1."""
 
 import torch
 import torch.nn.functional as F
@@ -71,3 +71,60 @@ class LayerNorm(nn.Module):
             )
         # The fused kernel for the equation of layer_norm above; a test holds the two equal.
         return F.layer_norm(x, self.gain.shape, self.gain, self.bias, self.eps)
+
+
+def rms_norm(
+    x: Float[Tensor, "*batch d_model"], gain: Float[Tensor, " d_model"], *, eps: float = 1e-6
+) -> Float[Tensor, "*batch d_model"]:
+    r"""Bring each vector to mean square 1, then scale every column; the mean is left where it is.
+
+    .. math::
+        \mathrm{RMSNorm}(x) = \gamma \, \frac{x}{\sqrt{\frac1d \sum_i x_i^2 + \varepsilon}}
+
+    Args:
+        x: Vectors along the last axis.
+        gain: :math:`\gamma`, one number a column.
+        eps: Added to the mean square, under the root, so that a zero vector stays zero.
+
+    Returns:
+        As many vectors, of the same width.
+
+    Source:
+        Zhang and Sennrich 2019, equation 4.
+    """
+    mean_square = (x**2).mean(dim=-1, keepdim=True)
+    return gain * x / torch.sqrt(mean_square + eps)
+
+
+class RMSNorm(nn.Module):
+    """Root mean square normalization with a learned gain.
+
+    Args:
+        d_model: Width of the vectors.
+        eps: See :func:`rms_norm`.
+
+    Source:
+        Zhang and Sennrich 2019.
+    """
+
+    def __init__(self, d_model: int, *, eps: float = 1e-6) -> None:
+        super().__init__()
+        self.eps = eps
+        self.gain = nn.Parameter(torch.ones(d_model))
+
+    def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
+        """Normalize each vector.
+
+        Args:
+            x: Vectors along the last axis.
+
+        Returns:
+            As many vectors, of the same width.
+
+        Raises:
+            ValueError: If the vectors have another width.
+        """
+        if x.size(-1) != self.gain.numel():
+            raise ValueError(f"RMSNorm was made for d_model = {self.gain.numel()}, got {x.size(-1)} columns")
+        # PyTorch's name for the equation of rms_norm above; a test holds the two equal.
+        return F.rms_norm(x, self.gain.shape, self.gain, self.eps)

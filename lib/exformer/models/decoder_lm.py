@@ -11,6 +11,7 @@ from exformer.dropout import Dropout
 from exformer.embedding import TokenEmbedding
 from exformer.layers import EncoderLayer
 from exformer.masks import causal_mask
+from exformer.models.config import apply_switches, check_sizes
 from exformer.normalization import LayerNorm
 from exformer.positional import POSITIONS
 from exformer.rotary import RotaryPositions
@@ -35,6 +36,7 @@ class DecoderLMConfig:
         activation: Of the feed-forward networks.
         positions: ``"sinusoidal"``, ``"learned"``, ``"rotary"``, ``"alibi"`` or ``"none"``.
         tie_output: Use the embedding as output layer.
+        qk_norm, zero_init: See :func:`~exformer.models.config.apply_switches`.
 
     Raises:
         ValueError: If a size is below 1, dropout outside [0, 1), or the positions are unknown.
@@ -54,17 +56,15 @@ class DecoderLMConfig:
     activation: str = "gelu"
     positions: str = "learned"
     tie_output: bool = True
+    qk_norm: bool = False
+    zero_init: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no model can be built from."""
-        for name in ("vocab_size", "d_model", "n_heads", "d_ff", "n_layers", "max_len"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        check_sizes(self)
         names = (*POSITIONS, *RELATIVE_POSITIONS, "none")
         if self.positions not in names:
             raise ValueError(f"positions must be one of {', '.join(names)}, got {self.positions!r}")
-        if not 0.0 <= self.dropout < 1.0:
-            raise ValueError(f"dropout must lie in [0, 1), got {self.dropout}")
 
 
 class DecoderLM(nn.Module):
@@ -91,6 +91,7 @@ class DecoderLM(nn.Module):
             EncoderLayer(c.d_model, **layer, positions=relative() if relative else None)
             for _ in range(c.n_layers)
         )
+        apply_switches(c, self.layers)
         # In a pre-norm stack nothing has normalized the last sum yet.
         self.norm = LayerNorm(c.d_model) if c.pre_norm else nn.Identity()
         self.output = None if c.tie_output else nn.Linear(c.d_model, c.vocab_size, bias=False)

@@ -10,6 +10,7 @@ from exformer.dropout import Dropout
 from exformer.embedding import TokenEmbedding
 from exformer.layers import DecoderLayer, EncoderLayer
 from exformer.masks import causal_mask, padding_mask
+from exformer.models.config import apply_switches, check_sizes
 from exformer.normalization import LayerNorm
 from exformer.positional import POSITIONS
 
@@ -32,6 +33,7 @@ class EncoderDecoderConfig:
         positions: ``"sinusoidal"`` or ``"learned"``.
         tie_output: Use the target embedding as output layer.
         pad_id: The padding symbol of both languages.
+        qk_norm, zero_init: See :func:`~exformer.models.config.apply_switches`.
 
     Source:
         Vaswani et al. 2017, table 3.
@@ -50,16 +52,14 @@ class EncoderDecoderConfig:
     positions: str = "sinusoidal"
     tie_output: bool = True
     pad_id: int = 0
+    qk_norm: bool = False
+    zero_init: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no model can be built from."""
-        for name in ("src_vocab_size", "tgt_vocab_size", "d_model", "n_heads", "d_ff", "n_layers", "max_len"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        check_sizes(self)
         if self.positions not in POSITIONS:
             raise ValueError(f"positions must be one of {', '.join(POSITIONS)}, got {self.positions!r}")
-        if not 0.0 <= self.dropout < 1.0:
-            raise ValueError(f"dropout must lie in [0, 1), got {self.dropout}")
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,7 @@ class EncoderDecoder(nn.Module):
         self.tgt_positions = POSITIONS[c.positions](c.d_model, max_len=c.max_len)
         self.encoder = nn.ModuleList(EncoderLayer(c.d_model, **layer) for _ in range(c.n_layers))
         self.decoder = nn.ModuleList(DecoderLayer(c.d_model, **layer) for _ in range(c.n_layers))
+        apply_switches(c, self.encoder, self.decoder)
         # In a pre-norm stack nothing has normalized the last sum yet.
         self.encoder_norm = LayerNorm(c.d_model) if c.pre_norm else nn.Identity()
         self.decoder_norm = LayerNorm(c.d_model) if c.pre_norm else nn.Identity()
@@ -188,8 +189,7 @@ class EncoderDecoder(nn.Module):
         for layer in self.decoder:
             own_and_cross.append(layer.attention_weights(x, memory, **masks))
             x = layer(x, memory, **masks)
-        decoder, cross = zip(*own_and_cross, strict=True)
-        return AttentionWeights(tuple(encoder), decoder, cross)
+        return AttentionWeights(tuple(encoder), *zip(*own_and_cross, strict=True))
 
     def _start_decoder(self, tgt: Tensor, *, src: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         if tgt.size(0) != src.size(0):

@@ -11,6 +11,7 @@ from exformer.dropout import Dropout
 from exformer.embedding import TokenEmbedding
 from exformer.layers import EncoderLayer
 from exformer.masks import padding_mask
+from exformer.models.config import check_sizes
 from exformer.normalization import LayerNorm
 from exformer.positional import LearnedPositions
 
@@ -50,13 +51,9 @@ class EncoderLMConfig:
 
     def __post_init__(self) -> None:
         """Refuse what no model can be built from."""
-        for name in ("vocab_size", "d_model", "n_heads", "d_ff", "n_layers", "max_len"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        check_sizes(self)
         if self.n_segments < 0:
             raise ValueError(f"n_segments must be 0 or more, got {self.n_segments}")
-        if not 0.0 <= self.dropout < 1.0:
-            raise ValueError(f"dropout must lie in [0, 1), got {self.dropout}")
         if not 0 <= self.pad_id < self.vocab_size:
             raise ValueError(f"pad_id must lie from 0 to {self.vocab_size - 1}, got {self.pad_id}")
 

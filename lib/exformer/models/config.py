@@ -1,0 +1,45 @@
+"""What the configurations of all models have in common: what they refuse, and switches of the layers."""
+
+from dataclasses import fields
+from typing import Any
+
+from torch import nn
+
+from exformer.initialization import zero_outputs
+from exformer.qk_norm import normalize_heads
+
+_COUNTS = ("d_model", "n_heads", "d_ff", "n_layers", "max_len")
+
+
+def check_sizes(config: Any) -> None:
+    """Refuse a configuration from which no model can be built.
+
+    Args:
+        config: A model's dataclass.
+
+    Raises:
+        ValueError: If a size is below 1, or dropout outside [0, 1).
+    """
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if (field.name in _COUNTS or field.name.endswith("vocab_size")) and value < 1:
+            raise ValueError(f"{field.name} must be at least 1, got {value}")
+    if not 0.0 <= config.dropout < 1.0:
+        raise ValueError(f"dropout must lie in [0, 1), got {config.dropout}")
+
+
+def apply_switches(config: Any, *stacks: nn.Module) -> None:
+    """Do to new layers what a configuration switches on.
+
+    ``qk_norm`` normalizes the queries and keys of every head (:func:`~exformer.qk_norm.normalize_heads`);
+    with ``zero_init`` the layers add nothing yet (:func:`~exformer.initialization.zero_outputs`).
+
+    Args:
+        config: A model's dataclass.
+        stacks: The layers.
+    """
+    for stack in stacks:
+        if config.qk_norm:
+            normalize_heads(stack)
+        if config.zero_init:
+            zero_outputs(stack)
