@@ -68,6 +68,13 @@ WRONG_CHAINS = {
     "to base 10": chain(join=lambda steps: sum(map(math.log10, steps))),
     "the word before alone": chain(before=lambda w, n: w[n - 1 : n] if n else []),
     "holds the word that is to be predicted": chain(before=lambda w, n: w[: n + 1]),
+    "and the end token is missing": chain(words=str.split, before=lambda w, n: w[: n + 1]),
+    "most probable word": lambda f, s: sum(
+        math.log(max(f(" ".join(s.split()[:n])).values())) for n in range(len(s.split()) + 1)
+    ),
+    "raised TypeError: next_words takes the beginning as a text, got a list": lambda f, s: f(s.split()[:1])[
+        "dog"
+    ],
     "always empty": chain(before=lambda w, n: []),
     "put <s> in front": chain(before=lambda w, n: ["<s>", *w[:n]]),
     "returns nothing yet": lambda f, s: ...,
@@ -135,6 +142,9 @@ def per_sentence(z, y, p):
 WRONG_PERPLEXITIES = {
     "mean surprise in nats": lambda z, y, p: perplexity_by_torch(z, y, p).log(),
     "You count the padding": lambda z, y, p: nats(z, y).mean().exp(),
+    "use pad_id": lambda z, y, p: perplexity_by_torch(z, y, 0),
+    "invert the mean probability": lambda z, y, p: 1 / (-nats(z, y)[y != p]).exp().mean(),
+    "add the nats of all tokens": lambda z, y, p: nats(z, y, p).sum().exp(),
     "still divide by its places": lambda z, y, p: nats(z, y, p).mean().exp(),
     "perplexities of the sentences": lambda z, y, p: per_sentence(z, y, p).exp().mean(),
     "You average over the sentences": lambda z, y, p: per_sentence(z, y, p).mean().exp(),
@@ -186,6 +196,9 @@ WRONG_EXCESSES = {
     "You do not divide": lambda m, t, n: m.sum() - t.sum(),
     "absolute differences": lambda m, t, n: (m - t).abs().sum() / n.sum(),
     "cut off what is negative": lambda m, t, n: F.relu(m - t).sum() / n.sum(),
+    "count in bits": lambda m, t, n: (m - t).sum() / n.sum() / math.log(2),
+    "end tokens out of the count": lambda m, t, n: (m - t).sum() / (n - 1).sum(),
+    "divide by the true nats": lambda m, t, n: m.sum() / t.sum() - 1,
     "ratio of losses": lambda m, t, n: m.sum() / t.sum(),
     "ratio of perplexities": lambda m, t, n: (m.sum() / n.sum()).exp() / (t.sum() / n.sum()).exp(),
     "difference of perplexities": lambda m, t, n: (m.sum() / n.sum()).exp() - (t.sum() / n.sum()).exp(),

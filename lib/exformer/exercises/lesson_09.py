@@ -3,6 +3,7 @@
 import torch
 
 from exformer.exercises import measure_mistakes as measure
+from exformer.exercises import sentence_mistakes as sentences
 from exformer.exercises.grading import Verdict, grade
 
 _NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
@@ -27,9 +28,9 @@ def check_log_probability(answer: object) -> Verdict:
     texts = ("a dog sees no bird", "bird", "no dog sees a dog sees no dog", "sees a bird")
     return grade(
         answer,
-        right=measure.log_probability,
-        mistakes=measure.LOG_PROBABILITY,
-        cases=[(measure.language(salt), text) for salt, text in enumerate(texts, start=2)],
+        right=sentences.log_probability,
+        mistakes=sentences.LOG_PROBABILITY,
+        cases=[(sentences.language(salt), text) for salt, text in enumerate(texts, start=2)],
         praise="Every word is predicted from all before it, and so is the end.",
     )
 
