@@ -562,8 +562,8 @@ MODEL = _bugs(
     ),
     (
         "embeddings not dropped",
-        "self.dropout(self.src_positions(self.src_embedding(src)))",
-        "self.src_positions(self.src_embedding(src))",
+        "self.dropout(self.src_positions((self.src_embedding or self.tgt_embedding)(src)))",
+        "self.src_positions((self.src_embedding or self.tgt_embedding)(src))",
         "test_embeddings_are_dropped_too",
     ),
     (

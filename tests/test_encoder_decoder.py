@@ -257,6 +257,22 @@ def test_state_can_be_saved_and_loaded():
     assert not any(name.endswith("positions.table") for name in model.state_dict())
 
 
+def test_source_and_target_can_share_a_table():
+    shared, apart = build(share_embeddings=True, src_vocab_size=TGT_VOCAB), build(src_vocab_size=TGT_VOCAB)
+    table = shared.state_dict()["tgt_embedding.table"]
+    apart.load_state_dict({**shared.state_dict(), "src_embedding.table": table})
+    assert torch.equal(shared(SRC, TGT), apart(SRC, TGT))
+    assert len(list(apart.parameters())) == len(list(shared.parameters())) + 1
+    wanted, found = apart.attention_weights(SRC, TGT), shared.attention_weights(SRC, TGT)
+    assert all(map(torch.equal, found.encoder + found.cross, wanted.encoder + wanted.cross))
+    shared(SRC, TGT).square().sum().backward()
+    apart(SRC, TGT).square().sum().backward()
+    both = apart.src_embedding.table.grad + apart.tgt_embedding.table.grad
+    close(shared.tgt_embedding.table.grad, both)
+    with pytest.raises(ValueError, match="must have one vocabulary, got 17 and 19 symbols"):
+        build(share_embeddings=True)
+
+
 def test_another_padding_symbol_can_be_chosen():
     model, other = build(pad_id=0), build(pad_id=14)
     tables = other.src_embedding.table, other.tgt_embedding.table

@@ -103,7 +103,7 @@ def translate(
     check_numbers(beam=beam, alpha=alpha)
     _check_tokenizers(model, src=src_tokenizer, tgt=tgt_tokenizer)
     src = _read(sentences, src_tokenizer, limit=model.config.max_len)
-    src = src.to(model.src_embedding.table.device)
+    src = src.to(model.tgt_embedding.table.device)
     limit = model.config.max_len
     prompts = src.new_full((len(src), 1), tgt_tokenizer.bos_id)
     limits = {

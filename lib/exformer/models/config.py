@@ -18,7 +18,8 @@ def check_sizes(config: Any) -> None:
         config: A model's dataclass.
 
     Raises:
-        ValueError: If a size is below 1, or dropout outside [0, 1).
+        ValueError: If a size is below 1, dropout outside [0, 1), or two vocabularies are to share a table
+            but differ.
     """
     for field in fields(config):
         value = getattr(config, field.name)
@@ -26,6 +27,11 @@ def check_sizes(config: Any) -> None:
             raise ValueError(f"{field.name} must be at least 1, got {value}")
     if not 0.0 <= config.dropout < 1.0:
         raise ValueError(f"dropout must lie in [0, 1), got {config.dropout}")
+    if getattr(config, "share_embeddings", False) and config.src_vocab_size != config.tgt_vocab_size:
+        raise ValueError(
+            f"to share embeddings, source and target must have one vocabulary, got {config.src_vocab_size} "
+            f"and {config.tgt_vocab_size} symbols"
+        )
 
 
 def apply_switches(config: Any, *stacks: nn.Module) -> None:

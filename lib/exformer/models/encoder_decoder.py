@@ -34,6 +34,7 @@ class EncoderDecoderConfig:
         tie_output: Use the target embedding as output layer.
         pad_id: The padding symbol of both languages.
         qk_norm, zero_init: See :func:`~exformer.models.config.apply_switches`.
+        share_embeddings: Use the target embedding for the source too; both have one vocabulary.
 
     Source:
         Vaswani et al. 2017, table 3.
@@ -54,6 +55,7 @@ class EncoderDecoderConfig:
     pad_id: int = 0
     qk_norm: bool = False
     zero_init: bool = False
+    share_embeddings: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no model can be built from."""
@@ -93,7 +95,8 @@ class EncoderDecoder(nn.Module):
         super().__init__()
         c = self.config = config
         layer = {name: getattr(c, name) for name in ("n_heads", "d_ff", "dropout", "pre_norm", "activation")}
-        self.src_embedding = TokenEmbedding(c.src_vocab_size, d_model=c.d_model)
+        shared = c.share_embeddings
+        self.src_embedding = None if shared else TokenEmbedding(c.src_vocab_size, d_model=c.d_model)
         self.tgt_embedding = TokenEmbedding(c.tgt_vocab_size, d_model=c.d_model)
         self.src_positions = POSITIONS[c.positions](c.d_model, max_len=c.max_len)
         self.tgt_positions = POSITIONS[c.positions](c.d_model, max_len=c.max_len)
@@ -133,7 +136,7 @@ class EncoderDecoder(nn.Module):
             The memory, one vector a source position.
         """
         mask = padding_mask(src, pad_id=self.config.pad_id)
-        x = self.dropout(self.src_positions(self.src_embedding(src)))
+        x = self.dropout(self.src_positions((self.src_embedding or self.tgt_embedding)(src)))
         for layer in self.encoder:
             x = layer(x, mask=mask)
         return self.encoder_norm(x)
@@ -145,15 +148,12 @@ class EncoderDecoder(nn.Module):
         memory: Float[Tensor, "batch src d_model"],
         src: Int64[Tensor, "batch src"],
     ) -> Float[Tensor, "batch tgt vocab_size"]:
-        """Score the symbol after each target position, given the memory.
+        """Score the symbol after each target position, given the memory: logits.
 
         Args:
             tgt: Target sentences so far.
             memory: What :meth:`encode` made of ``src``.
             src: The source sentences, to know their padding.
-
-        Returns:
-            Logits.
         """
         x, masks = self._start_decoder(tgt, src=src)
         for layer in self.decoder:
@@ -180,7 +180,7 @@ class EncoderDecoder(nn.Module):
             raise ValueError("attention weights are read in evaluation mode: call model.eval() first")
         encoder, own_and_cross = [], []
         mask = padding_mask(src, pad_id=self.config.pad_id)
-        x = self.src_positions(self.src_embedding(src))
+        x = self.src_positions((self.src_embedding or self.tgt_embedding)(src))
         for layer in self.encoder:
             encoder.append(layer.attention_weights(x, mask=mask))
             x = layer(x, mask=mask)
