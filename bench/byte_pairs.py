@@ -2,7 +2,8 @@
 
     python bench/byte_pairs.py [FILE ...] [--json FILE] [--threads N] [--clock wall|cpu] [--quick]
 
-Without a FILE the texts are the Python manual and 10 MB of Python's own sources. Each is given as one string.
+Without a FILE the texts are the Python manual, Tiny Shakespeare where it can be had, and 10 MB of Python's own
+sources. Each is given as one string.
 All run in this process, in turns, and ratios are taken round by round. There is no race between different
 results: merges and ids must be the same.
 """
@@ -35,13 +36,19 @@ LINES = (("training", "training"), ("encoding", "encoding"), ("encoding_new", "e
 
 
 def texts_without_files() -> dict[str, str]:
-    """Return texts that every Python carries."""
+    """Return texts that every Python carries, and Tiny Shakespeare."""
     from pydoc_data.topics import topics
+
+    try:
+        plays = {"Tiny Shakespeare": "".join(tiny_shakespeare())}
+    except ConnectionError as error:
+        print(f"Tiny Shakespeare is left out: {error}")
+        plays = {}
 
     paths = sorted(Path(os.__file__).parent.rglob("*.py"))
     sources = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in paths)
     manual = "\n".join(topics[name] for name in sorted(topics))
-    return {"Python manual": manual, "Python sources": sources[:10_000_000]}
+    return {"Python manual": manual, **plays, "Python sources": sources[:10_000_000]}
 
 
 def race(text: str, *, n_merges: int, clock: str, timed: dict[str, Any]) -> dict[str, Any]:
