@@ -2,8 +2,8 @@
 
     python bench/byte_pairs.py [FILE ...] [--json FILE] [--threads N] [--clock wall|cpu] [--quick]
 
-Without a FILE the texts are the Python manual, Tiny Shakespeare where it can be had, and 10 MB of Python's own
-sources. Each is given as one string.
+Without a FILE the texts are the Python manual, Tiny Shakespeare where it can be had, and 10 MB of Python's
+own sources. Each is given as one string.
 All run in this process, in turns, and ratios are taken round by round. There is no race between different
 results: merges and ids must be the same.
 """
@@ -27,6 +27,7 @@ from bench.memory import peak_bytes  # noqa: E402
 from bench.report import machine  # noqa: E402
 from bench.timing import summarize, time_in_turns  # noqa: E402
 from exformer.bpe import BPETokenizer  # noqa: E402
+from exformer.corpora.real import tiny_shakespeare  # noqa: E402
 from exformer.vocabulary import SPECIALS  # noqa: E402
 
 OURS, PEER, OTHER, SLOW = "exformer", "tokenizers", "tiktoken", "recounting"
