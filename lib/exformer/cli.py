@@ -1,4 +1,4 @@
-"""The command ``exformer``: cut text into tokens, go on with a text, translate lines.
+"""The command ``exformer``: cut text into tokens, train a model, go on with a text, translate lines.
 
 Text comes in on the standard input and goes out on the standard output, in UTF-8; a mistake is one line on
 the standard error and exit status 2.
@@ -17,7 +17,10 @@ from exformer.bpe import BPETokenizer
 from exformer.cached import CachedLM
 from exformer.generation import evaluating, greedy, translate
 from exformer.pretrained import Pretrained, load_model, load_tokenizer
+from exformer.recipes import RECIPES, find_recipe
+from exformer.recipes.run import run_recipe
 from exformer.sampling import keep_top_k, keep_top_p, sample, temper
+from exformer.tokenizer import WordTokenizer
 
 _LINES_AT_ONCE = 32
 
@@ -82,7 +85,15 @@ def _parser() -> argparse.ArgumentParser:
     add("--model", required=True, metavar="FOLDER", help="an encoder-decoder")
     add("--beam", type=int, default=1, metavar="N", help="candidates kept (1: greedy)")
     add("--alpha", type=float, default=1.0, metavar="A", help="how a beam makes up for length (1.0)")
+    _add_train(commands)
     return parser
+
+
+def _add_train(commands: Any) -> None:
+    add = _command(commands, "train", _train, "train a model by a recipe", "multi30k-en-de --out DIR")
+    add("recipe", metavar="RECIPE", help=", ".join(RECIPES))
+    add("--out", required=True, metavar="DIR", help="folder of the run; the model will be in DIR/model")
+    add("--resume", action="store_true", help="go on with the run in the folder, to the same weights")
 
 
 def _command(group: Any, name: str, run: Callable, what: str, example: str) -> Callable:
@@ -101,6 +112,10 @@ def _learn(asked: argparse.Namespace) -> None:
     shown = "learning byte pairs" if sys.stderr.isatty() else ""
     tokenizer = BPETokenizer.from_texts(texts, n_merges=asked.merges, progress=shown)
     tokenizer.save(asked.out)
+
+
+def _train(asked: argparse.Namespace) -> None:
+    run_recipe(find_recipe(asked.recipe), asked.out, resume=asked.resume, progress=sys.stderr.isatty())
 
 
 def _encode(asked: argparse.Namespace) -> None:
@@ -151,7 +166,8 @@ def _generate(asked: argparse.Namespace) -> None:
         else:
             chance = torch.Generator().manual_seed(asked.seed)
             (new,) = sample(*given, **options, generator=chance, change=_change(asked))
-    print(asked.prompt + (" " if _needs_space(tokenizer, asked.prompt) else "") + tokenizer.decode(new))
+    space = " " if asked.prompt and isinstance(tokenizer, WordTokenizer) else ""
+    print(asked.prompt + space + tokenizer.decode(new))
 
 
 def _change(asked: argparse.Namespace) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -163,11 +179,6 @@ def _change(asked: argparse.Namespace) -> Callable[[torch.Tensor], torch.Tensor]
         return logits if asked.top_p is None else keep_top_p(logits, asked.top_p)
 
     return change
-
-
-def _needs_space(tokenizer: Any, prompt: str) -> bool:
-    """Say whether a space stands between two tokens without being in them."""
-    return bool(prompt) and type(tokenizer).__name__ == "WordTokenizer"
 
 
 def _translate(asked: argparse.Namespace) -> None:

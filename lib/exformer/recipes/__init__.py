@@ -1,0 +1,29 @@
+"""Recipes of real training runs, by name."""
+
+from difflib import get_close_matches
+
+from exformer.recipes.multi30k import DE_EN, EN_DE
+from exformer.recipes.recipe import Recipe
+from exformer.recipes.shakespeare import BYTE_PAIRS, CHARACTERS_CLASSIC
+from exformer.recipes.small import ENGLISH_ITALIAN
+
+__all__ = ["RECIPES", "Recipe", "find_recipe"]
+
+#: All recipes, by name.
+RECIPES = {recipe.name: recipe for recipe in (EN_DE, DE_EN, CHARACTERS_CLASSIC, BYTE_PAIRS, ENGLISH_ITALIAN)}
+
+
+def find_recipe(name: str) -> Recipe:
+    """Return the recipe of a name.
+
+    Args:
+        name: One of :data:`RECIPES`.
+
+    Raises:
+        ValueError: If there is none; the message lists all.
+    """
+    if name not in RECIPES:
+        close = get_close_matches(name, RECIPES)
+        hint = f" (close: {close[0]})" if close else ""
+        raise ValueError(f"there is no recipe {name!r}{hint}; there are {', '.join(RECIPES)}")
+    return RECIPES[name]

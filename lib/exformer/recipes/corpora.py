@@ -1,0 +1,85 @@
+"""What recipes learn from: the texts, in parts, and the hashes that say which texts they were."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from exformer.corpora.english_italian import split
+from exformer.corpora.pairs import Pair
+from exformer.corpora.real import multi30k, tiny_shakespeare, tokenized_references
+from exformer.corpora.real.manifest import FILES
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Hold sentences with translations.
+
+    Args:
+        train: To learn from.
+        val: To choose by.
+        test: To be judged by.
+        hashes: SHA-256 of each file, by name; where there are no files, of the texts.
+        language: Of the targets, "de"; empty where nobody has tokenized references.
+        references: The targets of ``test`` as papers score them: lower-cased and cut into words.
+    """
+
+    train: Sequence[Pair]
+    val: Sequence[Pair]
+    test: Sequence[Pair]
+    hashes: dict[str, str]
+    language: str = ""
+    references: Sequence[str] = field(default=())
+
+
+@dataclass(frozen=True)
+class Text:
+    """Hold a long text.
+
+    Args:
+        train: To learn from.
+        val: To be judged by.
+        hashes: As for :class:`Pairs`.
+    """
+
+    train: str
+    val: str
+    hashes: dict[str, str]
+
+
+def _multi30k(src: str, tgt: str) -> Pairs:
+    parts = {part: multi30k(part, src=src, tgt=tgt) for part in ("train", "val", "test")}
+    ends = (f".{src}.gz", f".{tgt}.gz", f".tok.{tgt}")
+    names = [name for name in FILES if name.startswith("multi30k/") and name.endswith(ends)]
+    return Pairs(
+        **parts,
+        hashes={name: FILES[name].sha256 for name in names},
+        language=tgt,
+        references=tokenized_references(tgt),
+    )
+
+
+def _shakespeare() -> Text:
+    train, val = tiny_shakespeare()
+    name = "tinyshakespeare/input.txt"
+    return Text(train, val, {name: FILES[name].sha256})
+
+
+def _english_italian() -> Pairs:
+    """Make 2,000 sentences to learn from, and 200 others."""
+    parts = split(2000, n_test=200, seed=0)
+    hashes = {}
+    for name, pairs in (("train", parts.train), ("test", parts.test)):
+        text = json.dumps([(pair.source, pair.target) for pair in pairs], ensure_ascii=False)
+        hashes[f"english-italian {name}"] = hashlib.sha256(text.encode()).hexdigest()
+    return Pairs(parts.train, parts.test[:100], parts.test[100:], hashes)
+
+
+#: By name, what gives the texts.
+CORPORA: dict[str, Callable[[], Pairs | Text]] = {
+    "multi30k en-de": partial(_multi30k, "en", "de"),
+    "multi30k de-en": partial(_multi30k, "de", "en"),
+    "tiny shakespeare": _shakespeare,
+    "english-italian": _english_italian,
+}

@@ -1,0 +1,99 @@
+"""A recipe: all that a training run depends on."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any
+
+from exformer.schedules import cosine_schedule, root_schedule
+from exformer.training import Schedule, linear_schedule
+
+_CHOICES = {
+    "tokenizer": ("byte-pair", "character", "word"),
+    "optimizer": ("adamw", "muon"),
+    "schedule": ("root", "linear", "cosine"),
+    "precision": ("no", "bf16"),
+}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Say all that a training run depends on; the same recipe gives the same weights.
+
+    Args:
+        name: As it is asked for.
+        corpus: What is learned from, a name in :data:`~exformer.recipes.corpora.CORPORA`.
+        model: Settings of the model's configuration, but for the sizes of vocabularies.
+        tokenizer: "byte-pair", "character" or "word"; one for both languages of a translation.
+        n_merges: Of the byte pairs.
+        tokens: Most target symbols in a batch.
+        accumulate: In how many parts a process works on its share of a batch, to save memory.
+        steps: Most steps of the optimizer.
+        optimizer: "adamw" for all, or "muon" for the matrices of the layers and AdamW for the rest.
+        lr: Peak of AdamW's learning rate.
+        muon_lr: Peak of Muon's.
+        schedule: How the rate falls after the warm-up: "root", "linear" (to 0) or "cosine" (to a tenth).
+        warmup: How many steps the rate climbs.
+        betas: Of AdamW.
+        weight_decay: Of both optimizers.
+        clip_norm: Longest gradient.
+        label_smoothing: Share of the target that is spread over the vocabulary.
+        precision: "no" for float32, "bf16" for bfloat16 where it is precise enough.
+        seed: Of all that is left to chance.
+        every: Steps between two checkpoints; each is measured on the validation set.
+        average: How many of the last checkpoints the final model is the mean of.
+        patience: After how many checkpoints without a better one a run ends early; 0: never.
+        beam: Candidates kept when translations are scored.
+    """
+
+    name: str
+    corpus: str
+    model: Mapping[str, Any] = field(default_factory=dict)
+    tokenizer: str = "byte-pair"
+    n_merges: int = 0
+    tokens: int = 4096
+    accumulate: int = 1
+    steps: int = 1000
+    optimizer: str = "adamw"
+    lr: float = 1e-3
+    muon_lr: float = 0.02
+    schedule: str = "root"
+    warmup: int = 100
+    betas: tuple[float, float] = (0.9, 0.98)
+    weight_decay: float = 0.0
+    clip_norm: float = 1.0
+    label_smoothing: float = 0.0
+    precision: str = "no"
+    seed: int = 0
+    every: int = 100
+    average: int = 1
+    patience: int = 0
+    beam: int = 5
+
+    def __post_init__(self) -> None:
+        """Refuse what no run can follow."""
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be one of {', '.join(choices)}, came {getattr(self, name)!r}")
+        for name in ("tokens", "accumulate", "steps", "warmup", "every", "average", "beam"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, came {getattr(self, name)}")
+        if not 0 <= self.seed < 2**32 or self.patience < 0:
+            raise ValueError(f"seed and patience must be 0 or more, came {self.seed} and {self.patience}")
+
+    def rate(self, peak: float) -> Schedule:
+        """Return the schedule of an optimizer.
+
+        Args:
+            peak: Its highest learning rate.
+        """
+        fall: Mapping[str, Callable[..., float]] = {
+            "root": root_schedule,
+            "linear": partial(linear_schedule, total=self.steps),
+            "cosine": partial(cosine_schedule, total=self.steps),
+        }
+        return partial(fall[self.schedule], peak=peak, warmup=self.warmup)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the recipe as JSON holds it."""
+        return asdict(self) | {"model": dict(self.model), "betas": list(self.betas)}

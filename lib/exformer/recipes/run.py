@@ -1,0 +1,173 @@
+"""A recipe -> a trained model in a folder, through any number of interruptions."""
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from exformer.batching import Part
+from exformer.checkpoint import average_weights, find_checkpoints, load_checkpoint, save_checkpoint
+from exformer.optimizers import adamw, muon, split_parameters
+from exformer.pretrained import save_model
+from exformer.recipes.corpora import CORPORA, Pairs, Text
+from exformer.recipes.recipe import Recipe
+from exformer.recipes.run_folder import Clock, RunFolder, machine
+from exformer.recipes.scores import score
+from exformer.recipes.task import Task, learn_tokenizer, make_task, validation_loss
+from exformer.token_batches import split_steps
+from exformer.training import Schedule, set_seed, take_steps
+
+_Optimizers = list[tuple[torch.optim.Optimizer, Schedule]]
+
+
+def run_recipe(recipe: Recipe, folder: str | Path, *, resume: bool = False, progress: bool = False) -> Path:
+    """Train what a recipe says, with checkpoints; a run that was cut goes on to the same weights.
+
+    Where several processes were started by ``accelerate launch``, they share the work.
+
+    Args:
+        recipe: All that the run depends on.
+        folder: Of the run, see :class:`~exformer.recipes.run_folder.RunFolder`.
+        resume: Go on with the run in the folder.
+        progress: Show bars.
+
+    Returns:
+        The folder of the final model, for :func:`~exformer.pretrained.load_model`.
+
+    Raises:
+        ValueError: If the folder holds another run, the corpus is not to be had, or training fails.
+    """
+    from accelerate import Accelerator  # here: it takes seconds, and lessons do not need it
+
+    accelerator = Accelerator(mixed_precision=recipe.precision)
+    place, progress = RunFolder(folder), progress and accelerator.is_main_process
+    with accelerator.main_process_first():  # the others find the tokenizer
+        place.open(recipe, resume=resume or not accelerator.is_main_process)
+        data = CORPORA[recipe.corpus]()
+        title = "learning byte pairs" if progress else ""
+        tokenizer = learn_tokenizer(recipe, data, place.tokenizer, progress=title)
+    if not place.is_finished():
+        set_seed(recipe.seed)
+        task = make_task(recipe, data, tokenizer, device=accelerator.device)
+        task.model.to(accelerator.device)
+        clock = _train(recipe, task, place, accelerator, progress)
+        if accelerator.is_main_process:
+            _finish(recipe, task, data, place, clock, progress)
+        accelerator.wait_for_everyone()
+    return place.model
+
+
+def make_optimizers(recipe: Recipe, model: torch.nn.Module) -> _Optimizers:
+    """Return a recipe's optimizers, each with its learning rates.
+
+    Args:
+        recipe: Of the run.
+        model: Whose parameters they move.
+
+    Raises:
+        ValueError: If this PyTorch has no Muon, and the recipe wants it.
+    """
+    options: dict[str, Any] = {"weight_decay": recipe.weight_decay}
+    if recipe.optimizer == "adamw":
+        every = adamw(model.parameters(), betas=recipe.betas, **options)
+        return [(every, recipe.rate(recipe.lr))]
+    matrices, rest = split_parameters(model)
+    return [
+        (muon(matrices, **options), recipe.rate(recipe.muon_lr)),
+        (adamw(rest, betas=recipe.betas, **options), recipe.rate(recipe.lr)),
+    ]
+
+
+def _train(recipe: Recipe, task: Task, place: RunFolder, accelerator: Any, progress: bool) -> Clock:
+    """Take all steps that are left; return how long the run has taken."""
+    optimizers = make_optimizers(recipe, task.model)
+    done, notes = _go_back(task, optimizers, place, accelerator)
+    clock = Clock(notes)
+    best, since = notes.get("best"), notes.get("since", 0)
+    walk = take_steps(
+        accelerator.prepare_model(task.model),
+        islice(_steps(recipe, task, done, accelerator), 0 if notes.get("ended") else recipe.steps - done),
+        loss_fn=partial(task.loss_fn, label_smoothing=recipe.label_smoothing),
+        optimizers=optimizers,
+        clip_norm=recipe.clip_norm,
+        first=done + 1,
+        accelerator=accelerator,
+    )
+    bar = {"desc": recipe.name, "initial": done, "total": recipe.steps, "disable": not progress}
+    for step, loss in enumerate(tqdm(walk, **bar), start=done + 1):
+        line = {"step": step, "loss": loss}
+        ended = step == recipe.steps
+        if ended or step % recipe.every == 0:
+            line["validation_loss"] = found = validation_loss(task, task.model)
+            best, since = (found, 0) if best is None or found < best else (best, since + 1)
+            ended = ended or 0 < recipe.patience <= since
+            notes = {"best": best, "since": since, "ended": ended, **clock.read()}
+        if accelerator.is_main_process:
+            place.note(line | clock.read())
+            if "validation_loss" in line:
+                _save(recipe, step, task, optimizers, notes, place)
+        if ended:
+            break
+    return clock
+
+
+def _steps(recipe: Recipe, task: Task, done: int, accelerator: Any) -> Iterator[list[Part]]:
+    """Give this process its parts of each step; what is left to chance depends on seed, step and process."""
+    own = {"process": accelerator.process_index, "processes": accelerator.num_processes}
+    parts = split_steps(task.source, done=done, accumulate=recipe.accumulate, **own)
+    for step, these in enumerate(parts, start=done + 1):
+        chance = np.random.SeedSequence((recipe.seed, step, own["process"]))
+        set_seed(int(chance.generate_state(1)[0]))
+        yield these
+
+
+def _go_back(
+    task: Task, optimizers: _Optimizers, place: RunFolder, accelerator: Any
+) -> tuple[int, dict[str, Any]]:
+    """Put the run back to its last checkpoint, if there is one."""
+    done, notes, last = 0, {}, place.last_checkpoint()
+    if last is not None:
+        plain = [optimizer for optimizer, _ in optimizers]
+        done, notes = load_checkpoint(last, model=task.model, optimizers=plain)
+    if accelerator.is_main_process:
+        place.cut_log(done=done)
+    return done, notes
+
+
+def _save(
+    recipe: Recipe, step: int, task: Task, optimizers: _Optimizers, notes: dict[str, Any], place: RunFolder
+) -> None:
+    save_checkpoint(
+        place.checkpoints,
+        step=step,
+        model=task.model,
+        optimizers=[optimizer for optimizer, _ in optimizers],
+        notes=notes,
+        keep=recipe.average,
+    )
+
+
+def _finish(
+    recipe: Recipe, task: Task, data: Pairs | Text, place: RunFolder, clock: Clock, progress: bool
+) -> None:
+    """Write the mean of the last checkpoints, with all that is known of it."""
+    last = find_checkpoints(place.checkpoints)[-recipe.average :]
+    task.model.load_state_dict(average_weights(last))
+    card = {
+        "recipe": recipe.settings(),
+        "data": data.hashes,
+        "seed": recipe.seed,
+        "steps": int(last[-1].stem.removeprefix("step_")),
+        "mean_of": [path.stem for path in last],
+        "parameters": sum(p.numel() for p in task.model.parameters()),
+        "training": clock.read(),
+        "machine": machine(next(task.model.parameters()).device),
+        "scores": score(task, data, recipe, progress=progress),
+    }
+    task.model.eval().cpu()
+    save_model(place.model, task.model, tokenizers=task.tokenizers, card=card)

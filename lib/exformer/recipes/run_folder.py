@@ -1,0 +1,117 @@
+"""The folder of a run: its recipe, its tokenizer, its log, its checkpoints, and the model at the end."""
+
+import json
+import platform
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from exformer.checkpoint import find_checkpoints
+from exformer.files import replace_file
+from exformer.recipes.recipe import Recipe
+
+
+class RunFolder:
+    """Name the files of a run, and write its log.
+
+    Args:
+        path: Of the folder.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.recipe, self.tokenizer = self.path / "recipe.json", self.path / "tokenizer.json"
+        self.log, self.checkpoints = self.path / "log.jsonl", self.path / "checkpoints"
+        self.model = self.path / "model"
+
+    def open(self, recipe: Recipe, *, resume: bool) -> None:
+        """Make the folder, or look whether it holds the run that is to go on.
+
+        Args:
+            recipe: Of the run.
+            resume: Go on with what is there; where nothing is, begin.
+
+        Raises:
+            ValueError: If it holds a run that is not to go on, or one of another recipe.
+        """
+        settings = json.loads(json.dumps(recipe.settings()))
+        if self.recipe.exists():
+            if not resume:
+                raise ValueError(f"{self.path} holds a run: go on with --resume, or choose another folder")
+            found = _read_json(self.recipe)
+            other = sorted(name for name in settings | found if settings.get(name) != found.get(name))
+            if other:
+                raise ValueError(
+                    f"{self.path} holds a run of another recipe, which differs in {', '.join(other)}: "
+                    "choose another folder"
+                )
+        self.path.mkdir(parents=True, exist_ok=True)
+        replace_file(self.recipe, (json.dumps(settings, indent=2) + "\n").encode())
+
+    def is_finished(self) -> bool:
+        """Say whether the final model is there; its card is written last."""
+        return (self.model / "model.json").exists()
+
+    def last_checkpoint(self) -> Path | None:
+        """Return the newest checkpoint, if there is one."""
+        return next(iter(reversed(find_checkpoints(self.checkpoints))), None)
+
+    def cut_log(self, *, done: int) -> None:
+        """Take out of the log what was done after the last checkpoint, and is to be done again.
+
+        Args:
+            done: Steps that stay.
+        """
+        lines = self.log.read_text(encoding="utf-8").splitlines()[:done] if self.log.exists() else []
+        replace_file(self.log, "".join(f"{line}\n" for line in lines).encode())
+
+    def note(self, line: Mapping[str, Any]) -> None:
+        """Write a line to the log: one step.
+
+        Args:
+            line: What JSON can hold.
+        """
+        with self.log.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(dict(line)) + "\n")
+
+
+class Clock:
+    """Measure how long a run takes, over all its parts.
+
+    Args:
+        before: What :meth:`read` gave at the end of the last part.
+    """
+
+    def __init__(self, before: Mapping[str, float]) -> None:
+        self._wall = time.monotonic() - before.get("wall_seconds", 0.0)
+        self._processor = time.process_time() - before.get("processor_seconds", 0.0)
+
+    def read(self) -> dict[str, float]:
+        """Return the seconds of wall and processor since the beginning."""
+        return {
+            "processor_seconds": round(time.process_time() - self._processor, 3),
+            "wall_seconds": round(time.monotonic() - self._wall, 3),
+        }
+
+
+def machine(device: torch.device) -> dict[str, Any]:
+    """Say on what a run was made.
+
+    Args:
+        device: That computed.
+    """
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
+    return {"device": name, "threads": torch.get_num_threads(), "torch": torch.__version__}
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: expected JSON ({error})") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} is damaged: expected a JSON object")
+    return found

@@ -1,0 +1,30 @@
+"""Recipes: Shakespeare's next character, or next byte pair, in nanoGPT's settings for a CPU."""
+
+from dataclasses import replace
+
+from exformer.recipes.recipe import Recipe
+
+#: Karpathy 2022, nanoGPT, "I only have a macbook": 12 windows of 64 characters a step, 2,000 steps.
+CHARACTERS_CLASSIC = Recipe(
+    name="shakespeare-char-classic",
+    corpus="tiny shakespeare",
+    model={"d_model": 128, "n_heads": 4, "d_ff": 512, "n_layers": 4, "max_len": 64, "dropout": 0.0},
+    tokenizer="character",
+    tokens=12 * 64,
+    steps=2000,
+    lr=1e-3,
+    schedule="cosine",
+    warmup=100,
+    betas=(0.9, 0.99),
+    weight_decay=0.1,
+    clip_norm=1.0,
+    every=250,
+)
+
+BYTE_PAIRS = replace(
+    CHARACTERS_CLASSIC,
+    name="shakespeare-bpe",
+    model={"d_model": 128, "n_heads": 4, "d_ff": 512, "n_layers": 4, "max_len": 64, "dropout": 0.1},
+    tokenizer="byte-pair",
+    n_merges=1000,
+)

@@ -1,0 +1,146 @@
+"""What a run trains: a model, its tokenizer, its batches, and how good it is."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from exformer.batching import Part, Seq2SeqBatch, encode_pairs
+from exformer.bpe import BPETokenizer
+from exformer.generation import evaluating
+from exformer.loss import cross_entropy
+from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.pretrained import load_tokenizer
+from exformer.recipes.corpora import Pairs, Text
+from exformer.recipes.recipe import Recipe
+from exformer.token_batches import Source, TextWindows, TokenBatches
+from exformer.tokenizer import CharTokenizer, Tokenizer, WordTokenizer
+
+_AT_ONCE = 4096  # symbols, in validation
+
+
+@dataclass(frozen=True)
+class Task:
+    """Hold what a run trains.
+
+    Args:
+        model: New.
+        tokenizers: By name, as :func:`~exformer.pretrained.save_model` wants them.
+        source: Of the batches to learn from.
+        validation: The validation set in parts, each with its share of the symbols.
+        loss_fn: Of a model and a batch, in nats a symbol; takes ``label_smoothing``.
+    """
+
+    model: nn.Module
+    tokenizers: dict[str, Tokenizer]
+    source: Source
+    validation: list[Part]
+    loss_fn: Callable[..., Tensor]
+
+
+def make_task(recipe: Recipe, data: Pairs | Text, tokenizer: Tokenizer, *, device: torch.device) -> Task:
+    """Make what a recipe trains; its first weights come from the random numbers that are next.
+
+    Args:
+        recipe: Of the run.
+        data: Its corpus.
+        tokenizer: Learned from the corpus.
+        device: Where the batches are to be.
+
+    Raises:
+        ValueError: If the recipe's model does not fit the data.
+    """
+    make = _translation if isinstance(data, Pairs) else _language_model
+    return make(recipe, data, tokenizer, device)
+
+
+def learn_tokenizer(recipe: Recipe, data: Pairs | Text, path: Path, *, progress: str = "") -> Tokenizer:
+    """Read the tokenizer of a run, or learn it from the training texts and write it.
+
+    Args:
+        recipe: Of the run.
+        data: Its corpus.
+        path: Of the file.
+        progress: Title of a progress bar; none if empty.
+    """
+    if path.exists():
+        return load_tokenizer(path)
+    if isinstance(data, Text):  # all characters are to have an id
+        texts = [data.train] if recipe.tokenizer == "byte-pair" else [data.train, data.val]
+    else:
+        texts = [text for pair in data.train for text in (pair.source, pair.target)]
+    kind = {"character": CharTokenizer, "word": WordTokenizer, "byte-pair": BPETokenizer}[recipe.tokenizer]
+    options = {"n_merges": recipe.n_merges, "progress": progress} if kind is BPETokenizer else {}
+    tokenizer = kind.from_texts(texts, **options)
+    tokenizer.save(path)
+    return tokenizer
+
+
+def validation_loss(task: Task, model: nn.Module) -> float:
+    """Return the loss on the validation set, in nats a symbol, without label smoothing.
+
+    Args:
+        task: With the set.
+        model: The task's model, or one like it.
+    """
+    with evaluating(model):
+        return sum(part.share * task.loss_fn(model, part.batch).item() for part in task.validation)
+
+
+def _translation(recipe: Recipe, data: Pairs, tokenizer: Tokenizer, device: torch.device) -> Task:
+    both = {"src_tokenizer": tokenizer, "tgt_tokenizer": tokenizer}
+    train, val = (
+        TokenBatches(_move(sentences, device), lengths, recipe.tokens, recipe.seed)
+        for sentences, lengths in (encode_pairs(data.train, **both), encode_pairs(data.val, **both))
+    )
+    size = tokenizer.vocab_size
+    config = EncoderDecoderConfig(size, size, pad_id=tokenizer.pad_id, **recipe.model)
+    longest = max(int(source.lengths.max()) for source in (train, val))
+    if longest > config.max_len:
+        raise ValueError(f"a sentence has {longest} symbols, the recipe's model max_len {config.max_len}")
+    validation = _whole(val, replace(val, tokens=_AT_ONCE).epoch(0))
+
+    def loss_fn(model: nn.Module, batch: Seq2SeqBatch, label_smoothing: float = 0.0) -> Tensor:
+        logits = model(batch.src, batch.tgt_in)
+        return cross_entropy(logits, batch.tgt_out, pad_id=config.pad_id, label_smoothing=label_smoothing)
+
+    return Task(EncoderDecoder(config), both, train, validation, loss_fn)
+
+
+def _language_model(recipe: Recipe, data: Text, tokenizer: Tokenizer, device: torch.device) -> Task:
+    config = DecoderLMConfig(tokenizer.vocab_size, **recipe.model)
+    width = config.max_len
+    train, val = (
+        TextWindows(
+            torch.tensor(tokenizer.encode(text), device=device),
+            width,
+            max(1, recipe.tokens // width),
+            recipe.seed,
+        )
+        for text in (data.train, data.val)
+    )
+    places = np.arange(0, len(val.ids) - width, width)  # side by side
+    validation = _whole(val, np.array_split(places, -(-len(places) * width // _AT_ONCE)))
+
+    def loss_fn(model: nn.Module, batch: Tensor, label_smoothing: float = 0.0) -> Tensor:
+        return cross_entropy(model(batch[:, :-1]), batch[:, 1:], label_smoothing=label_smoothing)
+
+    return Task(DecoderLM(config), {"tokenizer": tokenizer}, train, validation, loss_fn)
+
+
+def _whole(source: Source, batches: Sequence[np.ndarray]) -> list[Part]:
+    """Return batches with their shares of all their symbols."""
+    counts = list(map(source.n_targets, batches))
+    return [Part(source.batch(rows), n / sum(counts)) for rows, n in zip(batches, counts, strict=True)]
+
+
+def _move(batch: Seq2SeqBatch, device: Any) -> Seq2SeqBatch:
+    return Seq2SeqBatch(
+        *map(partial(torch.Tensor.to, device=device), (batch.src, batch.tgt_in, batch.tgt_out))
+    )

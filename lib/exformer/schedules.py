@@ -1,0 +1,66 @@
+"""Learning rates of long runs: up in a straight line, then down along a root or a cosine."""
+
+import math
+
+
+def root_schedule(step: int, *, peak: float, warmup: int) -> float:
+    r"""Give a learning rate that climbs to its peak, then falls with the root of the step.
+
+    .. math:: lr = peak \cdot \min\left(\frac{step}{warmup},\, \sqrt{\frac{warmup}{step}}\right)
+
+    Args:
+        step: The step that is about to be taken, counted from 1.
+        peak: The highest rate, reached at step ``warmup``.
+        warmup: How many steps the rate climbs, at least 1.
+
+    Returns:
+        The learning rate.
+
+    Raises:
+        ValueError: If step or warmup is below 1.
+
+    Source:
+        Vaswani et al. 2017, equation 3, with the peak in the place of the width.
+
+    >>> [root_schedule(step, peak=1.0, warmup=4) for step in (1, 4, 16)]
+    [0.25, 1.0, 0.5]
+    """
+    if step < 1 or warmup < 1:
+        raise ValueError(f"steps are counted from 1 and warmup is at least 1, got {step} and {warmup}")
+    return peak * min(step / warmup, math.sqrt(warmup / step))
+
+
+def cosine_schedule(step: int, *, peak: float, warmup: int, total: int, floor: float = 0.1) -> float:
+    r"""Give a learning rate that climbs to its peak, then falls along half a cosine wave.
+
+    .. math::
+        lr = peak \cdot \left(f + (1 - f)\, \frac{1 + \cos(\pi\, r)}{2}\right), \qquad
+        r = \frac{step - warmup}{total - warmup}
+
+    Args:
+        step: The step that is about to be taken, counted from 1.
+        peak: The highest rate, reached at step ``warmup``.
+        warmup: How many steps the rate climbs, at least 1.
+        total: How many steps there are in all, more than ``warmup``.
+        floor: :math:`f`, the share of the peak that is left at the end.
+
+    Returns:
+        The learning rate.
+
+    Raises:
+        ValueError: If the steps are not in the order 1 <= warmup < total, or step is outside 1..total.
+
+    Source:
+        Loshchilov and Hutter 2017, equation 5, without restarts.
+
+    >>> [round(cosine_schedule(step, peak=1.0, warmup=2, total=6), 2) for step in (1, 2, 4, 6)]
+    [0.5, 1.0, 0.55, 0.1]
+    """
+    if not 1 <= warmup < total or not 1 <= step <= total:
+        raise ValueError(
+            f"1 <= warmup ({warmup}) < total ({total}) and 1 <= step ({step}) <= total must hold"
+        )
+    if step < warmup:
+        return peak * step / warmup
+    wave = (1 + math.cos(math.pi * (step - warmup) / (total - warmup))) / 2
+    return peak * (floor + (1 - floor) * wave)
