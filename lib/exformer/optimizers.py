@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 
 def adamw(
-    parameters: Iterable[nn.Parameter], *, betas: tuple[float, float] = (0.9, 0.98), weight_decay: float = 0.0
-) -> torch.optim.AdamW:
+    parameters: Iterable[Tensor], *, betas: tuple[float, float] = (0.9, 0.98), weight_decay: float = 0.0
+) -> torch.optim.Optimizer:
     """Make AdamW, all of whose steps are one pass over the memory, on a CPU too.
 
     Args:
@@ -31,7 +31,7 @@ def adamw(
     return torch.optim.AdamW(filled, betas=betas, eps=1e-9, fused=True)
 
 
-def muon(parameters: Iterable[nn.Parameter], *, weight_decay: float = 0.0) -> torch.optim.Optimizer:
+def muon(parameters: Iterable[Tensor], *, weight_decay: float = 0.0) -> torch.optim.Optimizer:
     """Make Muon, which moves a matrix as far in every direction: by the nearest orthogonal one.
 
     Args:
@@ -54,7 +54,7 @@ def muon(parameters: Iterable[nn.Parameter], *, weight_decay: float = 0.0) -> to
     return torch.optim.Muon(list(parameters), weight_decay=weight_decay)
 
 
-def split_parameters(model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+def split_parameters(model: nn.Module) -> tuple[list[Tensor], list[Tensor]]:
     """Tell the matrices inside a model's layers from all else: embeddings, norms, biases, output layer.
 
     Args:
