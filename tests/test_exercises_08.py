@@ -11,12 +11,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from exformer.byte_pairs import learn_merges
+from exformer.byte_pairs import apply_merges, learn_merges
 from exformer.embedding import embed
 from exformer.exercises.lesson_08 import (
     check_best_pair,
     check_decode,
-    check_merge,
+    check_encode,
     check_table_gradient,
 )
 
@@ -33,7 +33,16 @@ def walk(word, pair, new, *, step=2, rest=True, most=None):
         else:
             merged.append(word[place])
             place += 1
-    return merged
+    return tuple(merged)
+
+
+def all_of(merge, order=list):
+    def cut(word, merges):
+        for pair, new in order(merges.items()):
+            word = merge(word, pair, new)
+        return word
+
+    return cut
 
 
 def by_text(word, pair, new):
@@ -51,7 +60,7 @@ def with_a_stack(word, pair, new):
 
 
 def in_place(word, pair, new):
-    place = 0
+    word, place = list(word), 0
     while place + 1 < len(word):
         if (word[place], word[place + 1]) == pair:
             word[place : place + 2] = [new]
@@ -59,20 +68,37 @@ def in_place(word, pair, new):
     return word
 
 
-MERGES = {
-    "walk": walk,
-    "text": by_text,
-    "stack": with_a_stack,
-    "in place": in_place,
-    "tuple": lambda *case: tuple(walk(*case)),
-    "numpy": lambda *case: np.array(walk(*case)),
-    "tensor": lambda *case: torch.tensor(walk(*case)),
+def lowest_rank_first(word, merges):
+    ranks = list(merges)
+    while fitting := [pair for pair in pairwise(word) if pair in merges]:
+        pair = min(fitting, key=ranks.index)
+        word = walk(word, pair, merges[pair])
+    return word
+
+
+CUTS = {
+    "walk": all_of(walk),
+    "text": all_of(by_text),
+    "stack": all_of(with_a_stack),
+    "in place": all_of(in_place),
+    "lowest rank first": lowest_rank_first,
+    "list": lambda *case: list(all_of(walk)(*case)),
+    "numpy": lambda *case: np.array(all_of(walk)(*case)),
+    "tensor": lambda *case: torch.tensor(all_of(walk)(*case)),
+    "library": lambda word, merges: list(
+        map(
+            ord,
+            apply_merges(
+                "".join(map(chr, word)), {chr(a) + chr(b): chr(new) for (a, b), new in merges.items()}
+            ),
+        )
+    ),
 }
 
 
-@pytest.mark.parametrize("answer", MERGES.values(), ids=MERGES)
-def test_right_merges(answer):
-    assert check_merge(answer), check_merge(answer)
+@pytest.mark.parametrize("answer", CUTS.values(), ids=CUTS)
+def test_right_cuts(answer):
+    assert check_encode(answer), check_encode(answer)
 
 
 def overlapping(word, pair, new):
@@ -83,34 +109,83 @@ def overlapping(word, pair, new):
             kept.append(new)
         elif not (place and hits[place - 1]):
             kept.append(symbol)
-    return kept
+    return tuple(kept)
 
 
-WRONG_MERGES = {
-    "from the right": lambda w, p, n: walk(w[::-1], p[::-1], n)[::-1],
-    "the first pair only": lambda w, p, n: walk(w, p, n, most=1),
-    "leave the second symbol": lambda w, p, n: walk(w, p, n, step=1),
-    "in either order": lambda w, p, n: [
-        x if x >= 0 else n for x in either_order("".join(map(chr, w)), "".join(map(chr, p)))
-    ],
-    "lose the last symbol": lambda w, p, n: walk(w, p, n, rest=False),
-    "a symbol for two pairs": overlapping,
-    "nothing in its place": lambda w, p, n: [x for x in walk(w, p, n) if x != n],
+def either_order(word, pair, new):
+    merged = []
+    for symbol in word:
+        if merged and sorted((merged[-1], symbol)) == sorted(pair):
+            merged[-1] = new
+        else:
+            merged.append(symbol)
+    return tuple(merged)
+
+
+def first_in_the_word(word, merges):
+    place = 0
+    while place < len(word) - 1:
+        pair = word[place : place + 2]
+        if pair in merges:
+            word, place = (*word[:place], merges[pair], *word[place + 2 :]), 0
+        else:
+            place += 1
+    return word
+
+
+def in_one_pass(word, merges):
+    found, symbols = [], list(word)
+    while symbols:
+        if tuple(symbols[:2]) in merges:
+            found.append(merges[symbols.pop(0), symbols.pop(0)])
+        else:
+            found.append(symbols.pop(0))
+    return found
+
+
+def longest(word, merges):
+    held = {symbol: (symbol,) for symbol in word}
+    for (first, second), new in merges.items():
+        held[new] = held.get(first, (first,)) + held.get(second, (second,))
+    found = []
+    while word:
+        best = max((s for s in held if word[: len(held[s])] == held[s]), key=lambda s: len(held[s]))
+        found.append(best)
+        word = word[len(held[best]) :]
+    return found
+
+
+def the_first_that_fits(word, merges):
+    changed = (walk(word, pair, new) for pair, new in merges.items())
+    return next((cut for cut in changed if cut != word), word)
+
+
+WRONG_CUTS = {
+    "a list is never equal to a tuple": all_of(
+        lambda w, p, n: [n if list(w)[i : i + 2] == p else w[i] for i in range(len(w))]
+    ),
+    "the merge that was learned first comes first": first_in_the_word,
+    "learned last: begin with the first": all_of(walk, order=lambda merges: reversed(list(merges))),
+    "the longest token that fits": longest,
+    "through the word once": in_one_pass,
+    "stop after the first merge": the_first_that_fits,
+    "make each merge once": all_of(lambda w, p, n: walk(w, p, n, most=1)),
+    "from the right": all_of(lambda w, p, n: walk(w[::-1], p[::-1], n)[::-1]),
+    "leave the second symbol": all_of(lambda w, p, n: walk(w, p, n, step=1)),
+    "in either order": all_of(either_order),
+    "lose the last symbol": all_of(lambda w, p, n: walk(w, p, n, rest=False)),
+    "a symbol for two pairs": all_of(overlapping),
+    "nothing in its place": all_of(lambda w, p, n: tuple(x for x in walk(w, p, n) if x != n)),
     "returns nothing yet": lambda *case: None,
-    "raised IndexError": lambda w, p, n: [w[0]],
-    "must return numbers, got str": lambda w, p, n: "aaa",
-    "the numbers are not": lambda w, p, n: [n],
+    "raised IndexError": lambda word, merges: [word[0]],
+    "must return numbers, got str": lambda word, merges: "aaa",
+    "the numbers are not": lambda word, merges: [99],
 }
 
 
-def either_order(word, pair):
-    parts = re.split(f"({re.escape(pair)}|{re.escape(pair[::-1])})", word)
-    return [x for part in parts for x in ([-1] if part in (pair, pair[::-1]) else map(ord, part))]
-
-
-@pytest.mark.parametrize("hint", WRONG_MERGES)
-def test_wrong_merges_are_named(hint):
-    verdict = check_merge(WRONG_MERGES[hint])
+@pytest.mark.parametrize("hint", WRONG_CUTS)
+def test_wrong_cuts_are_named(hint):
+    verdict = check_encode(WRONG_CUTS[hint])
     assert not verdict
     assert hint in verdict.says
 
@@ -163,6 +238,15 @@ def choose(counts, key=lambda pair: pair):
     return min(counts, key=lambda pair: (-counts[pair], key(pair)))
 
 
+def apart(words):
+    found = Counter()
+    for word, n in words.items():
+        text = "".join(map(chr, word))
+        for a, b in {*pairwise(text)}:
+            found[ord(a), ord(b)] += n * text.count(a + b)
+    return found
+
+
 def met_first(words):
     found = {}
     for word, n in words.items():
@@ -174,6 +258,7 @@ def met_first(words):
 WRONG_BEST = {
     "as often as its word occurs": lambda words: choose(counted(words, times=False)),
     "once a word: a word may": lambda words: choose(counted(words, once=True)),
+    "it begins at two places": lambda words: choose(apart(words)),
     "neither repeats": lambda words: choose(counted(words, times=False, once=True)),
     "across the ends of words": lambda words: choose(
         Counter(pairwise([symbol for word, n in words.items() for symbol in word * n]))
@@ -307,8 +392,8 @@ def test_wrong_gradients_are_named(hint):
 
 
 CHECKS = {
-    "ex-08-merge": ("my_merge", check_merge),
     "ex-08-pair": ("my_best_pair", check_best_pair),
+    "ex-08-encode": ("my_encode", check_encode),
     "ex-08-decode": ("my_decode", check_decode),
     "ex-08-gradient": ("my_table_gradient", check_table_gradient),
 }
@@ -325,7 +410,7 @@ def test_the_lessons_solutions_pass(label):
     prose = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
     block = re.search(rf"^````{{solution}} {label}\n.*?^````$", prose, flags=re.M | re.S)
     code = re.search(r"^```python\n(.*?)^```", block[0], flags=re.M | re.S)[1]
-    names = {"torch": torch, "Counter": Counter, "pairwise": pairwise}
+    names = {"torch": torch, "Counter": Counter, "pairwise": pairwise, "join": walk}
     exec(code, names)
     name, check = CHECKS[label]
     assert check(names[name]), check(names[name])

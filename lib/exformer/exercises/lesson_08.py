@@ -1,23 +1,27 @@
-"""Graders of lesson 08: one merge, the choice of a pair, bytes to text, the gradient of an embedding."""
+"""Graders of lesson 08: a choice of a pair, a cut by merges, bytes to text, the gradient of a table."""
 
 from collections.abc import Callable
 
 import numpy as np
 import torch
 
+from exformer.exercises import merge_mistakes as merging
 from exformer.exercises import token_mistakes as known
 from exformer.exercises.grading import Verdict, grade
 
 _WIDTH = 64  # wider than any right answer here, so that answers of every length can be compared
 _NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
-_MERGES = (
-    ([7, 7, 7], (7, 7), 20),
-    ([7, 7, 7, 7, 7], (7, 7), 21),
-    ([3, 5, 3, 5, 9, 5, 3, 4], (3, 5), 22),
-    ([5, 3, 3, 5], (3, 5), 23),
-    ([8, 9], (3, 5), 24),
-    ([8], (3, 5), 25),
-    ([], (3, 5), 26),
+_CUTS = (  # a word, and what each pair becomes, in the order of learning
+    ((1, 2, 3, 4), {(2, 3): 10, (1, 2): 11, (10, 4): 12}),
+    ((1, 2, 3, 9, 1, 2), {(1, 2): 10, (2, 3): 11, (1, 11): 12}),  # 12 holds 1 2 3, and never comes to be
+    ((1, 2, 3, 4, 3, 4), {(1, 2): 10, (3, 4): 11, (10, 11): 12}),
+    ((7, 7, 7), {(7, 7): 20, (20, 7): 21}),
+    ((7, 7, 7, 7, 7), {(7, 7): 20}),
+    ((3, 5, 3, 5, 9, 5, 3, 4), {(3, 5): 22, (22, 22): 23}),
+    ((5, 3, 3, 5), {(3, 5): 23, (5, 3): 24}),
+    ((8, 9), {(3, 5): 24}),
+    ((8,), {(3, 5): 25}),
+    ((), {(3, 5): 26}),
 )
 _WORDS = (
     {(1, 2, 3): 5, (2, 3, 1, 2): 2, (9, 9): 6, (4, 9): 1},  # (1, 2) comes 7 times
@@ -28,34 +32,10 @@ _WORDS = (
     {(4, 6): 3, (6, 4): 3, (6,): 9},
     {(8, 8, 8): 4, (2, 3): 1},
     {(8, 8, 8): 2, (2, 3): 5},
+    {(1, 2, 5, 1, 2): 2, (6, 7): 3},
 )
 _TOKENS = (b"", b"", b"", b"a", b" ", b"\xc3", b"\xa9", b"perch", b"\xf0\x9f", b"\xa6\x8a", b"\xc3\xa9", b"!")
 _IDS = ([7, 10, 4, 3], [7, 5, 6, 11], [8, 9, 4, 8, 9], [7, 5], [6, 3, 5], [8, 3, 0, 2], [], [3, 4, 4, 3])
-
-
-def check_merge(answer: object) -> Verdict:
-    """Grade a reader's ``my_merge(word, pair, new)``.
-
-    Args:
-        answer: Takes a list of symbols (numbers), a pair of symbols, and a new symbol; returns the list with
-            the new symbol for each pair.
-
-    Returns:
-        The verdict; a known mistake is named.
-
-    Examples:
-        >>> check_merge(lambda word, pair, new: None)
-        Not yet. Your function returns nothing yet.
-    """
-    if not callable(answer):
-        return _NO_FUNCTION
-    return grade(
-        lambda word, pair, new: _framed(answer(list(word), pair, new)),
-        right=_as_frame(known.merge),
-        mistakes={hint: _as_frame(mistake) for hint, mistake in known.MERGE.items()},
-        cases=list(_MERGES),
-        praise="From the left, all of them, and no symbol is used twice.",
-    )
 
 
 def check_best_pair(answer: object) -> Verdict:
@@ -76,6 +56,31 @@ def check_best_pair(answer: object) -> Verdict:
         mistakes=known.BEST_PAIR,
         cases=[(words,) for words in _WORDS],
         praise="Pairs count as often as their words, and a tie has one winner.",
+    )
+
+
+def check_encode(answer: object) -> Verdict:
+    """Grade a reader's ``my_encode(word, merges)``.
+
+    Args:
+        answer: Takes a tuple of symbols (numbers) and a dictionary of merges, pairs with the symbol that each
+            becomes, in the order of learning; returns the symbols that are left when all merges are made.
+
+    Returns:
+        The verdict; a known mistake is named.
+
+    Examples:
+        >>> check_encode(lambda word, merges: None)
+        Not yet. Your function returns nothing yet.
+    """
+    if not callable(answer):
+        return _NO_FUNCTION
+    return grade(
+        lambda word, merges: _framed(answer(word, dict(merges))),
+        right=_as_frame(merging.encode),
+        mistakes={hint: _as_frame(mistake) for hint, mistake in merging.ENCODE.items()},
+        cases=list(_CUTS),
+        praise="The merges in their order, from the left, and no symbol is used twice.",
     )
 
 
@@ -139,8 +144,8 @@ def check_table_gradient(answer: object) -> Verdict:
     )
 
 
-def _as_frame(merge: Callable[..., list[int]]) -> Callable[..., object]:
-    return lambda word, pair, new: _framed(merge(list(word), pair, new))
+def _as_frame(cut: Callable[..., object]) -> Callable[..., object]:
+    return lambda word, merges: _framed(cut(word, merges))
 
 
 def _framed(given: object) -> object:

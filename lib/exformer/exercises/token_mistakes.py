@@ -1,4 +1,4 @@
-"""What goes wrong in cutting and joining tokens: each hint beside a function that makes the mistake."""
+"""What goes wrong in counting pairs, joining bytes and looking up: hints, and functions that go wrong so."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -8,65 +8,6 @@ import torch
 from torch import Tensor
 
 Pair = tuple[int, int]
-
-
-def merge(word: Sequence[int], pair: Pair, new: int) -> list[int]:
-    """Merge rightly: from the left, each symbol in at most one pair."""
-    return _merge(word, pair, new)
-
-
-def _merge(word: Sequence[int], pair: Pair, new: int, *, step: int = 2, most: int = 999) -> list[int]:
-    merged, place = [], 0
-    while place < len(word):
-        found = tuple(word[place : place + 2]) == tuple(pair) and most > 0
-        most -= found
-        merged.append(new if found else word[place])
-        place += step if found else 1
-    return merged
-
-
-def _from_the_right(word: Sequence[int], pair: Pair, new: int) -> list[int]:
-    return _merge(word[::-1], (pair[1], pair[0]), new)[::-1]
-
-
-def _either_order(word: Sequence[int], pair: Pair, new: int) -> list[int]:
-    merged, place = [], 0
-    while place < len(word):
-        found = sorted(word[place : place + 2]) == sorted(pair)
-        merged.append(new if found else word[place])
-        place += 2 if found else 1
-    return merged
-
-
-def _last_lost(word: Sequence[int], pair: Pair, new: int) -> list[int]:
-    merged, place = [], 0
-    while place < len(word) - 1:
-        found = tuple(word[place : place + 2]) == tuple(pair)
-        merged.append(new if found else word[place])
-        place += 2 if found else 1
-    return merged
-
-
-def _overlapping(word: Sequence[int], pair: Pair, new: int) -> list[int]:
-    found = [False, *((before, now) == tuple(pair) for before, now in pairwise(word)), False]
-    rows = zip(word, found, found[1:], strict=False)  # is it the second of a pair, is it the first of one?
-    return [new if first else symbol for symbol, second, first in rows if first or not second]
-
-
-#: Wrong merges.
-MERGE: dict[str, Callable[..., list[int]]] = {
-    "You merge from the right: where pairs overlap, as in a a a, the left one counts.": _from_the_right,
-    "You merge the first pair only: merge all of them.": lambda w, p, n: _merge(w, p, n, most=1),
-    "You leave the second symbol of a pair in its place: go on behind it.": (
-        lambda w, p, n: _merge(w, p, n, step=1)
-    ),
-    "You merge the pair in either order: first and second are not the same.": _either_order,
-    "You lose the last symbol where it is not merged: it has no right neighbour, but it stays.": _last_lost,
-    "You use a symbol for two pairs: in a a a the middle one is gone after the first merge.": _overlapping,
-    "You leave the pair out and put nothing in its place.": (
-        lambda w, p, n: [symbol for symbol in _merge(w, p, -9) if symbol != -9]
-    ),
-}
 
 
 def best_pair(words: Mapping[tuple[int, ...], int]) -> Pair:
@@ -90,6 +31,17 @@ def _by(**how: bool) -> Callable[[Mapping[tuple[int, ...], int]], Pair]:
         return min(counts, key=lambda pair: (-counts[pair], pair))
 
     return choose
+
+
+def _without_overlap(words: Mapping[tuple[int, ...], int]) -> Pair:
+    counts: Counter[Pair] = Counter()
+    for word, n in words.items():
+        free: dict[Pair, int] = {}  # the first place at which a pair may begin again
+        for place, pair in enumerate(pairwise(word)):
+            if place >= free.get(pair, 0):
+                counts[pair] += n
+                free[pair] = place + 2
+    return min(counts, key=lambda pair: (-counts[pair], pair))
 
 
 def _across(words: Mapping[tuple[int, ...], int]) -> Pair:
@@ -117,6 +69,7 @@ BEST_PAIR: dict[str, Callable[..., Pair]] = {
     "You count each word once: a pair counts as often as its word occurs.": _by(weigh=False),
     "You count a pair once a word: a word may hold it several times.": _by(once=True),
     "You count neither repeats of a word nor those within it.": _by(weigh=False, once=True),
+    "In a a a you count the pair a a once: it begins at two places, so it counts twice.": _without_overlap,
     "You count pairs across the ends of words: no pair goes from one word into the next.": _across,
     "Of equally frequent pairs you take the largest numbers: take the smallest.": _largest,
     "Of equally frequent pairs you take the first that you met: take the smallest numbers.": (
