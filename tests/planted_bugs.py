@@ -1740,6 +1740,121 @@ SWITCHES = [
     ),
 ]
 
+RECIPES = [
+    *_bugs(
+        "schedules.py",
+        "test_recipes.py",
+        ("the root turned over", "sqrt(warmup / step)", "sqrt(step / warmup)", "test_root_schedule_by_hand"),
+        ("a whole wave", "math.cos(math.pi *", "math.cos(2 * math.pi *", "test_cosine_schedule_by_hand"),
+        ("down to nothing", "(floor + (1 - floor) * wave)", "wave", "test_cosine_schedule_by_hand"),
+    ),
+    *_bugs(
+        "optimizers.py",
+        "test_optimizers.py",
+        (
+            "gains and biases decay too",
+            '"weight_decay": 0.0}',
+            '"weight_decay": weight_decay}',
+            "test_one_step_of_adamw_by_hand",
+        ),
+        (
+            "Muon moves the tables too",
+            "[part for part in model.children() if isinstance(part, nn.ModuleList)]",
+            "model.children()",
+            "test_matrices_inside_the_layers",
+        ),
+        (
+            "Muon gets the vectors of the layers",
+            " for p in stack.parameters() if p.ndim == 2}",
+            " for p in stack.parameters()}",
+            "test_matrices_inside_the_layers",
+        ),
+    ),
+    *_bugs(
+        "recipes/run.py",
+        "test_recipe_runs.py",
+        (
+            "mean of the first checkpoints",
+            "find_checkpoints(place.checkpoints)[-recipe.average :]",
+            "find_checkpoints(place.checkpoints)[:1]",
+            "test_the_model_is_the_mean_of_the_last_checkpoints",
+        ),
+        (
+            "one checkpoint too few is kept",
+            "keep=recipe.average",
+            "keep=max(1, recipe.average - 1)",
+            "test_the_model_is_the_mean_of_the_last_checkpoints",
+        ),
+        (
+            "a step is read twice after a cut",
+            "done=done, accumulate",
+            "done=max(0, done - 1), accumulate",
+            "test_killed_at_any_moment",
+        ),
+        (
+            "chance begins anew after a cut",
+            "enumerate(parts, start=done + 1)",
+            "enumerate(parts, start=1)",
+            "test_killed_at_any_moment",
+        ),
+        ("the rates begin anew after a cut", "first=done + 1", "first=1", "test_killed_at_any_moment"),
+        (
+            "the clock begins anew after a cut",
+            "Clock(notes)",
+            "Clock({})",
+            "test_time_goes_on_where_a_run_was_cut",
+        ),
+        (
+            "steps that are done again stand twice in the log",
+            "place.cut_log(done=done)",
+            "pass",
+            "test_killed_at_any_moment",
+        ),
+        (
+            "a run that has ended goes on",
+            'notes.get("ended")',
+            "False",
+            "test_time_goes_on_where_a_run_was_cut",
+        ),
+    ),
+    *_bugs(
+        "training.py",
+        "test_recipe_runs.py",
+        (
+            "the mean over processes where the sum is due",
+            "loss * accelerator.num_processes",
+            "loss",
+            "test_two_processes_are_one",
+        ),
+        (
+            "the loss of one process alone",
+            'accelerator.reduce(total, "sum")',
+            "total",
+            "test_two_processes_are_one",
+        ),
+    ),
+    *_bugs(
+        "token_batches.py",
+        "test_recipe_runs.py",
+        (
+            "each process normalizes by its own tokens, in a run",
+            "share = source.n_targets(own) / whole",
+            "share = 1 / n_parts",
+            "test_two_processes_are_one",
+        ),
+    ),
+    *_bugs(
+        "recipes/task.py",
+        "test_recipe_runs.py",
+        (
+            "training texts are not all learned from",
+            "for text in (pair.source, pair.target)]",
+            "for text in (pair.source,)]",
+            "test_the_folder_says_how_it_was_done",
+        ),
+    ),
+]
+
 BUGS = [
     *ATTENTION,
     *MULTI_HEAD,
@@ -1758,6 +1873,7 @@ BUGS = [
     *LOSS,
     *TRAINING,
     *TOKEN_BATCHES,
+    *RECIPES,
     *AUTOREGRESSIVE,
     *SAMPLING,
     *BEAM_SEARCH,

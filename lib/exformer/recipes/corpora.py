@@ -67,13 +67,13 @@ def _shakespeare() -> Text:
 
 
 def _english_italian() -> Pairs:
-    """Make 2,000 sentences to learn from, and 200 others."""
-    parts = split(2000, n_test=200, seed=0)
+    """Make 2,000 sentences to learn from, and 100 others."""
+    parts = split(2000, n_test=100, seed=0)
     hashes = {}
     for name, pairs in (("train", parts.train), ("test", parts.test)):
         text = json.dumps([(pair.source, pair.target) for pair in pairs], ensure_ascii=False)
         hashes[f"english-italian {name}"] = hashlib.sha256(text.encode()).hexdigest()
-    return Pairs(parts.train, parts.test[:100], parts.test[100:], hashes)
+    return Pairs(parts.train, parts.test[:50], parts.test[50:], hashes)
 
 
 #: By name, what gives the texts.

@@ -1,0 +1,30 @@
+"""A training run of seconds, to be cut, killed and shared by a test; ``accelerate launch`` runs it too."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from exformer.recipes.run import run_recipe
+from exformer.recipes.small import ENGLISH_ITALIAN
+
+SIZES = {"d_model": 16, "n_heads": 2, "d_ff": 32, "n_layers": 1, "max_len": 32, "share_embeddings": True}
+TINY = replace(
+    ENGLISH_ITALIAN,
+    model={**SIZES, "dropout": 0.1},
+    steps=12,
+    warmup=3,
+    every=3,
+    average=2,
+    tokens=300,
+    beam=1,
+)
+
+
+def train(folder: Path | str, **changes: object) -> Path:
+    """Begin or go on."""
+    return run_recipe(replace(TINY, **changes), folder, resume=True)
+
+
+if __name__ == "__main__":
+    train(sys.argv[1], **json.loads(sys.argv[2]))

@@ -1,0 +1,81 @@
+"""Optimizers: what decays, what Muon moves and how, and a clear word where there is none."""
+
+import pytest
+import torch
+from torch import nn
+
+from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.optimizers import adamw, muon, split_parameters
+
+SIZES = {"d_model": 6, "n_heads": 2, "d_ff": 10, "n_layers": 2, "max_len": 7}
+needs_muon = pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="this PyTorch has no Muon")
+
+
+def test_one_step_of_adamw_by_hand() -> None:
+    # The first step goes by the rate against the sign of the slope; a matrix of 2 loses 0.1 · 0.5 · 2 before.
+    matrix, vector = nn.Parameter(torch.full((2, 3), 2.0)), nn.Parameter(torch.full((4,), 2.0))
+    optimizer = adamw([matrix, vector], weight_decay=0.5)
+    for group in optimizer.param_groups:
+        group["lr"] = 0.1
+    matrix.grad, vector.grad = torch.full((2, 3), -7.0), torch.full((4,), 3.0)
+    optimizer.step()
+    torch.testing.assert_close(matrix.data, torch.full((2, 3), 2.0 - 0.1 + 0.1))
+    torch.testing.assert_close(vector.data, torch.full((4,), 2.0 - 0.1))
+
+
+def test_adamw_is_the_one_that_is_not_fused() -> None:
+    torch.manual_seed(0)
+    ours, theirs = (nn.Parameter(torch.ones(3, 2)) for _ in range(2))
+    fused = adamw([ours], betas=(0.8, 0.9), weight_decay=0.1)
+    plain = torch.optim.AdamW([theirs], lr=0.01, betas=(0.8, 0.9), eps=1e-9, weight_decay=0.1, fused=False)
+    fused.param_groups[0]["lr"] = 0.01
+    for _ in range(5):
+        ours.grad = torch.randn(3, 2)
+        theirs.grad = ours.grad.clone()
+        fused.step()
+        plain.step()
+    torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("kind", ["decoder", "both"])
+def test_matrices_inside_the_layers(kind: str) -> None:
+    if kind == "decoder":
+        model = DecoderLM(DecoderLMConfig(11, tie_output=False, **SIZES))
+    else:
+        model = EncoderDecoder(EncoderDecoderConfig(11, 11, pre_norm=True, share_embeddings=True, **SIZES))
+    names = {id(p): name for name, p in model.named_parameters()}
+    inside, rest = ([names[id(p)] for p in part] for part in split_parameters(model))
+    assert sorted(inside + rest) == sorted(names.values())
+    assert all(name.startswith(("layers.", "encoder.", "decoder.")) for name in inside)
+    assert {name.split(".")[0] for name in rest} >= {"norm" if kind == "decoder" else "decoder_norm"}
+    tables = [name for name in rest if dict(model.named_parameters())[name].ndim == 2]
+    wanted = ["embedding.table", "positions.table", "output.weight"]
+    assert sorted(tables) == sorted(wanted if kind == "decoder" else ["tgt_embedding.table"])
+    assert any("feed_forward" in name for name in inside)
+    assert any("attention" in name for name in inside)
+
+
+@needs_muon
+def test_muon_goes_as_far_in_every_direction() -> None:
+    torch.manual_seed(0)
+    weight = nn.Parameter(torch.zeros(6, 6))
+    optimizer = muon([weight])
+    optimizer.param_groups[0]["lr"] = 1.0
+    slope = (
+        torch.randn(6, 6) @ torch.diag(torch.tensor([100.0, 10.0, 5.0, 1.0, 1.0, 1.0])) @ torch.randn(6, 6)
+    )
+    weight.grad = slope
+    optimizer.step()
+    before, after = torch.linalg.svdvals(slope), torch.linalg.svdvals(weight.detach())
+    assert before.max() > 200 * before.min()
+    assert after.max() < 5 * after.min()
+    assert (weight.detach() * slope).sum() < 0
+
+
+def test_without_muon_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(torch.optim, "Muon", raising=False)
+    with pytest.raises(
+        ValueError, match=r"has no torch\.optim\.Muon: install 2\.9 or newer, or train with ad"
+    ):
+        muon([nn.Parameter(torch.zeros(2, 2))])

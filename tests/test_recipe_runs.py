@@ -1,0 +1,210 @@
+"""Runs of recipes: cut, killed or shared, they end at the same weights; the folder says how it was done."""
+
+import json
+import multiprocessing
+import os
+import random
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from recipe_run import SIZES, TINY, train
+from safetensors.torch import load_file
+
+import exformer
+from exformer.checkpoint import average_weights, find_checkpoints
+from exformer.cli import main
+from exformer.generation import translate
+from exformer.pretrained import load_model
+from exformer.recipes import RECIPES
+from exformer.recipes.corpora import CORPORA, Text
+from exformer.recipes.run import run_recipe
+from exformer.recipes.scores import tokenize_for_papers
+
+STEPS = list(range(1, 13))
+TEXT = "the keys to the cabinet are on the table, and the cabinet is by the door. " * 40
+
+
+def log(folder: Path, name: str = "loss") -> list[float]:
+    """Return what the log of a run says of each step, once it is known that no step is missing or twice."""
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == list(range(1, len(lines) + 1))
+    return [line[name] for line in lines if name in line]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run that nobody cut."""
+    folder = tmp_path_factory.mktemp("whole")
+    train(folder)
+    return folder
+
+
+def test_the_folder_says_how_it_was_done(whole: Path) -> None:
+    found = load_model(whole / "model")
+    assert sum(log(whole)[-3:]) / 3 < log(whole)[0] - 1
+    assert len(log(whole, "validation_loss")) == 4
+    card = found.card
+    assert card["recipe"] == json.loads((whole / "recipe.json").read_text())
+    assert card["recipe"]["steps"] == card["steps"] == 12
+    assert {len(sha) for sha in card["data"].values()} == {64}
+    assert card["parameters"] == sum(p.numel() for p in found.model.parameters())
+    assert card["training"]["processor_seconds"] > 0
+    assert card["machine"]["torch"] == torch.__version__
+    assert set(card["scores"]) == {"validation loss, nats a symbol", "validation BLEU, 13a", "test BLEU, 13a"}
+    assert 0 < card["scores"]["validation loss, nats a symbol"] < 7
+    assert len(translate(found.model, [CORPORA[TINY.corpus]().test[0].source], **found.tokenizers)) == 1
+
+
+def test_the_model_is_the_mean_of_the_last_checkpoints(whole: Path) -> None:
+    last = find_checkpoints(whole / "checkpoints")
+    assert [path.stem for path in last] == ["step_00000009", "step_00000012"]
+    assert load_model(whole / "model").card["mean_of"] == [path.stem for path in last]
+    mean, model = average_weights(last), load_file(whole / "model" / "model.safetensors")
+    assert all(torch.equal(model[name], value) for name, value in mean.items())
+
+
+def test_killed_at_any_moment(whole: Path, tmp_path: Path) -> None:
+    """Kill a run at steps, at checkpoints and while it finishes; the end has the same bits."""
+    fork = "forkserver" in multiprocessing.get_all_start_methods()
+    processes = multiprocessing.get_context("forkserver" if fork else "spawn")
+    if fork:
+        processes.set_forkserver_preload(["torch", "accelerate", "recipe_run"])
+    moments = random.Random(0)
+    file = tmp_path / "log.jsonl"
+    for aim in (1, 4, 5, 8, 9, 12):
+        process = processes.Process(target=train, args=(tmp_path,))
+        process.start()
+        while process.is_alive() and (not file.exists() or file.read_text().count("\n") < aim):
+            time.sleep(0.002)
+        time.sleep(moments.uniform(0.0, 0.02))
+        assert process.is_alive()
+        process.kill()
+        process.join()
+    assert not (tmp_path / "model" / "model.json").exists()
+    process = processes.Process(target=train, args=(tmp_path,))
+    process.start()
+    process.join(120)
+    assert process.exitcode == 0
+    for name in ("model/model.safetensors", "tokenizer.json"):
+        assert (tmp_path / name).read_bytes() == (whole / name).read_bytes()
+    assert log(tmp_path) == log(whole)
+    assert log(tmp_path, "validation_loss") == log(whole, "validation_loss")
+
+
+def test_time_goes_on_where_a_run_was_cut(whole: Path, tmp_path: Path) -> None:
+    seconds = log(whole, "processor_seconds")
+    assert seconds == sorted(seconds)
+    train(tmp_path, steps=12, patience=1, lr=0.0)  # ends at step 6: nothing becomes better
+    assert len(log(tmp_path)) == 6
+    (tmp_path / "model" / "model.json").unlink()
+    before = log(tmp_path, "processor_seconds")
+    train(tmp_path, steps=12, patience=1, lr=0.0)  # nothing is left to do but to finish
+    assert log(tmp_path, "processor_seconds") == before
+    card = load_model(tmp_path / "model").card
+    assert card["steps"] == 6
+    assert card["training"]["processor_seconds"] >= before[-1]
+
+
+def test_a_finished_run_is_left_alone(whole: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (whole / "model").iterdir()}
+    assert train(whole) == whole / "model"
+    assert {path: path.stat().st_mtime_ns for path in (whole / "model").iterdir()} == before
+
+
+def test_other_seeds_have_other_weights(whole: Path, tmp_path: Path) -> None:
+    train(tmp_path, seed=1, steps=3)
+    assert log(tmp_path)[0] != log(whole)[0]
+
+
+def test_a_batch_in_parts_is_the_batch(tmp_path: Path) -> None:
+    still = {"model": {**SIZES, "dropout": 0.0}, "clip_norm": 1.5}
+    for name, parts in (("one", 1), ("three", 3)):
+        train(tmp_path / name, accumulate=parts, **still)
+    assert log(tmp_path / "three") == pytest.approx(log(tmp_path / "one"), rel=1e-5)
+
+
+def test_two_processes_are_one(tmp_path: Path) -> None:
+    still = {"model": {**SIZES, "dropout": 0.0}, "clip_norm": 1.5}
+    train(tmp_path / "one", **still)
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes=2"]
+    command += ["--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0"]
+    command += ["--num_cpu_threads_per_process=1", str(Path(__file__).with_name("recipe_run.py"))]
+    library = str(Path(exformer.__file__).parents[1])
+    environment = os.environ | {"ACCELERATE_USE_CPU": "true", "PYTHONPATH": library}
+    done = subprocess.run(
+        [*command, str(tmp_path / "two"), json.dumps(still)], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert log(tmp_path / "two") == pytest.approx(log(tmp_path / "one"), rel=1e-5)
+    found, wanted = (log(tmp_path / name, "validation_loss") for name in ("two", "one"))
+    assert found == pytest.approx(wanted, rel=1e-5)
+
+
+def test_muon_moves_the_layers(tmp_path: Path) -> None:
+    if not hasattr(torch.optim, "Muon"):
+        pytest.skip("this PyTorch has no Muon")
+    train(tmp_path, optimizer="muon", lr=0.003, steps=6)
+    assert log(tmp_path)[-1] < log(tmp_path)[0]
+
+
+@pytest.mark.parametrize("tokenizer", ["character", "byte-pair"])
+def test_a_language_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokenizer: str) -> None:
+    cut = len(TEXT) * 9 // 10
+    monkeypatch.setitem(CORPORA, "keys", lambda: Text(TEXT[:cut], TEXT[cut:], {"keys": "0" * 64}))
+    sizes = {"d_model": 16, "n_heads": 2, "d_ff": 32, "n_layers": 1, "max_len": 16, "dropout": 0.0}
+    changes = {"model": sizes, "tokenizer": tokenizer, "n_merges": 20, "schedule": "cosine", "steps": 30}
+    recipe = replace(TINY, corpus="keys", every=15, lr=0.02, **changes)
+    run_recipe(recipe, tmp_path)
+    scores = load_model(tmp_path / "model").card["scores"]
+    assert scores["validation bits a byte"] < 3.5  # the letters alone have 3.6
+    assert log(tmp_path, "validation_loss")[-1] < log(tmp_path)[0]
+
+
+def test_mistakes(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(ValueError, match="holds a run: go on with --resume, or choose another folder"):
+        run_recipe(TINY, whole)
+    with pytest.raises(ValueError, match="a run of another recipe, which differs in lr, steps: choose"):
+        train(whole, steps=13, lr=0.5)
+    with pytest.raises(ValueError, match=r"a sentence has \d+ symbols, the recipe's model max_len 4"):
+        train(tmp_path / "long", model={**SIZES, "max_len": 4})
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "recipe.json").write_text("[")
+    with pytest.raises(ValueError, match="is damaged: expected JSON"):
+        train(tmp_path / "bad")
+    assert main(["train", "multi30k-en-d", "--out", str(tmp_path / "new")]) == 2
+    assert "there is no recipe 'multi30k-en-d' (close: multi30k-en-de)" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    monkeypatch.setitem(RECIPES, "tiny", replace(TINY, steps=3))
+    words = ["train", "tiny", "--out", str(tmp_path / "run")]
+    assert main(words) == 0
+    assert capsys.readouterr() == ("", "")
+    assert load_model(tmp_path / "run" / "model").card["recipe"]["steps"] == 3
+    assert main(words) == 2
+    assert main([*words, "--resume"]) == 0
+
+
+def test_words_are_cut_as_in_papers() -> None:
+    lines = ["Two dogs' toys.", "A man says: “No-one”, isn't it?", "Ein Mann spielt Gitarre (draußen)."]
+    assert tokenize_for_papers(lines[:2], language="en") == [
+        "two dogs &apos; toys .",
+        "a man says : &quot; no-one , &quot; isn &apos;t it ?",
+    ]
+    assert tokenize_for_papers(lines[2:], language="de") == ["ein mann spielt gitarre ( draußen ) ."]
+
+
+def test_words_of_the_test_set_are_the_papers() -> None:
+    path = Path(os.environ.get("EXFORMER_DATA", "nowhere")) / "multi30k"
+    if not path.is_dir():
+        pytest.skip("no Multi30k: EXFORMER_DATA names no folder that has it")
+    for name in ("multi30k en-de", "multi30k de-en"):
+        data = CORPORA[name]()
+        ours = tokenize_for_papers([pair.target for pair in data.test], language=data.language)
+        assert ours == data.references

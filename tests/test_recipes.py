@@ -1,0 +1,87 @@
+"""Recipes: what they refuse, their learning rates, and how large the models are that they make."""
+
+from dataclasses import replace
+
+import pytest
+
+from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.recipes import RECIPES, find_recipe
+from exformer.recipes.corpora import CORPORA
+from exformer.recipes.recipe import Recipe
+from exformer.schedules import cosine_schedule, root_schedule
+
+PLAIN = Recipe("plain", "english-italian")
+
+
+def test_root_schedule_by_hand() -> None:
+    got = [root_schedule(step, peak=6.0, warmup=4) for step in (1, 2, 4, 9, 16)]
+    assert got == pytest.approx([1.5, 3, 6, 4, 3], rel=1e-12)
+
+
+def test_cosine_schedule_by_hand() -> None:
+    # From 2 to 6 the wave is at 1, (1 + √½)/2, 1/2, (1 - √½)/2, 0; a quarter of the peak is left.
+    got = [cosine_schedule(step, peak=4.0, warmup=2, total=6, floor=0.25) for step in range(1, 7)]
+    assert got == pytest.approx(
+        [2, 4, 1 + 3 * 0.8535533905932737, 2.5, 1 + 3 * 0.1464466094067262, 1], rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(("step", "warmup", "total"), [(0, 2, 5), (6, 2, 5), (1, 0, 5), (1, 5, 5)])
+def test_schedules_refuse_steps_out_of_order(step: int, warmup: int, total: int) -> None:
+    with pytest.raises(ValueError, match=rf"1 <= warmup \({warmup}\) < total \({total}\) and 1 <= step"):
+        cosine_schedule(step, peak=1.0, warmup=warmup, total=total)
+    if step < 1 or warmup < 1:
+        with pytest.raises(
+            ValueError, match=f"counted from 1 and warmup is at least 1, got {step} and {warmup}"
+        ):
+            root_schedule(step, peak=1.0, warmup=warmup)
+
+
+def test_the_rates_of_a_recipe() -> None:
+    recipe = replace(PLAIN, warmup=2, steps=5)
+    for schedule, wanted in (
+        ("root", [0.5, 1, 0.4**0.5]),
+        ("linear", [0.5, 1, 0.25]),
+        ("cosine", [0.5, 1, 0.1]),
+    ):
+        rate = replace(recipe, schedule=schedule).rate(1.0)
+        assert [rate(step) for step in (1, 2, 5)] == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"optimizer": "sgd"}, "optimizer must be one of adamw, muon, came 'sgd'"),
+        ({"schedule": "flat"}, "schedule must be one of root, linear, cosine, came 'flat'"),
+        ({"tokenizer": "bytes"}, "tokenizer must be one of byte-pair, character, word"),
+        ({"precision": "fp16"}, "precision must be one of no, bf16"),
+        ({"steps": 0}, "steps must be at least 1, came 0"),
+        ({"average": 0}, "average must be at least 1, came 0"),
+        ({"seed": -1}, "seed and patience must be 0 or more, came -1 and 0"),
+    ],
+)
+def test_recipes_that_no_run_can_follow(changes: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(PLAIN, **changes)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_each_recipe_makes_a_small_model(name: str) -> None:
+    recipe = find_recipe(name)
+    assert recipe.name == name
+    assert recipe.corpus in CORPORA
+    assert recipe.every <= recipe.steps
+    size = 259 + recipe.n_merges if recipe.tokenizer == "byte-pair" else 100
+    if recipe.model.get("share_embeddings"):
+        model = EncoderDecoder(EncoderDecoderConfig(size, size, **recipe.model))
+    else:
+        model = DecoderLM(DecoderLMConfig(size, **recipe.model))
+    assert sum(p.numel() for p in model.parameters()) <= 3_000_000
+
+
+def test_a_name_that_is_none() -> None:
+    with pytest.raises(
+        ValueError, match="there is no recipe 'x'; there are multi30k-en-de, multi30k-de-en, "
+    ):
+        find_recipe("x")
