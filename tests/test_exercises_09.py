@@ -172,14 +172,41 @@ def test_wrong_perplexities_are_named(hint):
     assert hint in verdict.says
 
 
+def error_of(nats, n):
+    """Standard error of all nats by all tokens, in numpy."""
+    nats, n = np.asarray(nats, dtype=float), np.asarray(n, dtype=float)
+    return float(np.sqrt(((nats - n * nats.sum() / n.sum()) ** 2).sum()) / n.sum())
+
+
+def both(of_excess):
+    """Give a way to compute the excess the right standard error."""
+    return lambda m, t, n: (of_excess(m, t, n), error_of(m - t, n))
+
+
+def excess_by_loops(m, t, n):
+    gaps, total = [a - b for a, b in zip(m.tolist(), t.tolist(), strict=True)], sum(n.tolist())
+    mean = sum(gaps) / total
+    return [mean, math.hypot(*(d - mean * k for d, k in zip(gaps, n.tolist(), strict=True))) / total]
+
+
+def excess_by_norm(m, t, n):
+    d = (m - t).double()
+    mean = d.sum() / n.sum()
+    return torch.stack((mean, torch.linalg.vector_norm(d - mean * n) / n.sum()))
+
+
+def plain(m, t, n):
+    return (m - t).sum() / n.sum()
+
+
 EXCESSES = {
-    "torch": lambda m, t, n: (m - t).sum() / n.sum(),
-    "two losses": lambda m, t, n: m.sum() / n.sum() - t.sum() / n.sum(),
-    "weighted mean": lambda m, t, n: ((m - t) / n * (n / n.sum())).sum(),
-    "loops": lambda m, t, n: (
-        sum(a - b for a, b in zip(m.tolist(), t.tolist(), strict=True)) / sum(n.tolist())
-    ),
-    "two means": lambda m, t, n: (m.mean() - t.mean()) / n.float().mean(),
+    "torch": both(plain),
+    "two losses": both(lambda m, t, n: m.sum() / n.sum() - t.sum() / n.sum()),
+    "weighted mean": both(lambda m, t, n: ((m - t) / n * (n / n.sum())).sum()),
+    "two means": both(lambda m, t, n: (m.mean() - t.mean()) / n.float().mean()),
+    "loops": excess_by_loops,
+    "norm": excess_by_norm,
+    "numpy": lambda m, t, n: excess_by_norm(m, t, n).numpy(),
 }
 
 
@@ -189,24 +216,37 @@ def test_right_excesses(answer):
 
 
 WRONG_EXCESSES = {
-    "the model's loss": lambda m, t, n: m.sum() / n.sum(),
-    "sign is wrong": lambda m, t, n: (t - m).sum() / n.sum(),
-    "average over the sentences": lambda m, t, n: (m / n - t / n).mean(),
-    "nats a sentence": lambda m, t, n: m.mean() - t.mean(),
-    "You do not divide": lambda m, t, n: m.sum() - t.sum(),
-    "absolute differences": lambda m, t, n: (m - t).abs().sum() / n.sum(),
-    "cut off what is negative": lambda m, t, n: F.relu(m - t).sum() / n.sum(),
-    "count in bits": lambda m, t, n: (m - t).sum() / n.sum() / math.log(2),
-    "end tokens out of the count": lambda m, t, n: (m - t).sum() / (n - 1).sum(),
-    "divide by the true nats": lambda m, t, n: m.sum() / t.sum() - 1,
-    "ratio of losses": lambda m, t, n: m.sum() / t.sum(),
-    "ratio of perplexities": lambda m, t, n: (m.sum() / n.sum()).exp() / (t.sum() / n.sum()).exp(),
-    "difference of perplexities": lambda m, t, n: (m.sum() / n.sum()).exp() - (t.sum() / n.sum()).exp(),
-    "once is enough": lambda m, t, n: (m - t).sum() / n.sum() ** 2,
+    "the model's loss: subtract": both(lambda m, t, n: m.sum() / n.sum()),
+    "sign is wrong": both(lambda m, t, n: (t - m).sum() / n.sum()),
+    "average over the sentences": both(lambda m, t, n: (m / n - t / n).mean()),
+    "nats a sentence: divide by the number": both(lambda m, t, n: m.mean() - t.mean()),
+    "You do not divide": both(lambda m, t, n: m.sum() - t.sum()),
+    "absolute differences": both(lambda m, t, n: (m - t).abs().sum() / n.sum()),
+    "cut off what is negative": both(lambda m, t, n: F.relu(m - t).sum() / n.sum()),
+    "count in bits": lambda m, t, n: excess_by_norm(m, t, n) / math.log(2),
+    "end tokens out of the count": both(lambda m, t, n: (m - t).sum() / (n - 1).sum()),
+    "divide by the true nats": both(lambda m, t, n: m.sum() / t.sum() - 1),
+    "ratio of losses": both(lambda m, t, n: m.sum() / t.sum()),
+    "ratio of perplexities": both(lambda m, t, n: (m.sum() / n.sum()).exp() / (t.sum() / n.sum()).exp()),
+    "difference of perplexities": both(lambda m, t, n: (m.sum() / n.sum()).exp() - (t.sum() / n.sum()).exp()),
+    "once is enough": both(lambda m, t, n: (m - t).sum() / n.sum() ** 2),
+    "that of the model's loss": lambda m, t, n: (plain(m, t, n), error_of(m, n)),
+    "as if the luck of the draw were not the same": lambda m, t, n: (
+        plain(m, t, n),
+        math.hypot(error_of(m, n), error_of(t, n)),
+    ),
+    "subtract the errors of both": lambda m, t, n: (plain(m, t, n), error_of(m, n) - error_of(t, n)),
+    "take its root": lambda m, t, n: (plain(m, t, n), error_of(m - t, n) ** 2),
+    "divide it by the number of tokens": lambda m, t, n: (plain(m, t, n), error_of(m - t, n) * n.sum()),
+    "its share of the mean first": lambda m, t, n: (plain(m, t, n), (m - t).norm() / n.sum()),
+    "because it is long": lambda m, t, n: (plain(m, t, n), ((m - t) - (m - t).mean()).norm() / n.sum()),
+    "from a whole sentence": lambda m, t, n: (plain(m, t, n), (m - t - plain(m, t, n)).norm() / n.sum()),
+    "error in nats a sentence": lambda m, t, n: (plain(m, t, n), error_of(m - t, n) * n.sum() / len(n)),
+    "The excess is right, its standard error is not": lambda m, t, n: (plain(m, t, n), 1.0),
     "returns nothing yet": lambda m, t, n: None,
-    "should have the shape": lambda m, t, n: (m - t) / n,
+    "should have the shape": lambda m, t, n: plain(m, t, n),
     "raised TypeError": lambda m, t: 0.0,
-    "the numbers are not": lambda m, t, n: (m - t).sum() / n.sum() + 1,
+    "the numbers are not": both(lambda m, t, n: (m - t).sum() / n.sum() + 1),
 }
 
 

@@ -1,5 +1,7 @@
 """Graders of lesson 09: the probability of a sentence, perplexity with padding, the excess over the truth."""
 
+from collections.abc import Callable
+
 import torch
 
 from exformer.exercises import measure_mistakes as measure
@@ -69,21 +71,35 @@ def check_excess(answer: object) -> Verdict:
 
     Args:
         answer: Takes, of each sentence, the model's surprise, the true one and the number of tokens; returns
-            one number, in nats a token.
+            two numbers in nats a token: the excess, and its standard error.
 
     Returns:
-        The verdict; a known mistake is named.
+        The verdict; a known mistake is named, first those of the excess.
     """
     if not callable(answer):
         return _NO_FUNCTION
     cases = [
         (torch.tensor([23.0, 9.5, 41.0]), torch.tensor([21.5, 9.75, 38.0]), torch.tensor([11, 4, 19])),
-        (torch.tensor([8.0, 60.0]), torch.tensor([8.5, 51.0]), torch.tensor([5, 23])),
+        (torch.tensor([8.0, 60.0, 17.5]), torch.tensor([8.5, 51.0, 16.0]), torch.tensor([5, 23, 8])),
     ]
-    return grade(
+    verdict = grade(
         answer,
-        right=measure.excess,
-        mistakes=measure.EXCESS,
+        right=measure.excess_and_error,
+        mistakes={hint: _with_excess(mistake) for hint, mistake in measure.ERROR.items()},
         cases=cases,
-        praise="All nats too much by all tokens, and lucky sentences count as well.",
+        praise="All nats too much by all tokens, and the luck that both share falls out of the difference.",
     )
+    if "the numbers are not" not in verdict.says:
+        return verdict
+    first = grade(
+        lambda *case: answer(*case)[0], right=measure.excess, mistakes=measure.EXCESS, cases=cases, praise=""
+    )
+    return (
+        first
+        if not first
+        else Verdict(False, f"The excess is right, its standard error is not. {verdict.says}")
+    )
+
+
+def _with_excess(mistake: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    return lambda *case: torch.stack((measure.excess(*case), mistake(*case)))

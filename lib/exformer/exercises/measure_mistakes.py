@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
 
@@ -111,5 +112,49 @@ EXCESS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     ),
     "You divide by the square of the number of tokens: once is enough.": (
         lambda m, t, n: excess(m, t, n) / n.sum()
+    ),
+}
+
+
+def error(nats: Tensor, n_tokens: Tensor) -> Tensor:
+    """Say how far all nats by all tokens may lie from their mean over other draws: one standard error."""
+    beyond = nats - nats.sum() / n_tokens.sum() * n_tokens
+    return beyond.square().sum().sqrt() / n_tokens.sum()
+
+
+def excess_and_error(model_nats: Tensor, true_nats: Tensor, n_tokens: Tensor) -> Tensor:
+    """Give the excess and its standard error as one vector."""
+    gaps = model_nats - true_nats
+    return torch.stack((gaps.sum() / n_tokens.sum(), error(gaps, n_tokens)))
+
+
+#: Wrong ways to compute the standard error of an excess that is right.
+ERROR: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
+    "The standard error is that of the model's loss: take it of the differences.": (
+        lambda m, t, n: error(m, n)
+    ),
+    "You add both errors as if the luck of the draw were not the same: take that of the differences.": (
+        lambda m, t, n: (error(m, n) ** 2 + error(t, n) ** 2).sqrt()
+    ),
+    "You subtract the errors of both losses: take the error of the differences.": (
+        lambda m, t, n: error(m, n) - error(t, n)
+    ),
+    "Your second number is the square of the standard error: take its root.": (
+        lambda m, t, n: error(m - t, n) ** 2
+    ),
+    "The standard error is in nats: divide it by the number of tokens, too.": (
+        lambda m, t, n: error(m - t, n) * n.sum()
+    ),
+    "Subtract from each sentence its share of the mean first: the excess times its tokens.": (
+        lambda m, t, n: (m - t).square().sum().sqrt() / n.sum()
+    ),
+    "You subtract the same from each sentence: a long one has more nats because it is long.": (
+        lambda m, t, n: (m - t - (m - t).mean()).square().sum().sqrt() / n.sum()
+    ),
+    "You subtract the mean a token from a whole sentence: take it times the sentence's tokens.": (
+        lambda m, t, n: (m - t - excess(m, t, n)).square().sum().sqrt() / n.sum()
+    ),
+    "That is the standard error in nats a sentence: divide by tokens, not by sentences.": (
+        lambda m, t, n: error(m - t, n) * n.sum() / len(n)
     ),
 }
