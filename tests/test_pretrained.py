@@ -46,6 +46,17 @@ def test_a_language_model_comes_back(tmp_path: Path, positions: str) -> None:
     assert isinstance(found.tokenizers["tokenizer"], CharTokenizer)
 
 
+@pytest.mark.parametrize(("begin", "wanted"), [(None, [CHARACTERS.bos_id]), ("fo", CHARACTERS.encode("fo"))])
+def test_what_every_text_begins_with(tmp_path: Path, begin: str | None, wanted: list[int]) -> None:
+    model = DecoderLM(DecoderLMConfig(CHARACTERS.vocab_size, **SIZES))
+    save_model(tmp_path, model, tokenizers={"tokenizer": CHARACTERS}, card={"begin": begin})
+    assert load_model(tmp_path).first_ids() == wanted
+    for wrong in ("", 3):
+        save_model(tmp_path, model, tokenizers={"tokenizer": CHARACTERS}, card={"begin": wrong})
+        with pytest.raises(ValueError, match="begin must be a text of at least one character, came"):
+            load_model(tmp_path).first_ids()
+
+
 def test_the_switches_come_back(tmp_path: Path) -> None:
     torch.manual_seed(0)
     switches = {"positions": "rotary", "qk_norm": True, "zero_init": True, "activation": "squared_relu"}

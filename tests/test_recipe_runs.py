@@ -19,13 +19,13 @@ import exformer
 from exformer.checkpoint import average_weights, find_checkpoints
 from exformer.cli import main
 from exformer.generation import translate
-from exformer.pretrained import load_model
+from exformer.pretrained import load_model, load_tokenizer
 from exformer.recipes import RECIPES
 from exformer.recipes.corpora import CORPORA, Text
 from exformer.recipes.run import run_recipe
 from exformer.recipes.scores import tokenize_for_papers
 
-STEPS = list(range(1, 13))
+LIBRARY = str(Path(exformer.__file__).parents[1])  # for other processes
 TEXT = "the keys to the cabinet are on the table, and the cabinet is by the door. " * 40
 
 
@@ -73,7 +73,7 @@ def test_killed_at_any_moment(whole: Path, tmp_path: Path) -> None:
     fork = "forkserver" in multiprocessing.get_all_start_methods()
     processes = multiprocessing.get_context("forkserver" if fork else "spawn")
     if fork:
-        processes.set_forkserver_preload(["torch", "accelerate", "recipe_run"])
+        processes.set_forkserver_preload(["torch._dynamo", "accelerate", "recipe_run"])
     moments = random.Random(0)
     file = tmp_path / "log.jsonl"
     for aim in (1, 4, 5, 8, 9, 12):
@@ -134,8 +134,7 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes=2"]
     command += ["--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0"]
     command += ["--num_cpu_threads_per_process=1", str(Path(__file__).with_name("recipe_run.py"))]
-    library = str(Path(exformer.__file__).parents[1])
-    environment = os.environ | {"ACCELERATE_USE_CPU": "true", "PYTHONPATH": library}
+    environment = os.environ | {"ACCELERATE_USE_CPU": "true", "PYTHONPATH": LIBRARY}
     done = subprocess.run(
         [*command, str(tmp_path / "two"), json.dumps(still)], capture_output=True, text=True, env=environment
     )
@@ -143,6 +142,16 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
     assert log(tmp_path / "two") == pytest.approx(log(tmp_path / "one"), rel=1e-5)
     found, wanted = (log(tmp_path / name, "validation_loss") for name in ("two", "one"))
     assert found == pytest.approx(wanted, rel=1e-5)
+
+
+def test_half_precision_is_near(whole: Path, tmp_path: Path) -> None:
+    changes = json.dumps(
+        {"precision": "bf16"}
+    )  # in a process of its own: accelerate has one precision in each
+    script, environment = str(Path(__file__).with_name("recipe_run.py")), os.environ | {"PYTHONPATH": LIBRARY}
+    subprocess.run([sys.executable, script, str(tmp_path), changes], check=True, env=environment)
+    assert log(tmp_path) == pytest.approx(log(whole), rel=0.02)
+    assert log(tmp_path) != log(whole)
 
 
 def test_muon_moves_the_layers(tmp_path: Path) -> None:
@@ -160,6 +169,9 @@ def test_a_language_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token
     changes = {"model": sizes, "tokenizer": tokenizer, "n_merges": 20, "schedule": "cosine", "steps": 30}
     recipe = replace(TINY, corpus="keys", every=15, lr=0.02, **changes)
     run_recipe(recipe, tmp_path)
+    assert load_model(tmp_path / "model").first_ids() == load_tokenizer(tmp_path / "tokenizer.json").encode(
+        "t"
+    )
     scores = load_model(tmp_path / "model").card["scores"]
     assert scores["validation bits a byte"] < 3.5  # the letters alone have 3.6
     assert log(tmp_path, "validation_loss")[-1] < log(tmp_path)[0]

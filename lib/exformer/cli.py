@@ -152,7 +152,7 @@ def _generate(asked: argparse.Namespace) -> None:
     if found.card["kind"] != "DecoderLM":
         raise ValueError(f"{asked.model} holds a model of kind {found.card['kind']}: expected a DecoderLM")
     tokenizer, room = found.tokenizers["tokenizer"], found.model.config.max_len
-    ids = [tokenizer.bos_id, *tokenizer.encode(asked.prompt)]
+    ids = [*found.first_ids(), *tokenizer.encode(asked.prompt)]
     n_new = room - len(ids) if asked.tokens is None else asked.tokens
     if not 1 <= n_new <= room - len(ids):
         raise ValueError(

@@ -41,6 +41,21 @@ class Pretrained:
     tokenizers: dict[str, Tokenizer]
     card: dict[str, Any]
 
+    def first_ids(self) -> list[int]:
+        """Return what a language model reads before every text: <s>, or the text that its card names.
+
+        A model that was trained on windows of a long text has never seen <s>.
+
+        Raises:
+            ValueError: If the card's ``begin`` is no text with symbols.
+        """
+        tokenizer, begin = self.tokenizers["tokenizer"], self.card.get("begin")
+        if begin is None:
+            return [tokenizer.bos_id]
+        if not isinstance(begin, str) or not begin:
+            raise ValueError(f"the card's begin must be a text of at least one character, came {begin!r}")
+        return tokenizer.encode(begin)
+
 
 def save_model(
     folder: str | Path, model: nn.Module, *, tokenizers: Mapping[str, Tokenizer], card: Mapping[str, Any]

@@ -167,6 +167,7 @@ def _finish(
         "parameters": sum(p.numel() for p in task.model.parameters()),
         "training": clock.read(),
         "machine": machine(next(task.model.parameters()).device),
+        **task.notes,
         "scores": score(task, data, recipe, progress=progress),
     }
     task.model.eval().cpu()

@@ -1,7 +1,7 @@
 """What a run trains: a model, its tokenizer, its batches, and how good it is."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ class Task:
         source: Of the batches to learn from.
         validation: The validation set in parts, each with its share of the symbols.
         loss_fn: Of a model and a batch, in nats a symbol; takes ``label_smoothing``.
+        notes: For the model's card.
     """
 
     model: nn.Module
@@ -42,6 +43,7 @@ class Task:
     source: Source
     validation: list[Part]
     loss_fn: Callable[..., Tensor]
+    notes: dict[str, Any] = field(default_factory=dict)
 
 
 def make_task(recipe: Recipe, data: Pairs | Text, tokenizer: Tokenizer, *, device: torch.device) -> Task:
@@ -131,7 +133,8 @@ def _language_model(recipe: Recipe, data: Text, tokenizer: Tokenizer, device: to
     def loss_fn(model: nn.Module, batch: Tensor, label_smoothing: float = 0.0) -> Tensor:
         return cross_entropy(model(batch[:, :-1]), batch[:, 1:], label_smoothing=label_smoothing)
 
-    return Task(DecoderLM(config), {"tokenizer": tokenizer}, train, validation, loss_fn)
+    notes = {"begin": "\n" if "\n" in data.train else data.train[0]}  # its windows never begin with <s>
+    return Task(DecoderLM(config), {"tokenizer": tokenizer}, train, validation, loss_fn, notes)
 
 
 def _whole(source: Source, batches: Sequence[np.ndarray]) -> list[Part]:
