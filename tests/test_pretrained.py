@@ -46,7 +46,7 @@ def test_a_language_model_comes_back(tmp_path: Path, positions: str) -> None:
     assert isinstance(found.tokenizers["tokenizer"], CharTokenizer)
 
 
-@pytest.mark.parametrize(("begin", "wanted"), [(None, [CHARACTERS.bos_id]), ("fo", CHARACTERS.encode("fo"))])
+@pytest.mark.parametrize(("begin", "wanted"), [(None, [CHARACTERS.bos_id]), ("ox", CHARACTERS.encode("ox"))])
 def test_what_every_text_begins_with(tmp_path: Path, begin: str | None, wanted: list[int]) -> None:
     model = DecoderLM(DecoderLMConfig(CHARACTERS.vocab_size, **SIZES))
     save_model(tmp_path, model, tokenizers={"tokenizer": CHARACTERS}, card={"begin": begin})
