@@ -54,7 +54,14 @@ def powers(z, t):
     return p / p.sum(dim=1, keepdim=True)
 
 
+def stable(z, *, shared_maximum=False, shared_sum=False):
+    e = (z - (z.max() if shared_maximum else z.max(dim=1, keepdim=True).values)).exp()
+    return e / (e.sum() if shared_sum else e.sum(dim=1, keepdim=True))
+
+
 WRONG_TEMPERED = {
+    "each row's own maximum": lambda z, t: stable(z / t, shared_maximum=True),
+    "sum over the symbols": lambda z, t: stable(z / t, shared_sum=True),
     "multiply by the temperature": lambda z, t: F.softmax(t * z, dim=1),
     "leave the temperature out": lambda z, t: F.softmax(z, dim=1),
     "divide the probabilities": lambda z, t: F.softmax(z, dim=1) / t,
@@ -139,7 +146,21 @@ def in_given_order(p, threshold):
     return kept / kept.sum()
 
 
+def with_gather(p, threshold):
+    order = p.argsort(descending=True)
+    return with_a_loop(p[order], threshold)[order]
+
+
+def with_a_sorted_mask(p, threshold):
+    mask = torch.arange(len(p)) < count(p, threshold)
+    return p * mask / (p * mask).sum()
+
+
 WRONG_TOP_P = {
+    "divide by the threshold": lambda p, t: cut(p, count(p, t), scale=lambda kept: kept / t),
+    "bring the mask back": with_a_sorted_mask,
+    "write to them": with_gather,
+    "above 1 - p": lambda p, t: torch.where(p < 1 - t, 0, p) / p[p >= 1 - t].sum(),
     "drop the symbol at which": lambda p, t: cut(
         p, int((p.sort(descending=True).values.cumsum(0) <= t).sum())
     ),
@@ -246,6 +267,11 @@ WRONG_BEAM_STEPS = {
         (top := (live[:, None] + further).flatten().topk(beam)).values,
         top.indices // beam,
         top.indices % beam,
+    ),
+    "with //": lambda live, further, beam: (
+        (top := (live[:, None] + further).flatten().topk(beam)).values,
+        top.indices / further.size(1),
+        top.indices % further.size(1),
     ),
     "least probable": worst,
     "best beginning alone": best_only,

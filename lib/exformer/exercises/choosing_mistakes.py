@@ -16,6 +16,18 @@ def _exponentials(logits: Tensor, temperature: float) -> Tensor:
     return e / e.sum(dim=-1, keepdim=True)
 
 
+def _shared_maximum(logits: Tensor, temperature: float) -> Tensor:
+    z = logits / temperature
+    e = (z - z.max()).exp()
+    return e / e.sum(dim=-1, keepdim=True)
+
+
+def _shared_sum(logits: Tensor, temperature: float) -> Tensor:
+    z = logits / temperature
+    e = (z - z.max(dim=-1, keepdim=True).values).exp()
+    return e / e.sum()
+
+
 def _powers(logits: Tensor, temperature: float) -> Tensor:
     powers = logits.softmax(dim=-1) ** (1 / temperature)
     return powers / powers.sum(dim=-1, keepdim=True)
@@ -41,73 +53,9 @@ TEMPERED: dict[str, Callable[[Tensor, float], Tensor]] = {
     "At a low temperature your exponentials overflow: subtract the largest logit first, as softmax does.": (
         _exponentials
     ),
+    "You subtract the largest logit of the whole batch: subtract each row's own maximum.": _shared_maximum,
+    "You divide by the sum over the whole batch: sum over the symbols, a row at a time.": _shared_sum,
     "At a low temperature your powers p ** (1 / T) all become 0: divide the logits instead.": _powers,
-}
-
-
-def top_p(p: Tensor, threshold: float) -> Tensor:
-    """Keep the most probable symbols until their sum reaches the threshold; make the sum 1 again."""
-    return _kept(p, lambda reached, own: reached - own < threshold)
-
-
-def _kept(
-    p: Tensor,
-    keep: Callable[[Tensor, Tensor], Tensor],
-    *,
-    descending: bool = True,
-    scale: Callable[[Tensor], Tensor] = lambda kept: kept / kept.sum(),
-) -> Tensor:
-    """Keep by a rule that sees the sum up to a symbol, and the symbol's own share."""
-    own, order = p.sort(descending=descending)
-    kept = torch.where(keep(own.cumsum(0), own), own, torch.zeros(()))
-    return scale(torch.zeros_like(p).scatter(0, order, kept))
-
-
-def _by_place(p: Tensor, threshold: float) -> Tensor:
-    kept = torch.where(p.cumsum(0) - p < threshold, p, torch.zeros(()))
-    return kept / kept.sum()
-
-
-def _alone(p: Tensor, threshold: float) -> Tensor:
-    kept = torch.where(p >= threshold, p, torch.zeros(()))
-    return kept / kept.sum()
-
-
-def _softened(kept: Tensor) -> Tensor:
-    return torch.where(kept > 0, kept, -torch.inf).softmax(dim=0)
-
-
-#: Wrong ways to cut at a probability.
-TOP_P: dict[str, Callable[[Tensor, float], Tensor]] = {
-    "You drop the symbol at which the sum reaches p: it belongs to the set.": (
-        lambda p, threshold: _kept(p, lambda reached, own: reached <= threshold)
-    ),
-    "You keep a symbol only while the sum is below p: the one that reaches it belongs to the set.": (
-        lambda p, threshold: _kept(p, lambda reached, own: reached < threshold)
-    ),
-    "Where a sum is exactly p you keep one more: the smallest set is asked for.": (
-        lambda p, threshold: _kept(p, lambda reached, own: reached - own <= threshold)
-    ),
-    "What you keep does not sum to 1: divide by the sum that is left.": (
-        lambda p, threshold: _kept(p, lambda reached, own: reached - own < threshold, scale=lambda kept: kept)
-    ),
-    "You take a softmax of probabilities: divide by the sum that is left.": (
-        lambda p, threshold: _kept(p, lambda reached, own: reached - own < threshold, scale=_softened)
-    ),
-    "You take a softmax over all symbols, and what was cut off comes back: divide by the sum that is left.": (
-        lambda p, threshold: _kept(
-            p, lambda reached, own: reached - own < threshold, scale=lambda kept: kept.softmax(dim=0)
-        )
-    ),
-    "You start from the least probable symbol: sort in descending order.": (
-        lambda p, threshold: _kept(p, lambda reached, own: reached - own < threshold, descending=False)
-    ),
-    "You sum in the order of the ids: sort by probability first.": _by_place,
-    "You compare each probability with p: it is their sum, the largest first, that must reach p.": _alone,
-    "You return what you were given: nothing is cut off.": lambda p, threshold: p,
-    "Your result is sorted: put each probability back to its own place.": (
-        lambda p, threshold: top_p(p, threshold).sort(descending=True).values
-    ),
 }
 
 
@@ -120,6 +68,11 @@ def _best(total: Tensor, beam: int, *, width: int | None = None, largest: bool =
     values, index = total.flatten().topk(beam, largest=largest)
     width = width or total.size(1)
     return torch.stack((values, (index // width).to(values), (index % width).to(values)))
+
+
+def _true_division(live: Tensor, further: Tensor, beam: int) -> Tensor:
+    values, index = (live[:, None] + further).flatten().topk(beam)
+    return torch.stack((values, index / further.size(1), (index % further.size(1)).to(values)))
 
 
 def _each_row(live: Tensor, further: Tensor, beam: int) -> Tensor:
@@ -168,6 +121,7 @@ BEAM_STEP: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
     "Your rows and symbols are mixed up: divide the flat index by the size of the vocabulary.": (
         lambda live, further, beam: _best(live[:, None] + further, beam, width=beam)
     ),
+    "Your rows are no whole numbers: divide with //, not with /.": _true_division,
     "You keep the least probable: the largest sums are asked for.": (
         lambda live, further, beam: _best(live[:, None] + further, beam, largest=False)
     ),

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from exformer.exercises import choosing_mistakes as choosing
+from exformer.exercises import cutting_mistakes as cutting
 from exformer.exercises.grading import Verdict, grade
 
 _NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
@@ -53,11 +54,12 @@ def check_top_p(answer: object) -> Verdict:
         (torch.tensor([0.05, 0.4, 0.1, 0.3, 0.15]), 0.3),
         (torch.tensor([0.25, 0.0625, 0.5, 0.125, 0.0625]), 0.75),  # exactly the sum of two
         (torch.tensor([0.02, 0.03, 0.9, 0.05]), 0.92),
+        (torch.tensor([0.1, 0.25, 0.3, 0.15, 0.2]), 0.78),  # 1 - p keeps fewer than a sum that stays below p
     ]
     return grade(
         answer,
-        right=choosing.top_p,
-        mistakes=choosing.TOP_P,
+        right=cutting.top_p,
+        mistakes=cutting.TOP_P,
         cases=cases,
         praise="The smallest set that reaches p, each probability in its place, and their sum is 1.",
     )
