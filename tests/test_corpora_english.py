@@ -168,6 +168,19 @@ def test_the_next_words_multiply_to_the_sentence(drawn) -> None:
     assert isclose(prod(steps), p, rel_tol=1e-9)
 
 
+@pytest.mark.parametrize("prefix", ["", "the small", "the man", "the man sleeps"])
+def test_the_next_word_where_long_sentences_are_left_out(prefix) -> None:
+    words, mass = prefix.split(), Counter()
+    for length in range(6):  # of all sentences of up to 5 words
+        for sentence, p in english.sentences(length):
+            first = sentence.split()
+            if first[: len(words)] == words:
+                mass[[*first, english.END][len(words)]] += p
+    found = english.prefix_distribution(prefix, longest=5)
+    assert found == pytest.approx({word: p / mass.total() for word, p in mass.items()}, abs=1e-12)
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+
+
 def test_first_words_are_drawn_by_their_probability() -> None:
     n = 20_000
     found = Counter(sentence.split()[0] for sentence in english.sample(n, seed=0))
@@ -240,6 +253,8 @@ def test_refusals() -> None:
         english.prefix_distribution("qqq")
     with pytest.raises(ValueError, match="no sentence begins with 'the man sleep': after 'the man' may come"):
         english.prefix_distribution("the man sleep")
+    with pytest.raises(ValueError, match="begins so has 1 more words or fewer: allow more"):
+        english.prefix_distribution("the man near", longest=4)
     with pytest.raises(ValueError, match="no sentences"):
         english.nats_per_token([])
     with pytest.raises(ValueError, match="n must be 1 to 1,000,000, came 0"):

@@ -69,10 +69,13 @@ WRONG_SHOWS = {
     "all words but the chosen ones": lambda i, c, x, d, m: shows("mask", "other", "same")(i, ~c, x, d, m),
     "wrong way round": lambda i, c, x, d, m: shows("mask", "other", "same")(i, c, 1 - x, d, m),
     "nothing is hidden": lambda ids, *rest: ids,
+    "laid over the mask": shows("other", "other", "same"),
+    "you have the two swapped": shows("mask", "same", "other"),
+    "with brackets": lambda i, c, x, d, m: torch.where(c & x < 0.8, m, i),
     "returns nothing yet": lambda *case: None,
     "raised IndexError": lambda ids, *rest: ids[99],
     "should have the shape": lambda ids, *rest: ids[0],
-    "the numbers are not": shows("other", "other", "same"),
+    "the numbers are not": shows("other", "mask", "other"),
 }
 
 
@@ -115,7 +118,9 @@ WRONG_LOSSES = {
     "returns nothing yet": lambda *case: ...,
     "raised RuntimeError": lambda x, i, c: x @ i,
     "should have the shape": lambda x, i, c: nats(x, i),
-    "the numbers are not": lambda x, i, c: with_torch(x, i, c) / math.log(2),
+    "minus the mean probability": lambda x, i, c: F.nll_loss(x[c].softmax(-1), i[c]),
+    "That is in bits": lambda x, i, c: with_torch(x, i, c) / math.log(2),
+    "the numbers are not": lambda x, i, c: 2 * with_torch(x, i, c),
 }
 
 
@@ -159,6 +164,7 @@ WRONG_FILLS = {
     "put beside the word": lambda p, w, i, c: normal(scores(p, w, i, c, wide=0)),
     "divide logarithms by their sum": lambda *case: scores(*case) / scores(*case).sum(),
     "taken of probabilities": lambda *case: normal(np.exp(scores(*case))),
+    "the more probable the sentence": lambda *case: normal(-scores(*case)),
     "come out equal": lambda p, w, i, c: [1 / len(c)] * len(c),
     "returns nothing yet": lambda *case: None,
     "raised TypeError": lambda p, w, i, c: p(),

@@ -1,5 +1,6 @@
 """What goes wrong with hidden words: each hint stands beside a function that makes the mistake it names."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -46,6 +47,12 @@ SHOW: dict[str, Callable[..., Tensor]] = {
         i, c, 1 - x, d, m
     ),
     "No word is exchanged for another, and none is masked: nothing is hidden.": lambda i, c, x, d, m: i,
+    "The drawn word is laid over the mask: it belongs where chance is from 0.8 to 0.9 only.": (
+        lambda i, c, x, d, m: torch.where(c & (x < 0.9), d, i)
+    ),
+    "From 0.8 to 0.9 the drawn word is shown, above it the word itself; you have the two swapped.": (
+        lambda i, c, x, d, m: torch.where(c & (x >= 0.9), d, i).masked_fill(c & (x < 0.8), m)
+    ),
 }
 
 
@@ -88,6 +95,10 @@ LOSS: dict[str, Callable[..., Tensor]] = {
     "That is one minus the mean probability: take the logarithm.": lambda x, i, c: (
         1 - (-_surprise(x, i)).exp()[c].mean()
     ),
+    "That is minus the mean probability: take the logarithm of each, then the mean.": lambda x, i, c: (
+        -(-_surprise(x, i)).exp()[c].mean()
+    ),
+    "That is in bits: nats come from the natural logarithm.": lambda x, i, c: loss(x, i, c) / math.log(2),
 }
 
 
@@ -126,6 +137,9 @@ FILL: dict[str, Callable[..., Tensor]] = {
     "The softmax was taken of probabilities: it wants their logarithms.": lambda *case: (
         _scores(*case).exp().softmax(dim=0)
     ),
+    "The sign is wrong: the more probable the sentence, the more probable its candidate.": lambda *case: (
+        -_scores(*case)
+    ).softmax(dim=0),
     "All candidates come out equal: each has to be read in its sentence.": lambda p, w, i, c: torch.full(
         (len(c),), 1 / len(c), dtype=torch.float64
     ),

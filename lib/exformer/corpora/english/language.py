@@ -83,17 +83,18 @@ def first_error(sentence: str) -> int | None:
     return None if () in stacks else len(words)
 
 
-def prefix_distribution(prefix: str) -> dict[str, float]:
+def prefix_distribution(prefix: str, *, longest: int | None = None) -> dict[str, float]:
     """Return the true probability of each next word, given the words so far.
 
     Args:
         prefix: The first words of a sentence; may be empty.
+        longest: Most words that a sentence may have, where longer ones are known to have been left out.
 
     Returns:
         word -> probability, the most probable first; ``END`` stands for the end of the sentence.
 
     Raises:
-        ValueError: If no sentence begins so, or a word is unknown.
+        ValueError: If no sentence begins so, or none that short, or a word is unknown.
 
     >>> {word: round(p, 3) for word, p in prefix_distribution("the man sleeps").items()}
     {'</s>': 0.471, 'because': 0.196, 'again': 0.182, 'alone': 0.091, 'outside': 0.061}
@@ -107,7 +108,22 @@ def prefix_distribution(prefix: str) -> dict[str, float]:
             f"no sentence begins with {' '.join(words[: place + 1])!r}: after {' '.join(words[:place])!r} "
             f"may come {first}{', …' if len(allowed) > 6 else ''}"
         )
-    return prefixes.next_words(GRAMMAR, stacks)
+    if longest is None:
+        return prefixes.next_words(GRAMMAR, stacks)
+    return _next_words_within(stacks, longest - len(words))
+
+
+def _next_words_within(stacks: prefixes.Stacks, room: int) -> dict[str, float]:
+    found = {}
+    for word in prefixes.next_words(GRAMMAR, stacks):
+        after = {(): stacks[()]} if word == prefixes.END else prefixes.advance(GRAMMAR, stacks, word)
+        left = room - (word != prefixes.END)
+        found[word] = sum(p * lengths.chance_within(GRAMMAR, stack, left) for stack, p in after.items())
+    total = sum(found.values())
+    if not total:
+        raise ValueError(f"no sentence that begins so has {room} more words or fewer: allow more")
+    ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    return {word: p / total for word, p in ranked if p}
 
 
 def nats_per_token(sentences: Iterable[str]) -> float:

@@ -1,7 +1,7 @@
 """All sentences of a length, and the probability of that length: by listing, and by dynamic programming."""
 
 from collections.abc import Iterator
-from functools import reduce
+from functools import cache, reduce
 
 import numpy as np
 
@@ -29,18 +29,43 @@ def mass_by_length(grammar: Grammar, longest: int) -> list[float]:
     """
     if longest < 0:
         raise ValueError(f"the last length must be at least 0, came {longest}")
-    word = np.eye(1, longest + 1, k=1)[0]
+    return _masses(grammar, longest)[grammar.start].tolist()
+
+
+@cache
+def chance_within(grammar: Grammar, still_open: tuple[str, ...], room: int) -> float:
+    r"""Compute how probable it is that what is still to come takes at most so many words.
+
+    .. math:: \sum_{n_1 + \dots + n_k \le room} P_{\beta_1}(n_1) \cdots P_{\beta_k}(n_k)
+
+    Args:
+        grammar: The grammar.
+        still_open: Words and nonterminals.
+        room: How many words there may be.
+    """
+    if room < len(still_open):  # each needs a word
+        return 0.0
+    return float(_of_parts(still_open, _masses(grammar, room)).sum()) if still_open else 1.0
+
+
+@cache
+def _masses(grammar: Grammar, longest: int) -> dict[str, np.ndarray]:
     mass = {name: np.zeros(longest + 1) for name in grammar.rules}
-
-    def of_parts(symbols: tuple[str, ...]) -> np.ndarray:
-        parts = [mass.get(symbol, word) for symbol in symbols]
-        return reduce(lambda left, right: np.convolve(left, right)[: longest + 1], parts)
-
     while True:
         last = mass
-        mass = {name: sum(p * of_parts(right) for p, right in rules) for name, rules in grammar.rules.items()}
+        mass = {
+            name: sum(p * _of_parts(right, last) for p, right in rules)
+            for name, rules in grammar.rules.items()
+        }
         if all((mass[name] == last[name]).all() for name in mass):
-            return mass[grammar.start].tolist()
+            return mass
+
+
+def _of_parts(symbols: tuple[str, ...], mass: dict[str, np.ndarray]) -> np.ndarray:
+    size = len(next(iter(mass.values())))
+    word = np.eye(1, size, k=1)[0]
+    parts = [mass.get(symbol, word) for symbol in symbols]
+    return reduce(lambda left, right: np.convolve(left, right)[:size], parts)
 
 
 def derivations(grammar: Grammar, length: int) -> Iterator[tuple[tuple[str, ...], float]]:
