@@ -106,7 +106,7 @@ MULTI_HEAD = _bugs(
         "test_parity_with_torch",
     ),
     ("values taken from the keys", "self._heads(value,", "self._heads(key,", "test_two_heads_by_hand"),
-    ("mask forgotten", "attn_mask=", "attn_mask=None and ", "test_parity_with_torch"),
+    ("mask forgotten", "mask=mask, bias=bias, dropout", "bias=bias, dropout", "test_parity_with_torch"),
     (
         "weights without the mask",
         "scaled_dot_product_attention(q, k, k, mask=",
@@ -222,8 +222,8 @@ NORMALIZATION = _bugs(
     ),
     (
         "gain starts at 0",
-        "torch.ones(d_model)",
-        "torch.zeros(d_model)",
+        "torch.ones(d_model))\n        self.bias",
+        "torch.zeros(d_model))\n        self.bias",
         "test_gain_starts_at_1_and_bias_at_0",
     ),
 )
@@ -663,6 +663,12 @@ LOSS = _bugs(
     ),
     ("padding in the divisor", "[counts].mean()", "[counts].sum() / len(targets)", "test_padding_by_hand"),
     ("sum for mean", "[counts].mean()", "[counts].sum()", "test_cross_entropy_by_hand"),
+    (
+        "the loss in half precision",
+        "torch.float32 if half else None",
+        "None",
+        "test_half_precision_loses_no_digit_of_the_loss",
+    ),
     (
         "smoothing forgotten",
         "return _surprise(log_p, targets, label_smoothing)[counts]",
@@ -1575,6 +1581,13 @@ MASKED_LM = [
         "test_corpora_english_labels.py::test_the_kind_is_that_of_the_first_noun",
     ),
     Bug(
+        "a word that comes takes no room",
+        "corpora/english/language.py",
+        "left = room - (word != prefixes.END)",
+        "left = room",
+        "test_corpora_english.py::test_the_next_word_where_long_sentences_are_left_out",
+    ),
+    Bug(
         "a hidden word by its left side alone",
         "corpora/english/hidden.py",
         "found[word] = rest[()]",
@@ -1636,13 +1649,13 @@ SWITCHES = [
         ("sum of squares for their mean", "(x**2).mean(", "(x**2).sum(", "test_rms_norm_by_hand"),
         (
             "RMSNorm without its own ε",
-            "F.rms_norm(x, self.gain.shape, self.gain, self.eps)",
-            "F.rms_norm(x, self.gain.shape, self.gain)",
+            "F.rms_norm(x, self.gain.shape, self.gain.to(x), self.eps)",
+            "F.rms_norm(x, self.gain.shape, self.gain.to(x))",
             "test_rms_norm_by_hand",
         ),
         (
             "RMSNorm without its gain",
-            "F.rms_norm(x, self.gain.shape, self.gain, self.eps)",
+            "F.rms_norm(x, self.gain.shape, self.gain.to(x), self.eps)",
             "F.rms_norm(x, self.gain.shape, None, self.eps)",
             "test_rms_norm_by_hand",
         ),
@@ -1855,6 +1868,54 @@ RECIPES = [
     ),
 ]
 
+FAST = _bugs(
+    "fast_attention.py",
+    "test_fast_attention.py",
+    (
+        "any square mask is taken for causal",
+        "return torch.equal(mask[0, 0], causal_mask(mask.size(-1)))",
+        "return True",
+        "test_equal_to_the_explicit_path",
+    ),
+    (
+        "causal, and the bias is lost",
+        "bias is None and _is_causal",
+        "_is_causal",
+        "test_equal_to_the_explicit_path",
+    ),
+    (
+        "-inf where nothing is added",
+        "~mask, -torch.inf",
+        "mask, -torch.inf",
+        "test_equal_to_the_explicit_path",
+    ),
+    (
+        "scale missing in half precision",
+        "(q / math.sqrt(q.size(-1)))",
+        "q",
+        "test_half_precision_is_near_to_the_explicit_path",
+    ),
+    (
+        "empty row attends to everything in half precision",
+        "if mask is not None and not mask.any(dim=-1).all():",
+        "if False:",
+        "test_half_precision_is_near_to_the_explicit_path",
+    ),
+    (
+        "no bias in half precision",
+        "scores = scores + bias.to(scores)",
+        "pass",
+        "test_half_precision_is_near_to_the_explicit_path",
+    ),
+    ("no dropout in half precision", "F.dropout(weights, dropout)", "weights", "test_dropout_drops_weights"),
+    (
+        "half precision goes back through the kernel",
+        "if half and",
+        "if False and",
+        "test_which_way_is_taken",
+    ),
+)
+
 BUGS = [
     *ATTENTION,
     *MULTI_HEAD,
@@ -1884,4 +1945,5 @@ BUGS = [
     *FILES,
     *NEWS,
     *SWITCHES,
+    *FAST,
 ]

@@ -146,3 +146,21 @@ def test_surprise_refuses_what_cross_entropy_refuses(unchecked_shapes):
         surprise(torch.zeros(2, 5), torch.zeros(3, dtype=torch.int64))
     with pytest.raises(ValueError, match=r"targets must lie from 0 to 4 .* got 5 to 5"):
         surprise(torch.zeros(1, 5), torch.tensor([5]))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.1])
+def test_half_precision_loses_no_digit_of_the_loss(dtype, label_smoothing):
+    torch.manual_seed(0)
+    logits, targets = torch.randn(7, 300).to(dtype).requires_grad_(), torch.randint(300, (7,))
+    exact = logits.detach().double().requires_grad_()
+    got = cross_entropy(logits, targets, label_smoothing=label_smoothing)
+    wanted = cross_entropy(exact, targets, label_smoothing=label_smoothing)
+    assert got.dtype == torch.float32
+    assert got.item() == pytest.approx(wanted.item(), abs=1e-5)
+    of_each = surprise(logits, targets, label_smoothing=label_smoothing)
+    assert of_each.mean().item() == pytest.approx(wanted.item(), abs=1e-5)
+    got.backward()
+    wanted.backward()
+    assert logits.grad.dtype == dtype
+    torch.testing.assert_close(logits.grad.double(), exact.grad, atol=1e-3, rtol=0.01)

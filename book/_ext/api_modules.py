@@ -5,7 +5,7 @@ from pathlib import Path
 #: A module imports only modules that stand before it here; a package stands for all modules in it.
 ORDER = """
     corpora files token_file vocabulary tokenizer pretokens byte_pairs bpe batching token_batches
-    masks masked_lm embedding positional simple_positions rotary attention alibi multi_head
+    masks masked_lm embedding positional simple_positions rotary attention alibi fast_attention multi_head
     normalization qk_norm dropout feedforward initialization layers models
     counters loss weights optimizer_state checkpoint training schedules optimizers
     autoregressive kv_cache cached_layers cached sampling exhaustive beam_search generation metrics pretrained

@@ -34,7 +34,7 @@ def surprise(
         Szegedy et al. 2016, section 7, for the smoothing; Vaswani et al. 2017, section 5.4.
     """
     _check(logits, targets, targets, label_smoothing)
-    return _surprise(F.log_softmax(logits, dim=-1), targets, label_smoothing)
+    return _surprise(_log_p(logits), targets, label_smoothing)
 
 
 def cross_entropy(
@@ -83,7 +83,7 @@ class _MeanSurprise(torch.autograd.Function):
     def forward(
         ctx: FunctionCtx, logits: Tensor, targets: Tensor, counts: Tensor, label_smoothing: float
     ) -> Tensor:
-        log_p = F.log_softmax(logits, dim=-1)  # (n, vocab_size)
+        log_p = _log_p(logits)  # (n, vocab_size)
         ctx.save_for_backward(log_p, targets, counts)
         ctx.label_smoothing, ctx.dtype = label_smoothing, logits.dtype
         return _surprise(log_p, targets, label_smoothing)[counts].mean()
@@ -99,6 +99,12 @@ class _MeanSurprise(torch.autograd.Function):
         difference.scatter_add_(-1, targets[:, None], of_target)
         difference *= (slope * counts / counts.sum())[:, None]
         return difference.to(ctx.dtype), None, None, None
+
+
+def _log_p(logits: Tensor) -> Tensor:
+    """Take the logarithm of the softmax, in float32 where the logits have half precision."""
+    half = logits.dtype in (torch.bfloat16, torch.float16)
+    return F.log_softmax(logits, dim=-1, dtype=torch.float32 if half else None)
 
 
 def _surprise(log_p: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:

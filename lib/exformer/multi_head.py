@@ -1,12 +1,11 @@
 """Multi-head attention: several narrow attentions side by side, and the projections around them."""
 
-import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from exformer.alibi import biased_attention
 from exformer.attention import check_qkv, scaled_dot_product_attention
+from exformer.fast_attention import fast_attention
 from exformer.masks import check_mask
 
 
@@ -129,13 +128,12 @@ class MultiHeadAttention(nn.Module):
         k = self._heads(key, self.w_k, name="key", n=len(query))
         v = self._heads(value, self.w_v, name="value", n=len(query))
         check_qkv(q, k, v)
-        mask = _over_heads(mask, q, k)
+        mask, bias = _over_heads(mask, q, k), None
         if self.positions is not None:
             q, k, bias = self.positions(q, k)
-            mask = _with_bias(mask, bias)
         dropout = self.dropout if self.training else 0.0
-        # The fused kernel: the same numbers as the explicit path, without writing the weights to memory.
-        heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+        # The same numbers as the explicit path, without writing the weights to memory.
+        heads = fast_attention(q, k, v, mask=mask, bias=bias, dropout=dropout)
         return self.w_o(merge_heads(heads))
 
     def weights(
@@ -183,10 +181,3 @@ def _over_heads(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
     if mask is None:
         return None
     return mask.unsqueeze(-3) if mask.dim() == 3 else mask[None, None]
-
-
-def _with_bias(mask: Tensor | None, bias: Tensor | None) -> Tensor | None:
-    """Make one mask of both for the fused kernel, which adds it to the scores if it is not boolean."""
-    if bias is None or mask is None:
-        return mask if bias is None else bias[None]
-    return bias.masked_fill(~mask, -torch.inf)  # (batch or 1, heads, query, key)

@@ -127,4 +127,4 @@ class RMSNorm(nn.Module):
         if x.size(-1) != self.gain.numel():
             raise ValueError(f"RMSNorm was made for d_model = {self.gain.numel()}, got {x.size(-1)} columns")
         # PyTorch's name for the equation of rms_norm above; a test holds the two equal.
-        return F.rms_norm(x, self.gain.shape, self.gain, self.eps)
+        return F.rms_norm(x, self.gain.shape, self.gain.to(x), self.eps)

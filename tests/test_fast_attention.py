@@ -1,0 +1,126 @@
+"""The fast ways to attend: the numbers of the explicit path, whichever way is taken."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch_twins import close
+
+from exformer import fast_attention as module
+from exformer.alibi import ALiBi, biased_attention
+from exformer.attention import scaled_dot_product_attention
+from exformer.fast_attention import fast_attention
+from exformer.masks import causal_mask
+from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+
+BATCH, HEADS, TIME, D_HEAD = 2, 3, 7, 5
+PADDING = torch.tensor([[True] * 4 + [False] * 3, [False] * 7])[:, None, None]  # the second sees nothing
+MASKS = {
+    "no mask": None,
+    "causal": causal_mask(TIME)[None, None],
+    "padding": PADDING,
+    "padding and causal": PADDING & causal_mask(TIME),
+    "the past alone, not itself": causal_mask(TIME).tril(-1)[None, None],
+    "a window": (causal_mask(TIME) & ~causal_mask(TIME).tril(-3))[None, None],
+    "one row for all": torch.tensor([True] * 6 + [False])[None, None, None],
+}
+EVERY_MASK = pytest.mark.parametrize("name", MASKS)
+
+
+def inputs(dtype: torch.dtype) -> list[torch.Tensor]:
+    """Draw queries, keys and values."""
+    generator = torch.Generator().manual_seed(5)
+    shape = (3, BATCH, HEADS, TIME, D_HEAD)
+    return [x.to(dtype).requires_grad_() for x in torch.randn(shape, generator=generator)]
+
+
+def slopes(output: torch.Tensor, of: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    """Send the same direction back."""
+    direction = torch.randn(output.shape, generator=torch.Generator().manual_seed(6))
+    return torch.autograd.grad(output, of, direction.to(output))
+
+
+@EVERY_MASK
+@pytest.mark.parametrize("biased", [False, True], ids=["plain", "biased"])
+def test_equal_to_the_explicit_path(name, biased):
+    q, k, v = of = inputs(torch.float64)
+    bias = ALiBi()(q, k)[2] if biased else None
+    got = fast_attention(q, k, v, mask=MASKS[name], bias=bias)
+    explicit = {"mask": MASKS[name]} | ({"bias": bias} if biased else {})
+    wanted, _ = (biased_attention if biased else scaled_dot_product_attention)(q, k, v, **explicit)
+    for one, other in zip((got, *slopes(got, of)), (wanted, *slopes(wanted, of)), strict=True):
+        close(one, other)
+
+
+@EVERY_MASK
+@pytest.mark.parametrize("biased", [False, True], ids=["plain", "biased"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_half_precision_is_near_to_the_explicit_path(name, biased, dtype):
+    q, k, v = of = inputs(dtype)
+    bias = ALiBi()(q, k)[2] if biased else None
+    got = fast_attention(q, k, v, mask=MASKS[name], bias=bias)
+    assert got.dtype == dtype
+    exact = [x.detach().double().requires_grad_() for x in of]
+    added = torch.zeros(HEADS, 1, 1) if bias is None else bias
+    wanted, _ = biased_attention(*exact, bias=added.double(), mask=MASKS[name])
+    for one, other in zip((got, *slopes(got, of)), (wanted, *slopes(wanted, exact)), strict=True):
+        torch.testing.assert_close(one.double(), other, atol=0.05, rtol=0.05)
+    if name.startswith("padding"):
+        assert (got[1] == 0).all()  # exactly, for it may attend to nothing
+
+
+def test_a_mask_that_hides_the_future_changes_no_digit_by_being_recognized():
+    for time in (1, 2, 7, 33, 64, 129):
+        of = [x.requires_grad_() for x in torch.randn(3, BATCH, HEADS, time, 8)]
+        got = fast_attention(*of, mask=causal_mask(time)[None, None])
+        wanted = F.scaled_dot_product_attention(*of, attn_mask=causal_mask(time))
+        assert torch.equal(got, wanted)
+        assert all(torch.equal(a, b) for a, b in zip(slopes(got, of), slopes(wanted, of), strict=True))
+
+
+def test_which_way_is_taken(monkeypatch):
+    kernel, calls = F.scaled_dot_product_attention, []
+    monkeypatch.setattr(
+        module.F,
+        "scaled_dot_product_attention",
+        lambda *args, **options: (calls.append(options), kernel(*args, **options))[1],
+    )
+    for mask in MASKS.values():
+        fast_attention(*inputs(torch.float32), mask=mask)
+    assert [options.get("is_causal", False) for options in calls] == [name == "causal" for name in MASKS]
+    calls.clear()
+    fast_attention(*inputs(torch.bfloat16), mask=MASKS["causal"])
+    assert not calls  # its way back through the kernel takes long
+    with torch.no_grad():
+        fast_attention(*inputs(torch.bfloat16), mask=MASKS["causal"])
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_dropout_drops_weights(dtype):
+    """With values of 1 an output is the sum of the weights that are left, doubled."""
+    torch.manual_seed(0)
+    q, k = torch.zeros(2, 1, 1, 400, 8, dtype=dtype, requires_grad=True)
+    found = fast_attention(q, k, torch.ones_like(q), dropout=0.5)[0, 0, :, 0].float()
+    assert found.std() > 0.01
+    assert math.isclose(found.mean().item(), 1.0, abs_tol=0.02)
+
+
+@pytest.mark.parametrize("switches", [{}, {"positions": "rotary", "qk_norm": True}, {"positions": "alibi"}])
+def test_a_model_in_half_precision_finds_the_same_slopes(switches):
+    torch.manual_seed(0)
+    model = DecoderLM(
+        DecoderLMConfig(17, d_model=24, n_heads=3, d_ff=16, max_len=11, dropout=0.0, **switches)
+    )
+    ids = torch.randint(17, (4, 11))
+    found = []
+    for half in (False, True):
+        model.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            logits = model(ids[:, :-1])
+        assert logits.dtype == (torch.bfloat16 if half else torch.float32)
+        F.cross_entropy(logits.float().flatten(0, 1), ids[:, 1:].flatten()).backward()
+        found.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
+    assert F.cosine_similarity(*found, dim=0) > 0.999
+    assert math.isclose(found[0].norm(), found[1].norm(), rel_tol=0.01)
