@@ -1,5 +1,8 @@
 """Graders of lesson 12: the row of a task, ROUGE-1, invented words."""
 
+from collections.abc import Callable
+from copy import deepcopy
+
 from exformer.exercises import summary_mistakes as known
 from exformer.exercises.grading import Verdict, grade
 
@@ -52,7 +55,7 @@ def check_row(answer: object) -> Verdict:
     """
     if not callable(answer):
         return _NO_FUNCTION
-    return grade(
+    return _wrong_length(answer) or grade(
         answer,
         right=known.row,
         mistakes=known.ROW,
@@ -60,6 +63,22 @@ def check_row(answer: object) -> Verdict:
         praise="The first word asked for stands where the separator is shown.",
         tolerance=1e-9,  # ids are right to the last digit
     )
+
+
+def _wrong_length(answer: Callable[..., object]) -> Verdict | None:
+    """Name a mistake that makes a row of another length; None if there is none, or the answer fails."""
+    try:
+        rows = [[[int(word) for word in part] for part in answer(*deepcopy(case))] for case in _ROWS]
+    except Exception:  # grade tells the reader what the code raised
+        return None
+    for hint, mistake in known.ROW_LENGTHS.items():
+        if rows == [[*mistake(*case)] for case in _ROWS]:
+            return Verdict(False, hint)
+    lengths = [len(part) for part in rows[0]]
+    if len(lengths) == 2 and lengths[0] != lengths[1]:
+        says = f"Both lists must be equally long, yours have {lengths[0]} and {lengths[1]} ids."
+        return Verdict(False, says)
+    return None
 
 
 def check_rouge_1(answer: object) -> Verdict:

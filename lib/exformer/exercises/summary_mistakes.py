@@ -42,13 +42,44 @@ ROW: dict[str, Callable[..., object]] = {
     "You ask for the separator too: the reader gives it, the model need not say it.": (
         lambda a, sep, s, bos, eos, pad: ([bos, *a, *sep, *s], [pad] * len(a) + [*sep, *s, eos])
     ),
-    "Your targets stand one place late: each place is asked for the word after its own.": _asked_for(-1),
+    "Your targets stand one place late, and the end symbol falls off: each place is asked for the word after "
+    "its own.": _asked_for(-1),
     "Your targets stand one place early.": _asked_for(1),
     "The end symbol is never asked for: the summary would not know where to stop.": (
         lambda a, sep, s, bos, eos, pad: (
             [bos, *a, *sep, *s],
             [pad] * (len(a) + len(sep)) + [*s, pad],
         )
+    ),
+    "You write 0 where nothing is asked: use pad_id, which need not be 0.": (
+        lambda a, sep, s, bos, eos, pad: ([bos, *a, *sep, *s], [0] * (len(a) + len(sep)) + [*s, eos])
+    ),
+    "You return the two lists in the other order: first what is shown.": (
+        lambda *case: row(*case)[::-1]
+    ),
+}
+#: Mistakes that make the two lists longer or shorter than they should be.
+ROW_LENGTHS: dict[str, Callable[..., object]] = {
+    "You show the end symbol: it is asked for at the last word, and nothing comes after it.": (
+        lambda a, sep, s, bos, eos, pad: (
+            [bos, *a, *sep, *s, eos],
+            [pad] * (len(a) + len(sep)) + [*s, eos, pad],
+        )
+    ),
+    "Your targets are not shifted: each place is asked for its own word, not for the next.": (
+        lambda a, sep, s, bos, eos, pad: (
+            [bos, *a, *sep, *s, eos],
+            [pad] * (1 + len(a) + len(sep)) + [*s, eos],
+        )
+    ),
+    "The summary is not shown: in training the model sees its words up to the one asked for.": (
+        lambda a, sep, s, bos, eos, pad: ([bos, *a, *sep], [pad] * (len(a) + len(sep)) + [*s, eos])
+    ),
+    "The separator is missing: without it nothing says what is wanted.": (
+        lambda a, sep, s, bos, eos, pad: ([bos, *a, *s], [pad] * len(a) + [*s, eos])
+    ),
+    "The start symbol is missing: bos_id stands first in what is shown.": (
+        lambda a, sep, s, bos, eos, pad: ([*a, *sep, *s], [pad] * (len(a) + len(sep) - 1) + [*s, eos])
     ),
 }
 
@@ -90,6 +121,21 @@ def _in_place(summary: str, reference: str) -> float:
     return _f1(sum(a == b for a, b in zip(ours, right, strict=False)), len(ours), len(right))
 
 
+def _letters(summary: str, reference: str) -> float:
+    shared = (Counter(summary) & Counter(reference)).total()
+    return _f1(shared, len(summary), len(reference))
+
+
+def _in_order(summary: str, reference: str) -> float:
+    ours, right = summary.split(), reference.split()
+    longest = [0] * (len(right) + 1)
+    for word in ours:
+        above = longest.copy()
+        for j, other in enumerate(right):
+            longest[j + 1] = above[j] + 1 if word == other else max(above[j + 1], longest[j])
+    return _f1(longest[-1], len(ours), len(right))
+
+
 def _by_parts(combine: Callable[[int, int, int], float]) -> Callable[[str, str], float]:
     return lambda summary, reference: combine(*_shared(summary, reference))
 
@@ -107,6 +153,8 @@ ROUGE_1: dict[str, Callable[..., object]] = {
     "A word that both have twice counts twice; you count each word once.": _of_sets,
     "A word counts at most as often as the reference has it.": _unclipped,
     "A word counts wherever it stands; you want it at the same place.": _in_place,
+    "That is ROUGE-L: for ROUGE-1 the order of the words does not matter.": _in_order,
+    "You count letters: cut the texts at spaces first.": _letters,
 }
 
 
@@ -146,5 +194,13 @@ INVENTED: dict[str, Callable[..., object]] = {
     ),
     "That is a share: return how many there are.": (
         lambda summary, article, names: invented(summary, article, names) / len(summary.split())
+    ),
+    "That is a share of the names: return how many are made up.": (
+        lambda summary, article, names: (
+            invented(summary, article, names) / max(1, sum(w in names for w in summary.split()))
+        )
+    ),
+    "You look for each name in the texts' letters: cut both into words, and count each time.": (
+        lambda summary, article, names: sum(n in summary and n not in article for n in names)
     ),
 }
