@@ -48,6 +48,7 @@ def test_matrices_inside_the_layers(kind: str) -> None:
     inside, rest = ([names[id(p)] for p in part] for part in split_parameters(model))
     assert sorted(inside + rest) == sorted(names.values())
     assert all(name.startswith(("layers.", "encoder.", "decoder.")) for name in inside)
+    assert {dict(model.named_parameters())[name].ndim for name in inside} == {2}
     assert {name.split(".")[0] for name in rest} >= {"norm" if kind == "decoder" else "decoder_norm"}
     tables = [name for name in rest if dict(model.named_parameters())[name].ndim == 2]
     wanted = ["embedding.table", "positions.table", "output.weight"]

@@ -184,6 +184,9 @@ def test_mistakes(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture) ->
         train(whole, steps=13, lr=0.5)
     with pytest.raises(ValueError, match=r"a sentence has \d+ symbols, the recipe's model max_len 4"):
         train(tmp_path / "long", model={**SIZES, "max_len": 4})
+    with pytest.raises(ValueError, match=r"loss is nan .*: lower the learning rate"):
+        train(tmp_path / "wild", lr=1e30, steps=1)
+    assert not find_checkpoints(tmp_path / "wild" / "checkpoints")
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "recipe.json").write_text("[")
     with pytest.raises(ValueError, match="is damaged: expected JSON"):

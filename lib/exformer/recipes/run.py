@@ -1,5 +1,6 @@
 """A recipe -> a trained model in a folder, through any number of interruptions."""
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
@@ -88,7 +89,6 @@ def _train(recipe: Recipe, task: Task, place: RunFolder, accelerator: Any, progr
     optimizers = make_optimizers(recipe, task.model)
     done, notes = _go_back(task, optimizers, place, accelerator)
     clock = Clock(notes)
-    best, since = notes.get("best"), notes.get("since", 0)
     walk = take_steps(
         accelerator.prepare_model(task.model),
         islice(_steps(recipe, task, done, accelerator), 0 if notes.get("ended") else recipe.steps - done),
@@ -98,22 +98,34 @@ def _train(recipe: Recipe, task: Task, place: RunFolder, accelerator: Any, progr
         first=done + 1,
         accelerator=accelerator,
     )
-    bar = {"desc": recipe.name, "initial": done, "total": recipe.steps, "disable": not progress}
-    for step, loss in enumerate(tqdm(walk, **bar), start=done + 1):
-        line = {"step": step, "loss": loss}
-        ended = step == recipe.steps
-        if ended or step % recipe.every == 0:
-            line["validation_loss"] = found = validation_loss(task, task.model)
-            best, since = (found, 0) if best is None or found < best else (best, since + 1)
-            ended = ended or 0 < recipe.patience <= since
-            notes = {"best": best, "since": since, "ended": ended, **clock.read()}
+    bar = tqdm(walk, desc=recipe.name, initial=done, total=recipe.steps, disable=not progress)
+    for step, loss in enumerate(bar, start=done + 1):
+        bar.set_postfix(loss=f"{loss:.2f}", refresh=False)
+        line, measured = {"step": step, "loss": loss}, step == recipe.steps or step % recipe.every == 0
+        if measured:
+            notes = _measure(recipe, task, step, notes, accelerator)
+            line["validation_loss"] = notes["validation_loss"]
         if accelerator.is_main_process:
             place.note(line | clock.read())
-            if "validation_loss" in line:
-                _save(recipe, step, task, optimizers, notes, place)
-        if ended:
+            if measured:
+                _save(recipe, step, task, optimizers, notes | clock.read(), place)
+        if measured and notes["ended"]:
             break
     return clock
+
+
+def _measure(
+    recipe: Recipe, task: Task, step: int, notes: dict[str, Any], accelerator: Any
+) -> dict[str, Any]:
+    """Measure the model on the validation set, and say whether the run ends here."""
+    own = torch.tensor(validation_loss(task, task.model), dtype=torch.float64, device=accelerator.device)
+    found = accelerator.reduce(own, "mean").item()  # all processes must come to the same end
+    if not math.isfinite(found):  # before it is saved
+        raise ValueError(f"the validation loss is {found} after step {step}: lower the learning rate")
+    best = notes.get("best", math.inf)
+    since = 0 if found < best else notes["since"] + 1
+    ended = step == recipe.steps or 0 < recipe.patience <= since
+    return {"validation_loss": found, "best": min(found, best), "since": since, "ended": ended}
 
 
 def _steps(recipe: Recipe, task: Task, done: int, accelerator: Any) -> Iterator[list[Part]]:
