@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bench.setting import BOS, EOS, PAD, Contender, Setting
+from bench.setting import BOS, EOS, PAD, Contender, Setting, silence_further_dropouts
 from exformer.batching import Seq2SeqBatch
 from exformer.loss import cross_entropy
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
@@ -58,11 +58,7 @@ class TorchTranslator(nn.Module):
             batch_first=True,
         )
         self.transformer.encoder.norm = self.transformer.decoder.norm = None
-        for module in self.transformer.modules():
-            if isinstance(module, nn.MultiheadAttention):
-                module.dropout = 0.0  # of the attention weights
-            if isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
-                module.dropout.p = 0.0  # of the hidden units
+        silence_further_dropouts(self.transformer)
 
     def embed(self, ids: Tensor, embedding: nn.Embedding) -> Tensor:
         """Scale the vectors and add the positions."""

@@ -2,12 +2,14 @@
 
 import math
 import re
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from bench.gpt import gpt2_state
 from bench.setting import Contender
-from exformer.batching import Seq2SeqBatch
 
 #: What our parameters are called elsewhere: patterns and what replaces them, one after the other.
 NAMES = {
@@ -22,6 +24,18 @@ NAMES = {
         (r"cross_attention", "multihead_attn"),
         (r"w_o", "out_proj"),
         (r"w_([qkv])\.(\w+)", r"in_proj_\2.\1"),  # queries, keys, values: one matrix, see _gather
+        (r"feed_forward\.w_", "linear"),
+        (r"gain", "weight"),
+    ),
+    "TorchGPT": (
+        (r"(embedding|positions)\.table", r"\1.weight"),
+        (r"^norm", "encoder.norm"),
+        (r"^layers", "encoder.layers"),
+        (r"norm_attention", "norm1"),
+        (r"norm_feed_forward", "norm2"),
+        (r"self_attention", "self_attn"),
+        (r"w_o", "out_proj"),
+        (r"w_([qkv])\.(\w+)", r"in_proj_\2.\1"),
         (r"feed_forward\.w_", "linear"),
         (r"gain", "weight"),
     ),
@@ -54,12 +68,15 @@ def copy_weights(ours: nn.Module, theirs: nn.Module) -> None:
     """Give a peer all our numbers, Marian's table of positions included (it orders the columns otherwise).
 
     Args:
-        ours: An EncoderDecoder.
-        theirs: The peer; its class has an entry in `NAMES`.
+        ours: An EncoderDecoder, or a DecoderLM.
+        theirs: The peer; its class has an entry in `NAMES`, or is GPT-2, for which names are not enough.
 
     Raises:
         ValueError: If a parameter of the peer gets none of our numbers.
     """
+    if type(theirs).__name__ == "GPT2LMHeadModel":
+        theirs.transformer.load_state_dict(gpt2_state(ours))  # strict: a name too many or few is an error
+        return
     state = dict(ours.state_dict())
     for pattern, name in NAMES[type(theirs).__name__]:
         state = {re.sub(pattern, name, key): tensor for key, tensor in state.items()}
@@ -73,7 +90,7 @@ def copy_weights(ours: nn.Module, theirs: nn.Module) -> None:
         raise ValueError(f"{missing} get nothing, {unexpected} go nowhere: mend NAMES")
 
 
-def loss_and_slope(contender: Contender, batches: list[Seq2SeqBatch]) -> tuple[float, float]:
+def loss_and_slope(contender: Contender, batches: list[Any]) -> tuple[float, float]:
     """Give the mean loss and the length of its gradient, dropout left out.
 
     Args:
@@ -81,29 +98,32 @@ def loss_and_slope(contender: Contender, batches: list[Seq2SeqBatch]) -> tuple[f
         batches: All of them count.
 
     Returns:
-        Nats a token, and nats a token for a step of length 1.
+        Nats a token, and nats a token for a step of length 1 in the space of our parameters.
     """
-    model = contender.model
+    model, factors = contender.model, contender.factors
     model.eval()
     model.zero_grad(set_to_none=True)
-    loss = sum(contender.loss(batch) for batch in batches) / len(batches)
+    loss = sum(contender.compute(batch) for batch in batches) / len(batches)
     loss.backward()
-    slopes = [p.grad for p in model.parameters() if p.grad is not None]
-    slope = torch.stack([slope.double().square().sum() for slope in slopes]).sum().sqrt()
+    learned = [(name, p.grad) for name, p in model.named_parameters() if p.grad is not None]
+    slopes = [factors.get(name, 1.0) * slope.double() for name, slope in learned]
+    slope = torch.stack([slope.square().sum() for slope in slopes]).sum().sqrt()
     model.zero_grad(set_to_none=True)
     model.train()
     return loss.item(), slope.item()
 
 
-def check_equal_work(contenders: dict[str, Contender], batches: list[Seq2SeqBatch]) -> dict[str, float]:
+def check_equal_work(contenders: dict[str, Contender], batches: list[Any]) -> dict[str, float]:
     """Give all contenders the first one's weights, and refuse to race if they compute something else.
+
+    They must agree in float32, and, as far as rounding lets them, in the precision of the race.
 
     Args:
         contenders: Ours first.
         batches: What they are tried on.
 
     Returns:
-        The loss of each.
+        The loss of each, in the precision of the race.
 
     Raises:
         ValueError: If a number of parameters, a loss or a gradient differs.
@@ -111,10 +131,22 @@ def check_equal_work(contenders: dict[str, Contender], batches: list[Seq2SeqBatc
     ours, *peers = contenders.values()
     for peer in peers:
         copy_weights(ours.model, peer.model)
+    exact = {name: replace(contender, precision="float32") for name, contender in contenders.items()}
+    losses = _same(exact, batches, of_loss=1e-5, of_slope=1e-4)
+    if ours.precision == "float32":
+        return losses
+    return _same(contenders, batches, of_loss=5e-3, of_slope=5e-2)
+
+
+def _same(
+    contenders: dict[str, Contender], batches: list[Any], *, of_loss: float, of_slope: float
+) -> dict[str, float]:
+    """Hold sizes, losses and gradients equal, up to these shares of them."""
     found = {name: (c.n_parameters(), *loss_and_slope(c, batches)) for name, c in contenders.items()}
     n_parameters, loss, slope = next(iter(found.values()))
     for name, (n, its_loss, its_slope) in found.items():
-        same = math.isclose(its_loss, loss, rel_tol=1e-5) and math.isclose(its_slope, slope, rel_tol=1e-4)
+        same = math.isclose(its_loss, loss, rel_tol=of_loss)
+        same &= math.isclose(its_slope, slope, rel_tol=of_slope)
         if n != n_parameters or not same:
             raise ValueError(
                 f"{name} has {n} parameters, loss {its_loss}, gradient {its_slope} with our weights; "

@@ -1,6 +1,5 @@
 """Who writes texts: ours, without a cache too, GPT-2's and Marian's `generate`, all of equal weights."""
 
-import math
 from collections.abc import Callable
 
 import torch
@@ -8,6 +7,7 @@ from torch import Tensor, nn
 
 from bench.encoder_decoder import exformer, marian
 from bench.equal_work import copy_weights
+from bench.gpt import gpt2
 from bench.setting import BOS, EOS, PAD, Setting, make_batches
 from exformer.autoregressive import next_logits_of
 from exformer.beam_search import beam_search
@@ -30,41 +30,9 @@ def spread_out(model: nn.Module) -> None:
 
 
 def gpt2_of(model: DecoderLM) -> nn.Module:
-    """Make Hugging Face's GPT-2 with the weights of our model.
-
-    It keeps matrices transposed, those of queries, keys and values in one. Its tied table is not scaled on
-    the way in: our table times √d_model is its table, and its last normalization makes up for that.
-    """
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    c = model.config
-    root = math.sqrt(c.d_model)
-    sizes = {"n_embd": c.d_model, "n_layer": c.n_layers, "n_head": c.n_heads, "n_inner": c.d_ff}
-    ids = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": 0}
-    config = GPT2Config(
-        vocab_size=c.vocab_size, n_positions=c.max_len, activation_function="gelu", **sizes, **ids
-    )
-    state = {
-        "wte.weight": model.embedding.table * root,
-        "wpe.weight": model.positions.table,
-        "ln_f.weight": model.norm.gain / root,
-        "ln_f.bias": model.norm.bias / root,
-    }
-    for i, layer in enumerate(model.layers):
-        attention, network = layer.self_attention, layer.feed_forward
-        linears = {
-            "attn.c_attn": (attention.w_q, attention.w_k, attention.w_v),
-            "attn.c_proj": (attention.w_o,),
-            "mlp.c_fc": (network.w_1,),
-            "mlp.c_proj": (network.w_2,),
-        }
-        for name, parts in linears.items():
-            state[f"h.{i}.{name}.weight"] = torch.cat([part.weight for part in parts]).t()
-            state[f"h.{i}.{name}.bias"] = torch.cat([part.bias for part in parts])
-        for name, norm in (("ln_1", layer.norm_attention), ("ln_2", layer.norm_feed_forward)):
-            state[f"h.{i}.{name}.weight"], state[f"h.{i}.{name}.bias"] = norm.gain, norm.bias
-    theirs = GPT2LMHeadModel(config)
-    theirs.transformer.load_state_dict(state)  # strict: a name too many or too few is an error
+    """Make Hugging Face's GPT-2 with the weights of our model."""
+    theirs = gpt2(model.config)
+    copy_weights(model, theirs)
     return theirs.eval()
 
 

@@ -1,7 +1,7 @@
 """Peak memory of training, each contender in a process of its own.
 
-`python bench/memory.py CONTENDER SETTING THREADS`, the setting as JSON, prints how many bytes a few steps add
-to what the process had after a tiny model had loaded all libraries.
+`python bench/memory.py KIND CONTENDER SETTING THREADS`, the setting as JSON, prints how many bytes a few
+steps add to what the process had after a tiny model had loaded all libraries.
 """
 
 import json
@@ -28,12 +28,13 @@ def peak_bytes() -> int | None:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # macOS: bytes
 
 
-def measure(contender: str, setting: object, *, threads: int) -> int | None:
+def measure(contender: str, setting: object, *, kind: str, threads: int) -> int | None:
     """Train for a few steps in a fresh process.
 
     Args:
         contender: Its name.
         setting: The sizes.
+        kind: Of the model, as `bench.suites` calls it.
         threads: How many threads torch may use.
 
     Returns:
@@ -45,6 +46,7 @@ def measure(contender: str, setting: object, *, threads: int) -> int | None:
     command = [
         sys.executable,
         str(Path(__file__).resolve()),
+        kind,
         contender,
         json.dumps(asdict(setting)),
         str(threads),
@@ -55,17 +57,19 @@ def measure(contender: str, setting: object, *, threads: int) -> int | None:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def added_bytes(contender: str, setting: object) -> int | None:
+def added_bytes(contender: str, setting: object, *, kind: str) -> int | None:
     """Train for a few steps in this process, and say how much its peak grew."""
-    from bench.encoder_decoder import CONTENDERS, QUICK
-    from bench.setting import make_batches, make_step
+    from bench.setting import make_step
+    from bench.suites import SUITES
+
+    suite = SUITES[kind]
 
     def train(sizes: object) -> None:
-        step = make_step(CONTENDERS[contender](sizes))
-        for batch in make_batches(sizes)[:N_STEPS]:
+        step = make_step(suite.contenders[contender](sizes))
+        for batch in suite.make_batches(sizes)[:N_STEPS]:
             step(batch)
 
-    train(QUICK)  # what the first step of all loads is not the model's
+    train(suite.quick)  # what the first step of all loads is not the model's
     before = peak_bytes()
     train(setting)
     after = peak_bytes()
@@ -76,8 +80,9 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
     import torch
 
-    from bench.setting import Setting
+    from bench.suites import SUITES
 
-    name, sizes, threads = sys.argv[1:]
+    kind, name, sizes, threads = sys.argv[1:]
     torch.set_num_threads(int(threads))
-    print(json.dumps(added_bytes(name, Setting(**json.loads(sizes)))))
+    sizes = type(SUITES[kind].quick)(**json.loads(sizes))
+    print(json.dumps(added_bytes(name, sizes, kind=kind)))

@@ -9,8 +9,6 @@ from typing import Any
 
 import torch
 
-from bench.setting import Setting
-
 PACKAGES = ("exformer", "torch", "transformers", "numpy")
 COLUMNS = ("", "ms a step", "ours / it", "middle half", "peak MB", "parameters", "loss")
 
@@ -70,11 +68,12 @@ def table(race: dict[str, Any]) -> str:
     lines = [
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows
     ]
+    read = " and ".join(race["batches"][0])
     n_tokens = sum(rows * width for batch in race["batches"] for rows, width in batch.values())
     return "\n".join(
         (
-            f"\n{race['name']}: {Setting(**race['setting'])}",
-            f"{race['rounds']} rounds; {n_tokens // len(race['batches'])} tokens a batch, source and target, "
+            f"\n{race['name']}: {race['sizes']}",
+            f"{race['rounds']} rounds; {n_tokens // len(race['batches'])} tokens a batch ({read}), "
             f"{race['padded_share']:.0%} of them padding",
             *lines,
             f"ours / best peer ({race['best_peer']}): {race['ratio_to_best_peer']:.3f}",

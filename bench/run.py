@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +22,23 @@ os.environ.pop("ATEN_CPU_CAPABILITY", None)  # set where numbers must be the sam
 
 import torch  # noqa: E402
 
-from bench.encoder_decoder import CONTENDERS, QUICK, SETTINGS  # noqa: E402
 from bench.equal_work import check_equal_work  # noqa: E402
 from bench.memory import measure  # noqa: E402
 from bench.report import heading, machine, table  # noqa: E402
-from bench.setting import OPTIMIZER, Setting, make_batches, make_step, padded_share  # noqa: E402
+from bench.setting import OPTIMIZER, make_step  # noqa: E402
+from bench.suites import OURS, QUICK, SETTINGS, SUITES, Suite  # noqa: E402
 from bench.timing import best_peer, summarize, time_in_turns  # noqa: E402
 
-OURS = next(iter(CONTENDERS))
 WARMUP = 4  # rounds
 MIN_ROUNDS = 8
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 
 
-def race(setting: Setting, *, clock: str) -> dict[str, Any]:
+def race(suite: Suite, setting: Any, *, clock: str) -> dict[str, Any]:
     """Let all contenders train with one setting.
 
     Args:
+        suite: The kind of model.
         setting: The sizes.
         clock: One of `CLOCKS`.
 
@@ -46,8 +46,8 @@ def race(setting: Setting, *, clock: str) -> dict[str, Any]:
         What the JSON says of it; `peak_bytes` is left empty.
     """
     torch.manual_seed(0)
-    batches = make_batches(setting)
-    contenders = {who: build(setting) for who, build in CONTENDERS.items()}
+    batches = suite.make_batches(setting)
+    contenders = {who: build(setting) for who, build in suite.contenders.items()}
     losses = check_equal_work(contenders, batches)
     trained = {who: make_step(contender) for who, contender in contenders.items()}
     steps = {who: lambda turn, step=step: step(batches[turn % len(batches)]) for who, step in trained.items()}
@@ -57,8 +57,9 @@ def race(setting: Setting, *, clock: str) -> dict[str, Any]:
     best = best_peer(summaries, ours=OURS)
     return {
         "setting": asdict(setting),
-        "batches": [{"src": list(batch.src.shape), "tgt": list(batch.tgt_in.shape)} for batch in batches],
-        "padded_share": padded_share(batches),
+        "sizes": str(setting),
+        "batches": suite.shapes(batches),
+        "padded_share": suite.padded_share(batches),
         "rounds": len(seconds[OURS]),
         "best_peer": best,
         "ratio_to_best_peer": summaries[best].ratio,
@@ -99,7 +100,7 @@ def main() -> None:
     """Run what is asked for, print it, write it down."""
     args = parse()
     torch.set_num_threads(args.threads)
-    settings = {"quick": QUICK} if args.quick else {name: SETTINGS[name] for name in args.names or SETTINGS}
+    chosen = QUICK if args.quick else {name: SETTINGS[name] for name in args.names or SETTINGS}
     file = args.json or ROOT / "bench" / "results" / ("quick.json" if args.quick else "bench.json")
     result = {
         "machine": machine(),
@@ -110,12 +111,12 @@ def main() -> None:
         "races": [],
     }
     print(heading(result))
-    for name, setting in settings.items():
-        for dropout in (setting.dropout, 0.0):
-            found = {"name": name, **race(replace(setting, dropout=dropout), clock=args.clock)}
-            if dropout:  # memory once a size
-                for who in [OURS] if args.quick else CONTENDERS:
-                    peak = measure(who, setting, threads=args.threads)
+    for name, (kind, sizes) in chosen.items():
+        for i, setting in enumerate(SUITES[kind].races(sizes)):
+            found = {"name": name, **race(SUITES[kind], setting, clock=args.clock)}
+            if i == 0:  # memory once a size
+                for who in [OURS] if args.quick else SUITES[kind].contenders:
+                    peak = measure(who, setting, kind=kind, threads=args.threads)
                     found["contenders"][who]["peak_bytes"] = peak
             result["races"].append(found)
             print(table(found), flush=True)

@@ -1,7 +1,8 @@
 """What is the same for every contender of a race: sizes, batches, optimizer."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -61,14 +62,32 @@ class Contender:
     Args:
         model: The model.
         loss: Gives its loss on a batch, in nats a token.
+        precision: ``"float32"``, or ``"bfloat16"`` for autocast.
+        factors: By what our numbers are multiplied in this model, for those parameters where it isn't 1.
     """
 
     model: nn.Module
-    loss: Callable[[Seq2SeqBatch], Tensor]
+    loss: Callable[[Any], Tensor]
+    precision: str = "float32"
+    factors: Mapping[str, float] = field(default_factory=dict)
+
+    def compute(self, batch: Any) -> Tensor:
+        """Give the loss on a batch, in the contender's precision."""
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.precision == "bfloat16"):
+            return self.loss(batch)
 
     def n_parameters(self) -> int:
         """Count the learned numbers; a shared table counts once."""
         return sum(p.numel() for p in self.model.parameters() if p.requires_grad)
+
+
+def silence_further_dropouts(model: nn.Module) -> None:
+    """Take away where PyTorch's layers drop more than ours: attention weights and hidden units."""
+    for module in model.modules():
+        if isinstance(module, nn.MultiheadAttention):
+            module.dropout = 0.0  # of the attention weights
+        if isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+            module.dropout.p = 0.0  # of the hidden units
 
 
 def make_batches(setting: Setting, *, seed: int = 0) -> list[Seq2SeqBatch]:
@@ -107,19 +126,13 @@ def _batch(lengths: np.ndarray, *, rng: np.random.Generator, vocab_size: int) ->
     )
 
 
-def padded_share(batches: list[Seq2SeqBatch]) -> float:
-    """Give the share of padding in all batches, sources and targets together."""
-    ids = torch.cat([ids.flatten() for batch in batches for ids in (batch.src, batch.tgt_in)])
-    return (ids == PAD).float().mean().item()
-
-
-def make_step(contender: Contender) -> Callable[[Seq2SeqBatch], float]:
+def make_step(contender: Contender) -> Callable[[Any], float]:
     """Give the function that is timed: forward, loss, backward, optimizer."""
     contender.model.train()
     optimizer = torch.optim.AdamW(contender.model.parameters(), lr=1e-4, betas=(0.9, 0.98), fused=True)
 
-    def step(batch: Seq2SeqBatch) -> float:
-        loss = contender.loss(batch)
+    def step(batch: Any) -> float:
+        loss = contender.compute(batch)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()

@@ -14,11 +14,13 @@ import torch
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from bench import gpt  # noqa: E402
 from bench.encoder_decoder import CONTENDERS, QUICK, SETTINGS  # noqa: E402
 from bench.equal_work import check_equal_work, loss_and_slope  # noqa: E402
 from bench.memory import added_bytes, peak_bytes  # noqa: E402
 from bench.report import table  # noqa: E402
-from bench.setting import BOS, EOS, PAD, make_batches, make_step, padded_share  # noqa: E402
+from bench.setting import BOS, EOS, PAD, Contender, make_batches, make_step  # noqa: E402
+from bench.suites import SUITES  # noqa: E402
 from bench.timing import Summary, best_peer, summarize, time_in_turns, turns  # noqa: E402
 
 NAMES = ["a", "b", "c", "d"]
@@ -141,7 +143,7 @@ def test_batches_are_padded_sentences_of_real_lengths():
     setting = SETTINGS["encoder-decoder-d128"]
     batches = make_batches(setting)
     assert len(batches) == setting.n_batches
-    assert 0.01 < padded_share(batches) < 0.25
+    assert 0.01 < SUITES["encoder-decoder"].padded_share(batches) < 0.25
     for batch in batches:
         assert len(batch.src) == len(batch.tgt_in) == setting.batch_size
         assert (batch.tgt_in[:, 0] == BOS).all()
@@ -228,6 +230,82 @@ def test_a_step_trains():
     assert len(set(losses)) == 5
 
 
+# --- language models ---
+
+
+@pytest.fixture(scope="module")
+def built_gpts():
+    """Build all language models, tiny ones."""
+    torch.manual_seed(0)
+    return {name: build(gpt.QUICK) for name, build in gpt.CONTENDERS.items()}
+
+
+def test_texts_are_read_up_to_what_comes_next():
+    setting = gpt.SETTINGS["gpt-d128"]
+    batches = gpt.make_texts(setting)
+    assert len(batches) == setting.n_batches
+    for batch in batches:
+        assert batch.ids.shape == batch.targets.shape == (setting.batch_size, setting.context)
+        assert torch.equal(batch.ids[:, 1:], batch.targets[:, :-1])
+        assert 0 < batch.ids.min() <= batch.ids.max() < setting.vocab_size
+    assert torch.equal(gpt.make_texts(setting)[0].ids, batches[0].ids)
+
+
+def test_the_larger_language_model_has_the_size_of_nanogpts():
+    contender = gpt.exformer(gpt.SETTINGS["gpt-d384"])
+    assert 10.6e6 < contender.n_parameters() < 10.9e6
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_all_language_models_do_the_same_work(built_gpts, precision):
+    contenders = {name: replace(found, precision=precision) for name, found in built_gpts.items()}
+    losses = check_equal_work(contenders, gpt.make_texts(gpt.QUICK))
+    assert list(losses) == list(gpt.CONTENDERS)
+    assert max(losses.values()) - min(losses.values()) < (1e-5 if precision == "float32" else 0.02)
+
+
+@pytest.mark.parametrize(("precision", "wanted"), [("float32", False), ("bfloat16", True)])
+def test_a_step_computes_in_its_precision(precision, wanted):
+    seen = []
+
+    def loss(batch):
+        seen.append(torch.is_autocast_enabled("cpu"))
+        return model(batch).float().square().mean()
+
+    model = torch.nn.Linear(3, 2)
+    make_step(Contender(model, loss, precision))(torch.ones(4, 3))
+    assert seen == [wanted]
+
+
+def let_the_future_be_seen(contender):
+    compute = contender.model.encoder.forward
+    contender.model.encoder.forward = lambda x, mask, is_causal: compute(x)
+
+
+def leave_out_a_network(contender):
+    contender.model.encoder.layers[-1]._ff_block = torch.zeros_like
+
+
+@pytest.mark.parametrize("cheat", [let_the_future_be_seen, leave_out_a_network])
+def test_a_language_model_that_leaves_work_out_is_refused(built_gpts, cheat):
+    name = "torch nn.TransformerEncoder"
+    contender = gpt.CONTENDERS[name](gpt.QUICK)
+    ours = {"exformer": built_gpts["exformer"]}
+    check_equal_work({**ours, name: contender}, gpt.make_texts(gpt.QUICK))
+    cheat(contender)
+    with pytest.raises(ValueError, match=r"nn\.TransformerEncoder .* do not do the same work"):
+        check_equal_work({**ours, name: contender}, gpt.make_texts(gpt.QUICK))
+
+
+def test_slopes_are_those_of_our_parameters(built_gpts):
+    """GPT-2's table is ours times √d_model: without the factor the gradients could not be compared."""
+    batches = gpt.make_texts(gpt.QUICK)
+    check_equal_work(built_gpts, batches)
+    without = replace(built_gpts["GPT-2"], factors={})
+    with pytest.raises(ValueError, match=r"GPT-2 has .* do not do the same work"):
+        check_equal_work({"exformer": built_gpts["exformer"], "GPT-2": without}, batches)
+
+
 # --- memory ---
 
 
@@ -239,7 +317,7 @@ def test_memory_that_is_used_is_seen():
     block = torch.ones(before // 4 + 25_000_000)  # as much as ever before, and 100 MB
     assert peak_bytes() - before > 50e6
     del block
-    assert added_bytes("exformer", QUICK) >= 0
+    assert added_bytes("exformer", QUICK, kind="encoder-decoder") >= 0
 
 
 # --- the whole ---
@@ -264,20 +342,21 @@ def test_a_quick_run_from_end_to_end(tmp_path):
     assert {"cpu", "cores", "vector_instructions", "system", "python", "torch", "transformers"} <= set(
         result["machine"]
     )
-    assert [race["setting"]["dropout"] for race in result["races"]] == [0.1, 0.0]
+    variants = [(race["setting"]["dropout"], race["setting"].get("precision")) for race in result["races"]]
+    assert variants == [(0.1, None), (0.0, None), (0.0, "float32"), (0.0, "bfloat16")]
     for race in result["races"]:
-        check_race(race)
+        check_race(race, list(CONTENDERS if "encoder" in race["name"] else gpt.CONTENDERS))
         assert table(race).strip() in done.stdout
     assert str(file) in done.stdout
 
 
-def check_race(race):
+def check_race(race, names):
     """Hold a race of the JSON to its form, and its summary to its rounds."""
     assert set(race) == {
-        *("name", "setting", "batches", "padded_share", "rounds"),
+        *("name", "setting", "sizes", "batches", "padded_share", "rounds"),
         *("best_peer", "ratio_to_best_peer", "contenders"),
     }
-    assert list(race["contenders"]) == list(CONTENDERS)
+    assert list(race["contenders"]) == names
     seconds = {name: found["seconds"] for name, found in race["contenders"].items()}
     for name, found in race["contenders"].items():
         assert set(found) == {
@@ -296,8 +375,8 @@ def check_race(race):
     ("arguments", "says"),
     [
         (
-            ("encoder-decoder-d129",),
-            "there is no encoder-decoder-d129; there is encoder-decoder-d128, encoder",
+            ("gpt-d129",),
+            "there is no gpt-d129; there is encoder-decoder-d128, encoder-decoder-d512, gpt-d128",
         ),
         (("--threads", "0"), "--threads must be at least 1, got 0"),
     ],
