@@ -190,10 +190,13 @@ CONTENDERS: dict[str, Callable[[GPTSetting], Contender]] = {
     "torch nn.TransformerEncoder": torch_encoder,
 }
 
-#: The sizes by the names that the command line takes: nanoGPT's two models of Shakespeare's characters.
+#: The sizes by the names that the command line takes: nanoGPT's models of Shakespeare's characters, the one for
+#: a laptop and the one for a GPU (which takes 64 texts at a time).
 SETTINGS = {
     "gpt-d128": GPTSetting(d_model=128, n_heads=4, n_layers=4, context=64, batch_size=12),
-    "gpt-d384": GPTSetting(d_model=384, n_heads=6, n_layers=6, context=256, batch_size=2, budget_s=24.0),
+    "gpt-d384": GPTSetting(
+        d_model=384, n_heads=6, n_layers=6, context=256, batch_size=2, dropout=0.2, budget_s=24.0
+    ),
 }
 
 #: In a moment, to see whether everything works.
