@@ -190,8 +190,8 @@ CONTENDERS: dict[str, Callable[[GPTSetting], Contender]] = {
     "torch nn.TransformerEncoder": torch_encoder,
 }
 
-#: The sizes by the names that the command line takes: nanoGPT's models of Shakespeare's characters, the one for
-#: a laptop and the one for a GPU (which takes 64 texts at a time).
+#: The sizes by the names that the command line takes: nanoGPT's models of Shakespeare's characters, one for a
+#: laptop and one for a GPU, which takes 64 texts at a time.
 SETTINGS = {
     "gpt-d128": GPTSetting(d_model=128, n_heads=4, n_layers=4, context=64, batch_size=12),
     "gpt-d384": GPTSetting(
