@@ -67,8 +67,8 @@ def _shakespeare() -> Text:
 
 
 def _english_italian() -> Pairs:
-    """Make 1,000 sentences to learn from, and 100 others."""
-    parts = split(1000, n_test=100, seed=0)
+    """Make 2,000 sentences to learn from, and 100 others."""
+    parts = split(2000, n_test=100, seed=0)
     hashes = {}
     for name, pairs in (("train", parts.train), ("test", parts.test)):
         text = json.dumps([(pair.source, pair.target) for pair in pairs], ensure_ascii=False)
