@@ -180,7 +180,7 @@ WRONG_CUTS = {
     "the longest token that fits": longest,
     "through the word once": in_one_pass,
     "stop after the first merge": the_first_that_fits,
-    "mind that a list is never equal": soon_a_list,
+    "go on; a list is never equal": soon_a_list,
     "make each merge once": all_of(lambda w, p, n: walk(w, p, n, most=1)),
     "from the right": all_of(lambda w, p, n: walk(w[::-1], p[::-1], n)[::-1]),
     "leave the second symbol": all_of(lambda w, p, n: walk(w, p, n, step=1)),

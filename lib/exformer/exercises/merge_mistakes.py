@@ -105,7 +105,7 @@ ENCODE: dict[str, Callable[[Word, Merges], Word]] = {
     ),
     "You take the longest token that fits: make the merges in the order of learning.": _longest,
     "You go through the word once: what a merge has made can be merged again.": _one_pass,
-    "You stop after the first merge: go on, and mind that a list is never equal to a tuple.": _first_that_fits,
+    "You stop after the first merge: go on; a list is never equal to a tuple.": _first_that_fits,
     "You make each merge once: make it everywhere in the word.": _one_after_another(
         lambda w, p, n: _merge(w, p, n, most=1)
     ),
