@@ -45,6 +45,9 @@ ROWS = {
     "tensors": lambda *case: torch.tensor(from_one_row(*case)),
     "arrays": lambda *case: np.array(from_one_row(*case)),
     "lists": lambda *case: list(from_one_row(*case)),
+    "in place": lambda a, sep, s, bos, eos, pad: (
+        a.insert(0, bos) or a.extend(sep) or ([*a, *s], [pad] * (len(a) - 1) + [*s, eos])
+    ),
 }
 WRONG_ROWS = {
     "ask for the article too": row(ask_from="article"),
@@ -52,9 +55,22 @@ WRONG_ROWS = {
     "one place late": row(early=-1),
     "one place early": row(early=1),
     "end symbol is never asked for": row(end="unasked"),
-    "should have the shape": row(first=False),
+    "start symbol is missing": row(first=False),
+    "separator is missing": row(sep=False),
+    "show the end symbol": row(end="shown"),
+    "not shifted": lambda a, sep, s, bos, eos, pad: (lambda whole, n: (whole, [pad] * n + whole[n:]))(
+        [bos, *a, *sep, *s, eos], 1 + len(a) + len(sep)
+    ),
+    "summary is not shown": lambda a, sep, s, bos, eos, pad: (
+        (bos, *a, *sep),
+        (pad,) * len(a + sep) + (*s, eos),
+    ),
+    "need not be 0": lambda a, sep, s, bos, eos, pad: from_one_row(a, sep, s, bos, eos, 0),
+    "other order": lambda *case: list(reversed(from_one_row(*case))),
+    "equally long, yours have 7 and 3": lambda *case: (from_one_row(*case)[0][:7], [1, 2, 3]),
+    "should have the shape": lambda *case: (from_one_row(*case)[0][:7], from_one_row(*case)[1][:7]),
     "returns nothing yet": lambda *case: ...,
-    "must return numbers": lambda *case: ([1, 2], [3]),
+    "must return numbers": lambda *case: ("shown", "said"),
     "raised KeyError": lambda *case: {}[1],
     "the numbers are not": lambda *case: np.array(from_one_row(*case)) + 1,
 }
@@ -88,6 +104,8 @@ WRONG_ROUGES = {
     "at the same place": of(f1, shared=lambda a, b: sum(x == y for x, y in zip(a, b, strict=False))),
     "returns nothing yet": lambda a, b: None,
     "raised ZeroDivisionError": lambda a, b: 1 / 0,
+    "That is ROUGE-L": lambda a, b: RougeScorer(["rougeL"]).score(b, a)["rougeL"].fmeasure,
+    "You count letters": lambda a, b: 2 * (Counter(a) & Counter(b)).total() / (len(a) + len(b)),
     "the numbers are not": lambda a, b: 0.123,
 }
 COUNTS = {
@@ -113,6 +131,11 @@ WRONG_COUNTS = {
     "That is a share": lambda s, a, names: (
         len([w for w in s.split() if w in names and w not in a.split()]) / len(s.split())
     ),
+    "share of the names": lambda s, a, names: (
+        len([w for w in s.split() if w in names and w not in a.split()])
+        / (len([w for w in s.split() if w in names]) or 1)
+    ),
+    "look for each name": lambda s, a, names: len([n for n in names if n in s and n not in a]),
     "returns nothing yet": lambda s, a, names: None,
     "raised AttributeError": lambda s, a, names: names.keys(),
     "the numbers are not": lambda s, a, names: 17,

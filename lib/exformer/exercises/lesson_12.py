@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from copy import deepcopy
 
+from exformer.exercises import row_mistakes
 from exformer.exercises import summary_mistakes as known
 from exformer.exercises.grading import Verdict, grade
 
@@ -55,10 +56,13 @@ def check_row(answer: object) -> Verdict:
     """
     if not callable(answer):
         return _NO_FUNCTION
-    return _wrong_length(answer) or grade(
+    named = _wrong_length(answer)
+    if named is not None:  # a verdict that refuses is false
+        return named
+    return grade(
         answer,
-        right=known.row,
-        mistakes=known.ROW,
+        right=row_mistakes.row,
+        mistakes=row_mistakes.ROW,
         cases=list(_ROWS),
         praise="The first word asked for stands where the separator is shown.",
         tolerance=1e-9,  # ids are right to the last digit
@@ -71,7 +75,7 @@ def _wrong_length(answer: Callable[..., object]) -> Verdict | None:
         rows = [[[int(word) for word in part] for part in answer(*deepcopy(case))] for case in _ROWS]
     except Exception:  # grade tells the reader what the code raised
         return None
-    for hint, mistake in known.ROW_LENGTHS.items():
+    for hint, mistake in row_mistakes.ROW_LENGTHS.items():
         if rows == [[*mistake(*case)] for case in _ROWS]:
             return Verdict(False, hint)
     lengths = [len(part) for part in rows[0]]
