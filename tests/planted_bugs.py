@@ -1802,15 +1802,15 @@ RECIPES = [
             "a step is read twice after a cut",
             "done=done, accumulate",
             "done=max(0, done - 1), accumulate",
-            "test_killed_at_any_moment",
+            "test_a_run_that_was_cut_goes_on",
         ),
         (
             "chance begins anew after a cut",
             "enumerate(parts, start=done + 1)",
             "enumerate(parts, start=1)",
-            "test_killed_at_any_moment",
+            "test_a_run_that_was_cut_goes_on",
         ),
-        ("the rates begin anew after a cut", "first=done + 1", "first=1", "test_killed_at_any_moment"),
+        ("the rates begin anew after a cut", "first=done + 1", "first=1", "test_a_run_that_was_cut_goes_on"),
         (
             "the clock begins anew after a cut",
             "Clock(notes)",
@@ -1821,7 +1821,7 @@ RECIPES = [
             "steps that are done again stand twice in the log",
             "place.cut_log(done=done)",
             "pass",
-            "test_killed_at_any_moment",
+            "test_a_run_that_was_cut_goes_on",
         ),
         (
             "a run that has ended goes on",
