@@ -26,6 +26,8 @@ from exformer.recipes.run import run_recipe
 from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.scores import tokenize_for_papers
 
+# Without chance. Some gradients are longer than the limit: AdamW alone would not mind a multiple of them all.
+STILL = {"model": {**SIZES, "dropout": 0.0}, "clip_norm": 0.7}
 LIBRARY = str(Path(exformer.__file__).parents[1])  # for other processes
 TEXT = "the keys to the cabinet are on the table, and the cabinet is by the door. " * 40
 
@@ -145,21 +147,19 @@ def test_other_seeds_have_other_weights(whole: Path, tmp_path: Path) -> None:
 
 
 def test_a_batch_in_parts_is_the_batch(tmp_path: Path) -> None:
-    still = {"model": {**SIZES, "dropout": 0.0}, "clip_norm": 1.5}
     for name, parts in (("one", 1), ("three", 3)):
-        train(tmp_path / name, accumulate=parts, **still)
+        train(tmp_path / name, accumulate=parts, **STILL)
     assert log(tmp_path / "three") == pytest.approx(log(tmp_path / "one"), rel=1e-5)
 
 
 def test_two_processes_are_one(tmp_path: Path) -> None:
-    still = {"model": {**SIZES, "dropout": 0.0}, "clip_norm": 1.5}
-    train(tmp_path / "one", **still)
+    train(tmp_path / "one", **STILL)
     command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes=2"]
     command += ["--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0"]
     command += ["--num_cpu_threads_per_process=1", str(Path(__file__).with_name("recipe_run.py"))]
     environment = os.environ | {"ACCELERATE_USE_CPU": "true", "PYTHONPATH": LIBRARY}
     done = subprocess.run(
-        [*command, str(tmp_path / "two"), json.dumps(still)], capture_output=True, text=True, env=environment
+        [*command, str(tmp_path / "two"), json.dumps(STILL)], capture_output=True, text=True, env=environment
     )
     assert done.returncode == 0, done.stderr
     assert log(tmp_path / "two") == pytest.approx(log(tmp_path / "one"), rel=1e-5)
