@@ -40,9 +40,7 @@ def fast_attention(
     half = v.dtype in (torch.bfloat16, torch.float16)
     if half and v.device.type == "cpu" and torch.is_grad_enabled():
         return _with_weights(q.to(v), k.to(v), v, mask=mask, bias=bias, dropout=dropout)
-    if bias is None and _is_causal(
-        mask
-    ):  # the kernel need not read a mask, and gives the same numbers to the last digit
+    if bias is None and _is_causal(mask):  # no mask to read, and the same numbers to the last digit
         return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=_with_bias(mask, bias), dropout_p=dropout)
 
