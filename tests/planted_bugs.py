@@ -1852,7 +1852,7 @@ RECIPES = [
         (
             "each process normalizes by its own tokens, in a run",
             "share = source.n_targets(own) / whole",
-            "share = 1 / n_parts",
+            "share = (1 / n_parts)",
             "test_two_processes_are_one",
         ),
     ),
