@@ -18,7 +18,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-os.environ.pop("ATEN_CPU_CAPABILITY", None)  # set where numbers must be the same on all machines; not here
+if __name__ == "__main__":  # and not where a test imports this: lessons that run after it need the setting
+    os.environ.pop("ATEN_CPU_CAPABILITY", None)  # that makes numbers the same on all machines
 
 import torch  # noqa: E402
 

@@ -21,6 +21,14 @@ collect_ignore = ["conftest.py"]  # or --doctest-modules imports two modules of 
 ROOT = Path(__file__).parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 SECONDS = defaultdict(float)
+#: What numbers depend on, as it was before any test was read.
+SETTINGS = {name: os.environ.get(name) for name in ("ATEN_CPU_CAPABILITY", "OMP_NUM_THREADS")}
+
+
+@pytest.fixture
+def first_settings():
+    """Return the settings that numbers depend on, as they were before any test was read."""
+    return SETTINGS
 
 
 def browser_path():

@@ -1,6 +1,7 @@
 """The tools around the book: whose repository it is, what the set-up cell of a lesson does with it."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,11 @@ sys.path[:0] = [str(ROOT / "book" / "_ext"), str(ROOT / "book" / "_tools")]
 
 from repo_links import find_repository, normalise  # noqa: E402
 from stamp import stamp  # noqa: E402
+
+
+def test_reading_the_tests_changes_no_setting_that_numbers_depend_on(first_settings) -> None:
+    """Lessons that run in the same process as tests inherit its environment."""
+    assert {name: os.environ.get(name) for name in first_settings} == first_settings
 
 
 @pytest.mark.parametrize(
