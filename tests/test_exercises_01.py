@@ -1,18 +1,16 @@
 """Graders of lesson 01: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
-import json
 import math
-import re
-from pathlib import Path
 
 import pytest
 import torch
+from folded_solutions import solutions
 from torch import nn
 
 from exformer.exercises.lesson_01 import check_clip, check_lstm_step, check_reach
 from exformer.models.rnn_cells import lstm_cell
 
-LESSON = Path(__file__).parents[1] / "notebooks" / "01_recurrence.ipynb"
+LESSON = "01_recurrence"
 
 
 def by_torch(x, h, c, w, u, b):
@@ -282,19 +280,12 @@ GRADERS = {
 }
 
 
-def solutions():
-    """Read the folded solutions out of the lesson: name of the exercise, code."""
-    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
-    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    return dict(re.findall(r"\{solution\} ([\w-]+).*?```python\n(.*?)```", text, flags=re.DOTALL))
-
-
 @pytest.mark.parametrize("exercise", GRADERS)
 def test_folded_solution_is_graded_right(exercise):
     names = {"torch": torch, "math": math}
-    exec(solutions()[exercise], names)
+    exec(solutions(LESSON)[exercise], names)
     assert GRADERS[exercise](names)
 
 
 def test_each_exercise_of_the_lesson_is_graded_here():
-    assert list(solutions()) == list(GRADERS)
+    assert list(solutions(LESSON)) == list(GRADERS)

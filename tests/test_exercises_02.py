@@ -1,19 +1,17 @@
 """Graders of lesson 02: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
-import json
 import math
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from folded_solutions import solutions
 
 from exformer.attention import scaled_dot_product_attention
 from exformer.exercises import looking_mistakes as known
 from exformer.exercises.lesson_02 import check_agreement, check_context, check_first_mistake
 
-LESSON = Path(__file__).parents[1] / "notebooks" / "02_first_attention.ipynb"
+LESSON = "02_first_attention"
 
 
 def by_library(h_d, h_e, real):
@@ -291,19 +289,12 @@ GRADERS = {
 }
 
 
-def solutions():
-    """Read the folded solutions out of the lesson: name of the exercise, code."""
-    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
-    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    return dict(re.findall(r"\{solution\} ([\w-]+).*?```python\n(.*?)```", text, flags=re.DOTALL))
-
-
 @pytest.mark.parametrize("exercise", GRADERS)
 def test_folded_solution_is_graded_right(exercise):
     names = {"torch": torch}
-    exec(solutions()[exercise], names)
+    exec(solutions(LESSON)[exercise], names)
     assert GRADERS[exercise](names)
 
 
 def test_each_exercise_of_the_lesson_is_graded_here():
-    assert list(solutions()) == list(GRADERS)
+    assert list(solutions(LESSON)) == list(GRADERS)

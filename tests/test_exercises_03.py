@@ -1,14 +1,12 @@
 """Graders of lesson 03: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
-import json
 import math
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from folded_solutions import solutions
 
 from exformer.attention import scaled_dot_product_attention
 from exformer.exercises.grading import grade
@@ -22,7 +20,7 @@ from exformer.exercises.lesson_03 import (
     suspect_b,
 )
 
-LESSON = Path(__file__).parents[1] / "notebooks" / "03_self_attention.ipynb"
+LESSON = "03_self_attention"
 
 
 def loops(q, k, v):
@@ -268,22 +266,15 @@ GRADERS = {
 }
 
 
-def solutions():
-    """Read the folded solutions out of the lesson: name of the exercise, code."""
-    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
-    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    return dict(re.findall(r"\{solution\} ([\w-]+).*?```python\n(.*?)```", text, flags=re.DOTALL))
-
-
 @pytest.mark.parametrize("exercise", GRADERS)
 def test_folded_solution_is_graded_right(exercise):
     names = {"torch": torch, "math": math, "suspect_a": suspect_a, "suspect_b": suspect_b}
-    exec(solutions()[exercise], names)
+    exec(solutions(LESSON)[exercise], names)
     assert GRADERS[exercise](names)
 
 
 def test_each_exercise_of_the_lesson_is_graded_here():
-    assert list(solutions()) == list(GRADERS)
+    assert list(solutions(LESSON)) == list(GRADERS)
 
 
 @pytest.mark.parametrize(("size", "right"), [(1.0, False), (1000.0, True)])

@@ -1,20 +1,18 @@
 """Graders of lesson 05: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
-import json
 import math
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from folded_solutions import solutions
 
 from exformer.alibi import alibi_bias
 from exformer.exercises.lesson_05 import check_alibi, check_encoding, check_rotate
 from exformer.positional import sinusoidal_encoding
 from exformer.rotary import rotate
 
-LESSON = Path(__file__).parents[1] / "notebooks" / "05_positions.ipynb"
+LESSON = "05_positions"
 
 
 def by_loops(n, d, *, row=0, angle=lambda pos, i, d: pos / 10_000 ** (2 * i / d), parts=(math.sin, math.cos)):
@@ -216,19 +214,12 @@ GRADERS = {
 }
 
 
-def solutions():
-    """Read the folded solutions out of the lesson: name of the exercise, code."""
-    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
-    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    return dict(re.findall(r"\{solution\} ([\w-]+).*?```python\n(.*?)```", text, flags=re.DOTALL))
-
-
 @pytest.mark.parametrize("exercise", GRADERS)
 def test_folded_solution_is_graded_right(exercise):
     names = {"torch": torch}
-    exec(solutions()[exercise], names)
+    exec(solutions(LESSON)[exercise], names)
     assert GRADERS[exercise](names)
 
 
 def test_each_exercise_of_the_lesson_is_graded_here():
-    assert list(solutions()) == list(GRADERS)
+    assert list(solutions(LESSON)) == list(GRADERS)

@@ -1,13 +1,10 @@
 """Graders of lesson 06: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
-import json
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from folded_solutions import solutions
 from torch import nn
 
 from exformer.dropout import Dropout
@@ -17,7 +14,7 @@ from exformer.layers import EncoderLayer
 from exformer.layers import residual as library_residual
 from exformer.normalization import layer_norm
 
-LESSON = Path(__file__).parents[1] / "notebooks" / "06_transformer_layer.ipynb"
+LESSON = "06_transformer_layer"
 
 
 def by_rows(x, gain, bias, eps):
@@ -263,11 +260,7 @@ CHECKS = {
 
 @pytest.mark.parametrize("label", CHECKS)
 def test_the_lessons_solutions_pass(label):
-    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
-    prose = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    block = re.search(rf"^````{{solution}} {label}\n.*?^````$", prose, flags=re.M | re.S)
-    code = re.search(r"^```python\n(.*?)^```", block[0], flags=re.M | re.S)[1]
     names = {"torch": torch}
-    exec(code, names)
+    exec(solutions(LESSON)[label], names)
     name, check = CHECKS[label]
     assert check(names[name]), check(names[name])

@@ -1,19 +1,17 @@
 """Graders of lesson 07: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
-import json
 import math
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from folded_solutions import solutions
 
 from exformer.batching import pad
 from exformer.exercises.lesson_07 import check_greedy, check_log_likelihood, check_shift
 
-LESSON = Path(__file__).parents[1] / "notebooks" / "07_encoder_decoder.ipynb"
+LESSON = "07_encoder_decoder"
 
 
 def with_tensors(sentences, pad_id, bos_id, eos_id):
@@ -304,19 +302,12 @@ GRADERS = {
 }
 
 
-def solutions():
-    """Read the folded solutions out of the lesson: name of the exercise, code."""
-    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
-    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    return dict(re.findall(r"\{solution\} ([\w-]+).*?```python\n(.*?)```", text, flags=re.DOTALL))
-
-
 @pytest.mark.parametrize("exercise", GRADERS)
 def test_folded_solution_is_graded_right(exercise):
     names = {"torch": torch, "pad": pad}
-    exec(solutions()[exercise], names)
+    exec(solutions(LESSON)[exercise], names)
     assert GRADERS[exercise](names)
 
 
 def test_each_exercise_of_the_lesson_is_graded_here():
-    assert list(solutions()) == list(GRADERS)
+    assert list(solutions(LESSON)) == list(GRADERS)

@@ -1,15 +1,13 @@
 """Graders of lesson 08: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
-import json
-import re
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from folded_solutions import solutions
 
 from exformer.byte_pairs import apply_merges, learn_merges
 from exformer.embedding import embed
@@ -20,7 +18,7 @@ from exformer.exercises.lesson_08 import (
     check_table_gradient,
 )
 
-LESSON = Path(__file__).parents[1] / "notebooks" / "08_tokens.ipynb"
+LESSON = "08_tokens"
 
 
 def walk(word, pair, new, *, step=2, rest=True, most=None):
@@ -418,11 +416,7 @@ def test_no_function(label):
 
 @pytest.mark.parametrize("label", CHECKS)
 def test_the_lessons_solutions_pass(label):
-    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
-    prose = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    block = re.search(rf"^````{{solution}} {label}\n.*?^````$", prose, flags=re.M | re.S)
-    code = re.search(r"^```python\n(.*?)^```", block[0], flags=re.M | re.S)[1]
     names = {"torch": torch, "Counter": Counter, "pairwise": pairwise, "join": walk}
-    exec(code, names)
+    exec(solutions(LESSON)[label], names)
     name, check = CHECKS[label]
     assert check(names[name]), check(names[name])

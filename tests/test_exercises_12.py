@@ -1,18 +1,16 @@
 """Graders of lesson 12: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
-import json
-import re
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from folded_solutions import solutions
 from rouge_score.rouge_scorer import RougeScorer
 
 from exformer.exercises.lesson_12 import check_invented, check_rouge_1, check_row
 
-LESSON = Path(__file__).parents[1] / "notebooks" / "12_summarization.ipynb"
+LESSON = "12_summarization"
 
 
 def from_one_row(article, separator, summary, bos, eos, pad):
@@ -177,11 +175,7 @@ CHECKS = {
 
 @pytest.mark.parametrize("label", CHECKS)
 def test_the_lessons_solutions_pass(label):
-    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
-    prose = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    block = re.search(rf"^````{{solution}} {label}\n.*?^````$", prose, flags=re.M | re.S)
-    code = re.search(r"^```python\n(.*?)^```", block[0], flags=re.M | re.S)[1]
     names = {}
-    exec(code, names)
+    exec(solutions(LESSON)[label], names)
     name, check = CHECKS[label]
     assert check(names[name]), check(names[name])
