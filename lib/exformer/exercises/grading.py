@@ -34,6 +34,10 @@ class Verdict:
         return f'<p class="verdict {kind}"><strong>{word}</strong> {html.escape(self.says)}</p>'
 
 
+#: What a grader says of a result in place of a function.
+NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
+
+
 def grade(
     answer: Callable[..., Any],
     *,

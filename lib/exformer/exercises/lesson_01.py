@@ -5,9 +5,7 @@ import torch
 from torch import Tensor
 
 from exformer.exercises import recurrence_mistakes as known
-from exformer.exercises.grading import Verdict, grade
-
-_NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
+from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
 
 
 def check_lstm_step(answer: object) -> Verdict:
@@ -26,7 +24,7 @@ def check_lstm_step(answer: object) -> Verdict:
         Not yet. Your function returns nothing yet.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     complaint = ""
 
     def rows(*case: Tensor) -> object:
@@ -65,7 +63,7 @@ def check_reach(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     return grade(
         answer,
         right=known.reach,
@@ -86,7 +84,7 @@ def check_clip(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     complaint = ""
 
     def flat(*case: object) -> object:

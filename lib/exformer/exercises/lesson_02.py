@@ -7,14 +7,13 @@ import torch
 from torch import Tensor
 
 from exformer.exercises import looking_mistakes as known
-from exformer.exercises.grading import Verdict, grade
+from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
 
 #: Pairs of (source place, target place), by the number of words on either side.
 _LINKS = {
     8: ((0, 0), (1, 2), (2, 1), (3, 3), (4, 4), (5, 4), (6, 6)),
     6: ((0, 1), (3, 2), (2, 3), (4, 0), (1, 0)),
 }
-_NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
 
 
 def check_context(answer: object) -> Verdict:
@@ -32,7 +31,7 @@ def check_context(answer: object) -> Verdict:
         Not yet. Your function returns nothing yet.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     draw = torch.Generator().manual_seed(2)
     # In the square cases a mistake has the right shape, and can be named.
     square = [_states(draw, lengths=(6, 4, 2), tgt=6, d_model=6) for _ in range(2)]
@@ -72,7 +71,7 @@ def check_first_mistake(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
 
     def places(said: Tensor, truth: Tensor, pad_id: int) -> object:
         given = answer(said, truth, pad_id)
@@ -111,7 +110,7 @@ def check_agreement(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     draw = torch.Generator().manual_seed(11)
     cases = []
     for size, alignment in 3 * list(_LINKS.items()):

@@ -7,9 +7,7 @@ import torch
 
 from exformer.exercises import head_mistakes as known
 from exformer.exercises import silence_mistakes as quiet
-from exformer.exercises.grading import Verdict, grade
-
-_NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
+from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
 
 
 def check_split(split: object, merge: object) -> Verdict:
@@ -27,7 +25,7 @@ def check_split(split: object, merge: object) -> Verdict:
         Not yet. my_split is right. my_merge: Your function returns nothing yet.
     """
     if not callable(split) or not callable(merge):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     draw = torch.Generator().manual_seed(4)
     cases = [(torch.randn(b, t, d, generator=draw), n) for b, t, d, n in ((2, 3, 20, 4), (1, 5, 6, 3))]
     verdict = grade(split, right=known.split, mistakes=known.SPLIT, cases=cases, praise="")
@@ -69,7 +67,7 @@ def check_multi_head(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     draw = torch.Generator().manual_seed(4)
     cases = []
     for time, d_model, n_heads in ((6, 8, 2), (5, 12, 3), (3, 16, 4)):
@@ -107,7 +105,7 @@ def check_silence(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     changed = False
 
     def watched(weight: torch.Tensor, silent: list[int], n_heads: int) -> object:

@@ -4,11 +4,9 @@ import torch
 
 from exformer.alibi import alibi_bias
 from exformer.exercises import position_mistakes as mistakes
-from exformer.exercises.grading import Verdict, grade
+from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
 from exformer.positional import sinusoidal_encoding
 from exformer.rotary import rotate
-
-_NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
 
 
 def check_encoding(answer: object) -> Verdict:
@@ -25,7 +23,7 @@ def check_encoding(answer: object) -> Verdict:
         Not yet. Your function returns nothing yet.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     return grade(
         answer,
         right=lambda n, d: sinusoidal_encoding(n, d_model=d),
@@ -46,7 +44,7 @@ def check_rotate(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     draw = torch.Generator().manual_seed(5)
     cases = []
     for positions, d_head in (([0, 1, 2], 4), ([5, 3, 11, 0, 7], 8), ([30, 2], 6)):
@@ -73,7 +71,7 @@ def check_alibi(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     return grade(
         answer,
         right=lambda n, h: alibi_bias(torch.arange(n), torch.arange(n), n_heads=h),

@@ -4,9 +4,8 @@ import torch
 from torch import Tensor
 
 from exformer.exercises import layer_mistakes as known
-from exformer.exercises.grading import Verdict, grade
+from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
 
-_NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
 _SIZES = ((20, 2, 48), (35, 5, 70), (36, 4, 200))
 
 
@@ -25,7 +24,7 @@ def check_layer_norm(answer: object) -> Verdict:
         Not yet. Gain and bias are missing.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     draw = torch.Generator().manual_seed(6)
     cases = []
     for shape, eps in (((5, 7, 11), 0.1), ((3, 11), 0.5), ((2, 3, 5, 7), 1e-5)):
@@ -48,7 +47,7 @@ def check_residual(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     draw = torch.Generator().manual_seed(6)
     x = 1 + 2 * torch.randn((2, 3, 7), generator=draw, dtype=torch.float64)
     matrix = torch.randn((7, 7), generator=draw, dtype=torch.float64)
@@ -79,7 +78,7 @@ def check_parameters(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     return grade(
         answer,
         right=known.parameters,

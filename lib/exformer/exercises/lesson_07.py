@@ -7,11 +7,10 @@ import torch
 
 from exformer.exercises import teaching_mistakes as teaching
 from exformer.exercises import writing_mistakes as writing
-from exformer.exercises.grading import Verdict, grade
+from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
 
 _WIDTH = 16  # wider than any right answer here, so that answers of every length can be compared
 _CALLS = 60  # more than any right answer needs
-_NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
 
 
 def check_shift(answer: object) -> Verdict:
@@ -29,7 +28,7 @@ def check_shift(answer: object) -> Verdict:
         Not yet. Your function returns nothing yet.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     complaint = ""
 
     def both(sentences: Sequence[Sequence[int]], *ids: int) -> object:
@@ -87,7 +86,7 @@ def check_log_likelihood(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     draw = torch.Generator().manual_seed(7)
     cases = []
     for lengths, tgt, vocab_size, pad_id in (((7, 4, 1), 7, 7, 0), ((2, 5, 4, 3), 5, 11, 3)):
@@ -122,7 +121,7 @@ def check_greedy(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
 
     longest = []
 

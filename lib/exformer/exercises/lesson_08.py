@@ -7,10 +7,9 @@ import torch
 
 from exformer.exercises import merge_mistakes as merging
 from exformer.exercises import token_mistakes as known
-from exformer.exercises.grading import Verdict, grade
+from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
 
 _WIDTH = 64  # wider than any right answer here, so that answers of every length can be compared
-_NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
 _CUTS = (  # a word, and what each pair becomes, in the order of learning
     ((1, 2, 3, 4), {(2, 3): 10, (1, 2): 11, (10, 4): 12}),
     ((1, 2, 3, 9, 1, 2), {(1, 2): 10, (2, 3): 11, (1, 11): 12}),  # 12 holds 1 2 3, and never comes to be
@@ -49,7 +48,7 @@ def check_best_pair(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     return grade(
         lambda words: answer(dict(words)),
         right=known.best_pair,
@@ -74,7 +73,7 @@ def check_encode(answer: object) -> Verdict:
         Not yet. Your function returns nothing yet.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     return grade(
         lambda word, merges: _framed(answer(word, dict(merges))),
         right=_as_frame(merging.encode),
@@ -95,7 +94,7 @@ def check_decode(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     complaint = ""
 
     def characters(tokens: tuple[bytes, ...], ids: list[int]) -> object:
@@ -129,7 +128,7 @@ def check_table_gradient(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     draw = torch.Generator().manual_seed(8)
     cases = []
     for ids, vocab_size, width in (([4, 1, 4, 4, 0], 7, 3), ([2, 2], 5, 4), ([10, 3, 6], 11, 2)):

@@ -6,9 +6,7 @@ import torch
 
 from exformer.exercises import measure_mistakes as measure
 from exformer.exercises import sentence_mistakes as sentences
-from exformer.exercises.grading import Verdict, grade
-
-_NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
+from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
 
 
 def check_log_probability(answer: object) -> Verdict:
@@ -26,7 +24,7 @@ def check_log_probability(answer: object) -> Verdict:
         Not yet. Your function returns nothing yet.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     texts = ("a dog sees no bird", "bird", "no dog sees a dog sees no dog", "sees a bird")
     return grade(
         answer,
@@ -47,7 +45,7 @@ def check_perplexity(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     draw = torch.Generator().manual_seed(9)
     cases = []
     for lengths, vocab_size, pad_id in (((7, 4, 2), 11, 0), ((1, 5), 7, 3)):
@@ -77,7 +75,7 @@ def check_excess(answer: object) -> Verdict:
         The verdict; a known mistake is named, first those of the excess.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     cases = [
         (torch.tensor([23.0, 9.5, 41.0]), torch.tensor([21.5, 9.75, 38.0]), torch.tensor([11, 4, 19])),
         (torch.tensor([8.0, 60.0, 17.5]), torch.tensor([8.5, 51.0, 16.0]), torch.tensor([5, 23, 8])),

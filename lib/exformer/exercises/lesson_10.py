@@ -5,9 +5,7 @@ import torch
 
 from exformer.exercises import choosing_mistakes as choosing
 from exformer.exercises import cutting_mistakes as cutting
-from exformer.exercises.grading import Verdict, grade
-
-_NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
+from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
 
 
 def check_tempered(answer: object) -> Verdict:
@@ -24,7 +22,7 @@ def check_tempered(answer: object) -> Verdict:
         Not yet. Your function returns nothing yet.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     draw = torch.Generator().manual_seed(10)
     cases = [(torch.randn(3, 7, generator=draw), t) for t in (0.5, 1.0, 2.0, 1e6)]
     cases += [(torch.tensor([[12.0, 11.5, -3.0], [-8.0, -7.5, -9.0]]), t) for t in (0.7, 1e-4)]
@@ -48,7 +46,7 @@ def check_top_p(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     cases = [
         (torch.tensor([0.05, 0.4, 0.1, 0.3, 0.15]), 0.8),
         (torch.tensor([0.05, 0.4, 0.1, 0.3, 0.15]), 0.3),
@@ -77,7 +75,7 @@ def check_beam_step(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     draw = torch.Generator().manual_seed(11)
     cases = []
     for beam, vocab_size in ((2, 5), (3, 7), (4, 11)):

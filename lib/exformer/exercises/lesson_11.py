@@ -3,9 +3,8 @@
 import torch
 
 from exformer.exercises import hiding_mistakes as known
-from exformer.exercises.grading import Verdict, grade
+from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
 
-_NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
 _SYMBOLS = 11
 
 
@@ -24,7 +23,7 @@ def check_show(answer: object) -> Verdict:
         Not yet. Every chosen word is masked: 10 % should be another word, and 10 % stay.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     draw = torch.Generator().manual_seed(11)
     cases = []
     for shape, mask_id in (((7, 13), 11), ((3, 29), 17)):
@@ -55,7 +54,7 @@ def check_loss(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     draw = torch.Generator().manual_seed(12)
     cases = []
     for batch, time in ((3, 13), (5, 7)):
@@ -79,7 +78,7 @@ def check_fill(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     draw = torch.Generator().manual_seed(13)
     table = torch.randn((_SYMBOLS, _SYMBOLS), generator=draw, dtype=torch.float64).log_softmax(dim=-1)
 

@@ -5,9 +5,8 @@ from copy import deepcopy
 
 from exformer.exercises import row_mistakes
 from exformer.exercises import summary_mistakes as known
-from exformer.exercises.grading import Verdict, grade
+from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
 
-_NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
 _ROWS = (
     ([11, 12, 13, 14], [7], [12, 14, 15], 1, 2, 0),
     ([21, 22], [8, 9], [22], 3, 5, 4),
@@ -55,7 +54,7 @@ def check_row(answer: object) -> Verdict:
         Not yet. You ask for the article too: before the summary, each target is pad_id.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     named = _wrong_length(answer)
     if named is not None:  # a verdict that refuses is false
         return named
@@ -95,7 +94,7 @@ def check_rouge_1(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     return grade(
         answer,
         right=known.rouge_1,
@@ -116,7 +115,7 @@ def check_invented(answer: object) -> Verdict:
         The verdict; a known mistake is named.
     """
     if not callable(answer):
-        return _NO_FUNCTION
+        return NO_FUNCTION
     return grade(
         answer,
         right=known.invented,
