@@ -1784,6 +1784,22 @@ RECIPES = [
         ),
     ),
     *_bugs(
+        "recipes/recipe_optimizers.py",
+        "test_recipes.py",
+        (
+            "all parts have one rate",
+            "recipe.rate(peak)",
+            "recipe.rate(recipe.lr)",
+            "test_parts_of_a_model_have_their_own_rates",
+        ),
+        (
+            "a part with its own rate is moved twice",
+            'if own.get(id(p), "") == name]',
+            'if name in ("", own.get(id(p)))]',
+            "test_parts_of_a_model_have_their_own_rates",
+        ),
+    ),
+    *_bugs(
         "recipes/run.py",
         "test_recipe_runs.py",
         (

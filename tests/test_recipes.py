@@ -3,12 +3,14 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.recipes import RECIPES, find_recipe
 from exformer.recipes.corpora import CORPORA
 from exformer.recipes.recipe import Recipe
+from exformer.recipes.recipe_optimizers import make_optimizers
 from exformer.schedules import cosine_schedule, root_schedule
 
 PLAIN = Recipe("plain", "english-italian")
@@ -85,3 +87,32 @@ def test_a_name_that_is_none() -> None:
         ValueError, match="there is no recipe 'x'; there are multi30k-en-de, multi30k-de-en, "
     ):
         find_recipe("x")
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_parts_of_a_model_have_their_own_rates(optimizer: str) -> None:
+    if optimizer == "muon" and not hasattr(torch.optim, "Muon"):
+        pytest.skip("this PyTorch has no Muon")
+    sizes = {"d_model": 6, "n_heads": 2, "d_ff": 10, "n_layers": 1, "max_len": 7}
+    model = DecoderLM(DecoderLMConfig(11, tie_output=False, **sizes))
+    rates = {"embedding": 3.0, "output": 5.0}
+    recipe = replace(PLAIN, optimizer=optimizer, lr=2.0, muon_lr=7.0, rates=rates, warmup=4)
+    rate_of = {
+        id(parameter): schedule(4)
+        for moved, schedule in make_optimizers(recipe, model)
+        for group in moved.param_groups
+        for parameter in group["params"]
+    }
+    found = {name: rate_of.pop(id(parameter)) for name, parameter in model.named_parameters()}
+    assert not rate_of
+    matrix, vector = "layers.0.feed_forward.w_1.weight", "layers.0.feed_forward.w_1.bias"
+    names = ("embedding.table", "output.weight", "positions.table", vector)
+    assert [found[name] for name in names] == [3, 5, 2, 2]
+    assert found[matrix] == (7 if optimizer == "muon" else 2)
+
+
+def test_a_rate_for_a_part_that_is_not_there() -> None:
+    sizes = {"d_model": 6, "n_heads": 2, "d_ff": 10, "n_layers": 1, "max_len": 7}
+    recipe = replace(PLAIN, rates={"output": 1.0})
+    with pytest.raises(ValueError, match=r"rates are for parts of the model \(embedding, .*\), came output"):
+        make_optimizers(recipe, DecoderLM(DecoderLMConfig(11, **sizes)))

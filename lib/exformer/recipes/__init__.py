@@ -4,13 +4,14 @@ from difflib import get_close_matches
 
 from exformer.recipes.multi30k import DE_EN, EN_DE
 from exformer.recipes.recipe import Recipe
-from exformer.recipes.shakespeare import BYTE_PAIRS, CHARACTERS_CLASSIC
+from exformer.recipes.shakespeare import BYTE_PAIRS, CHARACTERS, CHARACTERS_CLASSIC
 from exformer.recipes.small import ENGLISH_ITALIAN
 
 __all__ = ["RECIPES", "Recipe", "find_recipe"]
 
+_ALL = (EN_DE, DE_EN, CHARACTERS, CHARACTERS_CLASSIC, BYTE_PAIRS, ENGLISH_ITALIAN)
 #: All recipes, by name.
-RECIPES = {recipe.name: recipe for recipe in (EN_DE, DE_EN, CHARACTERS_CLASSIC, BYTE_PAIRS, ENGLISH_ITALIAN)}
+RECIPES = {recipe.name: recipe for recipe in _ALL}
 
 
 def find_recipe(name: str) -> Recipe:

@@ -31,6 +31,7 @@ class Recipe:
         steps: Most steps of the optimizer.
         optimizer: "adamw" for all, or "muon" for the matrices of the layers and AdamW for the rest.
         lr: Peak of AdamW's learning rate.
+        rates: Other peaks for some parts of the model, by their names, as "embedding".
         muon_lr: Peak of Muon's.
         schedule: How the rate falls after the warm-up: "root", "linear" (to 0) or "cosine" (to a tenth).
         warmup: How many steps the rate climbs.
@@ -56,6 +57,7 @@ class Recipe:
     steps: int = 1000
     optimizer: str = "adamw"
     lr: float = 1e-3
+    rates: Mapping[str, float] = field(default_factory=dict)
     muon_lr: float = 0.02
     schedule: str = "root"
     warmup: int = 100
@@ -96,4 +98,5 @@ class Recipe:
 
     def settings(self) -> dict[str, Any]:
         """Return the recipe as JSON holds it."""
-        return asdict(self) | {"model": dict(self.model), "betas": list(self.betas)}
+        own = {"model": dict(self.model), "rates": dict(self.rates), "betas": list(self.betas)}
+        return asdict(self) | own

@@ -13,17 +13,15 @@ from tqdm import tqdm
 
 from exformer.batching import Part
 from exformer.checkpoint import average_weights, find_checkpoints, load_checkpoint, save_checkpoint
-from exformer.optimizers import adamw, muon, split_parameters
 from exformer.pretrained import save_model
 from exformer.recipes.corpora import CORPORA, Pairs, Text
 from exformer.recipes.recipe import Recipe
+from exformer.recipes.recipe_optimizers import Optimizers, make_optimizers
 from exformer.recipes.run_folder import Clock, RunFolder, machine
 from exformer.recipes.scores import score
 from exformer.recipes.task import Task, learn_tokenizer, make_task, validation_loss
 from exformer.token_batches import split_steps
-from exformer.training import Schedule, set_seed, take_steps
-
-_Optimizers = list[tuple[torch.optim.Optimizer, Schedule]]
+from exformer.training import set_seed, take_steps
 
 
 def run_recipe(recipe: Recipe, folder: str | Path, *, resume: bool = False, progress: bool = False) -> Path:
@@ -61,27 +59,6 @@ def run_recipe(recipe: Recipe, folder: str | Path, *, resume: bool = False, prog
             _finish(recipe, task, data, place, clock, progress)
         accelerator.wait_for_everyone()
     return place.model
-
-
-def make_optimizers(recipe: Recipe, model: torch.nn.Module) -> _Optimizers:
-    """Return a recipe's optimizers, each with its learning rates.
-
-    Args:
-        recipe: Of the run.
-        model: Whose parameters they move.
-
-    Raises:
-        ValueError: If this PyTorch has no Muon, and the recipe wants it.
-    """
-    options: dict[str, Any] = {"weight_decay": recipe.weight_decay}
-    if recipe.optimizer == "adamw":
-        every = adamw(model.parameters(), betas=recipe.betas, **options)
-        return [(every, recipe.rate(recipe.lr))]
-    matrices, rest = split_parameters(model)
-    return [
-        (muon(matrices, **options), recipe.rate(recipe.muon_lr)),
-        (adamw(rest, betas=recipe.betas, **options), recipe.rate(recipe.lr)),
-    ]
 
 
 def _train(recipe: Recipe, task: Task, place: RunFolder, accelerator: Any, progress: bool) -> Clock:
@@ -139,7 +116,7 @@ def _steps(recipe: Recipe, task: Task, done: int, accelerator: Any) -> Iterator[
 
 
 def _go_back(
-    task: Task, optimizers: _Optimizers, place: RunFolder, accelerator: Any
+    task: Task, optimizers: Optimizers, place: RunFolder, accelerator: Any
 ) -> tuple[int, dict[str, Any]]:
     """Put the run back to its last checkpoint, if there is one."""
     done, notes, last = 0, {}, place.last_checkpoint()
@@ -152,7 +129,7 @@ def _go_back(
 
 
 def _save(
-    recipe: Recipe, step: int, task: Task, optimizers: _Optimizers, notes: dict[str, Any], place: RunFolder
+    recipe: Recipe, step: int, task: Task, optimizers: Optimizers, notes: dict[str, Any], place: RunFolder
 ) -> None:
     save_checkpoint(
         place.checkpoints,
