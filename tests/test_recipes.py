@@ -97,17 +97,18 @@ def test_parts_of_a_model_have_their_own_rates(optimizer: str) -> None:
     model = DecoderLM(DecoderLMConfig(11, tie_output=False, **sizes))
     rates = {"embedding": 3.0, "output": 5.0}
     recipe = replace(PLAIN, optimizer=optimizer, lr=2.0, muon_lr=7.0, rates=rates, warmup=4)
-    rate_of = {
-        id(parameter): schedule(4)
-        for moved, schedule in make_optimizers(recipe, model)
-        for group in moved.param_groups
+    moved = [
+        (id(parameter), schedule(4))
+        for each, schedule in make_optimizers(recipe, model)
+        for group in each.param_groups
         for parameter in group["params"]
-    }
-    found = {name: rate_of.pop(id(parameter)) for name, parameter in model.named_parameters()}
-    assert not rate_of
+    ]
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    assert sorted(key for key, _ in moved) == sorted(names)  # each once
+    found = {names[key]: rate for key, rate in moved}
     matrix, vector = "layers.0.feed_forward.w_1.weight", "layers.0.feed_forward.w_1.bias"
-    names = ("embedding.table", "output.weight", "positions.table", vector)
-    assert [found[name] for name in names] == [3, 5, 2, 2]
+    chosen = ("embedding.table", "output.weight", "positions.table", vector)
+    assert [found[name] for name in chosen] == [3, 5, 2, 2]
     assert found[matrix] == (7 if optimizer == "muon" else 2)
 
 
