@@ -1426,8 +1426,8 @@ TEXT = [
         ),
         (
             "predictions and references swapped",
-            "sacrebleu.corpus_bleu(list(predictions), [list(references)]",
-            "sacrebleu.corpus_bleu(list(references), [list(predictions)]",
+            "corpus_score(list(predictions), [list(references)]",
+            "corpus_score(list(references), [list(predictions)]",
             "test_corpus_bleu_by_hand",
         ),
     ),

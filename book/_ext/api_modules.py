@@ -9,7 +9,7 @@ ORDER = """
     normalization qk_norm dropout feedforward initialization layers models
     counters loss weights optimizer_state checkpoint training schedules optimizers
     autoregressive kv_cache cached_layers cached sampling exhaustive beam_search generation metrics pretrained
-    recipes plot_labels plotting lesson exercises cli __main__
+    recipes plot_labels plotting lesson exercises commands cli __main__
 """.split()  # noqa: SIM905 (a list of words reads better)
 MARK = "<!-- modules of the library -->"
 

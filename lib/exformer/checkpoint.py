@@ -115,11 +115,14 @@ def load_checkpoint(path: str | Path, *, model: nn.Module, optimizers: _OPTIMIZE
     return state["step"], state["notes"]
 
 
-def average_weights(paths: Sequence[str | Path]) -> dict[str, Float[Tensor, "..."]]:
+def average_weights(
+    paths: Sequence[str | Path], *, dtype: torch.dtype | None = None
+) -> dict[str, Float[Tensor, "..."]]:
     """Return the mean of the weights of several checkpoints, for ``model.load_state_dict``.
 
     Args:
         paths: The checkpoints, of the same model.
+        dtype: To what numbers the mean is rounded, as ``torch.float16``; those of the checkpoints if None.
 
     Raises:
         ValueError: If there is none, or their weights have other names or shapes.
@@ -132,10 +135,11 @@ def average_weights(paths: Sequence[str | Path]) -> dict[str, Float[Tensor, "...
     many = [_named(_read(path)[0], "model.") for path in paths]
     for path, one in zip(paths, many, strict=True):
         check_names(one, many[0], path=path)
-    return {
-        name: torch.stack([one[name].double() for one in many]).mean(dim=0).to(first.dtype)
-        for name, first in many[0].items()
-    }
+    mean = {}
+    for name, first in many[0].items():
+        wanted = dtype if dtype and first.is_floating_point() else first.dtype
+        mean[name] = torch.stack([one[name].double() for one in many]).mean(dim=0).to(wanted)
+    return mean
 
 
 def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

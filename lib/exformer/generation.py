@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
+from tqdm import tqdm
 
 from exformer.autoregressive import append_symbols
 from exformer.batching import pad
@@ -118,6 +120,36 @@ def translate(
             found = beam_search(next_logits, prompts, beam=beam, alpha=alpha, **limits)
             new = [text.ids for text in found]
     return [tgt_tokenizer.decode(ids) for ids in new]
+
+
+def translate_many(
+    model: nn.Module, sentences: Sequence[str], *, at_once: int = 32, progress: str = "", **options: Any
+) -> list[str]:
+    """Translate any number of sentences, those of like length together; empty ones stay empty.
+
+    Args:
+        model: As for :func:`translate`.
+        sentences: In the source language.
+        at_once: How many are translated together.
+        progress: Title of a progress bar; none if empty.
+        options: Of :func:`translate`.
+
+    Returns:
+        One translation a sentence, in the order of the sentences.
+
+    Raises:
+        ValueError: As :func:`translate`.
+    """
+    out = [""] * len(sentences)
+    order = [row for row, sentence in enumerate(sentences) if sentence.strip()]
+    order.sort(key=lambda row: len(sentences[row]))
+    starts = range(0, len(order), at_once)
+    for start in tqdm(starts, desc=progress, disable=not progress, leave=False):
+        rows = order[start : start + at_once]
+        texts = translate(model, [sentences[row] for row in rows], **options)
+        for row, text in zip(rows, texts, strict=True):
+            out[row] = text
+    return out
 
 
 def _check_tokenizers(model: nn.Module, **tokenizers: Tokenizer) -> None:

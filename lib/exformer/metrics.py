@@ -79,11 +79,35 @@ def corpus_bleu(predictions: Sequence[str], references: Sequence[str], *, tokeni
     100
     """
     _check(predictions, references)
+    bleu = _bleu(tokenize).corpus_score(list(predictions), [list(references)])
+    return min(bleu.score, 100.0)  # rounding can take it a hair above
+
+
+def bleu_signature(*, tokenize: str = "13a") -> str:
+    """Return how sacrebleu names what :func:`corpus_bleu` does, for others to do the same.
+
+    Args:
+        tokenize: As for :func:`corpus_bleu`.
+
+    Raises:
+        ValueError: As for :func:`corpus_bleu`.
+
+    Source:
+        Post 2018, section 4.
+
+    >>> bleu_signature().split("|version")[0]
+    'nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp'
+    """
+    bleu = _bleu(tokenize)
+    bleu.corpus_score(["a"], [["a"]])  # only then it knows how many references there are
+    return str(bleu.get_signature())
+
+
+def _bleu(tokenize: str) -> sacrebleu.BLEU:
     if tokenize not in _BLEU_TOKENIZERS:
         raise ValueError(f"tokenize must be one of {', '.join(_BLEU_TOKENIZERS)}, came {tokenize!r}")
     is_cut = tokenize == "none"  # sacrebleu warns of text that is cut into words, but here it is meant
-    bleu = sacrebleu.corpus_bleu(list(predictions), [list(references)], tokenize=tokenize, force=is_cut)
-    return min(bleu.score, 100.0)  # rounding can take it a hair above
+    return sacrebleu.BLEU(tokenize=tokenize, force=is_cut)
 
 
 def rouge(predictions: Sequence[str], references: Sequence[str]) -> dict[str, float]:

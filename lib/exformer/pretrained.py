@@ -17,6 +17,7 @@ from exformer.tokenizer import CharTokenizer, Tokenizer, WordTokenizer
 from exformer.weights import check_weights, read_card, read_tensors, save_weights
 
 _WEIGHTS = "model.safetensors"
+_SHIPPED = Path(__file__).with_name("shipped")
 _MOST = 2**24  # of any size in a configuration: a file from a stranger must not fill the memory
 _TOKENIZERS = {"word": WordTokenizer, "character": CharTokenizer, "byte-pair": BPETokenizer}
 #: Kind of model: its class, its configuration, and the tokenizers it needs.
@@ -58,7 +59,12 @@ class Pretrained:
 
 
 def save_model(
-    folder: str | Path, model: nn.Module, *, tokenizers: Mapping[str, Tokenizer], card: Mapping[str, Any]
+    folder: str | Path,
+    model: nn.Module,
+    *,
+    tokenizers: Mapping[str, Tokenizer],
+    card: Mapping[str, Any],
+    dtype: torch.dtype | None = None,
 ) -> None:
     """Write a model, its tokenizers and its card into a folder, as :func:`load_model` reads them.
 
@@ -67,6 +73,7 @@ def save_model(
         model: A ``DecoderLM``, ``EncoderLM`` or ``EncoderDecoder``.
         tokenizers: Those of the model, by name, see :class:`Pretrained`.
         card: What is known of the weights, as JSON can hold it.
+        dtype: Of the weights in the file, see :func:`~exformer.weights.save_weights`.
 
     Raises:
         ValueError: If the model is of another kind, or a tokenizer is missing or too many.
@@ -80,21 +87,36 @@ def save_model(
     folder.mkdir(parents=True, exist_ok=True)
     for name, tokenizer in tokenizers.items():
         tokenizer.save(folder / f"{name}.json")
-    save_weights(folder / _WEIGHTS, model, card={"kind": kind, "config": asdict(model.config), **card})
+    known = {"kind": kind, "config": asdict(model.config), **card}
+    save_weights(folder / _WEIGHTS, model, card=known, dtype=dtype)
 
 
-def load_model(folder: str | Path) -> Pretrained:
-    """Read a model from a folder; nothing in it is run.
+def shipped_models() -> dict[str, Path]:
+    """Return the models that come with the library: their folders, by name."""
+    return {path.name: path for path in sorted(_SHIPPED.glob("*")) if (path / _WEIGHTS).exists()}
+
+
+def load_model(name_or_folder: str | Path) -> Pretrained:
+    """Read a model that comes with the library, or one from a folder; nothing in it is run.
 
     Args:
-        folder: What :func:`save_model` wrote.
+        name_or_folder: A name of :func:`shipped_models`, or a folder that :func:`save_model` wrote; where
+            there are both, the folder.
+
+    Returns:
+        The model, with weights in the default type of numbers.
 
     Raises:
         ValueError: If something is missing, damaged, or does not fit together.
     """
-    folder = Path(folder)
+    folder = Path(name_or_folder)
     if not folder.is_dir():
-        raise ValueError(f"there is no model {folder}: expected a folder with {_WEIGHTS}")
+        folder = shipped_models().get(str(name_or_folder), folder)
+    if not folder.is_dir():
+        raise ValueError(
+            f"there is no model {folder}: expected a folder with {_WEIGHTS}, or one of "
+            f"{', '.join(shipped_models())}"
+        )
     card = read_card(folder / _WEIGHTS)
     kind = card.get("kind")
     if kind not in _KINDS:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
@@ -14,22 +15,25 @@ from exformer.files import replace_file
 _SHOWN = 3  # names in a message
 
 
-def save_weights(path: str | Path, model: nn.Module, *, card: Mapping[str, Any]) -> None:
+def save_weights(
+    path: str | Path, model: nn.Module, *, card: Mapping[str, Any], dtype: torch.dtype | None = None
+) -> None:
     """Write a model's parameters and buffers, and its card as JSON beside them.
 
     Args:
         path: Of the weights, ending in .safetensors; the card gets the same name with .json.
         model: Whose weights they are.
         card: What is known of them, as JSON can hold it: recipe, seed, data, time, scores.
+        dtype: Of the numbers in the file, as ``torch.float16`` for half the bytes; their own if None.
 
     Raises:
-        ValueError: If the path has another ending.
+        ValueError: If the path has another ending, or a number is too large for the type.
         OSError: If a file can't be written.
     """
     path = Path(path)
     if path.suffix != ".safetensors":
         raise ValueError(f"the name of weights must end in .safetensors, came {path.name!r}")
-    tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+    tensors = {name: _ready(name, value, dtype) for name, value in model.state_dict().items()}
     text = json.dumps(dict(card), indent=2, ensure_ascii=False)
     replace_file(path, save(tensors))
     replace_file(path.with_suffix(".json"), f"{text}\n".encode())
@@ -114,6 +118,16 @@ def check_names(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], *, pa
             raise ValueError(
                 f"{path} does not fit the model: {name} is {_kind(found[name])}, expected {_kind(value)}"
             )
+
+
+def _ready(name: str, tensor: Tensor, dtype: torch.dtype | None) -> Tensor:
+    """Bring a tensor to where and what it is to be in the file."""
+    own = tensor.detach().cpu().contiguous()
+    if dtype is None or not own.is_floating_point():
+        return own
+    if not own.to(dtype).isfinite().all():
+        raise ValueError(f"{name} has numbers that {dtype} can't hold: save it with another dtype")
+    return own.to(dtype)
 
 
 def _kind(tensor: Tensor) -> str:

@@ -23,6 +23,8 @@ from exformer.recipes.task import Task, learn_tokenizer, make_task, validation_l
 from exformer.token_batches import split_steps
 from exformer.training import set_seed, take_steps
 
+FILE_TYPE = torch.float16  # of the final weights: half the bytes
+
 
 def run_recipe(recipe: Recipe, folder: str | Path, *, resume: bool = False, progress: bool = False) -> Path:
     """Train what a recipe says, with checkpoints; a run that was cut goes on to the same weights.
@@ -146,7 +148,7 @@ def _finish(
 ) -> None:
     """Write the mean of the last checkpoints, with all that is known of it."""
     last = find_checkpoints(place.checkpoints)[-recipe.average :]
-    task.model.load_state_dict(average_weights(last))
+    task.model.load_state_dict(average_weights(last, dtype=FILE_TYPE))  # judged as it will be read
     card = {
         "recipe": recipe.settings(),
         "data": data.hashes,
@@ -158,6 +160,7 @@ def _finish(
         "machine": machine(next(task.model.parameters()).device),
         **task.notes,
         "scores": score(task, data, recipe, progress=progress),
+        "history": place.history(),
     }
     task.model.eval().cpu()
-    save_model(place.model, task.model, tokenizers=task.tokenizers, card=card)
+    save_model(place.model, task.model, tokenizers=task.tokenizers, card=card, dtype=FILE_TYPE)

@@ -68,6 +68,11 @@ class RunFolder:
         lines = self.log.read_text(encoding="utf-8").splitlines()[:done] if self.log.exists() else []
         replace_file(self.log, "".join(f"{line}\n" for line in lines).encode())
 
+    def history(self) -> list[dict[str, Any]]:
+        """Return the lines of the log in which the model was measured."""
+        lines = map(json.loads, self.log.read_text(encoding="utf-8").splitlines())
+        return [line for line in lines if "validation_loss" in line]
+
     def note(self, line: Mapping[str, Any]) -> None:
         """Write a line to the log: one step.
 

@@ -1,0 +1,164 @@
+"""Train on Shakespeare's characters as nanoGPT does, and by our recipe: how long until the loss is as low?
+
+    python bench/shakespeare.py [--json FILE] [--clock wall|cpu] [--quick]
+
+All train in this process, in turns of a few steps. The time is that of the training steps alone; the loss is
+that of the last weights on all of the validation text, in windows of 64 characters side by side.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+if __name__ == "__main__":  # and not where a test imports this: lessons that run after it need the setting
+    os.environ.pop("ATEN_CPU_CAPABILITY", None)  # that makes numbers the same on all machines
+
+import torch  # noqa: E402
+
+from bench import nano_gpt  # noqa: E402
+from bench.report import machine  # noqa: E402
+from exformer.batching import Part  # noqa: E402
+from exformer.recipes import find_recipe  # noqa: E402
+from exformer.recipes.corpora import CORPORA  # noqa: E402
+from exformer.recipes.recipe_optimizers import make_optimizers  # noqa: E402
+from exformer.recipes.task import Task, make_task, validation_loss  # noqa: E402
+from exformer.tokenizer import CharTokenizer  # noqa: E402
+from exformer.training import set_seed, take_steps  # noqa: E402
+
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+TURN = 10  # steps
+PEER = "nanoGPT"
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Say how somebody trains.
+
+    Args:
+        steps: How many.
+        threads: Of torch; each has what is fastest for it.
+        precision: "float32" or "bfloat16".
+    """
+
+    steps: int
+    threads: int
+    precision: str = "float32"
+
+
+#: Ours with so many steps that the loss is nanoGPT's 1.898, in both precisions; then 1.60.
+CONTENDERS = {
+    PEER: Contender(nano_gpt.STEPS, threads=2),
+    "exformer, to 1.898": Contender(260, threads=1),
+    "exformer, to 1.898, bfloat16": Contender(260, threads=1, precision="bfloat16"),
+    "exformer, to 1.60": Contender(1400, threads=1),
+}
+
+
+def begin(name: str, how: Contender) -> tuple[Task, Iterator[float]]:
+    """Make a model and what trains it.
+
+    Args:
+        name: Whose.
+        how: It trains.
+    """
+    recipe = find_recipe("shakespeare-char")
+    recipe = replace(recipe, steps=how.steps, warmup=max(1, how.steps // 20))
+    data = CORPORA[recipe.corpus]()
+    set_seed(recipe.seed)
+    tokenizer = CharTokenizer.from_texts([data.train, data.val])
+    task = make_task(recipe, data, tokenizer, device=torch.device("cpu"))
+    batches = map(task.source.batch, task.source.steps())
+    if name == PEER:
+        sizes = {key: recipe.model[key] for key in ("d_model", "n_heads", "n_layers")}
+        model = nano_gpt.NanoGPT(tokenizer.vocab_size, context=recipe.model["max_len"], **sizes)
+        return replace(task, model=model), nano_gpt.training(model, batches, steps=how.steps)
+    walk = take_steps(
+        task.model,
+        ([Part(batch)] for _, batch in zip(range(how.steps), batches, strict=False)),
+        loss_fn=partial(_loss, task.loss_fn, how.precision),
+        optimizers=make_optimizers(recipe, task.model),
+        clip_norm=recipe.clip_norm,
+    )
+    return task, walk
+
+
+def _loss(loss_fn: Callable, precision: str, model: torch.nn.Module, batch: torch.Tensor) -> torch.Tensor:
+    with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
+        return loss_fn(model, batch)
+
+
+def race(contenders: dict[str, Contender], *, clock: str) -> dict[str, Any]:
+    """Let all train, each a few steps at a time: always who has done the smallest share of its steps.
+
+    Args:
+        contenders: By name, nanoGPT first.
+        clock: One of `CLOCKS`.
+
+    Returns:
+        What the JSON says of each.
+    """
+    now, chance = CLOCKS[clock], {}
+    begun = {}
+    for name, how in contenders.items():
+        begun[name] = begin(name, how)
+        chance[name] = torch.get_rng_state()
+    done, seconds = dict.fromkeys(contenders, 0), dict.fromkeys(contenders, 0.0)
+    while any(done[name] < how.steps for name, how in contenders.items()):
+        name = min(contenders, key=lambda name: done[name] / contenders[name].steps)
+        how, walk = contenders[name], begun[name][1]
+        torch.set_num_threads(how.threads)
+        torch.set_rng_state(chance[name])
+        start = now()
+        for _ in range(min(TURN, how.steps - done[name])):
+            next(walk)
+            done[name] += 1
+        seconds[name] += now() - start
+        chance[name] = torch.get_rng_state()
+    found = {}
+    for name, how in contenders.items():
+        task = begun[name][0]
+        found[name] = {
+            **asdict(how),
+            "parameters": sum(p.numel() for p in task.model.parameters()),
+            "seconds": seconds[name],
+            "ratio": seconds[name] / seconds[PEER],
+            "validation_loss": validation_loss(task, task.model),
+        }
+    return found
+
+
+def main() -> None:
+    """Run what is asked for, print it, write it down."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--json", type=Path, metavar="FILE", help="bench/results/ if left out")
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu: of all threads together")
+    parser.add_argument("--quick", action="store_true", help="a few steps: does it all work?")
+    args = parser.parse_args()
+    file = args.json or ROOT / "bench" / "results" / f"{'quick-' * args.quick}shakespeare.json"
+    chosen = {name: replace(how, steps=4) if args.quick else how for name, how in CONTENDERS.items()}
+    found = race(chosen, clock=args.clock)
+    result = {"machine": machine(), "clock": args.clock, "contenders": found}
+    print(
+        "steps, threads, seconds of training, share of nanoGPT's seconds, loss on all of the validation text"
+    )
+    for name, one in found.items():
+        print(
+            f"{name:30} {one['steps']:5} {one['threads']} {one['seconds']:7.1f} {one['ratio']:6.3f} "
+            f"{one['validation_loss']:.4f}"
+        )
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(f"\nwritten: {file}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""What the command ``exformer`` does, one function a command; each gets what was asked for."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import torch
+
+from exformer.bpe import BPETokenizer
+from exformer.cached import CachedLM
+from exformer.files import replace_file
+from exformer.generation import evaluating, greedy, translate_many
+from exformer.pretrained import Pretrained, load_model, load_tokenizer, shipped_models
+from exformer.recipes import find_recipe
+from exformer.recipes.judge import judge
+from exformer.recipes.run import run_recipe
+from exformer.sampling import keep_top_k, keep_top_p, sample, temper
+from exformer.tokenizer import WordTokenizer
+
+
+def learn(asked: argparse.Namespace) -> None:
+    """Learn byte pairs from files."""
+    texts = []
+    for name in asked.files:
+        with open(name, encoding="utf-8", newline="") as file:
+            texts.append(file.read())
+    shown = "learning byte pairs" if sys.stderr.isatty() else ""
+    tokenizer = BPETokenizer.from_texts(texts, n_merges=asked.merges, progress=shown)
+    tokenizer.save(asked.out)
+
+
+def train(asked: argparse.Namespace) -> None:
+    """Train a model by a recipe."""
+    recipe = find_recipe(asked.recipe)
+    if asked.seed is not None:
+        recipe = replace(recipe, seed=asked.seed)
+    run_recipe(recipe, asked.out, resume=asked.resume, progress=sys.stderr.isatty())
+
+
+def bench(asked: argparse.Namespace) -> None:
+    """Score models, print what was found, and write it down."""
+    found = []
+    for name in asked.models or shipped_models():
+        found.append(judge(name, progress=sys.stderr.isatty()))
+        for what, number in found[-1]["scores"].items():
+            print(f"{name}: {what}: {number}")
+    if asked.json:
+        replace_file(asked.json, (json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def encode(asked: argparse.Namespace) -> None:
+    """Write the ids of each line."""
+    tokenizer = load_tokenizer(asked.tokenizer)
+    for line in _lines():
+        print(*tokenizer.encode(line))
+
+
+def decode(asked: argparse.Namespace) -> None:
+    """Write the text of each line of ids."""
+    tokenizer = load_tokenizer(asked.tokenizer)
+    for line in _lines():
+        try:
+            ids = [int(word) for word in line.split()]
+        except ValueError:
+            raise ValueError(f"expected ids with spaces between them, came {line[:40]!r}") from None
+        print(tokenizer.decode(ids))
+
+
+def _lines() -> Iterator[str]:
+    """Give the lines that come in, without their ends."""
+    for line in sys.stdin:
+        yield line.removesuffix("\n").removesuffix("\r")
+
+
+def _load(folder: str, tokenizer: str) -> Pretrained:
+    found = load_model(folder)
+    if tokenizer not in found.tokenizers:
+        raise ValueError(f"{folder} holds a model of kind {found.card['kind']}, which can't do this")
+    return found
+
+
+def generate(asked: argparse.Namespace) -> None:
+    """Go on with a text."""
+    found = _load(asked.model, "tokenizer")
+    if found.card["kind"] != "DecoderLM":
+        raise ValueError(f"{asked.model} holds a model of kind {found.card['kind']}: expected a DecoderLM")
+    tokenizer, room = found.tokenizers["tokenizer"], found.model.config.max_len
+    ids = [*found.first_ids(), *tokenizer.encode(asked.prompt)]
+    n_new = room - len(ids) if asked.tokens is None else asked.tokens
+    if not 1 <= n_new <= room - len(ids):
+        raise ValueError(
+            f"prompt and new tokens must fit into {room}: the prompt takes {len(ids)}, --tokens is {n_new}"
+        )
+    options = {"eos_id": tokenizer.eos_id, "max_new_tokens": n_new}
+    with evaluating(found.model):
+        given = (CachedLM(found.model), torch.tensor([ids]))
+        if asked.temperature == 0:
+            (new,) = greedy(*given, **options)
+        else:
+            chance = torch.Generator().manual_seed(asked.seed)
+            (new,) = sample(*given, **options, generator=chance, change=_change(asked))
+    space = " " if asked.prompt and isinstance(tokenizer, WordTokenizer) else ""
+    print(asked.prompt + space + tokenizer.decode(new))
+
+
+def _change(asked: argparse.Namespace) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Make what is done to the scores before a draw."""
+
+    def change(logits: torch.Tensor) -> torch.Tensor:
+        logits = temper(logits, asked.temperature)
+        logits = logits if asked.top_k is None else keep_top_k(logits, asked.top_k)
+        return logits if asked.top_p is None else keep_top_p(logits, asked.top_p)
+
+    return change
+
+
+def translate(asked: argparse.Namespace) -> None:
+    """Write the translation of each line."""
+    found = _load(asked.model, "src_tokenizer")
+    options = {"beam": asked.beam, "alpha": asked.alpha, **found.tokenizers}
+    title = "translating" if sys.stderr.isatty() else ""
+    for text in translate_many(found.model, list(_lines()), progress=title, **options):
+        print(text)
