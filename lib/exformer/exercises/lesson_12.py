@@ -18,6 +18,8 @@ _TEXTS = (
     ("rain rain rain", "rain and wind and rain"),
     ("the sea", "a mountain far away"),
     ("a b c d", "d c b a"),
+    ("it rained", "rain it rained and it rained on"),
+    ("Rain in May", "it may rain in May"),
 )
 _SUMMARIES = (
     (
@@ -36,6 +38,7 @@ _SUMMARIES = (
         ["20", "200", "Ada", "Monday", "Friday"],
     ),
     ("nobody new was there", "Ada slept", ["Ada", "Bruno"]),
+    ("in 2020 there were 20 people", "people came", ["20", "2020", "Ada"]),
 )
 
 

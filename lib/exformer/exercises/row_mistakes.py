@@ -75,6 +75,12 @@ ROW_LENGTHS: dict[str, Callable[..., object]] = {
     "The separator is missing: without it nothing says what is wanted.": (
         lambda a, sep, s, bos, eos, pad: ([bos, *a, *s], [pad] * len(a) + [*s, eos])
     ),
+    "The end symbol is missing: after the summary's last word the model is asked for eos_id.": (
+        lambda a, sep, s, bos, eos, pad: ([bos, *a, *sep, *s[:-1]], [pad] * (len(a) + len(sep)) + s)
+    ),
+    "You take one id of the separator: it is a list, and may hold several.": (
+        lambda a, sep, s, bos, eos, pad: row(a, sep[:1], s, bos, eos, pad)
+    ),
     "The start symbol is missing: bos_id stands first in what is shown.": (
         lambda a, sep, s, bos, eos, pad: ([*a, *sep, *s], [pad] * (len(a) + len(sep) - 1) + [*s, eos])
     ),

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 
 def _shared(summary: str, reference: str) -> tuple[int, int, int]:
@@ -34,6 +35,16 @@ def _of_sets(summary: str, reference: str) -> float:
 def _unclipped(summary: str, reference: str) -> float:
     ours, right = summary.split(), reference.split()
     return _f1(sum(word in right for word in ours), len(ours), len(right))
+
+
+def _counted_in_reference(summary: str, reference: str) -> float:
+    ours, right = summary.split(), reference.split()
+    return _f1(sum(word in ours for word in right), len(ours), len(right))
+
+
+def _pairs(summary: str, reference: str) -> float:
+    ours, right = (Counter(pairwise(text.split())) for text in (summary, reference))
+    return _f1((ours & right).total(), ours.total(), right.total())
 
 
 def _in_place(summary: str, reference: str) -> float:
@@ -72,6 +83,9 @@ ROUGE_1: dict[str, Callable[..., object]] = {
     "That is the number of shared words: divide it.": _by_parts(lambda s, a, b: s),
     "A word that both have twice counts twice; you count each word once.": _of_sets,
     "A word counts at most as often as the reference has it.": _unclipped,
+    "A word counts at most as often as the summary has it.": _counted_in_reference,
+    "You make all letters small: leave them as they are.": lambda a, b: rouge_1(a.lower(), b.lower()),
+    "That is ROUGE-2: for ROUGE-1 count single words.": _pairs,
     "A word counts wherever it stands; you want it at the same place.": _in_place,
     "That is ROUGE-L: for ROUGE-1 the order of the words does not matter.": _in_order,
     "You count letters: cut the texts at spaces first.": _letters,
@@ -119,6 +133,9 @@ INVENTED: dict[str, Callable[..., object]] = {
         lambda summary, article, names: (
             invented(summary, article, names) / max(1, sum(w in names for w in summary.split()))
         )
+    ),
+    "You count in the summary's text: 20 is found in 2020 too. Cut it into words.": (
+        lambda summary, article, names: sum(summary.count(n) for n in names if n not in article.split())
     ),
     "You look for each name in the texts' letters: cut both into words, and count each time.": (
         lambda summary, article, names: sum(n in summary and n not in article for n in names)
