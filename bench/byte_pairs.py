@@ -9,7 +9,6 @@ results: merges and ids must be the same.
 """
 
 import argparse
-import json
 import multiprocessing
 import os
 import sys
@@ -24,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.byte_pair_peers import learn_by_recounting, merges_of, tiktoken_of, train_hugging_face  # noqa: E402
 from bench.memory import peak_bytes  # noqa: E402
-from bench.report import machine  # noqa: E402
+from bench.report import machine, write  # noqa: E402
 from bench.timing import summarize, time_in_turns  # noqa: E402
 from exformer.bpe import BPETokenizer  # noqa: E402
 from exformer.corpora.real import tiny_shakespeare  # noqa: E402
@@ -199,9 +198,7 @@ def main() -> None:
     file = args.json or ROOT / "bench" / "results" / (
         "quick_byte_pairs.json" if args.quick else "byte_pairs.json"
     )
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(f"\nall rounds: {file}")
+    write(result, file)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ language model of 10.7 million numbers, alone and 16 at a time.
 """
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -25,7 +24,7 @@ import torch  # noqa: E402
 
 from bench.encoder_decoder import QUICK, SETTINGS  # noqa: E402
 from bench.generation_peers import Writer, beam_writers, greedy_writers, spread_out  # noqa: E402
-from bench.report import machine  # noqa: E402
+from bench.report import machine, write  # noqa: E402
 from bench.timing import summarize, time_in_turns  # noqa: E402
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig  # noqa: E402
 
@@ -143,9 +142,7 @@ def main() -> None:
     result["races"] = races(clock=args.clock, quick=args.quick)
     name = "quick_generation.json" if args.quick else "generation.json"
     file = args.json or ROOT / "bench" / "results" / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(f"\nall rounds: {file}")
+    write(result, file)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The result as tables to read; the JSON holds the same and every round."""
 
+import json
 import os
 import platform
 import subprocess
@@ -91,3 +92,24 @@ def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
         f"{found['parameters']:,}",
         f"{found['loss']:.5f}",
     )
+
+
+def write(result: dict[str, Any], file: Path) -> None:
+    """Write a result as JSON, the seconds of all rounds with six digits, and say where it is.
+
+    Args:
+        result: What JSON can hold.
+        file: Where to; its folder is made if need be.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(_shortened(result), indent=1) + "\n", encoding="utf-8")
+    print(f"\nall rounds: {file}")
+
+
+def _shortened(value: Any, name: str = "") -> Any:
+    """Return JSON in which whatever stands below "seconds" has six digits."""
+    if isinstance(value, dict):
+        return {key: _shortened(part, name if name == "seconds" else key) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_shortened(part, name) for part in value]
+    return float(f"{value:.6g}") if isinstance(value, float) and name == "seconds" else value

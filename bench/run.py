@@ -8,7 +8,6 @@ and the same gradient. Memory is measured in a process for each.
 """
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -25,7 +24,7 @@ import torch  # noqa: E402
 
 from bench.equal_work import check_equal_work  # noqa: E402
 from bench.memory import measure  # noqa: E402
-from bench.report import heading, machine, table  # noqa: E402
+from bench.report import heading, machine, table, write  # noqa: E402
 from bench.setting import OPTIMIZER, make_step  # noqa: E402
 from bench.suites import OURS, QUICK, SETTINGS, SUITES, Suite  # noqa: E402
 from bench.timing import best_peer, summarize, time_in_turns  # noqa: E402
@@ -121,9 +120,7 @@ def main() -> None:
                     found["contenders"][who]["peak_bytes"] = peak
             result["races"].append(found)
             print(table(found), flush=True)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(f"\nall rounds: {file}")
+    write(result, file)
 
 
 if __name__ == "__main__":

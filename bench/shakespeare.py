@@ -7,7 +7,6 @@ that of the last weights on all of the validation text, in windows of 64 charact
 """
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -25,7 +24,7 @@ if __name__ == "__main__":  # and not where a test imports this: lessons that ru
 import torch  # noqa: E402
 
 from bench import nano_gpt  # noqa: E402
-from bench.report import machine  # noqa: E402
+from bench.report import machine, write  # noqa: E402
 from exformer.batching import Part  # noqa: E402
 from exformer.recipes import find_recipe  # noqa: E402
 from exformer.recipes.corpora import CORPORA  # noqa: E402
@@ -155,9 +154,7 @@ def main() -> None:
             f"{name:30} {one['steps']:5} {one['threads']} {one['seconds']:7.1f} {one['ratio']:6.3f} "
             f"{one['validation_loss']:.4f}"
         )
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(f"\nwritten: {file}")
+    write(result, file)
 
 
 if __name__ == "__main__":

@@ -24,26 +24,23 @@ def inline_svg(app, pagename, templatename, context, doctree):
         if path is None or not path.is_file():
             return match[0]
         text = path.read_text(encoding="utf-8")
-        svg = text[text.index("<svg") :].replace(INK, "currentColor")
-        if "currentColor" not in svg:
+        svg = text[text.index("<svg") :]
+        if INK not in svg and "currentColor" not in svg:
             return match[0]
-        return _named(_unique_ids(svg, f"g{next(counter)}-"), match[0])
+        alt = ALT.search(match[0])
+        return inlined(svg, prefix=f"g{next(counter)}-", alt=html.unescape(alt[1]) if alt else "")
 
     context["body"] = IMG.sub(replace, body)
 
 
-def _unique_ids(svg, prefix):
-    svg = re.sub(r'\bid="([^"]+)"', lambda m: f'id="{prefix}{m[1]}"', svg)
-    return re.sub(r'(href="#|url\(#)([^")]+)', lambda m: f"{m[1]}{prefix}{m[2]}", svg)
-
-
-def _named(svg, img):
-    alt = ALT.search(img)
-    label = html.unescape(alt[1]) if alt else ""
-    if label.startswith(("../", "_images/")):
-        label = ""  # MyST-NB's file name is no description; a page test asks for a real one
+def inlined(svg, *, prefix, alt):
+    """Make a figure a part of a page: the page's ink, ids of its own, words for who does not see it."""
+    svg = re.sub(r'\bid="([^"]+)"', lambda m: f'id="{prefix}{m[1]}"', svg.replace(INK, "currentColor"))
+    svg = re.sub(r'(href="#|url\(#)([^")]+)', lambda m: f"{m[1]}{prefix}{m[2]}", svg)
+    if alt.startswith(("../", "_images/")):
+        alt = ""  # MyST-NB's file name is no description; a page test asks for a real one
     svg = re.sub(r"<title>.*?</title>|<metadata>.*?</metadata>", "", svg, flags=re.S)
-    return svg.replace("<svg", f'<svg class="book-figure" role="img" aria-label="{html.escape(label)}"', 1)
+    return svg.replace("<svg", f'<svg class="book-figure" role="img" aria-label="{html.escape(alt)}"', 1)
 
 
 def drop_thebe(app, pagename, templatename, context, doctree):

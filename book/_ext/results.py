@@ -1,0 +1,45 @@
+"""The page of results, made from what the benchmarks wrote: bench/results/*.json, cards of shipped models.
+
+Directives: ``{results-targets}`` says what was asked and found; ``{results-models}`` and
+``{results-curves}`` (with ``translation`` or ``shakespeare``) show trained models, ``{results-steps}``
+(``encoder-decoder`` or ``gpt``), ``{results-writing}``, ``{results-byte-pairs}`` and ``{results-nanogpt}``
+the races.
+"""
+
+import results_tables as tables
+from docutils import nodes
+from results_curves import curves
+from results_data import read_results
+from sphinx.util.docutils import SphinxDirective
+
+SHOWS = {
+    "results-targets": tables.targets,
+    "results-models": tables.models,
+    "results-curves": curves,
+    "results-steps": tables.steps,
+    "results-writing": tables.writing,
+    "results-byte-pairs": tables.byte_pairs,
+    "results-nanogpt": tables.nano_gpt,
+}
+
+
+class Show(SphinxDirective):
+    """One table or figure; its name says which."""
+
+    optional_arguments = 1
+
+    def run(self):
+        """Return it as HTML."""
+        results = read_results(self.env.srcdir)
+        for path in results.paths:
+            if path.is_file():
+                self.env.note_dependency(str(path))
+        text = SHOWS[self.name](results, *self.arguments)
+        return [nodes.raw("", text, format="html")] if text else []
+
+
+def setup(app):
+    """Register the extension."""
+    for name in SHOWS:
+        app.add_directive(name, Show)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,242 @@
+"""What the benchmarks found, and what was asked of them: JSON and YAML -> findings."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median
+
+import yaml
+
+FILES = ("models", "seeds", "bench", "generation", "byte_pairs", "shakespeare")
+OURS = "exformer"
+LOSS, BITS = "validation loss, nats a symbol", "validation bits a byte"
+
+#: The form of each file: names must be there, "*" stands for all others, a list has at least one of its kind.
+_TIMING = {"median_s": float, "ratio": float, "ratio_low": float, "ratio_high": float}
+_TIMED = _TIMING | {"seconds": [float]}
+_MACHINE = {"cpu": str, "cores": int, "vector_instructions": str, "system": str, "python": str, "torch": str}
+_RUN = {"machine": _MACHINE, "threads": int, "clock": str}
+_WORK = {"peers": {"tokenizers": _TIMING, "*": _TIMING}, "seconds": {OURS: [float], "*": [float]}}
+_MODEL = {
+    "recipe": str,
+    "seed": int,
+    "parameters": int,
+    "training": {"processor_seconds": float},
+    "signatures": {"*": str},
+    "scores": {LOSS: float, "*": float},
+    "machine": {"device": str, "threads": int, "torch": str},
+}
+_RACE = {
+    "name": str,
+    "setting": {},
+    "sizes": str,
+    "rounds": int,
+    "best_peer": str,
+    "ratio_to_best_peer": float,
+}
+_TEXT = {"name": str, "characters": int, "merges": int, "peak_bytes": {OURS: None, "*": None}}
+_WORKS = dict.fromkeys(("training", "encoding", "encoding_new"), _WORK)
+_NANO = {"steps": int, "threads": int, "precision": str, "parameters": int, "seconds": float, "ratio": float}
+_CONTENDER = _TIMED | {"peak_bytes": None, "parameters": int, "loss": float}
+FORMS = {
+    "models": [_MODEL],
+    "seeds": [_MODEL],
+    "bench": _RUN
+    | {"optimizer": str, "races": [_RACE | {"contenders": {OURS: _CONTENDER, "*": _CONTENDER}}]},
+    "generation": _RUN
+    | {
+        "gpt": {"d_model": int, "n_layers": int},
+        "translator": {"d_model": int, "n_layers": int},
+        "races": {
+            "*": {"texts": int, "symbols": int, "rounds": int, "contenders": {OURS: _TIMED, "*": _TIMED}}
+        },
+    },
+    "byte_pairs": _RUN | {"races": [_TEXT | _WORKS], "recounting": {"name": str, "ratio": float}},
+    "shakespeare": {
+        "machine": _MACHINE,
+        "clock": str,
+        "contenders": {"nanoGPT": _NANO, "*": _NANO | {"validation_loss": float}},
+    },
+}
+
+
+def faults(found, form, place=""):
+    """Return what a file lacks of its form: one line for each place."""
+    if isinstance(form, dict):
+        if not isinstance(found, dict):
+            return [f"{place} is no object"]
+        lines = [f"{place}.{name} is missing" for name in form if name != "*" and name not in found]
+        return lines + [
+            line
+            for name, part in found.items()
+            if name in form or "*" in form
+            for line in faults(part, form.get(name, form.get("*")), f"{place}.{name}")
+        ]
+    if isinstance(form, list):
+        if not isinstance(found, list) or not found:
+            return [f"{place} is no list, or empty"]
+        return [line for i, part in enumerate(found) for line in faults(part, form[0], f"{place}[{i}]")]
+    kind = (int, float) if form is float else form
+    right = form is None or (isinstance(found, kind) and not isinstance(found, bool))
+    return [] if right else [f"{place} is {found!r}, and no {form.__name__}"]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Hold what was found and what was asked.
+
+    Args:
+        files: By name, what JSON holds; only files that are there and whole.
+        broken: By name, what is wrong with the others that are there.
+        asked: The contents of results.yml.
+        cards: By name, the cards of the models that come with the library.
+        paths: Of all files that were looked for.
+    """
+
+    files: dict
+    broken: dict
+    asked: dict
+    cards: dict
+    paths: tuple
+
+    def models(self):
+        """Return the scored models, each recipe and seed once, in order of the seeds."""
+        found = {}
+        for name in ("models", "seeds"):
+            for entry in self.files.get(name, []):
+                found.setdefault((entry["recipe"], entry["seed"]), entry)
+        return [found[key] for key in sorted(found)]
+
+    def scores(self, recipe, name):
+        """Return one score of all seeds of a recipe."""
+        return [m["scores"][name] for m in self.models() if m["recipe"] == recipe and name in m["scores"]]
+
+
+def read_results(root):
+    """Read all that is there."""
+    root = Path(root)
+    folder, table = root / "bench" / "results", root / "book" / "results.yml"
+    shipped = sorted((root / "lib" / "exformer" / "shipped").glob("*/model.json"))
+    files, broken = {}, {}
+    for name in FILES:
+        path = folder / f"{name}.json"
+        if not path.is_file():
+            continue
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            broken[name] = [f"no JSON: {error}"]
+            continue
+        if wrong := faults(found, FORMS[name]):
+            broken[name] = wrong
+        else:
+            files[name] = found
+    return Results(
+        files,
+        broken,
+        yaml.safe_load(table.read_text(encoding="utf-8")),
+        {path.parent.name: json.loads(path.read_text(encoding="utf-8")) for path in shipped},
+        (*(folder / f"{name}.json" for name in FILES), table, *shipped),
+    )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Hold one number beside what was asked of it.
+
+    Args:
+        key: The row of a table that it belongs to.
+        where: Under which circumstances, in words.
+        value: As it is shown: rounded.
+        asked: ``most``, ``least`` or ``times``, and the number.
+        unfit: Why the number does not count, if so.
+    """
+
+    key: tuple
+    where: str
+    value: float
+    asked: tuple
+    unfit: str = ""
+
+    @property
+    def met(self):
+        """Say whether it is as good as was asked."""
+        how, limit = self.asked
+        good = self.value <= limit if how == "most" else self.value >= limit
+        return good and not self.unfit
+
+
+def findings(target, results):
+    """Return what was found for a target: one for each race, text or model; none if nothing was measured."""
+    how, limit = next(iter(target["asked"].items()))
+    if target["from"]["file"] not in results.files:
+        return []
+    rows = _FINDERS[target["from"]["file"]](target["from"], results)
+    found = []
+    for key, where, value, unfit in rows:
+        shown = round(1 / value, 2) if how == "times" else round(value, 2 if how == "least" else 3)
+        found.append(Finding(key, where, shown, (how, limit), unfit))
+    return found
+
+
+def _models(wanted, results):
+    scores = results.scores(wanted["recipe"], wanted["score"])
+    if scores:
+        where = f"mean of {len(scores)} seeds" if len(scores) > 1 else "one seed"
+        yield ("models", wanted["recipe"], wanted["score"]), where, mean(scores), ""
+
+
+def _bench(wanted, results):
+    for race in results.files["bench"]["races"]:
+        if race["name"].startswith(wanted["kind"]):
+            yield ("bench", race["name"], race["sizes"]), short_sizes(race), race["ratio_to_best_peer"], ""
+
+
+def short_sizes(race):
+    """Name a race of training steps by what makes it differ from its neighbours."""
+    own = race["setting"]
+    last = own["precision"] if "precision" in own else f"dropout {own['dropout']:g}"
+    return f"d_model {own['d_model']}, {last}"
+
+
+def _generation(wanted, results):
+    for name in wanted["races"]:
+        race = results.files["generation"]["races"].get(name, {"contenders": {}})
+        if wanted["peer"] in race["contenders"]:
+            ratio = race["contenders"][wanted["peer"]]["ratio"]
+            yield ("generation", name, wanted["peer"]), name, ratio, ""
+
+
+def _byte_pairs(wanted, results):
+    for race in results.files["byte_pairs"]["races"]:
+        key = ("byte_pairs", race["name"], wanted["work"], wanted["peer"])
+        yield key, race["name"], race[wanted["work"]]["peers"][wanted["peer"]]["ratio"], ""
+
+
+def _shakespeare(wanted, results):
+    all_of_them = results.files["shakespeare"]["contenders"]
+    limit = all_of_them[wanted["loss"]]["validation_loss"]
+    for name in wanted["contenders"]:
+        if one := all_of_them.get(name):
+            worse = round(one["validation_loss"], 3) > round(limit, 3)
+            unfit = f"its loss is {one['validation_loss']:.3f}, not {limit:.3f}" if worse else ""
+            yield ("shakespeare", name), name, one["ratio"], unfit
+
+
+_FINDERS = {
+    "models": _models,
+    "bench": _bench,
+    "generation": _generation,
+    "byte_pairs": _byte_pairs,
+    "shakespeare": _shakespeare,
+}
+
+
+def bits_per_nat(scores):
+    """Return how many bits a byte one nat a symbol is, a property of the tokenizer; None for translations."""
+    return scores[BITS] / scores[LOSS] if BITS in scores else None
+
+
+def speed(characters, seconds):
+    """Return millions of characters a second, by the median round."""
+    return characters / median(seconds) / 1e6
