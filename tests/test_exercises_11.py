@@ -160,6 +160,8 @@ WRONG_FILLS = {
     "read the right side too": lambda p, w, i, c: normal(scores(p, w, i, c, right=i + 1)),
     "read the left side too": lambda p, w, i, c: normal(scores(p, w, i, c, left=i)),
     "put beside the word": lambda p, w, i, c: normal(scores(p, w, i, c, wide=0)),
+    "one place too early": lambda p, w, i, c: normal(scores(p, w, i - 1, c)),
+    "one place too late": lambda p, w, i, c: normal(scores(p, w, i + 1, c)),
     "divide logarithms by their sum": lambda *case: scores(*case) / scores(*case).sum(),
     "taken of probabilities": lambda *case: normal(np.exp(scores(*case))),
     "the more probable the sentence": lambda *case: normal(-scores(*case)),

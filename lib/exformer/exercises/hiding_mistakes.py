@@ -131,6 +131,10 @@ FILL: dict[str, Callable[..., Tensor]] = {
     "Only the left side and the candidate were read: read the right side too.": _left,
     "Only the candidate and the right side were read: read the left side too.": _right,
     "The candidate was put beside the word: it should take its place.": _inserted,
+    "The candidate was put one place too early: places count from 0.": lambda p, w, i, c: fill(
+        p, w, i - 1, c
+    ),
+    "The candidate was put one place too late: places count from 0.": lambda p, w, i, c: fill(p, w, i + 1, c),
     "You divide logarithms by their sum: take the exponential first.": lambda *case: (
         _scores(*case) / _scores(*case).sum()
     ),
