@@ -1,0 +1,500 @@
+"""The page of results says what the benchmarks wrote: numbers, verdicts, and what has not been measured."""
+
+import copy
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "book" / "_ext")]
+
+from bench import byte_pairs, shakespeare  # noqa: E402
+from bench.report import write  # noqa: E402
+from bench.suites import SUITES  # noqa: E402
+from results import SHOWS  # noqa: E402
+from results_curves import describe, draw, histories  # noqa: E402
+from results_data import FILES, FORMS, LOSS, Finding, faults, findings, read_results  # noqa: E402
+
+from exformer.recipes import RECIPES  # noqa: E402
+
+PAGE = (ROOT / "book" / "results.md").read_text(encoding="utf-8")
+ASKED = yaml.safe_load((ROOT / "book" / "results.yml").read_text(encoding="utf-8"))
+CALLS = re.findall(r"^```\{(results-[\w-]+)\} ?([\w-]*)$", PAGE, flags=re.M)
+LOWER, CASED, BITS = "test BLEU, lower-cased", "test BLEU, cased", "validation bits a byte"
+
+MACHINE = {"cpu": "A chip", "cores": 2, "vector_instructions": "AVX2", "system": "Linux 6.1-secret"}
+MACHINE |= {"python": "3.11.7", "torch": "2.13.0", "transformers": "5.23.0"}
+RUN = {"machine": MACHINE, "threads": 1, "clock": "wall"}
+
+
+def timing(ratio, *seconds):
+    """Return what the races say of one contender."""
+    given = {"median_s": 0.0125, "ratio": ratio, "ratio_low": ratio - 0.01, "ratio_high": ratio + 0.02}
+    return given | ({"seconds": list(seconds)} if seconds else {})
+
+
+def step_race(name, sizes, ratio, **setting):
+    """Return a race of training steps that a peer wins or loses."""
+    more = {"peak_bytes": 3_000_000, "parameters": 7, "loss": 1.0}
+    contenders = {"exformer": timing(1.0, 0.0125) | more, "A peer": timing(ratio, 0.0125) | more}
+    race = {"name": name, "setting": {"d_model": 8, **setting}, "sizes": sizes, "rounds": 1}
+    return race | {"best_peer": "A peer", "ratio_to_best_peer": ratio, "contenders": contenders}
+
+
+def model(recipe, seed, **scores):
+    """Return a judged model."""
+    found = {"recipe": recipe, "seed": seed, "parameters": 1234, "training": {"processor_seconds": 90.0}}
+    signatures = {LOWER: "tok:none", CASED: "tok:13a"} if LOWER in scores else {}
+    machine = {"device": "a machine", "threads": 1, "torch": "2.13.0"}
+    return found | {"signatures": signatures, "scores": scores, "machine": machine}
+
+
+def text_race():
+    """Return a race of byte pairs: 3 million characters, ours learns in 2 s and encodes in 0.5 s."""
+    learn = {"peers": {"tokenizers": timing(0.9)}, "seconds": {"exformer": [2.0], "tokenizers": [2.2]}}
+    both = {"tokenizers": timing(0.2), "tiktoken": timing(2.5)}
+    encode = {"peers": both, "seconds": {"exformer": [0.5], "tokenizers": [2.5], "tiktoken": [0.2]}}
+    race = {"name": "A text", "characters": 3_000_000, "merges": 99}
+    memory = {"peak_bytes": {"exformer": 5_000_000, "tokenizers": None}}
+    return race | memory | {"training": learn, "encoding": encode, "encoding_new": copy.deepcopy(encode)}
+
+
+def trainer(ratio, loss, **more):
+    """Return one that trained beside nanoGPT."""
+    given = {"steps": 9, "threads": 1, "precision": "float32", "parameters": 5, "seconds": 2.5}
+    return given | {"ratio": ratio, "validation_loss": loss} | more
+
+
+def written():
+    """Return what all commands might have written."""
+    pairs = {LOSS: 1.5, LOWER: 40.9, CASED: 37.25}
+    other = {LOSS: 1.7, LOWER: 41.0, CASED: 36.25}
+    races = {
+        "greedy, batch 1": ("GPT-2", 0.8),
+        "greedy, batch 16": ("GPT-2", 1.25),
+        "greedy, the cache": ("exformer, no cache", 0.1),
+        "beam of 4": ("Marian", 0.7),
+    }
+    found = {
+        "models": [
+            model("multi30k-en-de", 0, **pairs),
+            model("shakespeare-char", 0, **{LOSS: 1.6, BITS: 2.4}),
+        ],
+        "seeds": [model("multi30k-en-de", 1, **other), model("multi30k-en-de", 0, **other)],
+        "bench": RUN
+        | {
+            "optimizer": "AdamW",
+            "races": [
+                step_race("encoder-decoder-d8", "eight wide", 0.8309, dropout=0.1),
+                step_race("gpt-d8", "eight wide, float32", 0.9504, dropout=0.0, precision="float32"),
+                step_race("gpt-d8", "eight wide, bfloat16", 1.0061, dropout=0.0, precision="bfloat16"),
+            ],
+        },
+        "generation": RUN
+        | {
+            "gpt": {"d_model": 8, "n_layers": 2},
+            "translator": {"d_model": 4, "n_layers": 3},
+            "races": {
+                name: {"texts": 1, "symbols": 50, "rounds": 1}
+                | {"contenders": {"exformer": timing(1.0, 0.0125), peer: timing(ratio, 0.0125)}}
+                for name, (peer, ratio) in races.items()
+            },
+        },
+        "byte_pairs": RUN | {"races": [text_race()], "recounting": {"name": "A text", "ratio": 0.02}},
+        "shakespeare": {
+            "machine": MACHINE,
+            "clock": "wall",
+            "contenders": {
+                "nanoGPT": trainer(1.0, 1.9),
+                "exformer, to 1.898": trainer(0.25, 1.8),
+                "exformer, to 1.898, bfloat16": trainer(0.2, 1.95, precision="bfloat16"),
+            },
+        },
+    }
+    return copy.deepcopy(found)
+
+
+def card(recipe, loss, *history, bits=None):
+    """Return the card of a shipped model; history: pairs of processor seconds and loss."""
+    lines = [{"step": 1, "processor_seconds": s, "validation_loss": found} for s, found in history]
+    scores = {LOSS: loss} | ({} if bits is None else {BITS: bits})
+    kind = "DecoderLM" if bits else "EncoderDecoder"
+    return {"kind": kind, "seed": 0, "recipe": RECIPES[recipe].settings(), "scores": scores, "history": lines}
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Give a folder like the book's in which all was measured and two models are shipped."""
+    for name, found in written().items():
+        put(tmp_path / "bench" / "results" / f"{name}.json", found)
+    shipped = tmp_path / "lib" / "exformer" / "shipped"
+    put(shipped / "one" / "model.json", card("multi30k-en-de", 1.5, (60, 4.0), (120, 2.0)))
+    put(shipped / "two" / "model.json", card("shakespeare-char", 1.6, (60, 2.0), (90, 1.8), bits=2.4))
+    asked(tmp_path)
+    return tmp_path
+
+
+def put(path, found):
+    """Write JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found), encoding="utf-8")
+
+
+def asked(folder):
+    """Copy what is asked."""
+    (folder / "book").mkdir(exist_ok=True)
+    (folder / "book" / "results.yml").write_text(yaml.safe_dump(ASKED), encoding="utf-8")
+
+
+class Rows(HTMLParser):
+    """The rows of a table, each a list of texts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.within = [], False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        """Begin a row or a cell."""
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+            self.within = True
+
+    def handle_endtag(self, tag):
+        """End a cell."""
+        self.within = self.within and tag not in ("td", "th")
+
+    def handle_data(self, data):
+        """Add to the last cell."""
+        if self.within:
+            self.rows[-1][-1] = " ".join(f"{self.rows[-1][-1]} {data}".split())
+
+
+def rows(root, name, *arguments):
+    """Return the rows of a table of the page, without its heads."""
+    return Rows(SHOWS[name](read_results(root), *arguments)).rows[1:]
+
+
+def overview(root):
+    """Return {what: what was found} of the first table."""
+    return {what.split(" beside ")[0]: found for what, _, found in rows(root, "results-targets")}
+
+
+# --- what was asked and what was found ---
+
+
+def test_the_overview_says_what_was_asked_and_what_was_found(root):
+    table = rows(root, "results-targets")
+    assert [row[1] for row in table] == [
+        *("at least 41.0", "at most 1.898", "at most 1.0", "at most 1.0", "at most 0.95", "at most 1.0"),
+        *("at least 5 times as fast", "at least 1.5 times as fast", "at most 1.0"),
+        *("at least 4 times as fast", "at least 0.5 times as fast"),
+    ]
+    assert [row[2] for row in table] == [
+        "missed 40.95 mean of 2 seeds",
+        "met 1.600 one seed",
+        "missed 0.200 to 0.250 in 1 of 2: exformer, to 1.898, bfloat16: 0.200: its loss is 1.950, not 1.900",
+        "met 0.831 d_model 8, dropout 0.1",
+        "missed 0.950 to 1.006 in 1 of 2: d_model 8, bfloat16: 1.006",
+        "missed 0.800 to 1.250 in 1 of 2: greedy, batch 16: 1.250",
+        "met 10.00 times greedy, the cache",
+        "missed 1.43 times beam of 4",
+        "met 0.900 A text",
+        "met 5.00 times A text",
+        "missed 0.40 times A text",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "value", "met"),
+    [
+        (("most", 0.95), 0.95, True),
+        (("most", 0.95), 0.951, False),
+        (("least", 41.0), 41.0, True),
+        (("least", 41.0), 40.99, False),
+        (("times", 5), 5.0, True),
+        (("times", 5), 4.99, False),
+    ],
+)
+def test_a_number_at_the_limit_is_enough(asked, value, met):
+    assert Finding((), "", value, asked).met is met
+    assert not Finding((), "", value, asked, unfit="another loss").met
+
+
+def test_a_number_is_judged_as_it_is_shown(root):
+    found = {finding.where: finding for finding in findings(ASKED["targets"][4], read_results(root))}
+    assert found["d_model 8, float32"].value == 0.95  # 0.9504 was measured
+    assert found["d_model 8, float32"].met
+
+
+# --- tables ---
+
+
+def test_trained_models_have_a_row_a_seed_their_mean_and_what_others_published(root):
+    head, *table = rows(root, "results-models", "translation")
+    assert head == ["multi30k-en-de missed asked at least 41.0, found 40.95"]
+    assert table == [
+        ["seed 0", "1,234", "1.5", "1.500", "40.90", "37.25"],
+        ["seed 1", "1,234", "1.5", "1.700", "41.00", "36.25"],
+        [
+            "mean of 2 seeds",
+            "–",
+            "1.5",
+            "1.600 1.500 to 1.700",
+            "40.95 40.90 to 41.00",
+            "36.75 36.25 to 37.25",
+        ],
+        ["Transformer-Tiny (Wu et al. 2021)", "–", "–", "–", "41.00", "–"],
+    ]
+    text = SHOWS["results-models"](read_results(root), "translation")
+    for said in ("exformer train multi30k-en-de", "tok:none", "a machine", ASKED["commands"]["models"]):
+        assert said in text
+    assert f"at most {RECIPES['multi30k-en-de'].steps:,} steps" in text
+
+
+def test_bits_a_byte_of_others_are_those_of_the_same_symbols(root):
+    _, ours, theirs = rows(root, "results-models", "shakespeare")
+    assert ours[3:] == ["1.600", "2.400"]
+    assert theirs[3:] == ["1.880", "2.820"]  # 1.88 times 2.4 / 1.6
+
+
+def test_steps_show_each_contender_and_mark_a_miss(root):
+    assert rows(root, "results-steps", "gpt") == [
+        ["eight wide, float32. met asked at most 0.95"],
+        ["exformer", "12.5", "1", "–", "3"],
+        ["A peer", "12.5", "0.950", "0.940 to 0.970", "3"],
+        ["eight wide, bfloat16. missed asked at most 0.95, found 1.006"],
+        ["exformer", "12.5", "1", "–", "3"],
+        ["A peer", "12.5", "1.006", "0.996 to 1.026", "3"],
+    ]
+    assert [row for row in rows(root, "results-steps", "encoder-decoder") if len(row) == 1] == [
+        ["eight wide. met asked at most 1.0"]
+    ]
+
+
+def test_a_table_says_its_command_and_the_machine_without_the_system_s_release(root):
+    for name, arguments in CALLS:
+        text = SHOWS[name](read_results(root), *filter(None, [arguments]))
+        assert "secret" not in text
+        if name not in ("results-targets", "results-curves", "results-models"):
+            assert re.search(r"Made by <code>python bench/\w+\.py</code>\. A chip, 2 cores, AVX2; ", text)
+
+
+def test_writing_gives_symbols_a_second(root):
+    table = rows(root, "results-writing")
+    assert table[0] == ["greedy, batch 1: 1 text, 50 symbols in all met asked at most 1.0"]
+    assert table[2] == ["GPT-2", "0.013", "4,000", "0.800", "0.790 to 0.820"]
+    assert [
+        "beam of 4: 1 text, 50 symbols in all missed asked at least 1.5 times as fast, found 1.43 times"
+    ] in table
+
+
+def test_byte_pairs_give_our_speed_and_both_peers(root):
+    table = rows(root, "results-byte-pairs")
+    assert table[0] == ["A text: 3,000,000 characters, 99 merges; learning adds exformer 5 MB"]
+    assert table[1] == [
+        "learning, beside tokenizers",
+        "1.50",
+        "0.900",
+        "0.890 to 0.920",
+        "met asked at most 1.0",
+    ]
+    missed = "missed asked at least 0.5 times as fast, found 0.40 times"
+    assert table[3] == ["encoding, beside tiktoken", "6.00", "2.500", "2.490 to 2.520", missed]
+    assert table[5][0] == "encoding, nothing remembered, beside tiktoken"
+    assert "50 times as long as ours (A text)" in SHOWS["results-byte-pairs"](read_results(root))
+
+
+def test_beside_nanogpt_a_worse_loss_does_not_count(root):
+    table = rows(root, "results-nanogpt")
+    assert table[0] == ["nanoGPT", "9", "1", "float32", "5", "2.5", "1.000", "1.900", "–"]
+    assert table[1][-3:] == ["0.250", "1.800", "met asked at most 1.0"]
+    assert table[2][-1] == "missed asked at most 1.0, found 0.200; its loss is 1.950, not 1.900"
+
+
+# --- curves ---
+
+
+def test_curves_are_those_of_the_cards(root):
+    results = read_results(root)
+    assert histories(results, "translation") == {"multi30k-en-de": ([1, 2], [4.0, 2.0], 1.5)}
+    minutes, bits, last = histories(results, "shakespeare")["shakespeare-char"]
+    assert minutes == [1, 1.5]
+    assert bits == pytest.approx([3.0, 2.7])  # 2.4 / 1.6 bits a byte for each nat a symbol
+    assert last == pytest.approx(2.4)
+
+
+def test_the_figure_has_words_one_ink_and_ids_of_its_own(root):
+    results = read_results(root)
+    one, two = (SHOWS["results-curves"](results, kind) for kind in ("translation", "shakespeare"))
+    words = "multi30k-en-de falls from 4.00 to 2.00 nats a symbol in 2.0 processor minutes"
+    assert f'aria-label="Validation loss against processor minutes of training. {words}' in one
+    assert "finished model has 1.50" in describe(histories(results, "translation"), "nats a symbol")
+    assert "from 3.00 to 2.70 bits a byte" in two
+    for text in (one, two):
+        assert "currentColor" in text
+        assert "#767676" not in text
+    assert not set(re.findall(r'\bid="([^"]+)"', one)) & set(re.findall(r'\bid="([^"]+)"', two))
+    found = histories(results, "translation")
+    assert draw(found, "nats a symbol") == draw(found, "nats a symbol"), "the same log, the same figure"
+
+
+# --- what is not there ---
+
+
+def test_what_was_not_measured_is_said(tmp_path):
+    asked(tmp_path)
+    results = read_results(tmp_path)
+    for name, arguments in CALLS:
+        text = SHOWS[name](results, *filter(None, [arguments]))
+        if name != "results-targets":
+            assert 'class="results-missing"' in text
+            assert not re.search(r"\d\.\d", text)
+    assert {found for *_, found in rows(tmp_path, "results-targets")} == {"not measured yet"}
+    assert "Not measured yet: <code>python bench/run.py</code>" in SHOWS["results-steps"](results, "gpt")
+
+
+def test_a_file_that_is_not_whole_is_not_shown(root):
+    path = root / "bench" / "results" / "bench.json"
+    found = written()["bench"]
+    del found["races"][1]["sizes"]
+    put(path, found)
+    assert "not whole (.races[1].sizes is missing)" in SHOWS["results-steps"](read_results(root), "gpt")
+    path.write_text("{", encoding="utf-8")
+    assert "not whole (no JSON" in SHOWS["results-steps"](read_results(root), "gpt")
+    assert overview(root)["Training step, decoder alone"] == "not measured yet"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_missing_part_of_a_file_is_found(name):
+    assert faults(written()[name], FORMS[name]) == []
+    for path in list(parts(FORMS[name], written()[name])):
+        found = written()[name]
+        *way, last = path
+        holder = found
+        for step in way:
+            holder = holder[step]
+        del holder[last]
+        assert faults(found, FORMS[name]), path
+
+
+def parts(form, found, way=()):
+    """Give the way to each part that a form asks for by name, or that is the only one of a list."""
+    if isinstance(form, dict):
+        for name, inner in form.items():
+            if name == "*":
+                continue
+            yield (*way, name)
+            yield from parts(inner, found[name], (*way, name))
+    elif isinstance(form, list):
+        if len(found) == 1:
+            yield (*way, 0)
+        yield from parts(form[0], found[0], (*way, 0))
+
+
+def test_a_part_of_another_kind_is_found():
+    assert faults({"ratio": "fast"}, {"ratio": float}) == [".ratio is 'fast', and no float"]
+    assert faults({"ratio": 1}, {"ratio": float}) == []
+    assert faults({"steps": True}, {"steps": int}) == [".steps is True, and no int"]
+    assert faults([], [float]) == [" is no list, or empty"]
+    assert faults({"a": {}, "b": 3}, {"*": {"c": int}}) == [".a.c is missing", ".b is no object"]
+
+
+# --- the book's own page and files ---
+
+
+def committed():
+    """Return the results that belong to the book; without git, all that are there."""
+    run = ["git", "-C", str(ROOT), "ls-files", "bench/results"]
+    done = subprocess.run(run, capture_output=True, text=True)
+    names = [Path(line).stem for line in done.stdout.split()]
+    return (
+        names if done.returncode == 0 else [name for name in FILES if name not in read_results(ROOT).broken]
+    )
+
+
+def test_committed_files_are_whole_and_are_no_quick_runs():
+    results = read_results(ROOT)
+    assert set(committed()) <= set(FILES), "a file that no table shows"
+    assert {name: results.broken[name] for name in committed() if name in results.broken} == {}
+    for race in results.files.get("bench", {"races": []})["races"]:
+        assert not race["name"].startswith("quick")
+
+
+def test_each_target_finds_its_numbers_in_the_committed_files():
+    results = read_results(ROOT)
+    for target in ASKED["targets"]:
+        if target["from"]["file"] in results.files and "recipe" not in target["from"]:
+            assert findings(target, results), target["what"]
+
+
+def unscored(results):
+    """Return complaints about shipped models that the judged ones do not speak of."""
+    complaints = []
+    judged = {(m["recipe"], m["seed"]): m["scores"][LOSS] for m in results.files.get("models", [])}
+    for name, card in results.cards.items():
+        loss = judged.get((card["recipe"]["name"], card["seed"]))
+        if loss is None or abs(loss - card["scores"][LOSS]) > 1e-3:
+            complaints.append(f"{name}: the card says {card['scores'][LOSS]}, models.json {loss}")
+    return complaints
+
+
+def test_shipped_models_are_those_that_were_scored():
+    assert unscored(read_results(ROOT)) == []
+
+
+@pytest.mark.parametrize(("field", "value"), [("seed", 7), ("recipe", "shakespeare-bpe"), ("loss", 1.502)])
+def test_a_shipped_model_that_was_not_scored_is_found(root, field, value):
+    assert unscored(read_results(root)) == []
+    found = written()["models"]
+    if field == "loss":
+        found[0]["scores"][LOSS] = value
+    else:
+        found[0][field] = value
+    put(root / "bench" / "results" / "models.json", found)
+    [complaint] = unscored(read_results(root))
+    assert complaint.startswith("one: the card says 1.5")
+
+
+def test_the_targets_name_what_is_there():
+    headings = {re.sub(r"\W+", "-", line.lower()) for line in re.findall(r"^## (.+)$", PAGE, flags=re.M)}
+    for target in ASKED["targets"]:
+        wanted = target["from"]
+        assert target["section"] in headings
+        assert wanted["file"] in ASKED["commands"]
+        assert wanted.get("recipe", "shakespeare-char") in RECIPES
+        assert wanted.get("kind", "gpt") in SUITES
+        assert set(wanted.get("contenders", [])) <= set(shakespeare.CONTENDERS)
+        if wanted["file"] == "byte_pairs":
+            assert wanted["peer"] in (byte_pairs.PEER, byte_pairs.OTHER)
+            assert wanted["work"] in dict(byte_pairs.LINES)
+    assert {name for names in ASKED["models"].values() for name in names} | {"english-italian-small"} == set(
+        RECIPES
+    )
+
+
+def test_no_result_is_typed_into_the_page():
+    assert set(re.findall(r"\d+[.,]\d+", PAGE)) <= {"0.5"}, (
+        "the meaning of a ratio; all else comes from files"
+    )
+    assert {name for name, _ in CALLS} == set(SHOWS)
+
+
+def test_seconds_are_written_with_six_digits_and_ratios_with_all(tmp_path, capsys):
+    result = {
+        "races": [{"ratio": 1 / 3, "seconds": {"a": [2 / 3, 200 / 3]}, "rounds": 2}],
+        "seconds": 1 / 3e5,
+    }
+    write(result, tmp_path / "new" / "found.json")
+    found = json.loads((tmp_path / "new" / "found.json").read_text(encoding="utf-8"))
+    race = {"ratio": 1 / 3, "seconds": {"a": [0.666667, 66.6667]}, "rounds": 2}
+    assert found == {"races": [race], "seconds": 3.33333e-06}
+    assert str(tmp_path / "new" / "found.json") in capsys.readouterr().out
