@@ -127,6 +127,18 @@ def test_the_mean_of_checkpoints(tmp_path: Path) -> None:
         average_weights([*find_checkpoints(tmp_path), other])
 
 
+def test_a_mean_in_half_precision(tmp_path: Path) -> None:
+    model = nn.Linear(2, 1)
+    model.register_buffer("count", torch.tensor([3, 5]))
+    for step, value in ((1, 1.0), (2, 1.0 + 2**-12)):  # float16 has the first, not the mean
+        nn.init.constant_(model.weight, value)
+        save_checkpoint(tmp_path, step=step, model=model, optimizers=[])
+    mean = average_weights(find_checkpoints(tmp_path), dtype=torch.float16)
+    assert mean["weight"].dtype == torch.float16
+    assert torch.equal(mean["weight"], torch.ones(1, 2, dtype=torch.float16))
+    assert torch.equal(mean["count"], torch.tensor([3, 5]))
+
+
 def test_numbers_that_make_no_sense(tmp_path: Path) -> None:
     for keep, step in ((0, 1), (1, -1)):
         with pytest.raises(ValueError, match="keep must be at least 1 and step at least 0"):
@@ -277,6 +289,24 @@ def test_weights_and_their_card(tmp_path: Path) -> None:
         save_weights(tmp_path / "small.bin", run.model, card={})
     with pytest.raises(ValueError, match="does not fit the model"):
         load_weights(path, nn.Linear(2, 2))
+
+
+def test_weights_in_half_the_bytes(tmp_path: Path) -> None:
+    model, path = nn.Linear(64, 64), tmp_path / "half.safetensors"
+    model.register_buffer("count", torch.tensor([70_001]))
+    save_weights(path, model, card={}, dtype=torch.float16)
+    assert path.stat().st_size < 0.6 * 4 * 64 * 65
+    other = nn.Linear(64, 64)
+    other.register_buffer("count", torch.tensor([0]))
+    load_weights(path, other)
+    assert other.weight.dtype == torch.float32
+    assert torch.equal(other.weight, model.weight.half().float())
+    assert other.count.item() == 70_001
+    before = path.read_bytes()
+    nn.init.constant_(model.bias, 1e5)
+    with pytest.raises(ValueError, match=r"bias has numbers that torch\.float16 can't hold: save it with an"):
+        save_weights(path, model, card={}, dtype=torch.float16)
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", None])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch_twins import normal, randomize
 
+from exformer import generation
 from exformer.beam_search import beam_search
 from exformer.cached import CachedDecoder
 from exformer.generation import evaluating, greedy, translate
@@ -174,6 +175,23 @@ def test_translate_with_a_beam_searches_for_each_sentence_alone(make, seed, alph
         )
         wanted.append(TGT_WORDS.decode(found.ids))
     assert translate(model, SENTENCES, **TOKENIZERS, **options) == wanted
+
+
+def test_many_sentences_come_back_in_their_order(monkeypatch):
+    model, options = build(16), {"beam": 2, "max_new_tokens": 5, **TOKENIZERS}
+    sentences = ["the dog saw", "", "the fox", "the dog saw the fox", " ", "fox", "dog slept"]
+    wanted = [translate(model, [one], **options)[0] if one.strip() else "" for one in sentences]
+    assert len(set(wanted)) > 3
+    asked = []
+
+    def translate_these(model, these, **options):
+        asked.append(these)
+        return translate(model, these, **options)
+
+    monkeypatch.setattr(generation, "translate", translate_these)
+    assert generation.translate_many(model, sentences, at_once=2, **options) == wanted
+    assert asked == [["fox", "the fox"], ["dog slept", "the dog saw"], ["the dog saw the fox"]]
+    assert generation.translate_many(model, [], **TOKENIZERS) == []
 
 
 def test_translate_switches_dropout_off_and_on_again():

@@ -9,17 +9,21 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from exformer import pretrained
 from exformer.bpe import BPETokenizer
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
-from exformer.pretrained import load_model, load_tokenizer, save_model
+from exformer.pretrained import load_model, load_tokenizer, save_model, shipped_models
+from exformer.recipes import RECIPES, Recipe, find_recipe
 from exformer.tokenizer import CharTokenizer, WordTokenizer
 
 TEXTS = ["the red fox sleeps", "a fox"]
 WORDS = WordTokenizer.from_texts(TEXTS)
 CHARACTERS = CharTokenizer.from_texts(TEXTS)
 PAIRS = BPETokenizer.from_texts(TEXTS, n_merges=2)
+NOT_SHIPPED = ("multi30k-en-de", "multi30k-de-en", "shakespeare-char", "shakespeare-bpe")
+NOT_SHIPPED += ("shakespeare-char-classic", "english-italian-small")
 SIZES = {"d_model": 8, "n_heads": 2, "d_ff": 7, "n_layers": 1, "max_len": 11, "dropout": 0.25}
 
 
@@ -157,3 +161,42 @@ def test_a_tokenizer_of_any_kind(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match="kind must be one of word, character, byte-pair, came 'syllable'"):
         load_tokenizer(tmp_path / "t.json")
+
+
+def test_a_name_is_a_model_that_is_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pretrained, "_SHIPPED", tmp_path / "shipped")
+    assert shipped_models() == {}
+    folder = saved(tmp_path / "shipped" / "small")
+    (tmp_path / "shipped" / "empty").mkdir()
+    assert shipped_models() == {"small": folder}
+    assert load_model("small").card == load_model(folder).card
+    with pytest.raises(ValueError, match=r"there is no model smal: expected a folder with .* one of small"):
+        load_model("smal")
+    monkeypatch.chdir(tmp_path)
+    other = saved(tmp_path / "small")
+    (other / "model.json").write_text(
+        (other / "model.json").read_text().replace('"kind"', '"mine": 1, "kind"')
+    )
+    assert load_model("small").card["mine"] == 1
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_what_is_shipped(name: str) -> None:
+    if name not in shipped_models():
+        assert name in NOT_SHIPPED
+        return
+    found = load_model(name)
+    assert all(value.isfinite().all() for value in found.model.state_dict().values())
+    assert {value.dtype for value in found.model.parameters()} == {torch.float32}
+    recipe = Recipe.from_settings(found.card["recipe"])
+    assert recipe.settings() == {
+        **find_recipe(recipe.name).settings(),
+        "seed": recipe.seed,
+    }  # the committed one
+    assert found.card["parameters"] == sum(p.numel() for p in found.model.parameters()) <= 3_000_000
+    assert found.card["history"][-1]["step"] == found.card["steps"]
+
+
+def test_what_is_shipped_is_small() -> None:
+    files = [file for folder in shipped_models().values() for file in folder.iterdir()]
+    assert sum(file.stat().st_size for file in files) <= 12e6

@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -19,9 +20,11 @@ import exformer
 from exformer.checkpoint import average_weights, find_checkpoints
 from exformer.cli import main
 from exformer.generation import translate
+from exformer.metrics import corpus_bleu
 from exformer.pretrained import load_model, load_tokenizer
 from exformer.recipes import RECIPES
 from exformer.recipes.corpora import CORPORA, Text
+from exformer.recipes.judge import judge
 from exformer.recipes.run import run_recipe
 from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.scores import tokenize_for_papers
@@ -72,6 +75,35 @@ def test_the_model_is_the_mean_of_the_last_checkpoints(whole: Path) -> None:
     assert load_model(whole / "model").card["mean_of"] == [path.stem for path in last]
     mean, model = average_weights(last), load_file(whole / "model" / "model.safetensors")
     assert all(torch.equal(model[name], value.half()) for name, value in mean.items())
+
+
+def test_a_model_is_judged_from_its_weights_alone(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    card = load_model(whole / "model").card
+    found = judge(whole / "model")
+    assert found["recipe"] == TINY.name
+    assert set(found["scores"]) == {"validation loss, nats a symbol", "val BLEU, cased", "test BLEU, cased"}
+    for name in ("validation loss, nats a symbol", "val BLEU, cased"):
+        assert found["scores"][name] == card["scores"][name]
+    data = CORPORA[TINY.corpus]()
+    model = load_model(whole / "model")
+    ours = [translate(model.model, [pair.source], **model.tokenizers)[0] for pair in data.test]
+    wanted = corpus_bleu(ours, [pair.target for pair in data.test])
+    assert found["scores"]["test BLEU, cased"] == pytest.approx(wanted, abs=0.006)
+    assert main(["bench", str(whole / "model"), "--json", str(tmp_path / "scores.json")]) == 0
+    (written,) = json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))
+    assert written["scores"] == found["scores"]
+    assert f"test BLEU, cased: {found['scores']['test BLEU, cased']}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("recipe", [None, {"name": "x"}, TINY.settings() | {"corpus": "nowhere"}])
+def test_a_card_without_a_recipe_cannot_be_judged(whole: Path, tmp_path: Path, recipe: object) -> None:
+    shutil.copytree(whole / "model", tmp_path / "model")
+    card = json.loads((tmp_path / "model" / "model.json").read_text())
+    (tmp_path / "model" / "model.json").write_text(json.dumps(card | {"recipe": recipe}))
+    with pytest.raises(ValueError, match="model: the card's recipe can't be followed: "):
+        judge(tmp_path / "model")
 
 
 def assert_same_run(found: Path, wanted: Path) -> None:
@@ -224,10 +256,11 @@ def test_mistakes(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture) ->
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
     monkeypatch.setitem(RECIPES, "tiny", replace(TINY, steps=3))
-    words = ["train", "tiny", "--out", str(tmp_path / "run")]
+    words = ["train", "tiny", "--out", str(tmp_path / "run"), "--seed", "7"]
     assert main(words) == 0
     assert capsys.readouterr() == ("", "")
-    assert load_model(tmp_path / "run" / "model").card["recipe"]["steps"] == 3
+    card = load_model(tmp_path / "run" / "model").card
+    assert (card["recipe"]["steps"], card["recipe"]["seed"], card["seed"]) == (3, 7, 7)
     assert main(words) == 2
     assert main([*words, "--resume"]) == 0
 

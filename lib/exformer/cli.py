@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     group = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_tokenize(group)
     example = "--model NAME --prompt 'the keys' --temperature 0.8 --top-p 0.9 --seed 1"
-    add = _command(group, "generate", commands.generate, "go on with a text", example)
+    add = _command(group, "generate", commands.go_on, "go on with a text", example)
     add("--model", required=True, metavar="NAME", help=f"a language model: a folder, or one of {_NAMES}")
     add("--prompt", default="", metavar="TEXT", help="how the text begins")
     add("--temperature", type=float, default=1.0, metavar="T", help="0 takes the most probable token (1.0)")
@@ -63,7 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--top-p", type=float, metavar="P", help="draw from the fewest tokens that reach this probability")
     add("--seed", type=int, default=0, metavar="N", help="the same seed gives the same text (0)")
     add("--tokens", type=int, metavar="N", help="at most so many new ones (as the model can)")
-    add = _command(group, "translate", commands.translate, "a line in, a line out", "--model NAME < in > out")
+    add = _command(
+        group, "translate", commands.translate_lines, "a line in, a line out", "--model NAME < in > out"
+    )
     add("--model", required=True, metavar="NAME", help=f"an encoder-decoder: a folder, or one of {_NAMES}")
     add("--beam", type=int, default=1, metavar="N", help="candidates kept (1: greedy)")
     add("--alpha", type=float, default=1.0, metavar="A", help="how a beam makes up for length (1.0)")
@@ -76,21 +78,27 @@ def _add_tokenize(group: Any) -> None:
     cut = group.add_parser("tokenize", help="learn byte pairs; text to ids and back")
     kinds = cut.add_subparsers(title="commands", metavar="COMMAND", required=True)
     add = _command(
-        kinds, "train", commands.learn, "learn byte pairs from files", "book.txt --merges 1000 --out bpe.json"
+        kinds,
+        "train",
+        commands.learn_pairs,
+        "learn byte pairs from files",
+        "book.txt --merges 1000 --out bpe.json",
     )
     add("files", nargs="+", metavar="FILE", help="text in UTF-8")
     add("--merges", type=int, required=True, metavar="N", help="how many pairs to join")
     add("--out", required=True, metavar="FILE", help="the tokenizer, as JSON")
     for name, run, what in (
-        ("encode", commands.encode, "lines to ids"),
-        ("decode", commands.decode, "ids to lines"),
+        ("encode", commands.encode_lines, "lines to ids"),
+        ("decode", commands.decode_lines, "ids to lines"),
     ):
         add = _command(kinds, name, run, what, "--tokenizer bpe.json < in > out")
         add("--tokenizer", required=True, metavar="FILE", help="what tokenize train wrote")
 
 
 def _add_train(group: Any) -> None:
-    add = _command(group, "train", commands.train, "train a model by a recipe", "multi30k-en-de --out DIR")
+    add = _command(
+        group, "train", commands.train_model, "train a model by a recipe", "multi30k-en-de --out DIR"
+    )
     add("recipe", metavar="RECIPE", help=", ".join(RECIPES))
     add("--out", required=True, metavar="DIR", help="folder of the run; the model will be in DIR/model")
     add("--resume", action="store_true", help="go on with the run in the folder, to the same weights")
@@ -99,7 +107,7 @@ def _add_train(group: Any) -> None:
 
 def _add_bench(group: Any) -> None:
     what = "score models on their test texts, and time them"
-    add = _command(group, "bench", commands.bench, what, "multi30k-en-de --json scores.json")
+    add = _command(group, "bench", commands.score_models, what, "multi30k-en-de --json scores.json")
     add("models", nargs="*", metavar="NAME", help=f"{_NAMES}, or a folder; all that are shipped if left out")
     add("--json", metavar="FILE", help="where all that was found is written")
 

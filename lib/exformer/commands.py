@@ -20,7 +20,7 @@ from exformer.sampling import keep_top_k, keep_top_p, sample, temper
 from exformer.tokenizer import WordTokenizer
 
 
-def learn(asked: argparse.Namespace) -> None:
+def learn_pairs(asked: argparse.Namespace) -> None:
     """Learn byte pairs from files."""
     texts = []
     for name in asked.files:
@@ -31,7 +31,7 @@ def learn(asked: argparse.Namespace) -> None:
     tokenizer.save(asked.out)
 
 
-def train(asked: argparse.Namespace) -> None:
+def train_model(asked: argparse.Namespace) -> None:
     """Train a model by a recipe."""
     recipe = find_recipe(asked.recipe)
     if asked.seed is not None:
@@ -39,7 +39,7 @@ def train(asked: argparse.Namespace) -> None:
     run_recipe(recipe, asked.out, resume=asked.resume, progress=sys.stderr.isatty())
 
 
-def bench(asked: argparse.Namespace) -> None:
+def score_models(asked: argparse.Namespace) -> None:
     """Score models, print what was found, and write it down."""
     found = []
     for name in asked.models or shipped_models():
@@ -50,14 +50,14 @@ def bench(asked: argparse.Namespace) -> None:
         replace_file(asked.json, (json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def encode(asked: argparse.Namespace) -> None:
+def encode_lines(asked: argparse.Namespace) -> None:
     """Write the ids of each line."""
     tokenizer = load_tokenizer(asked.tokenizer)
     for line in _lines():
         print(*tokenizer.encode(line))
 
 
-def decode(asked: argparse.Namespace) -> None:
+def decode_lines(asked: argparse.Namespace) -> None:
     """Write the text of each line of ids."""
     tokenizer = load_tokenizer(asked.tokenizer)
     for line in _lines():
@@ -81,7 +81,7 @@ def _load(folder: str, tokenizer: str) -> Pretrained:
     return found
 
 
-def generate(asked: argparse.Namespace) -> None:
+def go_on(asked: argparse.Namespace) -> None:
     """Go on with a text."""
     found = _load(asked.model, "tokenizer")
     if found.card["kind"] != "DecoderLM":
@@ -116,7 +116,7 @@ def _change(asked: argparse.Namespace) -> Callable[[torch.Tensor], torch.Tensor]
     return change
 
 
-def translate(asked: argparse.Namespace) -> None:
+def translate_lines(asked: argparse.Namespace) -> None:
     """Write the translation of each line."""
     found = _load(asked.model, "src_tokenizer")
     options = {"beam": asked.beam, "alpha": asked.alpha, **found.tokenizers}

@@ -53,8 +53,9 @@ def _recipe(found: Pretrained, name: str | Path) -> Recipe:
     """Read the recipe on a model's card."""
     settings = found.card.get("recipe")
     try:
-        recipe = Recipe(**settings)
-        CORPORA[recipe.corpus]
-    except (TypeError, KeyError, ValueError) as error:
+        recipe = Recipe.from_settings(settings if isinstance(settings, dict) else {})
+    except ValueError as error:
         raise ValueError(f"{name}: the card's recipe can't be followed: {error}") from error
+    if recipe.corpus not in CORPORA:
+        raise ValueError(f"{name}: the card's recipe can't be followed: there is no corpus {recipe.corpus!r}")
     return recipe

@@ -96,6 +96,21 @@ class Recipe:
         }
         return partial(fall[self.schedule], peak=peak, warmup=self.warmup)
 
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> "Recipe":
+        """Read a recipe as :meth:`settings` gave it.
+
+        Args:
+            settings: From JSON.
+
+        Raises:
+            ValueError: If they are those of no recipe.
+        """
+        try:
+            return cls(**{**settings, "betas": tuple(settings["betas"])})
+        except (TypeError, KeyError) as error:
+            raise ValueError(f"expected the settings of a recipe: {error}") from error
+
     def settings(self) -> dict[str, Any]:
         """Return the recipe as JSON holds it."""
         own = {"model": dict(self.model), "rates": dict(self.rates), "betas": list(self.betas)}
