@@ -255,7 +255,12 @@ def test_trained_models_have_a_row_a_seed_their_mean_and_what_others_published(r
         ["Transformer-Tiny (Wu et al. 2021)", "–", "–", "–", "41.00", "–"],
     ]
     text = SHOWS["results-models"](read_results(root), "translation")
-    for said in ("exformer train multi30k-en-de", "tok:none", "a machine", ASKED["commands"]["models"]):
+    for said in (
+        "exformer train multi30k-en-de",
+        "tok:none",
+        "a machine, 1 thread, torch",
+        ASKED["commands"]["models"],
+    ):
         assert said in text
     assert f"at most {RECIPES['multi30k-en-de'].steps:,} steps" in text
 
@@ -315,8 +320,10 @@ def test_byte_pairs_give_our_speed_and_both_peers(root):
 
 def test_beside_nanogpt_a_worse_loss_does_not_count(root):
     table = rows(root, "results-nanogpt")
-    assert table[0] == ["nanoGPT", "9", "1", "float32", "5", "2.5", "1.000", "1.900", "–"]
+    assert table[0] == ["nanoGPT", "9", "1", "2.5", "1.000", "1.900", "–"]
     assert table[1][-3:] == ["0.250", "1.800", "met asked at most 1.0"]
+    text = SHOWS["results-nanogpt"](read_results(root))
+    assert "exformer, to 1.898, bfloat16: 5, bfloat16." in text
     assert table[2][-1] == "missed asked at most 1.0, found 0.200; its loss is 1.950, not 1.900"
 
 

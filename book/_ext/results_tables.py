@@ -150,13 +150,16 @@ def models(results, kind):
     entries = [m for m in results.models() if m["recipe"] in recipes]
     commands = ", ".join(f"<code>exformer train {esc(name)}</code>" for name in recipes)
     signatures = sorted({(k, s) for m in entries for k, s in m["signatures"].items() if k in scores})
-    machines = sorted(
-        {"{device}, {threads} thread(s), torch {torch}".format(**m["machine"]) for m in entries}
-    )
+    machines = sorted({_scored_on(m["machine"]) for m in entries})
     more = [f"Trained by {commands}.", *(f"{esc(k)}: <code>{esc(s)}</code>." for k, s in signatures)]
     more += [text for name in recipes if (text := _config(results, name))]
     made = made_by(results.asked["commands"]["models"], f"Scored on {' and '.join(machines)}.", more=more)
-    return table(f"Trained models: {kind}", columns, groups, made=made)
+    return table(f"Trained models: {kind.capitalize()}", columns, groups, made=made)
+
+
+def _scored_on(machine):
+    threads = f"{machine['threads']} thread{'s' * (machine['threads'] > 1)}"
+    return f"{machine['device']}, {threads}, torch {machine['torch']}"
 
 
 def _heading(results, recipe):
@@ -303,15 +306,14 @@ def nano_gpt(results):
         [
             esc(who),
             *(number(one[name], 0) for name in ("steps", "threads")),
-            esc(one["precision"]),
-            number(one["parameters"], 0),
             number(one["seconds"], 1),
             *(number(one[name], 3) for name in ("ratio", "validation_loss")),
             badge(judged.get(("shakespeare", who))),
         ]
         for who, one in found["contenders"].items()
     ]
-    columns = ["who trains", "steps", "threads", "numbers\t", "parameters", "seconds", "seconds / nanoGPT's"]
-    made = made_by(results.asked["commands"]["shakespeare"], machine_words(found))
-    columns += [LOSS, "asked\t"]
+    columns = ["who trains", "steps", "threads", "seconds", "seconds / nanoGPT's", LOSS, "asked\t"]
+    sizes = [f"{who}: {one['parameters']:,}, {one['precision']}" for who, one in found["contenders"].items()]
+    machine = f"{machine_words(found)} Parameters and numbers: {'; '.join(sizes)}."
+    made = made_by(results.asked["commands"]["shakespeare"], machine)
     return table("Shakespeare's characters, beside nanoGPT", columns, [("", rows)], made=made)
