@@ -170,7 +170,9 @@ def test_a_name_is_a_model_that_is_shipped(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "shipped" / "empty").mkdir()
     assert shipped_models() == {"small": folder}
     assert load_model("small").card == load_model(folder).card
-    with pytest.raises(ValueError, match=r"there is no model smaller: expected a folder with .* one of small"):
+    with pytest.raises(
+        ValueError, match=r"there is no model smaller: expected a folder with .* one of small"
+    ):
         load_model("smaller")
     monkeypatch.chdir(tmp_path)
     other = saved(tmp_path / "small")
