@@ -51,10 +51,12 @@ format: $(READY) ## mend what can be mended
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
-bench: $(READY) ## time and memory beside PyTorch, Hugging Face and tiktoken
+bench: $(READY) ## scores of the models; time and memory beside PyTorch, Hugging Face, tiktoken and nanoGPT
+	$(PY) -m exformer bench --json bench/results/models.json
 	$(PY) bench/run.py
 	$(PY) bench/generation.py
 	$(PY) bench/byte_pairs.py
+	$(PY) bench/shakespeare.py
 
 mutants: $(READY) ## plant known bugs in the library; the tests must find each
 	$(PY) tests/mutants.py

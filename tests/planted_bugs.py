@@ -1784,6 +1784,68 @@ RECIPES = [
         ),
     ),
     *_bugs(
+        "weights.py",
+        "test_checkpoint.py",
+        (
+            "numbers too large for half precision become infinite",
+            "if not own.to(dtype).isfinite().all():",
+            "if False:",
+            "test_weights_in_half_the_bytes",
+        ),
+        (
+            "whole numbers are rounded to half precision",
+            "if dtype is None or not own.is_floating_point():",
+            "if dtype is None:",
+            "test_weights_in_half_the_bytes",
+        ),
+    ),
+    *_bugs(
+        "checkpoint.py",
+        "test_checkpoint.py",
+        (
+            "the mean of whole numbers is rounded to half precision",
+            "dtype if dtype and first.is_floating_point() else",
+            "dtype if dtype else",
+            "test_a_mean_in_half_precision",
+        ),
+    ),
+    *_bugs(
+        "generation.py",
+        "test_generation.py",
+        (
+            "many translations come back by length",
+            "out[row] = text",
+            "out[start + rows.index(row)] = text",
+            "test_many_sentences_come_back_in_their_order",
+        ),
+    ),
+    *_bugs(
+        "pretrained.py",
+        "test_pretrained.py",
+        (
+            "a shipped model hides a folder of its name",
+            "    if not folder.is_dir():\n        folder = shipped",
+            "    if str(name_or_folder) in shipped_models():\n        folder = shipped",
+            "test_a_name_is_a_model_that_is_shipped",
+        ),
+    ),
+    *_bugs(
+        "recipes/judge.py",
+        "test_recipe_runs.py",
+        (
+            "the test set is never looked at",
+            '("val", "test")',
+            '("val",)',
+            "test_a_model_is_judged_from_its_weights_alone",
+        ),
+        (
+            "a new model is judged",
+            "    task.model.load_state_dict(found.model.state_dict())\n",
+            "",
+            "test_a_model_is_judged_from_its_weights_alone",
+        ),
+    ),
+    *_bugs(
         "recipes/recipe_optimizers.py",
         "test_recipes.py",
         (

@@ -178,7 +178,8 @@ def test_translate_with_a_beam_searches_for_each_sentence_alone(make, seed, alph
 
 
 def test_many_sentences_come_back_in_their_order(monkeypatch):
-    model, options = build(16), {"beam": 2, "max_new_tokens": 5, **TOKENIZERS}
+    torch.manual_seed(15)
+    model, options = build(15), {"beam": 2, "max_new_tokens": 5, **TOKENIZERS}
     sentences = ["the dog saw", "", "the fox", "the dog saw the fox", " ", "fox", "dog slept"]
     wanted = [translate(model, [one], **options)[0] if one.strip() else "" for one in sentences]
     assert len(set(wanted)) > 3

@@ -34,7 +34,7 @@ CHARACTERS = replace(
         "tie_output": False,
     },
     optimizer="muon",
-    muon_lr=0.02,
+    muon_lr=0.04,
     lr=5e-3,
     rates={"embedding": 0.01, "output": 0.01},
     betas=(0.9, 0.95),
@@ -42,10 +42,13 @@ CHARACTERS = replace(
     schedule="linear",
 )
 
+#: Writes whole words; larger batches, for more text is read in the same time.
 BYTE_PAIRS = replace(
-    CHARACTERS_CLASSIC,
+    CHARACTERS,
     name="shakespeare-bpe",
-    model={"d_model": 128, "n_heads": 4, "d_ff": 512, "n_layers": 4, "max_len": 64, "dropout": 0.1},
+    model={**CHARACTERS.model, "dropout": 0.1},
     tokenizer="byte-pair",
     n_merges=1000,
+    tokens=32 * 64,
+    steps=1500,
 )
