@@ -136,7 +136,8 @@ def test_a_mean_in_half_precision(tmp_path: Path) -> None:
     mean = average_weights(find_checkpoints(tmp_path), dtype=torch.float16)
     assert mean["weight"].dtype == torch.float16
     assert torch.equal(mean["weight"], torch.ones(1, 2, dtype=torch.float16))
-    assert torch.equal(mean["count"], torch.tensor([70_001, 5]))
+    assert mean["count"].dtype == torch.int64
+    assert mean["count"].tolist() == [70_001, 5]
 
 
 def test_numbers_that_make_no_sense(tmp_path: Path) -> None:
