@@ -56,9 +56,9 @@ class Contender:
 #: Ours with so many steps that the loss is nanoGPT's 1.898, in both precisions; then 1.60.
 CONTENDERS = {
     PEER: Contender(nano_gpt.STEPS, threads=2),
-    "exformer, to 1.898": Contender(260, threads=1),
-    "exformer, to 1.898, bfloat16": Contender(260, threads=1, precision="bfloat16"),
-    "exformer, to 1.60": Contender(1400, threads=1),
+    "exformer, to 1.898": Contender(175, threads=1),
+    "exformer, to 1.898, bfloat16": Contender(175, threads=1, precision="bfloat16"),
+    "exformer, to 1.60": Contender(1100, threads=1),
 }
 
 
@@ -70,7 +70,7 @@ def begin(name: str, how: Contender) -> tuple[Task, Iterator[float]]:
         how: It trains.
     """
     recipe = find_recipe("shakespeare-char")
-    recipe = replace(recipe, steps=how.steps, warmup=max(1, how.steps // 20))
+    recipe = replace(recipe, steps=how.steps, warmup=max(1, how.steps // 60))
     data = CORPORA[recipe.corpus]()
     set_seed(recipe.seed)
     tokenizer = CharTokenizer.from_texts([data.train, data.val])

@@ -35,9 +35,10 @@ CHARACTERS = replace(
     },
     optimizer="muon",
     muon_lr=0.04,
-    lr=5e-3,
-    rates={"embedding": 0.01, "output": 0.01},
-    betas=(0.9, 0.95),
+    lr=0.015,
+    rates={"output": 0.02},
+    warmup=30,
+    betas=(0.8, 0.95),
     weight_decay=0.0,
     schedule="linear",
 )
