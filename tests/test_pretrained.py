@@ -22,7 +22,7 @@ TEXTS = ["the red fox sleeps", "a fox"]
 WORDS = WordTokenizer.from_texts(TEXTS)
 CHARACTERS = CharTokenizer.from_texts(TEXTS)
 PAIRS = BPETokenizer.from_texts(TEXTS, n_merges=2)
-NOT_SHIPPED = ("multi30k-de-en", "shakespeare-char-classic", "english-italian-small")
+NOT_SHIPPED = ("shakespeare-char-classic", "english-italian-small")
 SIZES = {"d_model": 8, "n_heads": 2, "d_ff": 7, "n_layers": 1, "max_len": 11, "dropout": 0.25}
 
 
