@@ -1943,6 +1943,38 @@ RECIPES = [
             "for text in (pair.source,)]",
             "test_the_folder_says_how_it_was_done",
         ),
+        (
+            "one way twice in place of both ways",
+            "turned = [(target, source) for",
+            "turned = [(source, target) for",
+            "test_both_ways_are_one_run",
+        ),
+        (
+            "both ways learned, one way measured",
+            "if recipe.both_ways else part",
+            "if recipe.both_ways and part is data.train else part",
+            "test_both_ways_are_one_run",
+        ),
+    ),
+    *_bugs(
+        "recipes/scores.py",
+        "test_recipe_runs.py",
+        (
+            "the recipe's alpha is forgotten",
+            '"alpha": recipe.alpha, ',
+            "",
+            "test_translations_are_judged_as_the_recipe_says",
+        ),
+    ),
+    *_bugs(
+        "recipes/memory.py",
+        "test_recipe_runs.py",
+        (
+            "large tensors go back to the system",
+            "libc.mallopt(_TRIM_THRESHOLD, _NEVER)",
+            "pass",
+            "test_freed_memory_is_kept",
+        ),
     ),
 ]
 

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import platform
 import random
 import shutil
 import subprocess
@@ -19,15 +20,17 @@ from safetensors.torch import load_file
 import exformer
 from exformer.checkpoint import average_weights, find_checkpoints
 from exformer.cli import main
+from exformer.corpora.pairs import Pair
 from exformer.generation import translate
 from exformer.metrics import corpus_bleu
 from exformer.pretrained import load_model, load_tokenizer
-from exformer.recipes import RECIPES
+from exformer.recipes import RECIPES, Recipe
 from exformer.recipes.corpora import CORPORA, Text
 from exformer.recipes.judge import judge
 from exformer.recipes.run import run_recipe
 from exformer.recipes.run_folder import RunFolder
-from exformer.recipes.scores import tokenize_for_papers
+from exformer.recipes.scores import score, tokenize_for_papers
+from exformer.recipes.task import make_task
 
 # Without chance. Some gradients are longer than the limit: AdamW alone would not mind a multiple of them all.
 STILL = {"model": {**SIZES, "dropout": 0.0}, "clip_norm": 0.7}
@@ -187,6 +190,25 @@ def test_a_batch_in_parts_is_the_batch(tmp_path: Path) -> None:
     assert log(tmp_path / "three") == pytest.approx(log(tmp_path / "one"), rel=1e-5)
 
 
+def test_both_ways_are_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = CORPORA[TINY.corpus]()
+    parts = ("train", "val", "test")
+    turned = {part: [Pair(pair.target, pair.source) for pair in getattr(data, part)] for part in parts}
+    monkeypatch.setitem(CORPORA, "italian-english", lambda: replace(data, **turned))
+    for name in ("english-italian", "italian-english"):
+        train(tmp_path / name, corpus=name, both_ways=True, steps=4)
+    assert_same_run(tmp_path / "italian-english", tmp_path / "english-italian")
+    tokenizer = load_tokenizer(tmp_path / "english-italian" / "tokenizer.json")
+    for both_ways in (False, True):
+        recipe = replace(TINY, both_ways=both_ways)
+        sentences = make_task(recipe, data, tokenizer, device=torch.device("cpu")).source.sentences
+        both = (sentences.src, sentences.tgt_out)
+        read, written = ([tokenizer.decode(row) for row in rows.tolist()] for rows in both)
+        wanted = [(pair.source, pair.target) for pair in data.train]
+        wanted += [(pair.source, pair.target) for pair in turned["train"]] * both_ways
+        assert sorted(zip(read, written, strict=True)) == sorted(wanted)
+
+
 def test_two_processes_are_one(tmp_path: Path) -> None:
     train(tmp_path / "one", **STILL)
     command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes=2"]
@@ -263,6 +285,47 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert (card["recipe"]["steps"], card["recipe"]["seed"], card["seed"]) == (3, 7, 7)
     assert main(words) == 2
     assert main([*words, "--resume"]) == 0
+
+
+def test_translations_are_judged_as_the_recipe_says(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def note(model: torch.nn.Module, sources: list[str], **options: object) -> list[str]:
+        asked.append((options["beam"], options["alpha"]))
+        return list(sources)
+
+    monkeypatch.setattr("exformer.recipes.scores.translate_many", note)
+    card = json.loads((whole / "model" / "model.json").read_text())
+    recipe = Recipe.from_settings(card["recipe"] | {"beam": 3, "alpha": 0.5})
+    data, tokenizer = CORPORA[TINY.corpus](), load_tokenizer(whole / "tokenizer.json")
+    task = make_task(recipe, data, tokenizer, device=torch.device("cpu"))
+    score(task, data, recipe, parts=("val", "test"))
+    assert asked == [(3, 0.5)] * 2
+
+
+_FAULTS = """
+import resource, sys, torch
+from exformer.recipes.memory import keep_freed_memory
+torch.set_num_threads(1)
+if sys.argv[1] == "keep":
+    keep_freed_memory()
+for _ in range(5):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    torch.zeros(2**24) + 1
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+print(faults)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc alone has these settings")
+def test_freed_memory_is_kept() -> None:
+    found = {}
+    for how in ("keep", "leave"):
+        command, environment = [sys.executable, "-c", _FAULTS, how], os.environ | {"PYTHONPATH": LIBRARY}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        found[how] = int(done.stdout)
+    assert found["leave"] > 1000  # 128 MiB, in pages of 4 KiB or larger ones
+    assert found["keep"] < 100
 
 
 def test_words_are_cut_as_in_papers() -> None:

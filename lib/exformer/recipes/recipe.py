@@ -26,6 +26,7 @@ class Recipe:
         model: Settings of the model's configuration, but for the sizes of vocabularies.
         tokenizer: "byte-pair", "character" or "word"; one for both languages of a translation.
         n_merges: Of the byte pairs.
+        both_ways: Learn each pair of sentences in both directions; which one is asked for, the source tells.
         tokens: Most target symbols in a batch.
         accumulate: In how many parts a process works on its share of a batch, to save memory.
         steps: Most steps of the optimizer.
@@ -45,6 +46,7 @@ class Recipe:
         average: How many of the last checkpoints the final model is the mean of.
         patience: After how many checkpoints without a better one a run ends early; 0: never.
         beam: Candidates kept when translations are scored.
+        alpha: How much the beam makes up for length then.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Recipe:
     model: Mapping[str, Any] = field(default_factory=dict)
     tokenizer: str = "byte-pair"
     n_merges: int = 0
+    both_ways: bool = False
     tokens: int = 4096
     accumulate: int = 1
     steps: int = 1000
@@ -71,6 +74,7 @@ class Recipe:
     average: int = 1
     patience: int = 0
     beam: int = 5
+    alpha: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse what no run can follow."""

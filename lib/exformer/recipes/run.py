@@ -15,6 +15,7 @@ from exformer.batching import Part
 from exformer.checkpoint import average_weights, find_checkpoints, load_checkpoint, save_checkpoint
 from exformer.pretrained import save_model
 from exformer.recipes.corpora import CORPORA, Pairs, Text
+from exformer.recipes.memory import keep_freed_memory
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.recipe_optimizers import Optimizers, make_optimizers
 from exformer.recipes.run_folder import Clock, RunFolder, machine
@@ -45,6 +46,7 @@ def run_recipe(recipe: Recipe, folder: str | Path, *, resume: bool = False, prog
     """
     from accelerate import Accelerator  # here: it takes seconds, and lessons do not need it
 
+    keep_freed_memory()
     accelerator = Accelerator(mixed_precision=recipe.precision)
     place, progress = RunFolder(folder), progress and accelerator.is_main_process
     with accelerator.main_process_first():  # the others find the tokenizer

@@ -56,7 +56,8 @@ def score(
         pairs = getattr(data, part)
         title = part if progress else ""
         sources = [pair.source for pair in pairs]
-        ours = translate_many(task.model, sources, beam=recipe.beam, progress=title, **task.tokenizers)
+        how = {"beam": recipe.beam, "alpha": recipe.alpha, "progress": title}
+        ours = translate_many(task.model, sources, **how, **task.tokenizers)
         _judge(scores, f"{part} BLEU, cased", ours, [pair.target for pair in pairs], tokenize="13a")
         if part == "test" and data.references:
             cut = tokenize_for_papers(ours, language=data.language)

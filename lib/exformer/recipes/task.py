@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from exformer.batching import Part, Seq2SeqBatch, encode_pairs
 from exformer.bpe import BPETokenizer
+from exformer.corpora.pairs import Pair
 from exformer.generation import evaluating
 from exformer.loss import cross_entropy
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
@@ -97,9 +98,10 @@ def validation_loss(task: Task, model: nn.Module) -> float:
 
 def _translation(recipe: Recipe, data: Pairs, tokenizer: Tokenizer, device: torch.device) -> Task:
     both = {"src_tokenizer": tokenizer, "tgt_tokenizer": tokenizer}
+    parts = (_both_ways(part) if recipe.both_ways else part for part in (data.train, data.val))
     train, val = (
         TokenBatches(_move(sentences, device), lengths, recipe.tokens, recipe.seed)
-        for sentences, lengths in (encode_pairs(data.train, **both), encode_pairs(data.val, **both))
+        for sentences, lengths in (encode_pairs(part, **both) for part in parts)
     )
     size = tokenizer.vocab_size
     config = EncoderDecoderConfig(size, size, pad_id=tokenizer.pad_id, **recipe.model)
@@ -113,6 +115,13 @@ def _translation(recipe: Recipe, data: Pairs, tokenizer: Tokenizer, device: torc
         return cross_entropy(logits, batch.tgt_out, pad_id=config.pad_id, label_smoothing=label_smoothing)
 
     return Task(EncoderDecoder(config), both, train, validation, loss_fn)
+
+
+def _both_ways(pairs: Sequence[Pair]) -> list[Pair]:
+    """Return all pairs as they are and turned round, in an order in which neither way comes first."""
+    texts = [(pair.source, pair.target) for pair in pairs]
+    turned = [(target, source) for source, target in texts]
+    return [Pair(*each) for each in sorted(texts + turned)]
 
 
 def _language_model(recipe: Recipe, data: Text, tokenizer: Tokenizer, device: torch.device) -> Task:
