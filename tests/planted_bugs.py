@@ -1967,6 +1967,40 @@ RECIPES = [
         ),
     ),
     *_bugs(
+        "muon.py",
+        "test_muon.py",
+        (
+            "a tall matrix is bent from its long side",
+            "matrices.mT if tall else matrices",
+            "matrices",
+            "test_only_the_singular_values_change",
+        ),
+        (
+            "all matrices of a shape share a length",
+            "x.flatten(start_dim=1).norm(dim=1).clamp(min=_TINY)[:, None, None]",
+            "x.norm().clamp(min=_TINY)",
+            "test_only_the_singular_values_change",
+        ),
+        (
+            "the new slope is forgotten",
+            "return slope.lerp(mean, momentum)",
+            "return mean.clone()",
+            "test_two_steps_by_hand",
+        ),
+        (
+            "tall matrices go no farther than wide ones",
+            "max(1.0, ahead.size(1) / ahead.size(2))",
+            "max(1.0, ahead.size(2) / ahead.size(1))",
+            "test_two_steps_by_hand",
+        ),
+        (
+            "weights decay whatever the rate is",
+            '1 - group["lr"] * group["weight_decay"]',
+            '1 - group["weight_decay"]',
+            "test_pytorchs_own_takes_the_same_steps",
+        ),
+    ),
+    *_bugs(
         "recipes/memory.py",
         "test_recipe_runs.py",
         (

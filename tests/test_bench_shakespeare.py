@@ -72,8 +72,6 @@ def test_matrices_decay_and_gains_do_not() -> None:
 
 
 def test_turns_disturb_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not hasattr(torch.optim, "Muon"):
-        pytest.skip("this PyTorch has no Muon")
     monkeypatch.setitem(CORPORA, "tiny shakespeare", lambda: Text(TEXT[:2500], TEXT[2500:], {}))
     monkeypatch.setattr(shakespeare, "TURN", 2)
     ours = Contender(5, threads=1)

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from exformer.checkpoint import average_weights, find_checkpoints, load_checkpoint, save_checkpoint
 from exformer.files import replace_file
+from exformer.muon import Muon
 from exformer.training import set_seed
 from exformer.weights import load_weights, read_card, save_weights
 
@@ -55,12 +56,11 @@ def test_saving_changes_nothing() -> None:
     assert any(not torch.equal(wanted[name], value) for name, value in undisturbed(3).items())
 
 
-@pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="this PyTorch has no Muon")
 def test_muon_goes_on_too(tmp_path: Path) -> None:
     def weights(cut: bool) -> Tensor:
         set_seed(1)
         model = nn.Linear(5, 3, bias=False)
-        muon = torch.optim.Muon(model.parameters(), lr=0.02)
+        muon = Muon(model.parameters(), lr=0.02)
         for step in range(4):
             model.zero_grad()
             model(torch.randn(2, 5)).square().sum().backward()
@@ -68,7 +68,7 @@ def test_muon_goes_on_too(tmp_path: Path) -> None:
             if cut and step == 1:
                 path = save_checkpoint(tmp_path, step=2, model=model, optimizers=[muon])
                 model = nn.Linear(5, 3, bias=False)
-                muon = torch.optim.Muon(model.parameters(), lr=0.5)
+                muon = Muon(model.parameters(), lr=0.5)
                 load_checkpoint(path, model=model, optimizers=[muon])
         return model.weight.detach()
 

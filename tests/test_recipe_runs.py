@@ -235,8 +235,6 @@ def test_half_precision_is_near(whole: Path, tmp_path: Path) -> None:
 
 
 def test_muon_moves_the_layers(tmp_path: Path) -> None:
-    if not hasattr(torch.optim, "Muon"):
-        pytest.skip("this PyTorch has no Muon")
     train(tmp_path, optimizer="muon", lr=0.003, steps=6)
     assert log(tmp_path)[-1] < log(tmp_path)[0]
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-import torch
 
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
@@ -91,8 +90,6 @@ def test_a_name_that_is_none() -> None:
 
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 def test_parts_of_a_model_have_their_own_rates(optimizer: str) -> None:
-    if optimizer == "muon" and not hasattr(torch.optim, "Muon"):
-        pytest.skip("this PyTorch has no Muon")
     sizes = {"d_model": 6, "n_heads": 2, "d_ff": 10, "n_layers": 1, "max_len": 7}
     model = DecoderLM(DecoderLMConfig(11, tie_output=False, **sizes))
     rates = {"embedding": 3.0, "output": 5.0}

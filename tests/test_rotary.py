@@ -36,12 +36,22 @@ def test_by_hand() -> None:
     assert bias is None
 
 
-def test_turns_are_products_of_complex_numbers() -> None:
+def test_each_pair_is_turned_by_a_matrix() -> None:
     x, positions = torch.randn(BATCH, HEADS, TIME, D_HEAD), torch.tensor([0, 1, 2, 5, 11, 800, 4096])
     frequency = 10_000.0 ** (-torch.arange(D_HEAD // 2) / (D_HEAD / 2))
     angle = positions[:, None] * frequency
-    turned = torch.view_as_complex(x.unflatten(-1, (-1, 2))) * torch.polar(torch.ones_like(angle), angle)
-    close(rotate(x, positions), torch.view_as_real(turned).flatten(-2))
+    cos, sin = angle.cos(), angle.sin()
+    turns = torch.stack((torch.stack((cos, -sin), -1), torch.stack((sin, cos), -1)), dim=-2)
+    wanted = (turns @ x.unflatten(-1, (-1, 2))[..., None]).flatten(-3)  # (2, 2) by (2, 1)
+    close(rotate(x, positions), wanted)
+
+
+def test_however_the_vectors_lie_in_memory() -> None:
+    x, positions = torch.randn(TIME, D_HEAD), torch.arange(TIME)
+    wanted = rotate(x, positions)
+    shifted = torch.cat((torch.zeros(1), x.flatten()))[1:].view(TIME, D_HEAD)  # from an odd place on
+    for same in (x.t().contiguous().t(), shifted, torch.cat((x, x[:, :1]), dim=1)[:, :-1]):
+        close(rotate(same, positions), wanted)
 
 
 @given(n=st.integers(0, 3000), m=st.integers(0, 3000), shift=st.integers(0, 3000), seed=st.integers(0, 99))

@@ -1,4 +1,4 @@
-"""Optimizers of long runs: AdamW for everything, or Muon for the matrices inside the layers."""
+"""Optimizers of long runs: AdamW for everything, or for all but the matrices, which are for Muon."""
 
 from collections.abc import Iterable
 
@@ -29,29 +29,6 @@ def adamw(
     ]
     filled = [group for group in groups if group["params"]]
     return torch.optim.AdamW(filled, betas=betas, eps=1e-9, fused=True)
-
-
-def muon(parameters: Iterable[Tensor], *, weight_decay: float = 0.0) -> torch.optim.Optimizer:
-    """Make Muon, which moves a matrix as far in every direction: by the nearest orthogonal one.
-
-    Args:
-        parameters: Matrices.
-        weight_decay: How much smaller a weight gets in a step, times the learning rate.
-
-    Returns:
-        The optimizer; its learning rate is for a schedule to set.
-
-    Raises:
-        ValueError: If this PyTorch has no Muon.
-
-    Source:
-        Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks".
-    """
-    if not hasattr(torch.optim, "Muon"):
-        raise ValueError(
-            f"PyTorch {torch.__version__} has no torch.optim.Muon: install 2.9 or newer, or train with adamw"
-        )
-    return torch.optim.Muon(list(parameters), weight_decay=weight_decay)
 
 
 def split_parameters(model: nn.Module) -> tuple[list[Tensor], list[Tensor]]:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from exformer.optimizers import adamw, muon, split_parameters
+from exformer.muon import Muon
+from exformer.optimizers import adamw, split_parameters
 from exformer.recipes.recipe import Recipe
 from exformer.training import Schedule
 
@@ -21,15 +22,13 @@ def make_optimizers(recipe: Recipe, model: nn.Module) -> Optimizers:
         model: Whose parameters they move.
 
     Raises:
-        ValueError: If this PyTorch has no Muon, and the recipe wants it; or the model lacks a part that is to
-            have its own rate.
+        ValueError: If the model lacks a part that is to have its own rate.
     """
     optimizers: Optimizers = []
     rest = list(model.parameters())
     if recipe.optimizer == "muon":
         matrices, rest = split_parameters(model)
-        decay = {"weight_decay": recipe.weight_decay}
-        optimizers.append((muon(matrices, **decay), recipe.rate(recipe.muon_lr)))
+        optimizers.append((Muon(matrices, weight_decay=recipe.weight_decay), recipe.rate(recipe.muon_lr)))
     for peak, parameters in _by_rate(recipe, model, rest):
         adam = adamw(parameters, betas=recipe.betas, weight_decay=recipe.weight_decay)
         optimizers.append((adam, recipe.rate(peak)))
