@@ -1849,6 +1849,12 @@ RECIPES = [
         "recipes/recipe_optimizers.py",
         "test_recipes.py",
         (
+            "Muon's momentum is forgotten",
+            '"momentum": recipe.momentum, ',
+            "",
+            "test_momentum_and_decay_reach_muon",
+        ),
+        (
             "all parts have one rate",
             "recipe.rate(peak)",
             "recipe.rate(recipe.lr)",

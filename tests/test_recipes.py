@@ -109,6 +109,13 @@ def test_parts_of_a_model_have_their_own_rates(optimizer: str) -> None:
     assert found[matrix] == (7 if optimizer == "muon" else 2)
 
 
+def test_momentum_and_decay_reach_muon() -> None:
+    sizes = {"d_model": 6, "n_heads": 2, "d_ff": 10, "n_layers": 1, "max_len": 7}
+    recipe = replace(PLAIN, optimizer="muon", momentum=0.7, weight_decay=0.3)
+    (muon, _), *_ = make_optimizers(recipe, DecoderLM(DecoderLMConfig(11, **sizes)))
+    assert [(group["momentum"], group["weight_decay"]) for group in muon.param_groups] == [(0.7, 0.3)]
+
+
 def test_a_rate_for_a_part_that_is_not_there() -> None:
     sizes = {"d_model": 6, "n_heads": 2, "d_ff": 10, "n_layers": 1, "max_len": 7}
     recipe = replace(PLAIN, rates={"output": 1.0})

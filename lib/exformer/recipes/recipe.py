@@ -34,6 +34,7 @@ class Recipe:
         lr: Peak of AdamW's learning rate.
         rates: Other peaks for some parts of the model, by their names, as "embedding".
         muon_lr: Peak of Muon's.
+        momentum: How long Muon's mean of the slopes remembers.
         schedule: How the rate falls after the warm-up: "root", "linear" (to 0) or "cosine" (to a tenth).
         warmup: How many steps the rate climbs.
         betas: Of AdamW.
@@ -62,6 +63,7 @@ class Recipe:
     lr: float = 1e-3
     rates: Mapping[str, float] = field(default_factory=dict)
     muon_lr: float = 0.02
+    momentum: float = 0.95
     schedule: str = "root"
     warmup: int = 100
     betas: tuple[float, float] = (0.9, 0.98)

@@ -28,7 +28,8 @@ def make_optimizers(recipe: Recipe, model: nn.Module) -> Optimizers:
     rest = list(model.parameters())
     if recipe.optimizer == "muon":
         matrices, rest = split_parameters(model)
-        optimizers.append((Muon(matrices, weight_decay=recipe.weight_decay), recipe.rate(recipe.muon_lr)))
+        how = {"momentum": recipe.momentum, "weight_decay": recipe.weight_decay}
+        optimizers.append((Muon(matrices, **how), recipe.rate(recipe.muon_lr)))
     for peak, parameters in _by_rate(recipe, model, rest):
         adam = adamw(parameters, betas=recipe.betas, weight_decay=recipe.weight_decay)
         optimizers.append((adam, recipe.rate(peak)))
