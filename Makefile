@@ -51,7 +51,7 @@ format: $(READY) ## mend what can be mended
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
-bench: $(READY) ## scores of the models; time and memory beside PyTorch, Hugging Face, tiktoken and nanoGPT
+bench: $(READY) ## scores of the models; time and memory beside PyTorch, Hugging Face, x-transformers, tiktoken and nanoGPT
 	$(PY) -m exformer bench --json bench/results/models.json
 	$(PY) bench/run.py
 	$(PY) bench/generation.py

@@ -11,6 +11,19 @@ from torch import Tensor, nn
 from bench.gpt import gpt2_state
 from bench.setting import Contender
 
+#: Our sublayers in their order.
+SUBLAYERS = {"encoder": ("self", "feed_forward"), "decoder": ("self", "cross", "feed_forward")}
+
+
+def _numbered(found: re.Match[str]) -> str:
+    """Give the place of a sublayer, or of its norm, in x-transformers' stacks, which count all sublayers."""
+    stack, layer, kind, part = found.groups()
+    kinds = SUBLAYERS[stack]
+    number = int(layer) * len(kinds) + kinds.index(kind)
+    place = "0.2" if part == "norm" else "1"  # 0.0 and 0.1 are norms before the sublayer and before the sum
+    return f"{stack}.attn_layers.layers.{number}.{place}."
+
+
 #: What our parameters are called elsewhere: patterns and what replaces them, one after the other.
 NAMES = {
     "TorchTranslator": (
@@ -53,7 +66,23 @@ NAMES = {
         (r"feed_forward\.w_", "fc"),
         (r"gain", "weight"),
     ),
+    "XTranslator": (
+        (r"src_embedding\.table", "encoder.token_emb.emb.weight"),
+        (r"tgt_embedding\.table", "decoder.token_emb.emb.weight"),
+        (r"norm_attention", "norm_self"),
+        (r"norm_(self|cross|feed_forward)", r"\1.norm"),
+        (r"(self|cross)_attention", r"\1.block"),
+        (r"feed_forward\.w_", "feed_forward.block.ff."),
+        (r"^(encoder|decoder)\.(\d+)\.(self|cross|feed_forward)\.(norm|block)\.", _numbered),
+        (r"w_([qkv])", r"to_\1"),
+        (r"w_o", "to_out"),
+        (r"ff\.1", "ff.0.0"),
+        (r"gain", "weight"),
+    ),
 }
+
+#: The output layers that are the target embedding once more.
+TIED = {"MarianMTModel": "lm_head.weight", "XTranslator": "decoder.to_logits.weight"}
 
 
 def _gather(state: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -81,8 +110,9 @@ def copy_weights(ours: nn.Module, theirs: nn.Module) -> None:
     for pattern, name in NAMES[type(theirs).__name__]:
         state = {re.sub(pattern, name, key): tensor for key, tensor in state.items()}
     state = _gather(state)
+    if type(theirs).__name__ in TIED:
+        state[TIED[type(theirs).__name__]] = ours.tgt_embedding.table
     if type(theirs).__name__ == "MarianMTModel":
-        state["lm_head.weight"] = ours.tgt_embedding.table
         for side, positions in (("encoder", ours.src_positions), ("decoder", ours.tgt_positions)):
             state[f"model.{side}.embed_positions.weight"] = positions.table
     missing, unexpected = theirs.load_state_dict(state, strict=False)

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-PACKAGES = ("exformer", "torch", "transformers", "numpy")
+PACKAGES = ("exformer", "torch", "transformers", "x-transformers", "numpy")
 COLUMNS = ("", "ms a step", "ours / it", "middle half", "peak MB", "parameters", "loss")
 
 
@@ -47,7 +47,8 @@ def heading(result: dict[str, Any]) -> str:
 {result["threads"]} thread(s), {result["clock"]} clock, {result["optimizer"]}
 
 Dropout, where there is any, acts on the embeddings and on each sublayer's output, in every model; the further
-dropouts of nn.Transformer are switched off. The loss is F.cross_entropy, but exformer.loss for ours.
+dropouts of nn.Transformer are switched off. x-transformers has the biases added that it lacks. The loss is
+F.cross_entropy, but exformer.loss for ours.
   ms a step     median of the rounds, the first {result["warmup_rounds"]} left out: the whole step
   ours / it     median, over the rounds, of our time divided by its time; below 1 we are faster
   middle half   of the rounds had a ratio between these

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.nn.modules.module import register_module_forward_hook
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -22,6 +23,11 @@ from bench.report import table  # noqa: E402
 from bench.setting import BOS, EOS, PAD, Contender, make_batches, make_step  # noqa: E402
 from bench.suites import SUITES  # noqa: E402
 from bench.timing import Summary, best_peer, summarize, time_in_turns, turns  # noqa: E402
+
+from exformer.dropout import Dropout  # noqa: E402
+
+# x-transformers uses torch.jit.script as it is imported, which PyTorch has deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -182,6 +188,37 @@ def test_without_dropout_training_computes_the_same_loss(name):
         assert abs(ours - theirs) < 2e-5
 
 
+@pytest.mark.parametrize("name", list(CONTENDERS)[1:])
+def test_each_number_of_ours_goes_to_its_place(name):
+    # In a new model all norms are alike and all biases zero: whether they were mistaken couldn't be seen.
+    torch.manual_seed(0)
+    setting = replace(QUICK, n_layers=3)
+    two = {who: CONTENDERS[who](setting) for who in ("exformer", name)}
+    for p in two["exformer"].model.parameters():
+        torch.nn.init.normal_(p, std=0.3)
+    check_equal_work(two, make_batches(setting))
+
+
+def test_x_transformers_drops_what_ours_does():
+    setting = replace(QUICK, n_layers=3, dropout=0.25)
+    batch = make_batches(setting)[0]
+    dropped = {}
+    for name in ("exformer", "x-transformers"):
+        contender, shapes = CONTENDERS[name](setting), dropped.setdefault(name, [])
+
+        def note(module, args, output, shapes=shapes):
+            rate = {Dropout: "rate", torch.nn.Dropout: "p"}.get(type(module))
+            if rate and getattr(module, rate):
+                shapes.append((tuple(args[0].shape), getattr(module, rate)))
+
+        with register_module_forward_hook(note):
+            contender.loss(batch)
+    assert dropped["x-transformers"] == dropped["exformer"]
+    assert len(dropped["exformer"]) == 2 + (2 + 3) * setting.n_layers
+    of_weights = [part.dropout for part in contender.model.modules() if type(part).__name__ == "Attend"]
+    assert of_weights == [0.0] * (1 + 2) * setting.n_layers
+
+
 def leave_out_a_layer(contender):
     contender.model.transformer.encoder.forward = lambda src, **_: src
 
@@ -339,9 +376,10 @@ def test_a_quick_run_from_end_to_end(tmp_path):
     assert done.returncode == 0, done.stderr
     result = json.loads(file.read_text(encoding="utf-8"))
     assert set(result) == {"machine", "threads", "clock", "optimizer", "warmup_rounds", "races"}
-    assert {"cpu", "cores", "vector_instructions", "system", "python", "torch", "transformers"} <= set(
-        result["machine"]
-    )
+    assert {
+        *("cpu", "cores", "vector_instructions", "system"),
+        *("python", "torch", "transformers", "x-transformers"),
+    } <= set(result["machine"])
     variants = [(race["setting"]["dropout"], race["setting"].get("precision")) for race in result["races"]]
     assert variants == [(0.1, None), (0.0, None), (0.0, "float32"), (0.0, "bfloat16")]
     for race in result["races"]:

@@ -8,7 +8,7 @@ from results_data import BITS, LOSS, OURS, bits_per_nat, findings, speed
 ASKED = {"most": "at most {}", "least": "at least {}", "times": "at least {} times as fast"}
 WORKS = {"training": "learning", "encoding": "encoding", "encoding_new": "encoding, nothing remembered"}
 OPTIMIZERS = {"adamw": "AdamW", "muon": "Muon and AdamW"}
-PACKAGES = ("torch", "transformers", "tokenizers", "tiktoken")
+PACKAGES = ("torch", "transformers", "x-transformers", "tokenizers", "tiktoken")
 
 
 def esc(text):
