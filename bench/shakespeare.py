@@ -10,8 +10,8 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,22 +47,23 @@ class Contender:
         steps: How many.
         threads: Of torch; each has what is fastest for it.
         precision: "float32" or "bfloat16".
-        muon_lr: Peak of Muon's learning rate; the recipe's own if None. Short runs want a higher one.
+        changes: Of the recipe; short runs want higher rates.
     """
 
     steps: int
     threads: int
     precision: str = "float32"
-    muon_lr: float | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
 
 
+_SHORT = {"muon_lr": 0.04, "lr": 0.015, "rates": {"output": 0.02}}
 #: Ours with so many steps that the loss is nanoGPT's 1.898, or 1.60, in both precisions.
 CONTENDERS = {
     PEER: Contender(nano_gpt.STEPS, threads=2),
-    "exformer, to 1.898": Contender(175, threads=1),
-    "exformer, to 1.898, bfloat16": Contender(175, threads=1, precision="bfloat16"),
-    "exformer, to 1.60": Contender(1100, threads=1),
-    "exformer, to 1.60, bfloat16": Contender(1450, threads=1, precision="bfloat16"),
+    "exformer, to 1.898": Contender(175, threads=2, changes=_SHORT),
+    "exformer, to 1.898, bfloat16": Contender(175, threads=2, precision="bfloat16", changes=_SHORT),
+    "exformer, to 1.60": Contender(1400, threads=2),
+    "exformer, to 1.60, bfloat16": Contender(1400, threads=2, precision="bfloat16"),
 }
 
 
@@ -74,8 +75,7 @@ def begin(name: str, how: Contender) -> tuple[Task, Iterator[float]]:
         how: It trains.
     """
     recipe = find_recipe("shakespeare-char")
-    muon_lr = recipe.muon_lr if how.muon_lr is None else how.muon_lr
-    recipe = replace(recipe, steps=how.steps, warmup=max(1, how.steps // 60), muon_lr=muon_lr)
+    recipe = replace(recipe, steps=how.steps, warmup=max(1, how.steps // 60), **how.changes)
     data = CORPORA[recipe.corpus]()
     set_seed(recipe.seed)
     tokenizer = CharTokenizer.from_texts([data.train, data.val])

@@ -215,7 +215,8 @@ def _byte_pairs(wanted, results):
 
 def _shakespeare(wanted, results):
     all_of_them = results.files["shakespeare"]["contenders"]
-    limit = all_of_them[wanted["loss"]]["validation_loss"]
+    limit = wanted["loss"]  # a number, or whose it is
+    limit = all_of_them[limit]["validation_loss"] if isinstance(limit, str) else limit
     for name in wanted["contenders"]:
         if one := all_of_them.get(name):
             worse = round(one["validation_loss"], 3) > round(limit, 3)
