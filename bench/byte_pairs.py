@@ -31,7 +31,7 @@ from exformer.vocabulary import SPECIALS  # noqa: E402
 
 OURS, PEER, OTHER, SLOW = "exformer", "tokenizers", "tiktoken", "recounting"
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
-TIMED = {"warmup": 1, "min_rounds": 5, "budget_s": 8.0}
+TIMED = {"warmup": 1, "min_rounds": 3, "budget_s": 6.0}
 LINES = (("training", "training"), ("encoding", "encoding"), ("encoding_new", "encoding, nothing remembered"))
 
 

@@ -228,7 +228,7 @@ CONTENDERS: dict[str, Callable[[Setting], Contender]] = {
 SETTINGS = {
     "encoder-decoder-d128": Setting(d_model=128, n_heads=4, d_ff=512, n_layers=2, batch_size=64),
     "encoder-decoder-d512": Setting(
-        d_model=512, n_heads=8, d_ff=2048, n_layers=6, batch_size=8, mean_words=25.0, budget_s=34.0
+        d_model=512, n_heads=8, d_ff=2048, n_layers=6, batch_size=8, mean_words=25.0, budget_s=28.0
     ),
 }
 
