@@ -62,7 +62,7 @@ CONTENDERS = {
     PEER: Contender(nano_gpt.STEPS, threads=2),
     "exformer, to 1.898": Contender(175, threads=2, changes=_SHORT),
     "exformer, to 1.898, bfloat16": Contender(175, threads=2, precision="bfloat16", changes=_SHORT),
-    "exformer, to 1.60, bfloat16": Contender(1370, threads=2, precision="bfloat16", changes={"warmup": 10}),
+    "exformer, to 1.60, bfloat16": Contender(1370, threads=2, precision="bfloat16"),
 }
 
 
@@ -74,8 +74,8 @@ def begin(name: str, how: Contender) -> tuple[Task, Iterator[float]]:
         how: It trains.
     """
     recipe = find_recipe("shakespeare-char")
-    length = {"steps": how.steps, "warmup": max(1, how.steps // 60)}
-    recipe = replace(recipe, **length | how.changes)
+    warmup = min(10, max(1, how.steps // 60))
+    recipe = replace(recipe, steps=how.steps, warmup=warmup, **how.changes)
     data = CORPORA[recipe.corpus]()
     set_seed(recipe.seed)
     tokenizer = CharTokenizer.from_texts([data.train, data.val])

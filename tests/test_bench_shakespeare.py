@@ -1,5 +1,6 @@
 """The race beside nanoGPT: its model told right, and turns that disturb nobody."""
 
+import json
 import math
 import sys
 from pathlib import Path
@@ -84,3 +85,18 @@ def test_turns_disturb_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
         assert 0 < together[name]["validation_loss"] < math.log(30)
         assert together[name]["ratio"] == together[name]["seconds"] / together[PEER]["seconds"]
     assert together["ours"]["parameters"] <= 810_000
+
+
+def test_a_quick_run_from_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CORPORA, "tiny shakespeare", lambda: Text(TEXT[:2500], TEXT[2500:], {}))
+    file = tmp_path / "quick.json"
+    monkeypatch.setattr(sys, "argv", ["shakespeare.py", "--quick", "--json", str(file)])
+    threads = torch.get_num_threads()
+    try:
+        shakespeare.main()
+    finally:
+        torch.set_num_threads(threads)
+    found = json.loads(file.read_text(encoding="utf-8"))["contenders"]
+    assert list(found) == list(shakespeare.CONTENDERS)
+    assert {one["steps"] for one in found.values()} == {4}
+    assert all(0 < one["validation_loss"] < math.log(30) + 1 for one in found.values())
