@@ -124,6 +124,7 @@ class Muon(torch.optim.Optimizer):
     def _look_ahead(self, parameter: Tensor, momentum: float) -> Tensor:
         """Bring the mean of the slopes up to date, and go from the new slope most of the way to it."""
         state, slope = self.state[parameter], parameter.grad
-        mean = state.setdefault("momentum_buffer", torch.zeros_like(slope))
-        mean.lerp_(slope, 1 - momentum)
+        if "momentum_buffer" not in state:
+            state["momentum_buffer"] = torch.zeros_like(slope)
+        mean = state["momentum_buffer"].lerp_(slope, 1 - momentum)
         return slope.lerp(mean, momentum)

@@ -43,9 +43,9 @@ def rotate(
     frequency = base ** (-torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
     angle = positions[:, None] * frequency.to(positions.device)  # (time, d_head/2)
     # A pair is one complex number, and a turn a product: as many operations, in one pass.
-    wide = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
-    apart = wide.unflatten(-1, (-1, 2)).clone(memory_format=torch.contiguous_format)
-    pairs = torch.view_as_complex(apart)  # (*batch, time, d_head/2)
+    wide = torch.promote_types(x.dtype, torch.float32)  # there are no complex numbers of bfloat16
+    copied = x.to(wide, copy=True, memory_format=torch.contiguous_format)  # however x lies in memory
+    pairs = torch.view_as_complex(copied.unflatten(-1, (-1, 2)))  # (*batch, time, d_head/2)
     turned = pairs * torch.polar(torch.ones_like(angle), angle).to(pairs)
     return torch.view_as_real(turned).flatten(start_dim=-2).to(x)
 
