@@ -1973,6 +1973,22 @@ RECIPES = [
         ),
     ),
     *_bugs(
+        "rotary.py",
+        "test_rotary.py",
+        (
+            "turns go the other way",
+            "torch.polar(torch.ones_like(angle), angle)",
+            "torch.polar(torch.ones_like(angle), -angle)",
+            "test_each_pair_is_turned_by_a_matrix",
+        ),
+        (
+            "vectors must lie in memory as pairs do",
+            "x.to(wide, copy=True, memory_format=torch.contiguous_format)",
+            "x.to(wide)",
+            "test_however_the_vectors_lie_in_memory",
+        ),
+    ),
+    *_bugs(
         "muon.py",
         "test_muon.py",
         (
