@@ -250,6 +250,8 @@ def test_a_language_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token
     assert load_model(tmp_path / "model").first_ids() == load_tokenizer(tmp_path / "tokenizer.json").encode(
         "t"
     )
+    with pytest.raises(ValueError, match="both_ways is for pairs of texts; the corpus keys has single ones"):
+        run_recipe(replace(recipe, both_ways=True), tmp_path / "both")
     scores = load_model(tmp_path / "model").card["scores"]
     assert scores["validation bits a byte"] < 3.5  # the letters alone have 3.6
     assert log(tmp_path, "validation_loss")[-1] < log(tmp_path)[0]

@@ -42,6 +42,12 @@ SHOW: dict[str, Callable[..., Tensor]] = {
     "Words are hidden that were not chosen: only chosen places change.": lambda i, c, x, d, m: _show(
         i, torch.ones_like(c), x, d, m
     ),
+    "Words are exchanged that were not chosen: both the mask and the other word need chosen.": (
+        lambda i, c, x, d, m: torch.where((x >= 0.8) & (x < 0.9), d, i).masked_fill(c & (x < 0.8), m)
+    ),
+    "Words are masked that were not chosen: both the mask and the other word need chosen.": (
+        lambda i, c, x, d, m: torch.where(c & (x >= 0.8) & (x < 0.9), d, i).masked_fill(x < 0.8, m)
+    ),
     "You hide all words but the chosen ones.": lambda i, c, x, d, m: _show(i, ~c, x, d, m),
     "Chance is read the wrong way round: mask where it is below 0.8.": lambda i, c, x, d, m: _show(
         i, c, 1 - x, d, m

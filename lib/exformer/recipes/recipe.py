@@ -1,5 +1,6 @@
 """A recipe: all that a training run depends on."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -88,6 +89,8 @@ class Recipe:
                 raise ValueError(f"{name} must be at least 1, came {getattr(self, name)}")
         if not 0 <= self.seed < 2**32 or self.patience < 0:
             raise ValueError(f"seed and patience must be 0 or more, came {self.seed} and {self.patience}")
+        if not 0 <= self.alpha < math.inf:
+            raise ValueError(f"alpha must be 0 or more, came {self.alpha}")
 
     def rate(self, peak: float) -> Schedule:
         """Return the schedule of an optimizer.

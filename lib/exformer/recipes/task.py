@@ -125,6 +125,8 @@ def _both_ways(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def _language_model(recipe: Recipe, data: Text, tokenizer: Tokenizer, device: torch.device) -> Task:
+    if recipe.both_ways:
+        raise ValueError(f"both_ways is for pairs of texts; the corpus {recipe.corpus} has single ones")
     config = DecoderLMConfig(tokenizer.vocab_size, **recipe.model)
     width = config.max_len
     train, val = (
