@@ -296,8 +296,8 @@ POSITIONAL = _bugs(
     ("start ignored", "table[start : start + n]", "table[:n]", "test_a_later_start_gives_the_later_rows"),
     (
         "longest sentence refused",
-        "start + n > table.size(0)",
-        "start + n >= table.size(0)",
+        "start + n > max_len",
+        "start + n >= max_len",
         "test_a_later_start_gives_the_later_rows",
     ),
     (
@@ -561,6 +561,18 @@ MODEL = _bugs(
         "test_parity_with_torch",
     ),
     (
+        "relative positions in the decoder only",
+        "positions=relative_positions(c)",
+        "positions=relative_positions(c) if kind is DecoderLayer else None",
+        "test_relative_positions_act_in_every_self_attention_and_nowhere_else",
+    ),
+    (
+        "sinusoids beside relative positions",
+        "= added_positions(c), added_positions(c)",
+        "= (added_positions(type(c)(9, 9, d_model=c.d_model, max_len=c.max_len)) for _ in range(2))",
+        "test_what_positions_tell",
+    ),
+    (
         "embeddings not dropped",
         "self.dropout(self.src_positions((self.src_embedding or self.tgt_embedding)(src)))",
         "self.src_positions((self.src_embedding or self.tgt_embedding)(src))",
@@ -598,7 +610,7 @@ DECODER_LM = _bugs(
     ),
     (
         "relative positions forgotten",
-        "positions=relative() if relative else None",
+        "positions=relative_positions(c)",
         "positions=None",
         "test_the_order_of_the_past_counts_where_there_are_positions",
     ),

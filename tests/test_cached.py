@@ -83,7 +83,7 @@ def test_texts_of_a_language_model(strategy, positions, rows, eos_id, seed):
     assert write(CachedLM(model, pad_id=0), prompts, **limits) == wanted
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+@pytest.mark.parametrize("positions", ALL_POSITIONS)
 @pytest.mark.parametrize(("pre_norm", "tie_output"), [(True, True), (False, False)])
 def test_scores_of_a_translator(positions, pre_norm, tie_output):
     model = build_translator(positions=positions, pre_norm=pre_norm, tie_output=tie_output)

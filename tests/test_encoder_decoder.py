@@ -7,12 +7,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_decoder_lm import ALL_POSITIONS
 from torch import nn
 from torch_twins import close, copy, normal, papers_formula, randomize, same_gradients, transformer_twins
 
+from exformer.alibi import ALiBi
 from exformer.masks import causal_mask
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.multi_head import MultiHeadAttention, merge_heads, split_heads
+from exformer.rotary import RotaryPositions
 from exformer.training import set_seed
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -140,6 +143,30 @@ def test_each_sentence_is_computed_by_itself_as_if_unpadded(seed, pre_norm):
     for row, (src, tgt) in enumerate(zip(SRC, TGT, strict=True)):
         alone = model(src[src != 0][None], tgt[tgt != 0][None])
         close(together[row, : alone.size(1)], alone[0])
+
+
+@pytest.mark.parametrize(("positions", "kind"), [("rotary", RotaryPositions), ("alibi", ALiBi)])
+def test_relative_positions_act_in_every_self_attention_and_nowhere_else(positions, kind):
+    ours, plain = (build(positions=name, d_model=24) for name in (positions, "none"))
+    assert {name: p.shape for name, p in ours.named_parameters()} == {
+        name: p.shape for name, p in plain.named_parameters()
+    }
+    for layer in (*plain.encoder, *plain.decoder):
+        layer.self_attention.positions = kind()
+    close(ours(SRC, TGT), plain(SRC, TGT))
+
+
+@pytest.mark.parametrize("positions", ALL_POSITIONS)
+def test_what_positions_tell(positions):
+    model, word = build(positions=positions, d_model=24), SRC[:1]
+    whole = model(word, TGT[:1])
+
+    def same(src):
+        return torch.allclose(model(src, TGT[:1]), whole, rtol=0, atol=1e-10)
+
+    assert same(word[:, [3, 1, 0, 2, 4, 6, 5]]) == (positions == "none")  # without them a sentence is a set
+    assert same(nn.functional.pad(word, (2, 0))) == (positions not in ("sinusoidal", "learned"))  # distances
+    assert same(word.flip(1)) == (positions in ("none", "alibi"))  # ALiBi knows no left and right
 
 
 @pytest.mark.parametrize("pre_norm", [False, True])
@@ -304,9 +331,9 @@ def test_empty_batches_are_refused():
 
 
 @pytest.mark.parametrize("side", ["src", "tgt"])
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+@pytest.mark.parametrize("positions", ALL_POSITIONS)
 def test_a_sentence_longer_than_max_len_is_refused(side, positions):
-    model, longest = build(positions=positions), torch.ones(3, MAX_LEN, dtype=torch.int64)
+    model, longest = build(positions=positions, d_model=24), torch.ones(3, MAX_LEN, dtype=torch.int64)
     assert model(longest, longest).isfinite().all()
     src, tgt = (nn.functional.pad(longest, (0, side == name), value=1) for name in ("src", "tgt"))
     with pytest.raises(
@@ -341,7 +368,7 @@ def test_weights_in_training_mode_are_refused():
         ({"d_ff": 0}, "d_ff must be at least 1, got 0"),
         ({"n_layers": 0}, "n_layers must be at least 1, got 0"),
         ({"max_len": 0}, "max_len must be at least 1, got 0"),
-        ({"positions": "rotary"}, "positions must be one of sinusoidal, learned, got 'rotary'"),
+        ({"positions": "turned"}, "must be one of sinusoidal, learned, rotary, alibi, none, got 'turned'"),
         ({"dropout": 1.0}, r"dropout must lie in \[0, 1\), got 1.0"),
         ({"dropout": -0.1}, r"dropout must lie in \[0, 1\), got -0.1"),
         ({"n_heads": 4}, r"d_model \(22\) must be divisible by n_heads \(4\)"),

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_twins import close, normal, papers_formula
 
-from exformer.positional import POSITIONS, LearnedPositions, SinusoidalPositions, sinusoidal_encoding
+from exformer.positional import (
+    POSITIONS,
+    LearnedPositions,
+    NoPositions,
+    SinusoidalPositions,
+    sinusoidal_encoding,
+)
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -95,12 +101,18 @@ def test_numbers_that_make_no_table_are_refused(sizes):
         sinusoidal_encoding(n_positions, d_model=d_model, base=base)
 
 
-@pytest.mark.parametrize("kind", POSITIONS)
+@pytest.mark.parametrize("start", [0, 4])
+def test_no_positions_leave_the_vectors_as_they_are(start):
+    x = normal(3, 7, 6)
+    assert NoPositions(6, max_len=11)(x, start=start) is x
+
+
+@pytest.mark.parametrize("kind", [*POSITIONS.values(), NoPositions])
 @pytest.mark.parametrize(
     ("length", "start", "asked"), [(12, 0, "0 to 11"), (5, 7, "7 to 11"), (2, -1, "-1 to 0")]
 )
 def test_a_sentence_longer_than_the_table_is_refused(kind, length, start, asked):
-    positions = POSITIONS[kind](6, max_len=11)
+    positions = kind(6, max_len=11)
     message = (
         f"positions {asked} are asked for, and max_len is 11: shorten the sequence or build the model with"
     )

@@ -111,6 +111,37 @@ class LearnedPositions(nn.Module):
         return x + _rows(self.table, start=start, n=x.size(1))
 
 
+class NoPositions(nn.Module):
+    """Add nothing: for models whose attention is told the distances, and for those that know no order.
+
+    Args:
+        d_model: Width of the vectors; any.
+        max_len: The longest sequence that is let through.
+    """
+
+    def __init__(self, d_model: int, *, max_len: int) -> None:
+        super().__init__()
+        self.d_model, self.max_len = d_model, max_len
+
+    def forward(
+        self, x: Float[Tensor, "batch time d_model"], *, start: int = 0
+    ) -> Float[Tensor, "batch time d_model"]:
+        """Leave the vectors as they are.
+
+        Args:
+            x: Vectors in their order.
+            start: The position of the first one.
+
+        Returns:
+            The same vectors.
+
+        Raises:
+            ValueError: If the sequence is longer than ``max_len``.
+        """
+        _check_range(start, n=x.size(1), max_len=self.max_len)
+        return x
+
+
 def positions_of(
     q: Float[Tensor, "batch heads query d_head"], k: Float[Tensor, "batch heads key d_head"]
 ) -> tuple[Int64[Tensor, " query"], Int64[Tensor, " key"]]:
@@ -139,12 +170,16 @@ def positions_of(
 
 
 def _rows(table: Tensor, *, start: int, n: int) -> Tensor:
-    if start < 0 or start + n > table.size(0):
+    _check_range(start, n=n, max_len=table.size(0))
+    return table[start : start + n]
+
+
+def _check_range(start: int, *, n: int, max_len: int) -> None:
+    if start < 0 or start + n > max_len:
         raise ValueError(
-            f"positions {start} to {start + n - 1} are asked for, and max_len is {table.size(0)}: "
+            f"positions {start} to {start + n - 1} are asked for, and max_len is {max_len}: "
             "shorten the sequence or build the model with a larger max_len"
         )
-    return table[start : start + n]
 
 
 #: The encodings a model can be built with, by name.

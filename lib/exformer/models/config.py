@@ -5,10 +5,16 @@ from typing import Any
 
 from torch import nn
 
+from exformer.alibi import ALiBi
 from exformer.initialization import zero_outputs
+from exformer.positional import POSITIONS, NoPositions
 from exformer.qk_norm import normalize_heads
+from exformer.rotary import RotaryPositions
 
 _COUNTS = ("d_model", "n_heads", "d_ff", "n_layers", "max_len")
+
+#: Positions that act on queries and keys, by name; those of ``positional`` are added to the vectors.
+RELATIVE_POSITIONS: dict[str, type[nn.Module]] = {"rotary": RotaryPositions, "alibi": ALiBi}
 
 
 def check_sizes(config: Any) -> None:
@@ -32,6 +38,39 @@ def check_sizes(config: Any) -> None:
             f"to share embeddings, source and target must have one vocabulary, got {config.src_vocab_size} "
             f"and {config.tgt_vocab_size} symbols"
         )
+
+
+def check_positions(config: Any) -> None:
+    """Refuse positions that no model knows.
+
+    Args:
+        config: A model's dataclass.
+
+    Raises:
+        ValueError: If they are unknown.
+    """
+    names = (*POSITIONS, *RELATIVE_POSITIONS, "none")
+    if config.positions not in names:
+        raise ValueError(f"positions must be one of {', '.join(names)}, got {config.positions!r}")
+
+
+def added_positions(config: Any) -> nn.Module:
+    """Make what is added to the vectors of a sequence: the code of each position, or nothing.
+
+    Args:
+        config: A model's dataclass.
+    """
+    return POSITIONS.get(config.positions, NoPositions)(config.d_model, max_len=config.max_len)
+
+
+def relative_positions(config: Any) -> nn.Module | None:
+    """Make what tells the self-attention of a layer the distances; None if nothing does.
+
+    Args:
+        config: A model's dataclass.
+    """
+    relative = RELATIVE_POSITIONS.get(config.positions)
+    return relative() if relative else None
 
 
 def apply_switches(config: Any, *stacks: nn.Module) -> None:

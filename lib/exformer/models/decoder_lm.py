@@ -6,18 +6,18 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.alibi import ALiBi
 from exformer.dropout import Dropout
 from exformer.embedding import TokenEmbedding
 from exformer.layers import EncoderLayer
 from exformer.masks import causal_mask
-from exformer.models.config import apply_switches, check_sizes
+from exformer.models.config import (
+    added_positions,
+    apply_switches,
+    check_positions,
+    check_sizes,
+    relative_positions,
+)
 from exformer.normalization import LayerNorm
-from exformer.positional import POSITIONS
-from exformer.rotary import RotaryPositions
-
-#: Positions that act on queries and keys, by name; those of ``positional`` are added to the vectors.
-RELATIVE_POSITIONS: dict[str, type[nn.Module]] = {"rotary": RotaryPositions, "alibi": ALiBi}
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,7 @@ class DecoderLMConfig:
     def __post_init__(self) -> None:
         """Refuse what no model can be built from."""
         check_sizes(self)
-        names = (*POSITIONS, *RELATIVE_POSITIONS, "none")
-        if self.positions not in names:
-            raise ValueError(f"positions must be one of {', '.join(names)}, got {self.positions!r}")
+        check_positions(self)
 
 
 class DecoderLM(nn.Module):
@@ -82,14 +80,11 @@ class DecoderLM(nn.Module):
     def __init__(self, config: DecoderLMConfig) -> None:
         super().__init__()
         c = self.config = config
-        relative = RELATIVE_POSITIONS.get(c.positions)
         layer = {name: getattr(c, name) for name in ("n_heads", "d_ff", "dropout", "pre_norm", "activation")}
         self.embedding = TokenEmbedding(c.vocab_size, d_model=c.d_model)
-        added = POSITIONS.get(c.positions)
-        self.positions = added(c.d_model, max_len=c.max_len) if added else nn.Identity()
+        self.positions = added_positions(c)
         self.layers = nn.ModuleList(
-            EncoderLayer(c.d_model, **layer, positions=relative() if relative else None)
-            for _ in range(c.n_layers)
+            EncoderLayer(c.d_model, **layer, positions=relative_positions(c)) for _ in range(c.n_layers)
         )
         apply_switches(c, self.layers)
         # In a pre-norm stack nothing has normalized the last sum yet.

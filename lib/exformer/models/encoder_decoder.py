@@ -10,9 +10,14 @@ from exformer.dropout import Dropout
 from exformer.embedding import TokenEmbedding
 from exformer.layers import DecoderLayer, EncoderLayer
 from exformer.masks import causal_mask, padding_mask
-from exformer.models.config import apply_switches, check_sizes
+from exformer.models.config import (
+    added_positions,
+    apply_switches,
+    check_positions,
+    check_sizes,
+    relative_positions,
+)
 from exformer.normalization import LayerNorm
-from exformer.positional import POSITIONS
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,8 @@ class EncoderDecoderConfig:
         dropout: Share set to zero in training, of the embeddings and of each sublayer's output.
         pre_norm: Normalize before each sublayer, and once at the end of each stack.
         activation: Of the feed-forward networks.
-        positions: ``"sinusoidal"`` or ``"learned"``.
+        positions: ``"sinusoidal"``, ``"learned"``, ``"rotary"``, ``"alibi"`` or ``"none"``. Relative ones
+            act within a sentence; source and target have no common order.
         tie_output: Use the target embedding as output layer.
         pad_id: The padding symbol of both languages.
         qk_norm, zero_init: See :func:`~exformer.models.config.apply_switches`.
@@ -60,8 +66,7 @@ class EncoderDecoderConfig:
     def __post_init__(self) -> None:
         """Refuse what no model can be built from."""
         check_sizes(self)
-        if self.positions not in POSITIONS:
-            raise ValueError(f"positions must be one of {', '.join(POSITIONS)}, got {self.positions!r}")
+        check_positions(self)
 
 
 @dataclass(frozen=True)
@@ -98,10 +103,13 @@ class EncoderDecoder(nn.Module):
         shared = c.share_embeddings
         self.src_embedding = None if shared else TokenEmbedding(c.src_vocab_size, d_model=c.d_model)
         self.tgt_embedding = TokenEmbedding(c.tgt_vocab_size, d_model=c.d_model)
-        self.src_positions = POSITIONS[c.positions](c.d_model, max_len=c.max_len)
-        self.tgt_positions = POSITIONS[c.positions](c.d_model, max_len=c.max_len)
-        self.encoder = nn.ModuleList(EncoderLayer(c.d_model, **layer) for _ in range(c.n_layers))
-        self.decoder = nn.ModuleList(DecoderLayer(c.d_model, **layer) for _ in range(c.n_layers))
+        self.src_positions, self.tgt_positions = added_positions(c), added_positions(c)
+        self.encoder, self.decoder = (
+            nn.ModuleList(
+                kind(c.d_model, **layer, positions=relative_positions(c)) for _ in range(c.n_layers)
+            )
+            for kind in (EncoderLayer, DecoderLayer)
+        )
         apply_switches(c, self.encoder, self.decoder)
         # In a pre-norm stack nothing has normalized the last sum yet.
         self.encoder_norm = LayerNorm(c.d_model) if c.pre_norm else nn.Identity()
