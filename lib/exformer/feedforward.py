@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from exformer.dropout import Dropout
+from exformer.normalization import check_width
 
 
 def squared_relu(x: Float[Tensor, "*batch d_ff"]) -> Float[Tensor, "*batch d_ff"]:
@@ -77,9 +78,6 @@ class FeedForward(nn.Module):
         Raises:
             ValueError: If the vectors have another width.
         """
-        if x.size(-1) != self.w_1.in_features:
-            raise ValueError(
-                f"FeedForward was made for d_model = {self.w_1.in_features}, got {x.size(-1)} columns"
-            )
+        check_width(x, self.w_1.in_features, of="FeedForward")
         hidden = ACTIVATIONS[self.activation](self.w_1(x))  # (*batch, d_ff)
         return self.w_2(self.dropout(hidden))

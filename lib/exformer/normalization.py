@@ -6,6 +6,21 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 
+def check_width(x: Float[Tensor, "*batch columns"], d_model: int, *, of: str) -> None:
+    """Refuse vectors of another width than a module was made for.
+
+    Args:
+        x: Vectors along the last axis.
+        d_model: The width that is right.
+        of: Name of the module.
+
+    Raises:
+        ValueError: If they have another width.
+    """
+    if x.size(-1) != d_model:
+        raise ValueError(f"{of} was made for d_model = {d_model}, got {x.size(-1)} columns")
+
+
 def layer_norm(
     x: Float[Tensor, "*batch d_model"],
     gain: Float[Tensor, " d_model"],
@@ -65,10 +80,7 @@ class LayerNorm(nn.Module):
         Raises:
             ValueError: If the vectors have another width.
         """
-        if x.size(-1) != self.gain.numel():
-            raise ValueError(
-                f"LayerNorm was made for d_model = {self.gain.numel()}, got {x.size(-1)} columns"
-            )
+        check_width(x, self.gain.numel(), of="LayerNorm")
         # The fused kernel for the equation of layer_norm above; a test holds the two equal.
         return F.layer_norm(x, self.gain.shape, self.gain, self.bias, self.eps)
 
@@ -124,7 +136,6 @@ class RMSNorm(nn.Module):
         Raises:
             ValueError: If the vectors have another width.
         """
-        if x.size(-1) != self.gain.numel():
-            raise ValueError(f"RMSNorm was made for d_model = {self.gain.numel()}, got {x.size(-1)} columns")
+        check_width(x, self.gain.numel(), of="RMSNorm")
         # PyTorch's name for the equation of rms_norm above; a test holds the two equal.
         return F.rms_norm(x, self.gain.shape, self.gain.to(x), self.eps)
