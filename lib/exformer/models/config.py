@@ -17,15 +17,15 @@ _COUNTS = ("d_model", "n_heads", "d_ff", "n_layers", "max_len")
 RELATIVE_POSITIONS: dict[str, type[nn.Module]] = {"rotary": RotaryPositions, "alibi": ALiBi}
 
 
-def check_sizes(config: Any) -> None:
+def check_config(config: Any) -> None:
     """Refuse a configuration from which no model can be built.
 
     Args:
         config: A model's dataclass.
 
     Raises:
-        ValueError: If a size is below 1, dropout outside [0, 1), or two vocabularies are to share a table
-            but differ.
+        ValueError: If a size is below 1, dropout outside [0, 1), the positions are unknown, or two
+            vocabularies are to share a table but differ.
     """
     for field in fields(config):
         value = getattr(config, field.name)
@@ -38,19 +38,8 @@ def check_sizes(config: Any) -> None:
             f"to share embeddings, source and target must have one vocabulary, got {config.src_vocab_size} "
             f"and {config.tgt_vocab_size} symbols"
         )
-
-
-def check_positions(config: Any) -> None:
-    """Refuse positions that no model knows.
-
-    Args:
-        config: A model's dataclass.
-
-    Raises:
-        ValueError: If they are unknown.
-    """
     names = (*POSITIONS, *RELATIVE_POSITIONS, "none")
-    if config.positions not in names:
+    if getattr(config, "positions", "none") not in names:
         raise ValueError(f"positions must be one of {', '.join(names)}, got {config.positions!r}")
 
 

@@ -10,13 +10,7 @@ from exformer.dropout import Dropout
 from exformer.embedding import TokenEmbedding
 from exformer.layers import EncoderLayer
 from exformer.masks import causal_mask
-from exformer.models.config import (
-    added_positions,
-    apply_switches,
-    check_positions,
-    check_sizes,
-    relative_positions,
-)
+from exformer.models.config import added_positions, apply_switches, check_config, relative_positions
 from exformer.normalization import LayerNorm
 
 
@@ -61,8 +55,7 @@ class DecoderLMConfig:
 
     def __post_init__(self) -> None:
         """Refuse what no model can be built from."""
-        check_sizes(self)
-        check_positions(self)
+        check_config(self)
 
 
 class DecoderLM(nn.Module):

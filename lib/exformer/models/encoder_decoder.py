@@ -10,13 +10,7 @@ from exformer.dropout import Dropout
 from exformer.embedding import TokenEmbedding
 from exformer.layers import DecoderLayer, EncoderLayer
 from exformer.masks import causal_mask, padding_mask
-from exformer.models.config import (
-    added_positions,
-    apply_switches,
-    check_positions,
-    check_sizes,
-    relative_positions,
-)
+from exformer.models.config import added_positions, apply_switches, check_config, relative_positions
 from exformer.normalization import LayerNorm
 
 
@@ -35,8 +29,7 @@ class EncoderDecoderConfig:
         dropout: Share set to zero in training, of the embeddings and of each sublayer's output.
         pre_norm: Normalize before each sublayer, and once at the end of each stack.
         activation: Of the feed-forward networks.
-        positions: ``"sinusoidal"``, ``"learned"``, ``"rotary"``, ``"alibi"`` or ``"none"``. Relative ones
-            act within a sentence; source and target have no common order.
+        positions: ``"sinusoidal"``, ``"learned"``, ``"rotary"``, ``"alibi"`` or ``"none"``.
         tie_output: Use the target embedding as output layer.
         pad_id: The padding symbol of both languages.
         qk_norm, zero_init: See :func:`~exformer.models.config.apply_switches`.
@@ -65,8 +58,7 @@ class EncoderDecoderConfig:
 
     def __post_init__(self) -> None:
         """Refuse what no model can be built from."""
-        check_sizes(self)
-        check_positions(self)
+        check_config(self)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from exformer.dropout import Dropout
 from exformer.embedding import TokenEmbedding
 from exformer.layers import EncoderLayer
 from exformer.masks import padding_mask
-from exformer.models.config import check_sizes
+from exformer.models.config import check_config
 from exformer.normalization import LayerNorm
 from exformer.positional import LearnedPositions
 
@@ -51,7 +51,7 @@ class EncoderLMConfig:
 
     def __post_init__(self) -> None:
         """Refuse what no model can be built from."""
-        check_sizes(self)
+        check_config(self)
         if self.n_segments < 0:
             raise ValueError(f"n_segments must be 0 or more, got {self.n_segments}")
         if not 0 <= self.pad_id < self.vocab_size:
