@@ -115,13 +115,12 @@ class NoPositions(nn.Module):
     """Add nothing: for models whose attention is told the distances, and for those that know no order.
 
     Args:
-        d_model: Width of the vectors; any.
         max_len: The longest sequence that is let through.
     """
 
-    def __init__(self, d_model: int, *, max_len: int) -> None:
+    def __init__(self, *, max_len: int) -> None:
         super().__init__()
-        self.d_model, self.max_len = d_model, max_len
+        self.max_len = max_len
 
     def forward(
         self, x: Float[Tensor, "batch time d_model"], *, start: int = 0

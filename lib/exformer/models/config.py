@@ -49,7 +49,8 @@ def added_positions(config: Any) -> nn.Module:
     Args:
         config: A model's dataclass.
     """
-    return POSITIONS.get(config.positions, NoPositions)(config.d_model, max_len=config.max_len)
+    added = POSITIONS.get(config.positions)
+    return added(config.d_model, max_len=config.max_len) if added else NoPositions(max_len=config.max_len)
 
 
 def relative_positions(config: Any) -> nn.Module | None:
