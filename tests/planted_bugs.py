@@ -1880,7 +1880,7 @@ RECIPES = [
         ),
     ),
     *_bugs(
-        "recipes/run.py",
+        "recipes/finish.py",
         "test_recipe_runs.py",
         (
             "mean of the first checkpoints",
@@ -1888,6 +1888,78 @@ RECIPES = [
             "find_checkpoints(place.checkpoints)[:1]",
             "test_the_model_is_the_mean_of_the_last_checkpoints",
         ),
+        (
+            "the time of teachers forgotten",
+            "sum(each[clock] for each in times.values())",
+            "times[recipe.name][clock]",
+            "test_teachers.py::test_a_run_with_teachers",
+        ),
+    ),
+    *_bugs(
+        "recipes/teachers.py",
+        "test_teachers.py",
+        (
+            "texts in place of their translations",
+            "**{side: getattr(pair, side), other: text}",
+            "**{other: getattr(pair, other), side: text}",
+            "test_answers_stand_with_what_they_translate",
+        ),
+        (
+            "a beam that lost its way is learned from",
+            "text.strip() and len(tokenizer.encode(text)) <= most",
+            "text.strip()",
+            "test_answers_stand_with_what_they_translate",
+        ),
+        (
+            "nothing is learned as a translation",
+            "if text.strip() and len",
+            "if len",
+            "test_answers_stand_with_what_they_translate",
+        ),
+        (
+            "length of the text, not of its translation",
+            "tokenizer.encode(getattr(pair, other))",
+            "tokenizer.encode(getattr(pair, side))",
+            "test_answers_stand_with_what_they_translate",
+        ),
+        (
+            "in place of the pairs of people",
+            "train, hashes = list(data.train), dict(data.hashes)",
+            "train, hashes = [], dict(data.hashes)",
+            "test_answers_stand_with_what_they_translate",
+        ),
+        (
+            "all is asked again after a cut",
+            'range(len(found["texts"]), len(texts), _AT_ONCE)',
+            "range(0, len(texts), _AT_ONCE)",
+            "test_a_run_that_was_cut_asks_only_for_what_is_missing",
+        ),
+        (
+            "any texts of the same kind will do",
+            "if texts == [getattr(pair, side) for pair in data.train]:",
+            'if side == "source":',
+            "test_each_teacher_reads_its_own_language",
+        ),
+    ),
+    *_bugs(
+        "recipes/run.py",
+        "test_teachers.py",
+        (
+            "all seeds have one teacher",
+            "replace(find_recipe(name), seed=recipe.seed)",
+            "find_recipe(name)",
+            "test_a_run_with_teachers",
+        ),
+        (
+            "the answers are not learned",
+            "if answers else data), spent",
+            "if not answers else data), spent",
+            "test_answers_are_learned",
+        ),
+    ),
+    *_bugs(
+        "recipes/run.py",
+        "test_recipe_runs.py",
         (
             "one checkpoint too few is kept",
             "keep=recipe.average",

@@ -28,6 +28,8 @@ class Recipe:
         tokenizer: "byte-pair", "character" or "word"; one for both languages of a translation.
         n_merges: Of the byte pairs.
         both_ways: Learn each pair of sentences in both directions; which one is asked for, the source tells.
+        teachers: Recipes whose models are trained first, with the same seed, on the same pairs in either
+            direction; their translations of the training texts are learned too.
         tokens: Most target symbols in a batch.
         accumulate: In how many parts a process works on its share of a batch, to save memory.
         steps: Most steps of the optimizer.
@@ -57,6 +59,7 @@ class Recipe:
     tokenizer: str = "byte-pair"
     n_merges: int = 0
     both_ways: bool = False
+    teachers: tuple[str, ...] = ()
     tokens: int = 4096
     accumulate: int = 1
     steps: int = 1000
@@ -116,11 +119,13 @@ class Recipe:
             ValueError: If they are those of no recipe.
         """
         try:
-            return cls(**{**settings, "betas": tuple(settings["betas"])})
+            lists = {"betas": tuple(settings["betas"]), "teachers": tuple(settings.get("teachers", ()))}
+            return cls(**{**settings, **lists})
         except (TypeError, KeyError) as error:
             raise ValueError(f"expected the settings of a recipe: {error}") from error
 
     def settings(self) -> dict[str, Any]:
         """Return the recipe as JSON holds it."""
-        own = {"model": dict(self.model), "rates": dict(self.rates), "betas": list(self.betas)}
-        return asdict(self) | own
+        own = {"model": dict(self.model), "rates": dict(self.rates)}
+        lists = {"betas": list(self.betas), "teachers": list(self.teachers)}
+        return asdict(self) | own | lists

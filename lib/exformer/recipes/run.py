@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -12,19 +13,20 @@ import torch
 from tqdm import tqdm
 
 from exformer.batching import Part
-from exformer.checkpoint import average_weights, find_checkpoints, load_checkpoint, save_checkpoint
-from exformer.pretrained import save_model
+from exformer.checkpoint import load_checkpoint, save_checkpoint
+from exformer.pretrained import load_model
+from exformer.recipes import find_recipe
 from exformer.recipes.corpora import CORPORA, Pairs, Text
+from exformer.recipes.finish import finish_run
 from exformer.recipes.memory import keep_freed_memory
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.recipe_optimizers import Optimizers, make_optimizers
-from exformer.recipes.run_folder import Clock, RunFolder, machine
-from exformer.recipes.scores import score
+from exformer.recipes.run_folder import Clock, RunFolder
 from exformer.recipes.task import Task, learn_tokenizer, make_task, validation_loss
+from exformer.recipes.teachers import add_answers, ask_teacher, texts_for
 from exformer.token_batches import split_steps
+from exformer.tokenizer import Tokenizer
 from exformer.training import set_seed, take_steps
-
-FILE_TYPE = torch.float16  # of the final weights: half the bytes
 
 
 def run_recipe(recipe: Recipe, folder: str | Path, *, resume: bool = False, progress: bool = False) -> Path:
@@ -55,14 +57,40 @@ def run_recipe(recipe: Recipe, folder: str | Path, *, resume: bool = False, prog
         title = "learning byte pairs" if progress else ""
         tokenizer = learn_tokenizer(recipe, data, place.tokenizer, progress=title)
     if not place.is_finished():
+        data, spent = _teach(recipe, data, tokenizer, place, accelerator, progress)
         set_seed(recipe.seed)
         task = make_task(recipe, data, tokenizer, device=accelerator.device)
         task.model.to(accelerator.device)
         clock = _train(recipe, task, place, accelerator, progress)
         if accelerator.is_main_process:
-            _finish(recipe, task, data, place, clock, progress)
+            times = {recipe.name: clock.read(), **spent}
+            finish_run(recipe, task, data, place, times, progress=progress)
         accelerator.wait_for_everyone()
     return place.model
+
+
+def _teach(
+    recipe: Recipe,
+    data: Pairs | Text,
+    tokenizer: Tokenizer,
+    place: RunFolder,
+    accelerator: Any,
+    progress: bool,
+) -> tuple[Pairs | Text, dict[str, dict[str, float]]]:
+    """Train the teachers and ask them; return the corpus with their answers, and how long each has taken."""
+    answers, spent = {}, {}
+    for name in recipe.teachers:
+        teacher, room = replace(find_recipe(name), seed=recipe.seed), place.teacher(name)
+        if teacher.teachers:
+            raise ValueError(f"the teacher {name} has teachers itself: choose a recipe that learns alone")
+        side, texts = texts_for(teacher, data)
+        run_recipe(teacher, room.path, resume=True, progress=progress)
+        with accelerator.main_process_first():  # the others read what it has written
+            found = ask_teacher(teacher, room, texts, progress=name if progress else "")
+        answers[name] = (side, found["texts"])
+        training = load_model(room.model).card["training"]
+        spent[name] = {what: round(training[what] + found["time"][what], 3) for what in training}
+    return (add_answers(data, answers, tokenizer=tokenizer) if answers else data), spent
 
 
 def _train(recipe: Recipe, task: Task, place: RunFolder, accelerator: Any, progress: bool) -> Clock:
@@ -143,26 +171,3 @@ def _save(
         notes=notes,
         keep=recipe.average,
     )
-
-
-def _finish(
-    recipe: Recipe, task: Task, data: Pairs | Text, place: RunFolder, clock: Clock, progress: bool
-) -> None:
-    """Write the mean of the last checkpoints, with all that is known of it."""
-    last = find_checkpoints(place.checkpoints)[-recipe.average :]
-    task.model.load_state_dict(average_weights(last, dtype=FILE_TYPE))  # judged as it will be read
-    card = {
-        "recipe": recipe.settings(),
-        "data": data.hashes,
-        "seed": recipe.seed,
-        "steps": int(last[-1].stem.removeprefix("step_")),
-        "mean_of": [path.stem for path in last],
-        "parameters": sum(p.numel() for p in task.model.parameters()),
-        "training": clock.read(),
-        "machine": machine(next(task.model.parameters()).device),
-        **task.notes,
-        "scores": score(task, data, recipe, progress=progress),
-        "history": place.history(),
-    }
-    task.model.eval().cpu()
-    save_model(place.model, task.model, tokenizers=task.tokenizers, card=card, dtype=FILE_TYPE)

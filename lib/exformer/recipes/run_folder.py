@@ -41,7 +41,7 @@ class RunFolder:
         if self.recipe.exists():
             if not resume:
                 raise ValueError(f"{self.path} holds a run: go on with --resume, or choose another folder")
-            found = _read_json(self.recipe)
+            found = read_json(self.recipe)
             other = sorted(name for name in settings | found if settings.get(name) != found.get(name))
             if other:
                 raise ValueError(
@@ -54,6 +54,14 @@ class RunFolder:
     def is_finished(self) -> bool:
         """Say whether the final model is there; its card is written last."""
         return (self.model / "model.json").exists()
+
+    def teacher(self, name: str) -> "RunFolder":
+        """Return the folder of the run that makes a teacher, inside this one.
+
+        Args:
+            name: The teacher's recipe.
+        """
+        return RunFolder(self.path / "teachers" / name)
 
     def last_checkpoint(self) -> Path | None:
         """Return the newest checkpoint, if there is one."""
@@ -112,7 +120,15 @@ def machine(device: torch.device) -> dict[str, Any]:
     return {"device": name, "threads": torch.get_num_threads(), "torch": torch.__version__}
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a file that holds a JSON object.
+
+    Args:
+        path: Of the file.
+
+    Raises:
+        ValueError: If it holds something else.
+    """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

@@ -1,0 +1,168 @@
+"""Translators that learn from others: who reads what, which answers count, and runs that were cut."""
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from recipe_run import TINY
+from safetensors.torch import load_file
+
+from exformer.cli import main
+from exformer.corpora.pairs import Pair
+from exformer.generation import translate_many
+from exformer.pretrained import load_model
+from exformer.recipes import RECIPES, teachers
+from exformer.recipes.corpora import CORPORA, Pairs, Text
+from exformer.recipes.recipe import Recipe
+from exformer.recipes.run import run_recipe
+from exformer.recipes.run_folder import RunFolder
+from exformer.recipes.teachers import add_answers, ask_teacher, texts_for
+from exformer.tokenizer import CharTokenizer
+
+LETTERS = CharTokenizer.from_texts(["abcdefghijklmnopqrstuvwxyz "])
+SMALL = Pairs([Pair("ab", "xyz"), Pair("c", "z")], [Pair("a", "x")], [Pair("b", "y")], {"file": "0" * 64})
+LEARNER = replace(TINY, steps=6, teachers=("there", "back"))
+AT_ONCE = 30
+
+
+def recipe(name: str, corpus: str) -> Recipe:
+    return replace(TINY, name=name, corpus=corpus, steps=3, alpha=0.5)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> Pairs:
+    """Make a corpus of few pairs, the same turned round, and a teacher for each."""
+    data = CORPORA[TINY.corpus]()
+    data = replace(data, train=data.train[:80], val=data.train[:5], test=data.train[5:9])
+    parts = ("train", "val", "test")
+    turned = {part: [Pair(pair.target, pair.source) for pair in getattr(data, part)] for part in parts}
+    monkeypatch.setitem(CORPORA, TINY.corpus, lambda: data)
+    monkeypatch.setitem(CORPORA, "italian-english", lambda: replace(data, **turned))
+    monkeypatch.setitem(RECIPES, "there", recipe("there", TINY.corpus))
+    monkeypatch.setitem(RECIPES, "back", recipe("back", "italian-english"))
+    monkeypatch.setattr(teachers, "_AT_ONCE", AT_ONCE)
+    return data
+
+
+def test_answers_stand_with_what_they_translate() -> None:
+    answers = {"there": ("source", ["uvwxyz", "  "]), "back": ("target", ["abcde", "aa"])}
+    data = add_answers(SMALL, answers, tokenizer=LETTERS)
+    # 6 letters are twice the 3 of "xyz": they stay; 5 are more than twice the 2 of "ab": they go
+    assert data.train == [*SMALL.train, Pair("ab", "uvwxyz"), Pair("aa", "z")]
+    assert (data.val, data.test) == (SMALL.val, SMALL.test)
+    known = hashlib.sha256(b'["abcde", "aa"]').hexdigest()
+    assert list(data.hashes) == ["file", "translations by there", "translations by back"]
+    assert (data.hashes["file"], data.hashes["translations by back"]) == ("0" * 64, known)
+
+
+def test_each_teacher_reads_its_own_language(few: Pairs) -> None:
+    assert texts_for(RECIPES["there"], few) == ("source", [pair.source for pair in few.train])
+    assert texts_for(RECIPES["back"], few) == ("target", [pair.target for pair in few.train])
+
+
+def test_teachers_of_other_texts(few: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
+    message = "the teacher there must have learned from the same pairs, in any direction"
+    with pytest.raises(ValueError, match=message):
+        texts_for(RECIPES["there"], replace(few, train=few.train[:-1]))
+    with pytest.raises(ValueError, match=message):
+        texts_for(RECIPES["there"], Text("a", "b", {}))
+    monkeypatch.setitem(CORPORA, TINY.corpus, lambda: Text("a", "b", {}))
+    with pytest.raises(ValueError, match=message):
+        texts_for(RECIPES["there"], few)
+
+
+def test_a_run_with_teachers(few: Pairs, tmp_path: Path) -> None:
+    run_recipe(replace(LEARNER, seed=3), tmp_path)
+    card, place = load_model(tmp_path / "model").card, RunFolder(tmp_path)
+    assert card["recipe"]["teachers"] == ["there", "back"]
+    assert Recipe.from_settings(card["recipe"]) == replace(LEARNER, seed=3)
+    assert list(card["times"]) == [LEARNER.name, "there", "back"]
+    for name, side in (("there", "source"), ("back", "target")):
+        room = place.teacher(name)
+        found, written = load_model(room.model), json.loads((room.path / "translations.json").read_text())
+        assert (found.card["seed"], found.card["recipe"]["name"]) == (3, name)
+        texts = [getattr(pair, side) for pair in few.train]
+        wanted = []
+        for start in range(0, 80, AT_ONCE):
+            part = texts[start : start + AT_ONCE]
+            wanted += translate_many(found.model, part, beam=1, alpha=0.5, **found.tokenizers)
+        assert written["texts"] == wanted
+        sha = hashlib.sha256(json.dumps(wanted, ensure_ascii=False).encode()).hexdigest()
+        assert card["data"][f"translations by {name}"] == sha
+        for clock, seconds in card["times"][name].items():
+            assert seconds == pytest.approx(found.card["training"][clock] + written["time"][clock], abs=0.002)
+    for clock, seconds in card["training"].items():
+        assert seconds == pytest.approx(sum(each[clock] for each in card["times"].values()), abs=0.005)
+    assert card["history"][-1]["processor_seconds"] < card["training"]["processor_seconds"]
+
+
+def test_answers_are_learned(few: Pairs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(teachers, "translate_many", lambda model, texts, **how: ["una zebra"] * len(texts))
+    weights = []
+    for names in (("there", "back"), ("back",), ()):
+        folder = run_recipe(replace(LEARNER, teachers=names), tmp_path / str(len(names)))
+        weights.append(load_file(folder / "model.safetensors"))
+        assert ("times" in load_model(folder).card) == bool(names)
+    for some, others in ((0, 1), (1, 2), (0, 2)):
+        assert any(not torch.equal(weights[some][name], value) for name, value in weights[others].items())
+
+
+def test_a_run_that_was_cut_asks_only_for_what_is_missing(
+    few: Pairs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_recipe(LEARNER, tmp_path / "whole")
+    left, asked = [], []
+
+    def tired(model: torch.nn.Module, texts: list[str], **options: object) -> list[str]:
+        if not left:
+            raise KeyboardInterrupt
+        left.pop()
+        asked.extend(texts)
+        return translate_many(model, texts, **options)
+
+    monkeypatch.setattr(teachers, "translate_many", tired)
+    for parts in (1, 0, 3):  # of the six that 2 times 80 texts make
+        left[:] = [None] * parts
+        with pytest.raises(KeyboardInterrupt):
+            run_recipe(LEARNER, tmp_path / "cut", resume=True)
+    left[:] = [None] * 2
+    run_recipe(LEARNER, tmp_path / "cut", resume=True)
+    assert asked == [pair.source for pair in few.train] + [pair.target for pair in few.train]
+    for name in ("model/model.safetensors", "teachers/back/model/model.safetensors"):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_teacher_that_is_there_is_not_trained_again(few: Pairs, tmp_path: Path) -> None:
+    room = RunFolder(tmp_path).teacher("there")
+    run_recipe(RECIPES["there"], room.path)
+    before = room.log.stat().st_mtime_ns
+    run_recipe(LEARNER, tmp_path)
+    assert room.log.stat().st_mtime_ns == before
+
+
+def test_mistakes(
+    few: Pairs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setitem(RECIPES, "learner", replace(LEARNER, name="learner", teachers=("therex",)))
+    assert main(["train", "learner", "--out", str(tmp_path / "a")]) == 2
+    assert "there is no recipe 'therex' (close: there)" in capsys.readouterr().err
+    monkeypatch.setitem(RECIPES, "there", replace(LEARNER, name="there"))
+    with pytest.raises(
+        ValueError, match="the teacher there has teachers itself: choose a recipe that learns"
+    ):
+        run_recipe(LEARNER, tmp_path / "b")
+    room = RunFolder(tmp_path / "c")
+    room.path.mkdir()
+    for damaged in (
+        '{"texts": ["a", "b", "c"], "time": {}}',
+        '{"texts": "a", "time": {}}',
+        '{"texts": []}',
+        "[1]",
+        "{",
+    ):
+        (room.path / "translations.json").write_text(damaged)
+        with pytest.raises(ValueError, match=r"translations\.json is damaged: expected"):
+            ask_teacher(TINY, room, ["a", "b"])
