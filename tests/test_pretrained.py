@@ -23,7 +23,8 @@ TEXTS = ["the red fox sleeps", "a fox"]
 WORDS = WordTokenizer.from_texts(TEXTS)
 CHARACTERS = CharTokenizer.from_texts(TEXTS)
 PAIRS = BPETokenizer.from_texts(TEXTS, n_merges=2)
-NOT_SHIPPED = ("shakespeare-char-classic", "english-italian-small")
+TEACHERS = ("multi30k-en-de-alone", "multi30k-de-en-alone")
+NOT_SHIPPED = (*TEACHERS, "shakespeare-char-classic", "english-italian-small")
 SIZES = {"d_model": 8, "n_heads": 2, "d_ff": 7, "n_layers": 1, "max_len": 11, "dropout": 0.25}
 
 

@@ -272,6 +272,14 @@ def test_trained_models_have_a_row_a_seed_their_mean_and_what_others_published(r
     assert f"at most {RECIPES['multi30k-en-de'].steps:,} steps" in text
 
 
+def test_all_that_makes_a_model_good_stands_below_its_scores(root):
+    text = SHOWS["results-models"](read_results(root), "translation")
+    switches = "rotary positions, queries and keys normalized, outputs of layers begin at 0, dropout 0.2"
+    teachers = "taught by multi30k-en-de-alone and multi30k-de-en-alone."
+    for said in (switches, teachers):
+        assert said in text
+
+
 def test_bits_a_byte_of_others_are_those_of_the_same_symbols(root):
     _, ours, theirs = rows(root, "results-models", "shakespeare")
     assert ours[3:] == ["1.600", "2.400"]

@@ -8,6 +8,7 @@ from results_data import BITS, LOSS, OURS, bits_per_nat, findings, speed
 ASKED = {"most": "at most {}", "least": "at least {}", "times": "at least {} times as fast"}
 WORKS = {"training": "learning", "encoding": "encoding", "encoding_new": "encoding, nothing remembered"}
 OPTIMIZERS = {"adamw": "AdamW", "muon": "Muon and AdamW"}
+SWITCHES = {"qk_norm": "queries and keys normalized", "zero_init": "outputs of layers begin at 0"}
 PACKAGES = ("torch", "transformers", "x-transformers", "tokenizers", "tiktoken")
 
 
@@ -206,6 +207,8 @@ def _config(results, name):
     symbols = f"{r['n_merges']:,} byte pairs" if r["n_merges"] else f"{r['tokenizer']} symbols"
     layers = f"{m['n_layers']}+{m['n_layers']}" if card["kind"] == "EncoderDecoder" else m["n_layers"]
     parts = [f"{layers} layers, d_model {m['d_model']}, {m['n_heads']} heads, d_ff {m['d_ff']}"]
+    parts += [f"{m['positions']} positions"] if "positions" in m else []
+    parts += [words for switch, words in SWITCHES.items() if m.get(switch)]
     parts += [
         f"dropout {m['dropout']:g}",
         symbols,
@@ -214,6 +217,7 @@ def _config(results, name):
     parts += [f"at most {r['tokens']:,} target symbols a batch"]
     parts += [f"mean of {r['average']} checkpoints"] if r["average"] > 1 else []
     parts += [f"beam {r['beam']}"] if card["kind"] == "EncoderDecoder" else []
+    parts += [f"taught by {' and '.join(r['teachers'])}"] if r.get("teachers") else []
     return f"<code>{esc(name)}</code>: {esc(', '.join(parts))}."
 
 

@@ -2,14 +2,14 @@
 
 from difflib import get_close_matches
 
-from exformer.recipes.multi30k import DE_EN, EN_DE
+from exformer.recipes.multi30k import DE_EN, DE_EN_ALONE, EN_DE, EN_DE_ALONE
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.shakespeare import BYTE_PAIRS, CHARACTERS, CHARACTERS_CLASSIC
 from exformer.recipes.small import ENGLISH_ITALIAN
 
 __all__ = ["RECIPES", "Recipe", "find_recipe"]
 
-_ALL = (EN_DE, DE_EN, CHARACTERS, CHARACTERS_CLASSIC, BYTE_PAIRS, ENGLISH_ITALIAN)
+_ALL = (EN_DE, DE_EN, EN_DE_ALONE, DE_EN_ALONE, CHARACTERS, CHARACTERS_CLASSIC, BYTE_PAIRS, ENGLISH_ITALIAN)
 #: All recipes, by name.
 RECIPES = {recipe.name: recipe for recipe in _ALL}
 
