@@ -48,6 +48,15 @@ class Text:
     hashes: dict[str, str]
 
 
+def hash_texts(texts: Sequence[str] | Sequence[tuple[str, str]]) -> str:
+    """Return the SHA-256 of texts that stand in no file of their own, or of pairs of them, as JSON.
+
+    Args:
+        texts: In their order.
+    """
+    return hashlib.sha256(json.dumps(list(texts), ensure_ascii=False).encode()).hexdigest()
+
+
 def _multi30k(src: str, tgt: str) -> Pairs:
     parts = {part: multi30k(part, src=src, tgt=tgt) for part in ("train", "val", "test")}
     ends = (f".{src}.gz", f".{tgt}.gz", f".tok.{tgt}")
@@ -71,8 +80,7 @@ def _english_italian() -> Pairs:
     parts = split(2000, n_test=100, seed=0)
     hashes = {}
     for name, pairs in (("train", parts.train), ("test", parts.test)):
-        text = json.dumps([(pair.source, pair.target) for pair in pairs], ensure_ascii=False)
-        hashes[f"english-italian {name}"] = hashlib.sha256(text.encode()).hexdigest()
+        hashes[f"english-italian {name}"] = hash_texts([(pair.source, pair.target) for pair in pairs])
     return Pairs(parts.train, parts.test[:50], parts.test[50:], hashes)
 
 

@@ -1,6 +1,5 @@
 """Teachers: trained translators, and what they make of the training texts, for another one to learn from."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +9,7 @@ from exformer.corpora.pairs import Pair
 from exformer.files import replace_file
 from exformer.generation import translate_many
 from exformer.pretrained import load_model
-from exformer.recipes.corpora import CORPORA, Pairs, Text
+from exformer.recipes.corpora import CORPORA, Pairs, Text, hash_texts
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run_folder import Clock, RunFolder, read_json
 from exformer.tokenizer import Tokenizer
@@ -96,6 +95,5 @@ def add_answers(
             most = 2 * len(tokenizer.encode(getattr(pair, other)))
             if text.strip() and len(tokenizer.encode(text)) <= most:
                 train.append(Pair(**{side: getattr(pair, side), other: text}))
-        written = json.dumps(list(texts), ensure_ascii=False)
-        hashes[f"translations by {name}"] = hashlib.sha256(written.encode()).hexdigest()
+        hashes[f"translations by {name}"] = hash_texts(texts)
     return replace(data, train=train, hashes=hashes)
