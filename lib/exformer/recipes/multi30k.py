@@ -43,7 +43,7 @@ EN_DE_ALONE = Recipe(
 
 DE_EN_ALONE = replace(EN_DE_ALONE, name="multi30k-de-en-alone", corpus="multi30k de-en")
 
-#: With three translations of each caption in place of one, there is more to learn: more steps, less dropout.
+#: With three pairs for each one by people there is more to learn: more steps, less dropout.
 EN_DE = replace(
     EN_DE_ALONE,
     name="multi30k-en-de",
