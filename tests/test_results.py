@@ -275,7 +275,7 @@ def test_trained_models_have_a_row_a_seed_their_mean_and_what_others_published(r
 def test_all_that_makes_a_model_good_stands_below_its_scores(root):
     text = SHOWS["results-models"](read_results(root), "translation")
     switches = "rotary positions, queries and keys normalized, outputs of layers begin at 0, dropout 0.2"
-    teachers = "taught by multi30k-en-de-alone and multi30k-de-en-alone."
+    teachers = "beam 5, alpha 1.5, taught by multi30k-en-de-alone and multi30k-de-en-alone."
     for said in (switches, teachers):
         assert said in text
 

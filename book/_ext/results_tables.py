@@ -216,7 +216,7 @@ def _config(results, name):
     ]
     parts += [f"at most {r['tokens']:,} target symbols a batch"]
     parts += [f"mean of {r['average']} checkpoints"] if r["average"] > 1 else []
-    parts += [f"beam {r['beam']}"] if card["kind"] == "EncoderDecoder" else []
+    parts += [f"beam {r['beam']}, alpha {r['alpha']:g}"] if card["kind"] == "EncoderDecoder" else []
     parts += [f"taught by {' and '.join(r['teachers'])}"] if r.get("teachers") else []
     return f"<code>{esc(name)}</code>: {esc(', '.join(parts))}."
 
