@@ -1064,6 +1064,24 @@ BEAM_SEARCH = [
             "test_beam_search_is_the_loop",
         ),
         (
+            "half precision keeps its few digits",
+            "log_probabilities(logits), min",
+            "logits.log_softmax(dim=-1), min",
+            "test_half_precision_keeps_the_order_of_the_scores",
+        ),
+        (
+            "what an empty place gets counts",
+            "total = total.masked_fill(live.isneginf()[..., None], -torch.inf)",
+            "pass",
+            "test_whatever_the_row_of_an_empty_place_gets",
+        ),
+        (
+            "scores that are no numbers",
+            "    check_distribution(total)\n",
+            "",
+            "test_refusals_of_both",
+        ),
+        (
             "symbols joined to the wrong beginnings",
             "torch.cat((ids[rows], symbols",
             "torch.cat((ids, symbols",
@@ -1258,6 +1276,12 @@ CACHE = [
 GENERATION = _bugs(
     "generation.py",
     "test_generation.py",
+    (
+        "sentences lost where none are translated at once",
+        "if at_once < 1:",
+        "if at_once == 0:",
+        "test_many_sentences_are_not_lost_by_translating_none_at_once",
+    ),
     ("argmin for argmax", ".argmax(dim=-1)", ".argmin(dim=-1)", "test_greedy_by_hand"),
     (
         "dropout in translation",

@@ -282,13 +282,44 @@ SEARCHES = [lambda *args, **rest: beam_search(*args, beam=2, **rest), exhaustive
 def test_refusals_of_both(search):
     next_logits, limits = memory(3, 0), {"eos_id": 0, "max_new_tokens": 2}
     for shape in ((0, 3), (2, 0)):
-        with pytest.raises(ValueError, match="each prompt needs at least one symbol, got the shape"):
+        with pytest.raises(ValueError, match="with at least one symbol each, got the shape"):
             search(next_logits, torch.zeros(shape, dtype=torch.int64), **limits)
     with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
         search(next_logits, START, eos_id=0, max_new_tokens=0)
-    for alpha in (-0.5, math.nan, math.inf):
-        with pytest.raises(ValueError, match=f"alpha must be 0 or more, got {alpha}: 0 leaves the length"):
+    for alpha in (-0.5, math.nan, math.inf, 10.5):
+        with pytest.raises(
+            ValueError, match=f"alpha must lie from 0 to 10, got {alpha}: 0 leaves the length"
+        ):
             search(next_logits, START, alpha=alpha, **limits)
+    for first in (1, 2):  # the symbol from which on nothing is a number
+        with pytest.raises(ValueError, match="the logits must give a distribution: some are not numbers"):
+            search(broken_after(first), START, **limits)
+
+
+def broken_after(n: int):
+    """Give next_logits that are no numbers from the n-th new symbol on."""
+    return lambda ids: torch.full((len(ids), 3), math.nan if ids.size(1) >= n else 0.0)
+
+
+def test_whatever_the_row_of_an_empty_place_gets():
+    # Nothing may follow the end symbol, so the row of a text that has ended gets no distribution at all.
+    def next_logits(ids):
+        logits = torch.tensor([0.3, 0.5, 0.2]).log().expand(len(ids), -1).clone()
+        logits[ids[:, -1] == 0] = -math.inf
+        return logits
+
+    [found] = beam_search(next_logits, START, eos_id=0, max_new_tokens=4, beam=2)
+    same(found, Hypothesis([1, 1, 1, 1], 4 * math.log(0.5), ended=False))
+
+
+def test_half_precision_keeps_the_order_of_the_scores():
+    torch.manual_seed(3)
+    for _ in range(50):
+        logits = (torch.randn(1, 32_000) * 0.5).bfloat16()
+        [found] = beam_search(lambda ids, own=logits: own, START, eos_id=-1, max_new_tokens=1, beam=1)
+        assert logits[0, found.ids[0]] == logits.max()
+    texts = exhaustive_search(lambda ids: logits[:, :999], START, eos_id=-1, max_new_tokens=1)[0]
+    assert sum(math.exp(text.log_probability) for text in texts) == pytest.approx(1.0, abs=1e-5)
 
 
 def test_refusals_of_each():
@@ -296,7 +327,5 @@ def test_refusals_of_each():
     for beam in (0, -1):
         with pytest.raises(ValueError, match=f"beam must be at least 1, got {beam}: a beam of 1 is greedy"):
             beam_search(memory(3, 0), START, beam=beam, **limits)
-    with pytest.raises(ValueError, match="the logits must give a distribution: some are not numbers"):
-        beam_search(lambda ids: torch.full((len(ids), 3), math.nan), START, beam=2, **limits)
     with pytest.raises(ValueError, match=r"11 symbols give 11\^6 texts, .* \(at most 1,000,000\)"):
         exhaustive_search(memory(11, 0), START, eos_id=0, max_new_tokens=6)

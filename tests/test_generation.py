@@ -87,9 +87,10 @@ def test_greedy_leaves_the_prompts_alone():
     assert prompts.tolist() == [[1], [0]]
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (3,), ()])
 def test_greedy_refuses_prompts_without_a_symbol(shape):
-    with pytest.raises(ValueError, match=r"each prompt needs at least one symbol, got the shape \("):
+    with pytest.raises(ValueError, match=r"\(batch, time\) with at least one symbol each, got the shape \("):
         greedy(chain([0]), torch.zeros(shape, dtype=torch.int64), eos_id=0, max_new_tokens=1)
 
 
@@ -195,6 +196,17 @@ def test_many_sentences_come_back_in_their_order(monkeypatch):
     assert generation.translate_many(model, [], **TOKENIZERS) == []
 
 
+@pytest.mark.parametrize("at_once", [0, -1])
+def test_many_sentences_are_not_lost_by_translating_none_at_once(at_once):
+    with pytest.raises(ValueError, match=f"at_once must be at least 1, got {at_once}"):
+        generation.translate_many(build(), SENTENCES, at_once=at_once, **TOKENIZERS)
+
+
+def test_one_string_is_not_many_sentences():
+    with pytest.raises(ValueError, match=r"must be a list of sentences, got one string: \['the fox'\]"):
+        generation.translate_many(build(), "the fox", **TOKENIZERS)
+
+
 def test_translate_switches_dropout_off_and_on_again():
     model = build(dropout=0.5)
     wanted = translate(model.eval(), SENTENCES, **TOKENIZERS)
@@ -244,7 +256,7 @@ def test_translate_refuses_to_write_nothing():
 def test_translate_refuses_a_beam_without_a_candidate():
     with pytest.raises(ValueError, match="beam must be at least 1, got -1: a beam of 1 is greedy"):
         translate(build(), SENTENCES, **TOKENIZERS, beam=-1)
-    with pytest.raises(ValueError, match=r"alpha must be 0 or more, got -0\.5"):
+    with pytest.raises(ValueError, match=r"alpha must lie from 0 to 10, got -0\.5"):
         translate(build(), SENTENCES, **TOKENIZERS, beam=2, alpha=-0.5)
 
 

@@ -125,6 +125,10 @@ def test_shapes_that_do_not_fit_are_refused(shape):
 def test_padding_alone_is_refused():
     with pytest.raises(ValueError, match="no target but padding: the mean over no tokens is not defined"):
         cross_entropy(LOGITS, torch.tensor([1, 1]), pad_id=1)
+    nothing = torch.zeros(0, dtype=torch.int64)
+    assert surprise(LOGITS[:0], nothing).shape == (0,)  # no mean is taken: there is nothing to refuse
+    with pytest.raises(ValueError, match="no target but padding"):
+        cross_entropy(LOGITS[:0], nothing)
 
 
 @pytest.mark.parametrize(("wrong", "pad_id"), [(2, None), (-1, None), (-100, 0), (7, 0)])

@@ -60,8 +60,8 @@ def test_the_rates_of_a_recipe() -> None:
         ({"steps": 0}, "steps must be at least 1, came 0"),
         ({"average": 0}, "average must be at least 1, came 0"),
         ({"seed": -1}, "seed and patience must be 0 or more, came -1 and 0"),
-        ({"alpha": -0.5}, "alpha must be 0 or more, came -0.5"),
-        ({"alpha": float("nan")}, "alpha must be 0 or more, came nan"),
+        ({"beam": 0}, "beam must be at least 1, got 0"),
+        ({"alpha": float("nan")}, "alpha must lie from 0 to 10, got nan"),
     ],
 )
 def test_recipes_that_no_run_can_follow(changes: dict, message: str) -> None:

@@ -56,10 +56,13 @@ def check_start(prompts: Tensor, *, max_new_tokens: int) -> None:
         max_new_tokens: How many symbols are appended at most.
 
     Raises:
-        ValueError: If the prompts are empty or nothing may be appended.
+        ValueError: If the prompts are not (batch, time) or empty, or nothing may be appended.
     """
-    if prompts.numel() == 0:
-        raise ValueError(f"each prompt needs at least one symbol, got the shape {tuple(prompts.shape)}")
+    if prompts.dim() != 2 or prompts.numel() == 0:
+        raise ValueError(
+            "prompts must be (batch, time) with at least one symbol each, "
+            f"got the shape {tuple(prompts.shape)}"
+        )
     if max_new_tokens < 1:
         raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
 

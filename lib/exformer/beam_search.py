@@ -7,7 +7,14 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from exformer.autoregressive import check_start
-from exformer.exhaustive import Hypothesis, check_numbers, hypothesis, length_normalized
+from exformer.exhaustive import (
+    Hypothesis,
+    check_distribution,
+    check_numbers,
+    hypothesis,
+    length_normalized,
+)
+from exformer.loss import log_probabilities
 
 _BLOCK = 64  # columns; a row is searched block by block
 
@@ -72,8 +79,6 @@ def beam_search(
             break
         if hasattr(next_logits, "reorder"):
             next_logits.reorder(rows)
-    if None in best:
-        raise ValueError("the logits must give a distribution: some are not numbers")
     return best
 
 
@@ -81,8 +86,10 @@ def _extend(live: Tensor, logits: Tensor, *, places: Tensor) -> tuple[Tensor, Te
     """Keep the most probable continuations: log-probabilities, parents and symbols, each (batch, beam)."""
     beam = live.size(1)
     # No row can have more than b of the b best: first each row's own, so that little is added and compared.
-    further, symbols = _largest(logits.log_softmax(dim=-1), min(beam, logits.size(-1)))
+    further, symbols = _largest(log_probabilities(logits), min(beam, logits.size(-1)))
     total = live[..., None] + further.unflatten(0, live.shape)  # (batch, beam, candidates)
+    total = total.masked_fill(live.isneginf()[..., None], -torch.inf)  # whatever such a row was given
+    check_distribution(total)
     total, index = total.flatten(start_dim=1).topk(beam)
     symbols = symbols.unflatten(0, live.shape).flatten(start_dim=1).gather(1, index)
     over = torch.arange(beam, device=live.device) >= places

@@ -8,8 +8,10 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from exformer.autoregressive import check_start
+from exformer.loss import log_probabilities
 
 _MOST_TEXTS = 1_000_000
+_LARGEST_ALPHA = 10.0  # far beyond what prefers long texts; a length to a power without bound is no number
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,8 @@ def exhaustive_search(
         For each prompt all texts that are possible, the best first. Their probabilities sum to 1.
 
     Raises:
-        ValueError: If the prompts are empty, a number is too small, or there are too many texts.
+        ValueError: If the prompts are empty, a number is out of its range, there are too many texts, or the
+            scores give no distribution.
     """
     check_start(prompts, max_new_tokens=max_new_tokens)
     check_numbers(beam=1, alpha=alpha)
@@ -99,12 +102,28 @@ def check_numbers(*, beam: int, alpha: float) -> None:
         alpha: See :func:`length_normalized`.
 
     Raises:
-        ValueError: If the beam is below 1, or alpha below 0 or not a number.
+        ValueError: If the beam is below 1, or alpha outside 0 to 10.
     """
     if beam < 1:
         raise ValueError(f"beam must be at least 1, got {beam}: a beam of 1 is greedy")
-    if not 0.0 <= alpha < float("inf"):
-        raise ValueError(f"alpha must be 0 or more, got {alpha}: 0 leaves the length alone, 1 takes the mean")
+    if not 0.0 <= alpha <= _LARGEST_ALPHA:
+        raise ValueError(
+            f"alpha must lie from 0 to {_LARGEST_ALPHA:g}, got {alpha}: "
+            "0 leaves the length alone, 1 takes the mean"
+        )
+
+
+def check_distribution(log_probabilities: Tensor) -> None:
+    """Refuse scores that are no log-probabilities.
+
+    Args:
+        log_probabilities: Of any shape; minus infinity is what can't come.
+
+    Raises:
+        ValueError: If some are not numbers.
+    """
+    if log_probabilities.isnan().any():
+        raise ValueError("the logits must give a distribution: some are not numbers")
 
 
 def hypothesis(new: list[int], log_probability: float, *, eos_id: int) -> Hypothesis:
@@ -132,7 +151,8 @@ def _all_texts(next_logits: Callable, ids: Tensor, *, eos_id: int, max_new_token
                 f"{logits.size(-1)} symbols give {logits.size(-1)}^{max_new_tokens} texts, too many to try "
                 f"them all (at most {_MOST_TEXTS:,}): take fewer symbols, or beam_search"
             )
-        total = log_probability[:, None] + logits.log_softmax(dim=-1)  # (batch, vocab_size)
+        total = log_probability[:, None] + log_probabilities(logits)  # (batch, vocab_size)
+        check_distribution(total)
         rows, symbols = total.isfinite().nonzero(as_tuple=True)
         ids, log_probability = torch.cat((ids[rows], symbols[:, None]), dim=1), total[rows, symbols]
         ended = symbols == eos_id

@@ -138,8 +138,11 @@ def translate_many(
         One translation a sentence, in the order of the sentences.
 
     Raises:
-        ValueError: As :func:`translate`.
+        ValueError: As :func:`translate`, or if fewer than one are to be translated together.
     """
+    if at_once < 1:
+        raise ValueError(f"at_once must be at least 1, got {at_once}")
+    _check_list(sentences)
     out = [""] * len(sentences)
     order = [row for row, sentence in enumerate(sentences) if sentence.strip()]
     order.sort(key=lambda row: len(sentences[row]))
@@ -164,8 +167,7 @@ def _check_tokenizers(model: nn.Module, **tokenizers: Tokenizer) -> None:
 
 def _read(sentences: Sequence[str], tokenizer: Tokenizer, *, limit: int) -> Tensor:
     """Encode sentences, each closed by the end symbol: (batch, src)."""
-    if isinstance(sentences, str):
-        raise ValueError(f"sentences must be a list of sentences, got one string: [{sentences!r}] is a list")
+    _check_list(sentences)
     rows = [[*tokenizer.encode(sentence), tokenizer.eos_id] for sentence in sentences]
     for sentence, row in zip(sentences, rows, strict=True):
         if len(row) > limit:
@@ -174,6 +176,11 @@ def _read(sentences: Sequence[str], tokenizer: Tokenizer, *, limit: int) -> Tens
                 f"symbol in {sentence!r}"
             )
     return pad(rows, pad_id=tokenizer.pad_id)
+
+
+def _check_list(sentences: Sequence[str]) -> None:
+    if isinstance(sentences, str):
+        raise ValueError(f"sentences must be a list of sentences, got one string: [{sentences!r}] is a list")
 
 
 def _writer(model: nn.Module, src: Tensor, *, beam: int) -> Callable[[Tensor], Tensor]:

@@ -7,6 +7,25 @@ from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
 
+def log_probabilities(
+    logits: Float[Tensor, "*batch vocab_size"],
+) -> Float[Tensor, "*batch vocab_size"]:
+    r"""Take the logarithm of the softmax, in float32 where the logits have half precision.
+
+    .. math:: \log p_w = z_w - \log \sum_v e^{z_v}
+
+    Half precision has so few digits that different scores become the same probability.
+
+    Args:
+        logits: z, scores of all symbols of the vocabulary.
+
+    Returns:
+        The log-probability of each symbol, in nats.
+    """
+    half = logits.dtype in (torch.bfloat16, torch.float16)
+    return F.log_softmax(logits, dim=-1, dtype=torch.float32 if half else None)
+
+
 def surprise(
     logits: Float[Tensor, "*batch vocab_size"],
     targets: Int64[Tensor, "*batch"],
@@ -34,7 +53,7 @@ def surprise(
         Szegedy et al. 2016, section 7, for the smoothing; Vaswani et al. 2017, section 5.4.
     """
     _check(logits, targets, targets, label_smoothing)
-    return _surprise(_log_p(logits), targets, label_smoothing)
+    return _surprise(log_probabilities(logits), targets, label_smoothing)
 
 
 def cross_entropy(
@@ -67,6 +86,8 @@ def cross_entropy(
     """
     real = targets if pad_id is None else targets[targets != pad_id]
     _check(logits, targets, real, label_smoothing)
+    if real.numel() == 0:
+        raise ValueError("there is no target but padding: the mean over no tokens is not defined")
     rows, flat = logits.reshape(-1, logits.size(-1)), targets.flatten()
     counts = torch.ones_like(flat, dtype=torch.bool) if pad_id is None else flat != pad_id
     return _MeanSurprise.apply(rows, flat.where(counts, 0), counts, label_smoothing)
@@ -83,7 +104,7 @@ class _MeanSurprise(torch.autograd.Function):
     def forward(
         ctx: FunctionCtx, logits: Tensor, targets: Tensor, counts: Tensor, label_smoothing: float
     ) -> Tensor:
-        log_p = _log_p(logits)  # (n, vocab_size)
+        log_p = log_probabilities(logits)  # (n, vocab_size)
         ctx.save_for_backward(log_p, targets, counts)
         ctx.label_smoothing, ctx.dtype = label_smoothing, logits.dtype
         return _surprise(log_p, targets, label_smoothing)[counts].mean()
@@ -99,12 +120,6 @@ class _MeanSurprise(torch.autograd.Function):
         difference.scatter_add_(-1, targets[:, None], of_target)
         difference *= (slope * counts / counts.sum())[:, None]
         return difference.to(ctx.dtype), None, None, None
-
-
-def _log_p(logits: Tensor) -> Tensor:
-    """Take the logarithm of the softmax, in float32 where the logits have half precision."""
-    half = logits.dtype in (torch.bfloat16, torch.float16)
-    return F.log_softmax(logits, dim=-1, dtype=torch.float32 if half else None)
 
 
 def _surprise(log_p: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:
@@ -123,10 +138,8 @@ def _check(logits: Tensor, targets: Tensor, real: Tensor, label_smoothing: float
             f"logits must have the targets' shape {tuple(targets.shape)} and the vocabulary's, "
             f"got {tuple(logits.shape)}"
         )
-    if real.numel() == 0:
-        raise ValueError("there is no target but padding: the mean over no tokens is not defined")
     vocab_size = logits.size(-1)
-    if real.min() < 0 or real.max() >= vocab_size:
+    if real.numel() and (real.min() < 0 or real.max() >= vocab_size):
         raise ValueError(
             f"targets must lie from 0 to {vocab_size - 1} (vocab_size {vocab_size}), "
             f"got {real.min().item()} to {real.max().item()}"

@@ -1,11 +1,11 @@
 """A recipe: all that a training run depends on."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
+from exformer.exhaustive import check_numbers
 from exformer.schedules import cosine_schedule, root_schedule
 from exformer.training import Schedule, linear_schedule
 
@@ -87,13 +87,12 @@ class Recipe:
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, came {getattr(self, name)!r}")
-        for name in ("tokens", "accumulate", "steps", "warmup", "every", "average", "beam"):
+        check_numbers(beam=self.beam, alpha=self.alpha)
+        for name in ("tokens", "accumulate", "steps", "warmup", "every", "average"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, came {getattr(self, name)}")
         if not 0 <= self.seed < 2**32 or self.patience < 0:
             raise ValueError(f"seed and patience must be 0 or more, came {self.seed} and {self.patience}")
-        if not 0 <= self.alpha < math.inf:
-            raise ValueError(f"alpha must be 0 or more, came {self.alpha}")
 
     def rate(self, peak: float) -> Schedule:
         """Return the schedule of an optimizer.
