@@ -2170,6 +2170,18 @@ FAST = _bugs(
         "test_half_precision_is_near_to_the_explicit_path",
     ),
     (
+        "one True for all is taken for causal",
+        "causal_mask(n_keys))",
+        "causal_mask(mask.size(-1)))",
+        "test_equal_to_the_explicit_path",
+    ),
+    (
+        "a score and the lowest number together are no number",
+        "torch.finfo(scores.dtype).min / 2",
+        "torch.finfo(scores.dtype).min",
+        "test_large_scores_beside_what_is_hidden_stay_numbers",
+    ),
+    (
         "empty row attends to everything in half precision",
         "if mask is not None and not mask.any(dim=-1).all():",
         "if False:",

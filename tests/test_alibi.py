@@ -109,6 +109,15 @@ def test_a_number_added_to_a_whole_row_changes_nothing(qkv) -> None:
 # --- refusals ---
 
 
+def test_the_bias_fits_queries_of_any_precision(qkv) -> None:
+    bias = alibi_bias(torch.arange(QUERY), torch.arange(KEY), n_heads=HEADS)
+    wanted = biased_attention(*qkv, bias=bias)
+    found = biased_attention(*(x.float() for x in qkv), bias=bias)
+    assert found[0].dtype == found[1].dtype == torch.float32
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one.double(), other, atol=1e-6, rtol=1e-5)
+
+
 def test_refusals(qkv) -> None:
     with pytest.raises(ValueError, match="n_heads must be at least 1, got 0"):
         alibi_slopes(0)

@@ -24,6 +24,7 @@ MASKS = {
     "the past alone, not itself": causal_mask(TIME).tril(-1)[None, None],
     "a window": (causal_mask(TIME) & ~causal_mask(TIME).tril(-3))[None, None],
     "one row for all": torch.tensor([True] * 6 + [False])[None, None, None],
+    "one True for all": torch.ones(1, 1, 1, 1, dtype=torch.bool),
 }
 EVERY_MASK = pytest.mark.parametrize("name", MASKS)
 
@@ -68,6 +69,15 @@ def test_half_precision_is_near_to_the_explicit_path(name, biased, dtype):
         torch.testing.assert_close(one.double(), other, atol=0.05, rtol=0.05)
     if name.startswith("padding"):
         assert (got[1] == 0).all()  # exactly, for it may attend to nothing
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_large_scores_beside_what_is_hidden_stay_numbers(dtype):
+    q, k, v = (torch.full((1, 1, 2, 4), each, dtype=dtype, requires_grad=True) for each in (8.0, -8.0, 1.0))
+    mask = torch.tensor([[[[False, False], [True, True]]]])
+    got = fast_attention(q, k, v, mask=mask)  # all scores are -128
+    assert got[..., 0].tolist() == [[[0.0, 1.0]]]
+    assert all(slope.isfinite().all() for slope in slopes(got, [q, k, v]))
 
 
 def test_a_mask_that_hides_the_future_changes_no_digit_by_being_recognized():

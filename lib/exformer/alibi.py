@@ -96,7 +96,7 @@ def biased_attention(
         Press, Smith and Lewis 2022, section 3.
     """
     check_qkv(q, k, v)
-    scores = q @ k.mT / math.sqrt(q.size(-1)) + bias  # (*batch, query, key)
+    scores = q @ k.mT / math.sqrt(q.size(-1)) + bias.to(q)  # (*batch, query, key)
     check_mask(mask, shape=scores.shape)
     if mask is not None:
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)

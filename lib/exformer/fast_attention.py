@@ -40,16 +40,18 @@ def fast_attention(
     half = v.dtype in (torch.bfloat16, torch.float16)
     if half and v.device.type == "cpu" and torch.is_grad_enabled():
         return _with_weights(q.to(v), k.to(v), v, mask=mask, bias=bias, dropout=dropout)
-    if bias is None and _is_causal(mask):  # no mask to read, and the same numbers to the last digit
+    if bias is None and _is_causal(
+        mask, n_queries=q.size(-2), n_keys=k.size(-2)
+    ):  # no mask to read, and the same numbers to the last digit
         return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=_with_bias(mask, bias), dropout_p=dropout)
 
 
-def _is_causal(mask: Tensor | None) -> bool:
+def _is_causal(mask: Tensor | None, *, n_queries: int, n_keys: int) -> bool:
     """Say whether a mask hides the future and nothing else; on other devices it isn't looked at."""
-    if mask is None or mask.device.type != "cpu" or len(mask) != 1 or mask.size(-1) != mask.size(-2):
+    if mask is None or mask.device.type != "cpu" or len(mask) != 1 or n_queries != n_keys:
         return False
-    return torch.equal(mask[0, 0], causal_mask(mask.size(-1)))
+    return torch.equal(mask[0, 0], causal_mask(n_keys))
 
 
 def _with_bias(mask: Tensor | None, bias: Tensor | None) -> Tensor | None:
@@ -67,7 +69,7 @@ def _with_weights(
     if bias is not None:
         scores = scores + bias.to(scores)
     if mask is not None:
-        lowest = torch.finfo(scores.dtype).min
+        lowest = torch.finfo(scores.dtype).min / 2  # half: a score may be added and it stays a number
         scores = scores + torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, lowest)
     weights = scores.softmax(dim=-1)
     if mask is not None and not mask.any(dim=-1).all():
