@@ -615,12 +615,6 @@ DECODER_LM = _bugs(
         "test_the_order_of_the_past_counts_where_there_are_positions",
     ),
     (
-        "limit off by one",
-        "ids.size(1) > self.config.max_len",
-        "ids.size(1) > self.config.max_len + 1",
-        "test_refusals",
-    ),
-    (
         "weights are all of the first layer",
         "            x = layer(x, mask=mask)\n        return tuple",
         "        return tuple",
@@ -734,6 +728,12 @@ LOSS = _bugs(
 TRAINING = _bugs(
     "training.py",
     "test_training.py",
+    (
+        "a negative limit turns every step",
+        "not clip_norm > 0",
+        "clip_norm == 0",
+        "test_a_limit_that_would_stop_or_turn_every_step_is_refused",
+    ),
     (
         "warm-up one step late",
         "step * warmup**-1.5",
@@ -1059,7 +1059,7 @@ BEAM_SEARCH = [
         ),
         (
             "logits summed for log-probabilities",
-            "logits.log_softmax(dim=-1), min",
+            "log_probabilities(logits), min",
             "logits, min",
             "test_beam_search_is_the_loop",
         ),
@@ -1786,6 +1786,24 @@ SWITCHES = [
             "and value < 0",
             "test_decoder_lm.py::test_refusals",
         ),
+        (
+            "limit off by one",
+            "if ids.size(1) > max_len:",
+            "if ids.size(1) > max_len + 1:",
+            "test_decoder_lm.py::test_refusals",
+        ),
+        (
+            "a text without a batch is let through",
+            "if ids.dim() != 2:",
+            "if False:",
+            "test_encoder_lm.py::test_one_text_is_a_batch_of_one",
+        ),
+        (
+            "padding outside the vocabulary",
+            "< smallest:",
+            "< smallest + 1:",
+            "test_encoder_decoder.py::test_configurations_that_make_no_model_are_refused",
+        ),
     ),
 ]
 
@@ -2147,9 +2165,21 @@ FAST = _bugs(
     "test_fast_attention.py",
     (
         "any square mask is taken for causal",
-        "return torch.equal(mask[0, 0], causal_mask(mask.size(-1)))",
+        "return torch.equal(mask[0, 0], causal_mask(n_keys))",
         "return True",
         "test_equal_to_the_explicit_path",
+    ),
+    (
+        "one True for all is taken for causal",
+        "causal_mask(n_keys))",
+        "causal_mask(mask.size(-1)))",
+        "test_equal_to_the_explicit_path",
+    ),
+    (
+        "a score and the lowest number together are no number",
+        "torch.finfo(scores.dtype).min / 2",
+        "torch.finfo(scores.dtype).min",
+        "test_large_scores_beside_what_is_hidden_stay_numbers",
     ),
     (
         "causal, and the bias is lost",
@@ -2168,18 +2198,6 @@ FAST = _bugs(
         "(q / math.sqrt(q.size(-1)))",
         "q",
         "test_half_precision_is_near_to_the_explicit_path",
-    ),
-    (
-        "one True for all is taken for causal",
-        "causal_mask(n_keys))",
-        "causal_mask(mask.size(-1)))",
-        "test_equal_to_the_explicit_path",
-    ),
-    (
-        "a score and the lowest number together are no number",
-        "torch.finfo(scores.dtype).min / 2",
-        "torch.finfo(scores.dtype).min",
-        "test_large_scores_beside_what_is_hidden_stay_numbers",
     ),
     (
         "empty row attends to everything in half precision",

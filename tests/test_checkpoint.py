@@ -234,7 +234,9 @@ def changed(path: Path, name: str, value: Tensor | None, **notes: str) -> Path:
         ("model.0.weight", torch.ones(5, 3).int(), r"0\.weight is int32 \(5, 3\), expected float32 \(5, 3\)"),
         ("model.0.bias", torch.full((5,), torch.nan), r"weights that are no numbers: 0\.bias"),
         ("optimizer.0.0.momentum_buffer", torch.ones(2, 2), "momentum_buffer of parameter 0"),
-        ("optimizer.0.7.momentum_buffer", torch.ones(5), "momentum_buffer of parameter 7"),
+        ("optimizer.0.0.momentum_buffer", torch.ones(()), "momentum_buffer of parameter 0"),
+        ("optimizer.0.0.momentum_buffer", None, r"not all of the optimizer's state .*0\.momentum_buffer"),
+        ("optimizer.0.7.momentum_buffer", torch.ones(5), r"or too much \(7\.momentum_buffer\)"),
         ("optimizer.0.x.momentum_buffer", torch.ones(5), "the optimizer's state can't be read"),
         ("random.torch", None, "a part of its state is missing"),
     ],
@@ -307,6 +309,10 @@ def test_weights_in_half_the_bytes(tmp_path: Path) -> None:
     nn.init.constant_(model.bias, 1e5)
     with pytest.raises(ValueError, match=r"bias has numbers that torch\.float16 can't hold: save it with an"):
         save_weights(path, model, card={}, dtype=torch.float16)
+    nn.init.constant_(model.bias, torch.nan)
+    for dtype in (torch.float16, None):
+        with pytest.raises(ValueError, match="bias has numbers that are not finite"):
+            save_weights(path, model, card={}, dtype=dtype)
     assert path.read_bytes() == before
 
 

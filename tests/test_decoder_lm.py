@@ -130,3 +130,11 @@ def test_refusals():
             build(positions=positions)(torch.zeros(1, 12, dtype=torch.int64))
     with pytest.raises(ValueError, match=r"call model\.eval"):
         build().train().attention_weights(IDS)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_one_text_is_a_batch_of_one():
+    with pytest.raises(
+        ValueError, match=r"ids must be \(batch, time\), got the shape \(1,\): one text is ids"
+    ):
+        build()(torch.tensor([1]))

@@ -368,6 +368,8 @@ def test_weights_in_training_mode_are_refused():
         ({"d_ff": 0}, "d_ff must be at least 1, got 0"),
         ({"n_layers": 0}, "n_layers must be at least 1, got 0"),
         ({"max_len": 0}, "max_len must be at least 1, got 0"),
+        ({"pad_id": -1}, "pad_id must lie from 0 to 16, got -1"),
+        ({"pad_id": 17}, "pad_id must lie from 0 to 16, got 17"),
         ({"positions": "turned"}, "must be one of sinusoidal, learned, rotary, alibi, none, got 'turned'"),
         ({"dropout": 1.0}, r"dropout must lie in \[0, 1\), got 1.0"),
         ({"dropout": -0.1}, r"dropout must lie in \[0, 1\), got -0.1"),

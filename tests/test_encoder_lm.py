@@ -217,3 +217,11 @@ def test_refusals():
 def test_segments_of_another_shape_are_refused():
     with pytest.raises(ValueError, match=r"segments have the shape \(2, 1\), the texts \(2, 7\)"):
         build(n_segments=2)(IDS, segments=SEGMENTS[:, :1])
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_one_text_is_a_batch_of_one():
+    with pytest.raises(
+        ValueError, match=r"ids must be \(batch, time\), got the shape \(1,\): one text is ids"
+    ):
+        build()(torch.tensor([1]))

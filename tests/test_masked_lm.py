@@ -111,6 +111,7 @@ def test_targets_fit_the_loss():
         ({"share": 0.0}, r"share must lie in \(0, 1\], got 0.0"),
         ({"share": 1.1}, "got 1.1"),
         ({"masked": 0.8, "random": 0.3}, "sum to at most 1, got 0.8 and 0.3"),
+        ({"masked": float("nan")}, "sum to at most 1, got nan and 0.1"),
         ({"random": -0.1}, "0 or more"),
         ({"mask_id": VOCAB}, r"from 0 to 42, got \[43\]"),
         ({"special_ids": (0, -1)}, r"got \[-1\]"),

@@ -126,6 +126,7 @@ def test_it_is_trained_and_translates_as_the_transformer_does() -> None:
     [
         ({"d_model": 0}, "d_model must be at least 1, got 0"),
         ({"max_len": 0}, "max_len must be at least 1, got 0"),
+        ({"pad_id": -1}, "pad_id must lie from 0 to "),
         ({"dropout": 1.0}, r"dropout must lie in \[0, 1\), got 1.0"),
         ({"cell": "elman"}, "cell must be one of rnn, lstm, gru, got 'elman'"),
     ],

@@ -116,6 +116,12 @@ def test_clipping_by_hand():
     assert run([(3.0, 4.0)])[1] == (-2.0, -3.0)
 
 
+@pytest.mark.parametrize("limit", [0.0, -1.0, float("nan")])
+def test_a_limit_that_would_stop_or_turn_every_step_is_refused(limit):
+    with pytest.raises(ValueError, match=f"clip_norm must be above 0, got {limit}: None sets no limit"):
+        run([(3.0, 4.0)], clip_norm=limit)
+
+
 def test_model_is_put_into_training_mode():
     model, modes = Weights().eval(), []
 

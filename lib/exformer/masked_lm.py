@@ -40,7 +40,7 @@ class Hiding:
         """Refuse what cannot hide anything."""
         if not 0.0 < self.share <= 1.0:
             raise ValueError(f"share must lie in (0, 1], got {self.share}")
-        if self.masked < 0.0 or self.random < 0.0 or self.masked + self.random > 1.0 + 1e-9:
+        if not (self.masked >= 0.0 and self.random >= 0.0 and self.masked + self.random <= 1.0 + 1e-9):
             raise ValueError(
                 "masked and random must be 0 or more and sum to at most 1, "
                 f"got {self.masked} and {self.random}"

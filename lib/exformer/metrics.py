@@ -114,8 +114,8 @@ def rouge(predictions: Sequence[str], references: Sequence[str]) -> dict[str, fl
     r"""Return the mean ROUGE scores of summaries, as the package rouge-score computes them.
 
     Each is an F₁ of what a summary and its reference share: single words (``rouge1``), pairs of neighbours
-    (``rouge2``), or the longest row of words that both have in this order (``rougeL``). Case and punctuation
-    do not count.
+    (``rouge2``), or the longest row of words that both have in this order (``rougeL``). It is made for
+    English: nothing but the letters a to z, without their case, and digits counts.
 
     .. math:: F_1 = \frac{2\,P\,R}{P + R}, \qquad
         P = \frac{\text{shared}}{\text{in the summary}}, \quad

@@ -15,7 +15,8 @@ def flatten_state(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], 
         optimizer: Any whose state is tensors and numbers: AdamW, Muon, SGD.
 
     Returns:
-        The tensors by number of parameter and name, "0.exp_avg"; the numbers and the settings, for JSON.
+        The tensors by number of parameter and name, "0.exp_avg"; these names, the numbers and the settings,
+        for JSON.
     """
     whole = optimizer.state_dict()
     tensors: dict[str, Tensor] = {}
@@ -23,7 +24,7 @@ def flatten_state(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], 
     for index, state in whole["state"].items():
         for name, value in state.items():
             (tensors if isinstance(value, Tensor) else numbers)[f"{index}.{name}"] = value
-    return tensors, {"numbers": numbers, "groups": whole["param_groups"]}
+    return tensors, {"numbers": numbers, "tensors": sorted(tensors), "groups": whole["param_groups"]}
 
 
 def restore_state(
@@ -34,7 +35,7 @@ def restore_state(
     Args:
         optimizer: Of the kind that was taken apart, over parameters of the same shapes.
         tensors: Its tensors.
-        plain: Its numbers and settings.
+        plain: Their names, its numbers and settings.
         path: The file from which they come, for messages.
 
     Raises:
@@ -42,7 +43,7 @@ def restore_state(
     """
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     try:
-        numbers, groups = plain["numbers"], plain["groups"]
+        numbers, groups, names = plain["numbers"], plain["groups"], set(plain.get("tensors", tensors))
         counts = [len(group["params"]) for group in groups]
         settings = [group.keys() for group in groups]
         state: dict[int, dict[str, Any]] = {}
@@ -51,14 +52,21 @@ def restore_state(
             state.setdefault(int(index), {})[key] = value
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{path} is damaged: the optimizer's state can't be read ({error})") from error
+    if names != tensors.keys():  # checkpoints from before names were noted pass
+        apart = sorted(names ^ tensors.keys())
+        raise ValueError(
+            f"{path} is damaged: not all of the optimizer's state is there, or too much ({apart[0]})"
+        )
     if counts != [len(group["params"]) for group in optimizer.param_groups]:
         raise ValueError(f"{path} holds an optimizer over {counts} parameters, expected the run's own")
     if settings != [group.keys() for group in optimizer.param_groups]:
         raise ValueError(f"{path} holds an optimizer of another kind than {type(optimizer).__name__}")
     for index, found in state.items():
         for key, value in found.items():
-            fits = not isinstance(value, Tensor) or value.dim() == 0
-            if not 0 <= index < len(parameters) or not (fits or value.shape == parameters[index].shape):
+            # All state has its parameter's shape but the count of the steps, which is one number.
+            known = 0 <= index < len(parameters)
+            shape = torch.Size() if key == "step" else parameters[index].shape if known else None
+            if not known or (isinstance(value, Tensor) and value.shape != shape):
                 raise ValueError(f"{path} does not fit the optimizer: {key} of parameter {index}")
     for group in groups:  # JSON made lists of pairs
         group.update({k: tuple(v) for k, v in group.items() if isinstance(v, list) and k != "params"})

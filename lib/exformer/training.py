@@ -57,7 +57,9 @@ def warmup_schedule(step: int, *, d_model: int, warmup: int) -> float:
 
 
 def linear_schedule(step: int, *, peak: float, warmup: int, total: int) -> float:
-    r"""Give a learning rate that climbs to its peak, then falls to zero at the end, both in straight lines.
+    r"""Give a learning rate that climbs to its peak, then falls, both in straight lines.
+
+    The line would reach zero one step after the last.
 
     .. math:: lr = peak \cdot \min\left(\frac{step}{warmup},\,
               \frac{total - step + 1}{total - warmup + 1}\right)
@@ -112,7 +114,8 @@ def train(
         The loss before each step.
 
     Raises:
-        ValueError: If there are no batches, or the loss or a parameter stops being a number.
+        ValueError: If there are no batches, ``clip_norm`` is not above 0, or the loss or a parameter stops
+            being a number.
     """
     steps = ([Part(batch)] for batch in tqdm(batches, desc=progress, disable=not progress, leave=False))
     options = {"loss_fn": loss_fn, "optimizers": [(optimizer, schedule)], "clip_norm": clip_norm}
@@ -153,8 +156,10 @@ def take_steps(
         The loss before each step, over the parts of all processes.
 
     Raises:
-        ValueError: If the loss or a parameter stops being a number.
+        ValueError: If ``clip_norm`` is not above 0, or the loss or a parameter stops being a number.
     """
+    if clip_norm is not None and not clip_norm > 0:
+        raise ValueError(f"clip_norm must be above 0, got {clip_norm}: None sets no limit")
     model.train()
     step = first - 1
     for step, parts in enumerate(steps, start=first):

@@ -123,6 +123,8 @@ def check_names(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], *, pa
 def _ready(name: str, tensor: Tensor, dtype: torch.dtype | None) -> Tensor:
     """Bring a tensor to where and what it is to be in the file."""
     own = tensor.detach().cpu().contiguous()
+    if own.is_floating_point() and not own.isfinite().all():
+        raise ValueError(f"{name} has numbers that are not finite: a model with them can't be loaded again")
     if dtype is None or not own.is_floating_point():
         return own
     if not own.to(dtype).isfinite().all():

@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from exformer.alibi import ALiBi
 from exformer.initialization import zero_outputs
@@ -24,13 +24,16 @@ def check_config(config: Any) -> None:
         config: A model's dataclass.
 
     Raises:
-        ValueError: If a size is below 1, dropout outside [0, 1), the positions are unknown, or two
-            vocabularies are to share a table but differ.
+        ValueError: If a size is below 1, dropout outside [0, 1), padding is no symbol of a vocabulary, the
+            positions are unknown, or two vocabularies are to share a table but differ.
     """
     for field in fields(config):
         value = getattr(config, field.name)
         if (field.name in _COUNTS or field.name.endswith("vocab_size")) and value < 1:
             raise ValueError(f"{field.name} must be at least 1, got {value}")
+    smallest = min(getattr(config, f.name) for f in fields(config) if f.name.endswith("vocab_size"))
+    if not 0 <= getattr(config, "pad_id", 0) < smallest:
+        raise ValueError(f"pad_id must lie from 0 to {smallest - 1}, got {config.pad_id}")
     if not 0.0 <= config.dropout < 1.0:
         raise ValueError(f"dropout must lie in [0, 1), got {config.dropout}")
     if getattr(config, "share_embeddings", False) and config.src_vocab_size != config.tgt_vocab_size:
@@ -41,6 +44,27 @@ def check_config(config: Any) -> None:
     names = (*POSITIONS, *RELATIVE_POSITIONS, "none")
     if getattr(config, "positions", "none") not in names:
         raise ValueError(f"positions must be one of {', '.join(names)}, got {config.positions!r}")
+
+
+def check_ids(ids: Tensor, *, max_len: int) -> None:
+    """Refuse texts that a model can't read.
+
+    Args:
+        ids: The texts.
+        max_len: Longest text of the model, in symbols.
+
+    Raises:
+        ValueError: If they are not (batch, time), or too long.
+    """
+    if ids.dim() != 2:
+        raise ValueError(
+            f"ids must be (batch, time), got the shape {tuple(ids.shape)}: one text is ids[None]"
+        )
+    if ids.size(1) > max_len:
+        raise ValueError(
+            f"the text has {ids.size(1)} symbols and max_len is {max_len}: "
+            "cut it, or build the model with a larger max_len"
+        )
 
 
 def added_positions(config: Any) -> nn.Module:

@@ -10,7 +10,13 @@ from exformer.dropout import Dropout
 from exformer.embedding import TokenEmbedding
 from exformer.layers import EncoderLayer
 from exformer.masks import causal_mask
-from exformer.models.config import added_positions, apply_switches, check_config, relative_positions
+from exformer.models.config import (
+    added_positions,
+    apply_switches,
+    check_config,
+    check_ids,
+    relative_positions,
+)
 from exformer.normalization import LayerNorm
 
 
@@ -139,10 +145,6 @@ class DecoderLM(nn.Module):
         return tuple(found)
 
     def _start(self, ids: Tensor) -> tuple[Tensor, Tensor]:
-        if ids.size(1) > self.config.max_len:
-            raise ValueError(
-                f"the text has {ids.size(1)} symbols and max_len is {self.config.max_len}: "
-                "cut it, or build the model with a larger max_len"
-            )
+        check_ids(ids, max_len=self.config.max_len)
         x = self.positions(self.embedding(ids))
         return self.dropout(x), causal_mask(ids.size(1), device=ids.device)

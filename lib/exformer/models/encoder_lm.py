@@ -11,7 +11,7 @@ from exformer.dropout import Dropout
 from exformer.embedding import TokenEmbedding
 from exformer.layers import EncoderLayer
 from exformer.masks import padding_mask
-from exformer.models.config import check_config
+from exformer.models.config import check_config, check_ids
 from exformer.normalization import LayerNorm
 from exformer.positional import LearnedPositions
 
@@ -54,8 +54,6 @@ class EncoderLMConfig:
         check_config(self)
         if self.n_segments < 0:
             raise ValueError(f"n_segments must be 0 or more, got {self.n_segments}")
-        if not 0 <= self.pad_id < self.vocab_size:
-            raise ValueError(f"pad_id must lie from 0 to {self.vocab_size - 1}, got {self.pad_id}")
 
 
 class EncoderLM(nn.Module):
@@ -162,11 +160,7 @@ class EncoderLM(nn.Module):
         return tuple(found)
 
     def _start(self, ids: Tensor, segments: Tensor | None) -> tuple[Tensor, Tensor]:
-        if ids.size(1) > self.config.max_len:
-            raise ValueError(
-                f"the text has {ids.size(1)} symbols and max_len is {self.config.max_len}: "
-                "cut it, or build the model with a larger max_len"
-            )
+        check_ids(ids, max_len=self.config.max_len)
         x = self.positions(self.embedding(ids))
         if self.segments is not None:
             x = x + self._segments(ids, segments)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from exformer.attention import scaled_dot_product_attention
 from exformer.embedding import TokenEmbedding
 from exformer.masks import padding_mask
+from exformer.models.config import check_config
 from exformer.models.rnn import recurrent_layers
 
 
@@ -29,7 +30,7 @@ class RecurrentConfig:
         pad_id: The padding symbol of both languages; it stands behind a sentence.
 
     Raises:
-        ValueError: If a size is below 1, or dropout outside [0, 1).
+        ValueError: As :func:`~exformer.models.config.check_config`.
     """
 
     src_vocab_size: int
@@ -44,11 +45,7 @@ class RecurrentConfig:
 
     def __post_init__(self) -> None:
         """Refuse what no model can be built from."""
-        for name in ("src_vocab_size", "tgt_vocab_size", "d_model", "n_layers", "max_len"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if not 0.0 <= self.dropout < 1.0:
-            raise ValueError(f"dropout must lie in [0, 1), got {self.dropout}")
+        check_config(self)
 
 
 class RecurrentEncoderDecoder(nn.Module):
