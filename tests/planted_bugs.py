@@ -1519,6 +1519,18 @@ FILES = [
         "corpora/real/download.py",
         "test_corpora_real.py",
         (
+            "two processes write one part",
+            'with FileLock(path.with_name(f"{path.name}.lock")):',
+            "if True:",
+            "test_who_comes_second_waits",
+        ),
+        (
+            "who waited fetches it again",
+            "        if not path.is_file() or _hash(path) != file.sha256:",
+            "        if True:",
+            "test_who_comes_second_waits",
+        ),
+        (
             "a cut download begins anew",
             '"ab" if have else "wb"',
             '"wb"',
@@ -1542,8 +1554,8 @@ FILES = [
         "test_checkpoint.py",
         (
             "PyTorch's random numbers are not put back",
-            '    torch.set_rng_state(tensors["random.torch"])\n',
-            "",
+            'torch.set_rng_state(tensors["random.torch"])',
+            "pass",
             "test_a_run_goes_on_as_if_never_cut",
         ),
         ("the newest go", "[:-keep]", "[keep:]", "test_the_oldest_go"),
@@ -1987,8 +1999,14 @@ RECIPES = [
         "recipes/run.py",
         "test_teachers.py",
         (
+            "a teacher computes in its own precision",
+            '"precision": recipe.precision',
+            '"precision": "no"',
+            "test_teachers_compute_as_the_learner_does",
+        ),
+        (
             "all seeds have one teacher",
-            "replace(find_recipe(name), seed=recipe.seed)",
+            "replace(find_recipe(name), **same)",
             "find_recipe(name)",
             "test_a_run_with_teachers",
         ),
@@ -1997,6 +2015,18 @@ RECIPES = [
             "if answers else data), spent",
             "if not answers else data), spent",
             "test_answers_are_learned",
+        ),
+    ),
+    *_bugs(
+        "recipes/run_folder.py",
+        "test_recipe_runs.py",
+        ("two runs in one folder", "lock.acquire()", "pass", "test_one_process_at_a_time"),
+        ("a line in half stays", "return math.inf", "return 0.0", "test_a_log_that_lost_lines_is_mended"),
+        (
+            "lines are counted, not read",
+            "[line for line in lines if _step(line) <= done]",
+            "lines[:done]",
+            "test_a_log_that_lost_lines_is_mended",
         ),
     ),
     *_bugs(

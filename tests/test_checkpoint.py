@@ -266,6 +266,44 @@ def test_damaged_notes(tmp_path: Path, notes: dict[str, str], message: str) -> N
         Run().load(path)
 
 
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("random", {}, "random numbers can't go on"),
+        ("random", {"python": [3, [1], None], "numpy": ["MT19937", [1], 0, 0, 0.0]}, "numbers can't go on"),
+        ("optimizers", None, "a part of its state is missing"),
+    ],
+)
+def test_damaged_state_changes_nothing(tmp_path: Path, part: str, value: object, message: str) -> None:
+    from safetensors import safe_open
+
+    run = Run()
+    path = run.save(tmp_path, 1)
+    with safe_open(path, framework="pt") as opened:
+        state = json.loads(opened.metadata()["state"])
+    path = changed(path, "", None, state=json.dumps(state | {part: value}))
+    run.step()
+    before = {name: tensor.clone() for name, tensor in run.model.state_dict().items()}
+    with pytest.raises(ValueError, match=message):
+        run.load(path)
+    assert_same_bits(run.model.state_dict(), before)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_link_stays_a_link_and_a_pipe_a_pipe(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    link.symlink_to(target)
+    for text in (b"first", b"second"):
+        replace_file(link, text)
+        assert (link.is_symlink(), target.read_bytes()) == (True, text)
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    replace_file(tmp_path / "pipe", b"through")
+    assert (tmp_path / "pipe").is_fifo()
+    assert os.read(reader, 100) == b"through"
+    os.close(reader)
+
+
 def test_other_optimizers(tmp_path: Path) -> None:
     run = Run()
     path = run.save(tmp_path, 1)

@@ -4,7 +4,9 @@ import errno
 import gzip
 import hashlib
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -37,7 +39,12 @@ class Server(BaseHTTPRequestHandler):
         self.send_response(404 if self.path == "/missing" else 206 if first else 200)
         self.send_header("Content-Length", str(len(body) - first))
         self.end_headers()
-        if self.path == "/silent":
+        if self.path == "/slow":
+            self.wfile.write(body[:1_000])
+            self.wfile.flush()
+            time.sleep(0.3)
+            self.wfile.write(body[1_000:])
+        elif self.path == "/silent":
             self.wfile.write(body[:1_000])
             self.wfile.flush()
             self.server.held.wait(10)
@@ -66,12 +73,21 @@ def data_file(url: str) -> DataFile:
 
 
 def left_in(cache: Path) -> list[str]:
-    return sorted(path.name for path in cache.rglob("*") if path.is_file())
+    return sorted(path.name for path in cache.rglob("*") if path.is_file() and path.suffix != ".lock")
 
 
 def test_a_file_is_fetched_once(server: str, tmp_path: Path) -> None:
     file = data_file(f"{server}/whole")
     assert [fetch(file, cache=tmp_path).read_bytes() for _ in range(2)] == [DATA, DATA]
+    assert Server.asked == [None]
+    assert left_in(tmp_path) == ["data.bin"]
+
+
+def test_who_comes_second_waits(server: str, tmp_path: Path) -> None:
+    file = data_file(f"{server}/slow")
+    with ThreadPoolExecutor(3) as together:
+        found = list(together.map(lambda _: fetch(file, cache=tmp_path).read_bytes(), range(3)))
+    assert found == [DATA] * 3
     assert Server.asked == [None]
     assert left_in(tmp_path) == ["data.bin"]
 

@@ -2,12 +2,15 @@
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from recipe_run import TINY
+from recipe_run import LIBRARY, TINY
 from safetensors.torch import load_file
 
 from exformer.cli import main
@@ -141,6 +144,23 @@ def test_a_teacher_that_is_there_is_not_trained_again(few: Pairs, tmp_path: Path
     before = room.log.stat().st_mtime_ns
     run_recipe(LEARNER, tmp_path)
     assert room.log.stat().st_mtime_ns == before
+
+
+def test_teachers_compute_as_the_learner_does(tmp_path: Path) -> None:
+    code = f"""
+from dataclasses import replace
+from recipe_run import TINY
+from exformer.recipes import RECIPES
+from exformer.recipes.corpora import CORPORA
+from exformer.recipes.run import run_recipe
+data = CORPORA[TINY.corpus]()
+CORPORA[TINY.corpus] = lambda: replace(data, train=data.train[:80], val=data.train[:5])
+RECIPES["there"] = replace(TINY, name="there", steps=3)
+run_recipe(replace(TINY, steps=3, precision="bf16", teachers=("there",)), {str(tmp_path)!r})
+"""  # in a process of its own: accelerate has one precision in each
+    environment = os.environ | {"PYTHONPATH": LIBRARY}
+    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, env=environment, check=True)
+    assert load_model(RunFolder(tmp_path).teacher("there").model).card["recipe"]["precision"] == "bf16"
 
 
 def test_mistakes(

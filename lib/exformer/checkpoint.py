@@ -96,6 +96,7 @@ def load_checkpoint(path: str | Path, *, model: nn.Module, optimizers: _OPTIMIZE
     tensors, state = _read(path)
     weights = _named(tensors, "model.")
     check_weights(weights, model, path=path)
+    _restore_chance(state["random"], tensors, path=path)
     if len(state["optimizers"]) != len(optimizers):
         raise ValueError(
             f"{path} has {len(state['optimizers'])} optimizers, expected {len(optimizers)}: "
@@ -104,15 +105,22 @@ def load_checkpoint(path: str | Path, *, model: nn.Module, optimizers: _OPTIMIZE
     for number, (optimizer, plain) in enumerate(zip(optimizers, state["optimizers"], strict=True)):
         restore_state(optimizer, _named(tensors, f"optimizer.{number}."), plain, path=path)
     model.load_state_dict(weights)
-    version, words, gauss = state["random"]["python"]
-    random.setstate((version, tuple(words), gauss))
-    name, keys, *rest = state["random"]["numpy"]
-    np.random.set_state((name, np.array(keys, dtype=np.uint32), *rest))
-    torch.set_rng_state(tensors["random.torch"])
-    for device in range(torch.cuda.device_count()):
-        if f"random.cuda.{device}" in tensors:
-            torch.cuda.set_rng_state(tensors[f"random.cuda.{device}"], device)
     return state["step"], state["notes"]
+
+
+def _restore_chance(found: Any, tensors: Mapping[str, Tensor], *, path: str | Path) -> None:
+    """Let all random numbers go on as they would have."""
+    try:
+        version, words, gauss = found["python"]
+        random.setstate((version, tuple(words), gauss))
+        name, keys, *rest = found["numpy"]
+        np.random.set_state((name, np.array(keys, dtype=np.uint32), *rest))
+        torch.set_rng_state(tensors["random.torch"])
+        for device in range(torch.cuda.device_count()):
+            if f"random.cuda.{device}" in tensors:
+                torch.cuda.set_rng_state(tensors[f"random.cuda.{device}"], device)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{path} is damaged: its random numbers can't go on ({error})") from error
 
 
 def average_weights(
@@ -150,6 +158,7 @@ def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         state = json.loads(notes["state"])
         complete = {"step", "optimizers", "random", "notes"} <= state.keys() and "random.torch" in tensors
+        complete = complete and isinstance(state["optimizers"], list)
     except (KeyError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: its state is no JSON object ({error})") from error
     if not complete:

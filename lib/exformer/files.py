@@ -8,7 +8,8 @@ def replace_file(path: str | Path, data: bytes) -> None:
     """Write bytes to a file beside the final one, push them to the disk, then give them the name.
 
     Where that fails (a full disk, a folder that may not be written), the old file stays as it was, and
-    nothing is left beside it.
+    nothing is left beside it. A link stays a link: the file that it leads to is replaced. What is no file, as
+    ``/dev/stdout``, is written into.
 
     Args:
         path: Where to; a file that is there is replaced.
@@ -17,7 +18,10 @@ def replace_file(path: str | Path, data: bytes) -> None:
     Raises:
         OSError: What the system says, with the file's name.
     """
-    path = Path(path)
+    path = Path(path).resolve()
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as out:

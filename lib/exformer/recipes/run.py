@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -44,16 +45,23 @@ def run_recipe(recipe: Recipe, folder: str | Path, *, resume: bool = False, prog
         The folder of the final model, for :func:`~exformer.pretrained.load_model`.
 
     Raises:
-        ValueError: If the folder holds another run, the corpus is not to be had, or training fails.
+        ValueError: If the folder holds another run or is in use, the corpus is not to be had, or training
+            fails.
     """
     from accelerate import Accelerator  # here: it takes seconds, and lessons do not need it
 
     keep_freed_memory()
     accelerator = Accelerator(mixed_precision=recipe.precision)
     place, progress = RunFolder(folder), progress and accelerator.is_main_process
+    with place.alone() if accelerator.is_main_process else nullcontext():
+        _run(recipe, place, accelerator, resume, progress)
+    return place.model
+
+
+def _run(recipe: Recipe, place: RunFolder, accelerator: Any, resume: bool, progress: bool) -> None:
     with accelerator.main_process_first():  # the others find the tokenizer
+        data = CORPORA[recipe.corpus]()  # before the folder is taken: there may be no network
         place.open(recipe, resume=resume or not accelerator.is_main_process)
-        data = CORPORA[recipe.corpus]()
         title = "learning byte pairs" if progress else ""
         tokenizer = learn_tokenizer(recipe, data, place.tokenizer, progress=title)
     if not place.is_finished():
@@ -66,7 +74,6 @@ def run_recipe(recipe: Recipe, folder: str | Path, *, resume: bool = False, prog
             times = {recipe.name: clock.read(), **spent}
             finish_run(recipe, task, data, place, times, progress=progress)
         accelerator.wait_for_everyone()
-    return place.model
 
 
 def _teach(
@@ -80,7 +87,9 @@ def _teach(
     """Train the teachers and ask them; return the corpus with their answers, and how long each has taken."""
     answers, spent = {}, {}
     for name in recipe.teachers:
-        teacher, room = replace(find_recipe(name), seed=recipe.seed), place.teacher(name)
+        # One precision for all: a process has one.
+        same = {"seed": recipe.seed, "precision": recipe.precision}
+        teacher, room = replace(find_recipe(name), **same), place.teacher(name)
         if teacher.teachers:
             raise ValueError(f"the teacher {name} has teachers itself: choose a recipe that learns alone")
         side, texts = texts_for(teacher, data)

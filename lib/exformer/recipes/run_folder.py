@@ -1,13 +1,16 @@
 """The folder of a run: its recipe, its tokenizer, its log, its checkpoints, and the model at the end."""
 
 import json
+import math
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock, Timeout
 
 from exformer.checkpoint import find_checkpoints
 from exformer.files import replace_file
@@ -26,6 +29,24 @@ class RunFolder:
         self.recipe, self.tokenizer = self.path / "recipe.json", self.path / "tokenizer.json"
         self.log, self.checkpoints = self.path / "log.jsonl", self.path / "checkpoints"
         self.model = self.path / "model"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes from running here; the system ends it where this process is killed.
+
+        Raises:
+            ValueError: If one runs here already.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path / "run.lock", timeout=0)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise ValueError(f"another process trains in {self.path}: wait for its end") from error
+        try:
+            yield
+        finally:
+            lock.release()
 
     def open(self, recipe: Recipe, *, resume: bool) -> None:
         """Make the folder, or look whether it holds the run that is to go on.
@@ -70,11 +91,15 @@ class RunFolder:
     def cut_log(self, *, done: int) -> None:
         """Take out of the log what was done after the last checkpoint, and is to be done again.
 
+        A machine that stops may leave half a line, and lack some before it: only checkpoints are pushed to
+        the disk at once.
+
         Args:
             done: Steps that stay.
         """
-        lines = self.log.read_text(encoding="utf-8").splitlines()[:done] if self.log.exists() else []
-        replace_file(self.log, "".join(f"{line}\n" for line in lines).encode())
+        lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
+        kept = [line for line in lines if _step(line) <= done]
+        replace_file(self.log, "".join(f"{line}\n" for line in kept).encode())
 
     def history(self) -> list[dict[str, Any]]:
         """Return the lines of the log in which the model was measured."""
@@ -118,6 +143,14 @@ def machine(device: torch.device) -> dict[str, Any]:
     """
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     return {"device": name, "threads": torch.get_num_threads(), "torch": torch.__version__}
+
+
+def _step(line: str) -> float:
+    """Read the step of a line of the log; one that is not whole comes after all others."""
+    try:
+        return float(json.loads(line)["step"])
+    except (ValueError, TypeError, KeyError):
+        return math.inf
 
 
 def read_json(path: Path) -> dict[str, Any]:

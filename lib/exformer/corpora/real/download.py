@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
 from tqdm import tqdm
 
 from exformer.corpora.real.manifest import DataFile
@@ -22,7 +23,8 @@ def fetch(file: DataFile, *, cache: str | Path | None = None, timeout: float = 3
 
     The folder that ``EXFORMER_DATA`` names comes first, then the cache, then the file's public home. What is
     fetched grows under another name and gets its own only when length and hash are right, so the cache never
-    holds half a file or a wrong one. A download that was cut goes on where it stopped.
+    holds half a file or a wrong one. A download that was cut goes on where it stopped. Of several processes
+    that want the same file one fetches it, and the others wait.
 
     Args:
         file: What is wanted.
@@ -40,6 +42,14 @@ def fetch(file: DataFile, *, cache: str | Path | None = None, timeout: float = 3
     if path.is_file() and _hash(path) == file.sha256:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.with_name(f"{path.name}.lock")):
+        if not path.is_file() or _hash(path) != file.sha256:  # else another process has fetched it meanwhile
+            _fetch_whole(file, path, timeout=timeout)
+    return path
+
+
+def _fetch_whole(file: DataFile, path: Path, *, timeout: float) -> None:
+    """Download a file, look whether it is the right one, and give it its name."""
     part = path.with_name(f"{path.name}.part")
     resumed = part.is_file() and part.stat().st_size > 0
     _download(file, part, timeout=timeout)
@@ -51,14 +61,20 @@ def fetch(file: DataFile, *, cache: str | Path | None = None, timeout: float = 3
         part.unlink()
         raise ValueError(_refusal(file, begin))
     os.replace(part, path)
-    return path
 
 
 def cache_folder() -> Path:
-    """Return the folder for downloads: ``exformer`` in the user's cache."""
-    if os.name == "nt":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"), "exformer")
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "exformer")
+    """Return the folder for downloads: ``exformer`` in the user's cache.
+
+    Raises:
+        ValueError: If the system knows no home of this user.
+    """
+    named = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
+    try:
+        cache = Path(named or Path.home() / (".cache" if os.name != "nt" else "AppData/Local"))
+    except RuntimeError as error:
+        raise ValueError(f"there is no folder to keep downloads in: set XDG_CACHE_HOME ({error})") from error
+    return cache / "exformer"
 
 
 def _checked(path: Path, file: DataFile) -> Path:
