@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from exformer import commands
 from exformer.bpe import BPETokenizer
 from exformer.cli import main
 from exformer.generation import translate
@@ -137,6 +138,33 @@ def test_mistakes_are_one_line(
     assert (status, out) == (2, "")
     assert err.count("\n") == 1
     assert message in err
+
+
+def test_what_is_closed(talk, translator, monkeypatch, capsys) -> None:
+    words = ["translate", "--model", str(translator[0])]
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(words) == 2
+    assert capsys.readouterr().err == "exformer: the standard input is closed\n"
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(words) == 2
+    assert capsys.readouterr().err == "exformer: the standard output is closed\n"
+
+
+def test_scoring_begins_when_all_can_be_scored(talk, writer: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(commands, "judge", None)
+    status, _, err = talk("bench", writer, "nowhere")
+    assert (status, err.startswith("exformer: there is no model nowhere")) == (2, True)
+    status, _, err = talk("bench", writer, "--json", tmp_path / "nowhere" / "found.json")
+    assert (status, err) == (2, f"exformer: there is no folder for {tmp_path}/nowhere/found.json\n")
+
+
+def test_a_file_that_is_no_text_is_named(talk, tmp_path: Path) -> None:
+    (tmp_path / "good.txt").write_text("a good text")
+    (tmp_path / "bad.txt").write_bytes(b"abc\xff")
+    words = ("tokenize", "train", tmp_path / "good.txt", tmp_path / "bad.txt", "--merges", 1)
+    status, _, err = talk(*words, "--out", tmp_path / "pairs.json")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "bad.txt is not text in UTF-8: 'utf-8' codec can't decode byte 0xff" in err
 
 
 def test_every_command_shows_an_example(talk) -> None:

@@ -202,6 +202,15 @@ def test_many_sentences_are_not_lost_by_translating_none_at_once(at_once):
         generation.translate_many(build(), SENTENCES, at_once=at_once, **TOKENIZERS)
 
 
+def test_a_sentence_that_is_too_long_is_found_before_any_is_translated(monkeypatch):
+    monkeypatch.setattr(generation, "translate", None)
+    long = " ".join(["the"] * 11)
+    with pytest.raises(
+        ValueError, match=r"sentence 3 is longer than .* \(11\): 12 symbols .* begins 'the the"
+    ):
+        generation.translate_many(build(), ["the fox", "", long], at_once=1, **TOKENIZERS)
+
+
 def test_one_string_is_not_many_sentences():
     with pytest.raises(ValueError, match=r"must be a list of sentences, got one string: \['the fox'\]"):
         generation.translate_many(build(), "the fox", **TOKENIZERS)
@@ -254,7 +263,7 @@ def test_translate_refuses_to_write_nothing():
 
 
 def test_translate_refuses_a_beam_without_a_candidate():
-    with pytest.raises(ValueError, match="beam must be at least 1, got -1: a beam of 1 is greedy"):
+    with pytest.raises(ValueError, match="beam must lie from 1 to 10,000, got -1: a beam of 1 is greedy"):
         translate(build(), SENTENCES, **TOKENIZERS, beam=-1)
     with pytest.raises(ValueError, match=r"alpha must lie from 0 to 10, got -0\.5"):
         translate(build(), SENTENCES, **TOKENIZERS, beam=2, alpha=-0.5)

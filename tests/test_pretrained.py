@@ -105,6 +105,7 @@ def test_there_is_no_such_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"kind": ["DecoderLM"]}, "kind of model must be one of DecoderLM, .*, came .'DecoderLM'."),
         ({"kind": "Pickle"}, "kind of model must be one of DecoderLM, .*, came 'Pickle'"),
         ({"config": None}, "config must have settings of DecoderLMConfig"),
         ({"config": {"vocab_size": 8, "surprise": 1}}, "config must have settings of DecoderLMConfig"),

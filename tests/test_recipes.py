@@ -59,8 +59,10 @@ def test_the_rates_of_a_recipe() -> None:
         ({"precision": "fp16"}, "precision must be one of no, bf16"),
         ({"steps": 0}, "steps must be at least 1, came 0"),
         ({"average": 0}, "average must be at least 1, came 0"),
-        ({"seed": -1}, "seed and patience must be 0 or more, came -1 and 0"),
-        ({"beam": 0}, "beam must be at least 1, got 0"),
+        ({"seed": -1}, "seed must lie from 0 to 4294967295, came -1"),
+        ({"seed": 2**32}, "seed must lie from 0 to 4294967295, came 4294967296"),
+        ({"patience": -1}, "patience must be 0 or more, came -1"),
+        ({"beam": 0}, "beam must lie from 1 to 10,000, got 0"),
         ({"alpha": float("nan")}, "alpha must lie from 0 to 10, got nan"),
     ],
 )

@@ -38,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(encoding="utf-8", newline="\n")
     asked = _parser().parse_args(arguments)
     try:
+        if sys.stdout is None:
+            raise ValueError("the standard output is closed")
         asked.run(asked)
         sys.stdout.flush()
     except BrokenPipeError:  # who reads our output has seen enough

@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 
@@ -24,8 +25,10 @@ def learn_pairs(asked: argparse.Namespace) -> None:
     """Learn byte pairs from files."""
     texts = []
     for name in asked.files:
-        with open(name, encoding="utf-8", newline="") as file:
-            texts.append(file.read())
+        try:
+            texts.append(Path(name).read_bytes().decode())
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{name} is not text in UTF-8: {error}") from error
     shown = "learning byte pairs" if sys.stderr.isatty() else ""
     tokenizer = BPETokenizer.from_texts(texts, n_merges=asked.merges, progress=shown)
     tokenizer.save(asked.out)
@@ -41,8 +44,12 @@ def train_model(asked: argparse.Namespace) -> None:
 
 def score_models(asked: argparse.Namespace) -> None:
     """Score models, print what was found, and write it down."""
-    found = []
-    for name in asked.models or shipped_models():
+    names, found = asked.models or list(shipped_models()), []
+    for name in names:  # scoring takes minutes: what can't be scored is to be found before
+        load_model(name)
+    if asked.json and not Path(asked.json).resolve().parent.is_dir():
+        raise ValueError(f"there is no folder for {asked.json}")
+    for name in names:
         found.append(judge(name, progress=sys.stderr.isatty()))
         for what, number in found[-1]["scores"].items():
             print(f"{name}: {what}: {number}")
@@ -70,6 +77,8 @@ def decode_lines(asked: argparse.Namespace) -> None:
 
 def _lines() -> Iterator[str]:
     """Give the lines that come in, without their ends."""
+    if sys.stdin is None:
+        raise ValueError("the standard input is closed")
     for line in sys.stdin:
         yield line.removesuffix("\n").removesuffix("\r")
 

@@ -131,18 +131,20 @@ def encoder_decoder_cost(config: EncoderDecoderConfig, *, n_src: int, n_tgt: int
         n_tgt: Target positions.
 
     Returns:
-        The cost; the table of the target is the output layer as well, if they are tied.
+        The cost; the table of the target is the output layer as well, if they are tied, and that of the
+        source, if they share one.
     """
     c, d = config, config.d_model
-    tables = c.src_vocab_size + c.tgt_vocab_size * (1 if c.tie_output else 2)
+    tables = c.src_vocab_size * (not c.share_embeddings) + c.tgt_vocab_size * (1 if c.tie_output else 2)
     positions = 2 * c.max_len if c.positions == "learned" else 0
     final_norms = 2 * int(c.pre_norm)
+    gains = 3 * c.n_layers * 2 * (d // c.n_heads) * c.qk_norm  # of queries and keys, one for all heads
     # The decoder's first self-attention needs no memory: it is done while the encoder works.
     return (
         c.n_layers * encoder_layer_cost(d, d_ff=c.d_ff, n=n_src)
         + c.n_layers * decoder_layer_cost(d, d_ff=c.d_ff, n_tgt=n_tgt, n_src=n_src)
         + final_norms * layer_norm_cost(d)
-        + Cost((tables + positions) * d, n_tgt * c.tgt_vocab_size * d, 1)
+        + Cost((tables + positions) * d + gains, n_tgt * c.tgt_vocab_size * d, 1)
         + Cost(steps=-attention_cost(d, n_queries=n_tgt, n_keys=n_tgt).steps)
     )
 

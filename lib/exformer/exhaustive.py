@@ -11,6 +11,7 @@ from exformer.autoregressive import check_start
 from exformer.loss import log_probabilities
 
 _MOST_TEXTS = 1_000_000
+_LARGEST_BEAM = 10_000  # rows of the model a prompt: more fills the memory
 _LARGEST_ALPHA = 10.0  # far beyond what prefers long texts; a length to a power without bound is no number
 
 
@@ -102,10 +103,10 @@ def check_numbers(*, beam: int, alpha: float) -> None:
         alpha: See :func:`length_normalized`.
 
     Raises:
-        ValueError: If the beam is below 1, or alpha outside 0 to 10.
+        ValueError: If the beam is outside 1 to 10,000, or alpha outside 0 to 10.
     """
-    if beam < 1:
-        raise ValueError(f"beam must be at least 1, got {beam}: a beam of 1 is greedy")
+    if not 1 <= beam <= _LARGEST_BEAM:
+        raise ValueError(f"beam must lie from 1 to {_LARGEST_BEAM:,}, got {beam}: a beam of 1 is greedy")
     if not 0.0 <= alpha <= _LARGEST_ALPHA:
         raise ValueError(
             f"alpha must lie from 0 to {_LARGEST_ALPHA:g}, got {alpha}: "

@@ -18,6 +18,8 @@ from exformer.models.encoder_decoder import EncoderDecoder
 from exformer.models.rnn_translation import RecurrentEncoderDecoder
 from exformer.tokenizer import Tokenizer
 
+_SHOWN = 40  # characters of a sentence in a message
+
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
@@ -104,8 +106,8 @@ def translate(
     """
     check_numbers(beam=beam, alpha=alpha)
     _check_tokenizers(model, src=src_tokenizer, tgt=tgt_tokenizer)
-    src = _read(sentences, src_tokenizer, limit=model.config.max_len)
-    src = src.to(model.tgt_embedding.table.device)
+    rows = _encode(sentences, src_tokenizer, limit=model.config.max_len)
+    src = pad(rows, pad_id=src_tokenizer.pad_id).to(model.tgt_embedding.table.device)
     limit = model.config.max_len
     prompts = src.new_full((len(src), 1), tgt_tokenizer.bos_id)
     limits = {
@@ -123,13 +125,20 @@ def translate(
 
 
 def translate_many(
-    model: nn.Module, sentences: Sequence[str], *, at_once: int = 32, progress: str = "", **options: Any
+    model: nn.Module,
+    sentences: Sequence[str],
+    *,
+    src_tokenizer: Tokenizer,
+    at_once: int = 32,
+    progress: str = "",
+    **options: Any,
 ) -> list[str]:
     """Translate any number of sentences, those of like length together; empty ones stay empty.
 
     Args:
         model: As for :func:`translate`.
-        sentences: In the source language.
+        sentences: In the source language; all are looked at before the first is translated.
+        src_tokenizer: Of the source language.
         at_once: How many are translated together.
         progress: Title of a progress bar; none if empty.
         options: Of :func:`translate`.
@@ -142,14 +151,15 @@ def translate_many(
     """
     if at_once < 1:
         raise ValueError(f"at_once must be at least 1, got {at_once}")
-    _check_list(sentences)
+    _encode(sentences, src_tokenizer, limit=model.config.max_len)
     out = [""] * len(sentences)
     order = [row for row, sentence in enumerate(sentences) if sentence.strip()]
     order.sort(key=lambda row: len(sentences[row]))
     starts = range(0, len(order), at_once)
     for start in tqdm(starts, desc=progress, disable=not progress, leave=False):
         rows = order[start : start + at_once]
-        texts = translate(model, [sentences[row] for row in rows], **options)
+        these = [sentences[row] for row in rows]
+        texts = translate(model, these, src_tokenizer=src_tokenizer, **options)
         for row, text in zip(rows, texts, strict=True):
             out[row] = text
     return out
@@ -165,22 +175,18 @@ def _check_tokenizers(model: nn.Module, **tokenizers: Tokenizer) -> None:
             )
 
 
-def _read(sentences: Sequence[str], tokenizer: Tokenizer, *, limit: int) -> Tensor:
-    """Encode sentences, each closed by the end symbol: (batch, src)."""
-    _check_list(sentences)
-    rows = [[*tokenizer.encode(sentence), tokenizer.eos_id] for sentence in sentences]
-    for sentence, row in zip(sentences, rows, strict=True):
-        if len(row) > limit:
-            raise ValueError(
-                f"a sentence is longer than the model's max_len ({limit}): {len(row)} symbols with the end "
-                f"symbol in {sentence!r}"
-            )
-    return pad(rows, pad_id=tokenizer.pad_id)
-
-
-def _check_list(sentences: Sequence[str]) -> None:
+def _encode(sentences: Sequence[str], tokenizer: Tokenizer, *, limit: int) -> list[list[int]]:
+    """Encode sentences, each closed by the end symbol."""
     if isinstance(sentences, str):
         raise ValueError(f"sentences must be a list of sentences, got one string: [{sentences!r}] is a list")
+    rows = [[*tokenizer.encode(sentence), tokenizer.eos_id] for sentence in sentences]
+    for number, (sentence, row) in enumerate(zip(sentences, rows, strict=True), start=1):
+        if len(row) > limit:
+            raise ValueError(
+                f"sentence {number} is longer than the model's max_len ({limit}): {len(row)} symbols with "
+                f"the end symbol, it begins {sentence[:_SHOWN]!r}"
+            )
+    return rows
 
 
 def _writer(model: nn.Module, src: Tensor, *, beam: int) -> Callable[[Tensor], Tensor]:

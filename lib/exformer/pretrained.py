@@ -119,7 +119,7 @@ def load_model(name_or_folder: str | Path) -> Pretrained:
         )
     card = read_card(folder / _WEIGHTS)
     kind = card.get("kind")
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"{folder}: the kind of model must be one of {', '.join(_KINDS)}, came {kind!r}")
     build, configure, names = _KINDS[kind]
     config = _config(configure, card.get("config"), folder=folder)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from exformer.files import replace_file
 
 _SHOWN = 3  # names in a message
+_NUMBERS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def save_weights(
@@ -94,9 +95,10 @@ def check_weights(found: Mapping[str, Tensor], model: nn.Module, *, path: str | 
         ValueError: If a name is missing or too many, or a shape or type of number differs.
     """
     check_names(found, model.state_dict(), path=path)
-    broken = [
-        name for name, value in found.items() if value.is_floating_point() and not value.isfinite().all()
-    ]
+    floating = {name: value for name, value in found.items() if value.is_floating_point()}
+    if strange := [name for name, value in floating.items() if value.dtype not in _NUMBERS]:
+        raise ValueError(f"{path} holds weights of a type that can't be computed with: {_some(strange)}")
+    broken = [name for name, value in floating.items() if not value.isfinite().all()]
     if broken:
         raise ValueError(f"{path} holds weights that are no numbers: {_some(broken)}")
 

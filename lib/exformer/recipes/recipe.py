@@ -91,8 +91,10 @@ class Recipe:
         for name in ("tokens", "accumulate", "steps", "warmup", "every", "average"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, came {getattr(self, name)}")
-        if not 0 <= self.seed < 2**32 or self.patience < 0:
-            raise ValueError(f"seed and patience must be 0 or more, came {self.seed} and {self.patience}")
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed must lie from 0 to {2**32 - 1}, came {self.seed}")
+        if self.patience < 0:
+            raise ValueError(f"patience must be 0 or more, came {self.patience}")
 
     def rate(self, peak: float) -> Schedule:
         """Return the schedule of an optimizer.
