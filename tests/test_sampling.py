@@ -216,7 +216,7 @@ def test_the_narrowest_choice_is_greedy(change):
 def test_sample_refuses_what_greedy_refuses():
     options = {"eos_id": 0, "generator": torch.Generator()}
     for shape in ((0, 3), (2, 0)):
-        with pytest.raises(ValueError, match="each prompt needs at least one symbol, got the shape"):
+        with pytest.raises(ValueError, match="with at least one symbol each, got the shape"):
             sample(bigrams(3)[0], torch.zeros(shape, dtype=torch.int64), max_new_tokens=1, **options)
     with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
         sample(bigrams(3)[0], torch.tensor([[1]]), max_new_tokens=0, **options)
