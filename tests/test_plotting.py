@@ -140,6 +140,12 @@ def test_each_line_has_its_name_at_its_end() -> None:
     assert ax.get_legend() is None
 
 
+def test_every_line_is_drawn_of_tensors_too() -> None:
+    many = {str(n): torch.tensor([n, 2.0], dtype=torch.bfloat16, requires_grad=True) for n in range(12)}
+    lines(many, x=torch.tensor([1, 2]))
+    assert [line.get_ydata().tolist() for line in plt.gca().lines] == [[n, 2.0] for n in range(12)]
+
+
 def test_bars_bear_their_numbers() -> None:
     bars({"greedy": 0.934, "chance": 0.01}, title="Right", label="share", digits=1)
     assert [text.get_text() for text in plt.gca().texts] == ["0.9", "0.0"]
@@ -161,6 +167,7 @@ def test_spread_keeps_order_and_gap() -> None:
         (lambda: heat_map(torch.zeros(2, 3), rows=WORDS), "6 names for 2 rows"),
         (lambda: heat_map(torch.zeros(2, 3), columns=WORDS), "6 names for 3 columns"),
         (lambda: lines({"a": [1, 2, 3]}, x=[1, 2]), "'a' has 3 values for 2 places"),
+        (lambda: lines({str(n): [n] for n in range(99)}), r"at most \d+ lines can be told apart, got 99"),
     ],
 )
 def test_what_does_not_fit_is_refused(draw, message) -> None:

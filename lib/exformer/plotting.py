@@ -110,12 +110,18 @@ def lines(
         labels: What the two axes are, with units.
         log: Which axes are logarithmic: ``""``, ``"x"``, ``"y"`` or ``"xy"``.
         ax: Where to draw; without it a new figure.
+
+    Raises:
+        ValueError: If there are more series than can be told apart, or one has not a value for each place.
     """
+    styles = _styles()
+    if len(series) > len(styles):
+        raise ValueError(f"at most {len(styles)} lines can be told apart, got {len(series)}: draw two figures")
     ax = ax or plt.subplots()[1]
     ends = []
-    for style, (name, values) in zip(_styles(), series.items(), strict=False):
-        values = np.asarray(values, dtype=float)
-        places = np.arange(len(values)) if x is None else np.asarray(x, dtype=float)
+    for style, (name, values) in zip(styles, series.items(), strict=False):
+        values = _numbers(values)
+        places = np.arange(len(values)) if x is None else _numbers(x)
         if len(places) != len(values):
             raise ValueError(f"{name!r} has {len(values)} values for {len(places)} places: give one for each")
         ax.plot(places, values, **style)
@@ -159,8 +165,7 @@ def bars(
 
 
 def _matrix(matrix: object) -> np.ndarray:
-    detached = matrix.detach() if hasattr(matrix, "detach") else matrix
-    values = np.asarray(detached, dtype=float)
+    values = _numbers(matrix)
     if values.ndim != 2:
         raise ValueError(f"matrix has shape {values.shape}: pick one (row, column) matrix out of it")
     return values
@@ -175,6 +180,12 @@ def _size(shape: tuple[int, int]) -> tuple[float, float]:
     n_rows, n_columns = shape
     width = min(5.0, max(3.4, 1.6 + 0.5 * n_columns))
     return width, min(5.0, max(1.8, 1.2 + (width - 1.4) * n_rows / n_columns))
+
+
+def _numbers(values: object) -> np.ndarray:
+    """Turn a tensor, an array or a list into an array of floats."""
+    found = values.detach().double().cpu() if hasattr(values, "detach") else values
+    return np.asarray(found, dtype=float)
 
 
 def _styles() -> list[dict[str, str]]:
