@@ -167,7 +167,7 @@ def test_spread_keeps_order_and_gap() -> None:
         (lambda: heat_map(torch.zeros(2, 3), rows=WORDS), "6 names for 2 rows"),
         (lambda: heat_map(torch.zeros(2, 3), columns=WORDS), "6 names for 3 columns"),
         (lambda: lines({"a": [1, 2, 3]}, x=[1, 2]), "'a' has 3 values for 2 places"),
-        (lambda: lines({str(n): [n] for n in range(99)}), r"at most \d+ lines can be told apart, got 99"),
+        (lambda: lines({str(n): [n] for n in range(99)}), r"at most \d+ lines are told apart, got 99"),
     ],
 )
 def test_what_does_not_fit_is_refused(draw, message) -> None:

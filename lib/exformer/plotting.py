@@ -116,7 +116,7 @@ def lines(
     """
     styles = _styles()
     if len(series) > len(styles):
-        raise ValueError(f"at most {len(styles)} lines can be told apart, got {len(series)}: draw two figures")
+        raise ValueError(f"at most {len(styles)} lines are told apart, got {len(series)}: draw two figures")
     ax = ax or plt.subplots()[1]
     ends = []
     for style, (name, values) in zip(styles, series.items(), strict=False):
