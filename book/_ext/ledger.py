@@ -110,10 +110,10 @@ def _row(row, page, says, seen):
         found = f'<p class="measured">{html.escape(says)} <span class="ledger-link">{link}</span></p>'
     else:
         found = ""
-    verdict = _badge(row["verdict"]) if page else '<span class="to-come">to come</span>'
+    verdict = _badge(row["verdict"]) + " " if page else ""  # of a lesson to come: nothing is measured
     exact = f'<p class="exact">{html.escape(row["exact"])}</p>' if row.get("exact") else ""
     return (
-        f'<li{anchor}><p class="stated"><span class="claim-id">{row["id"]}</span> {verdict} '
+        f'<li{anchor}><p class="stated"><span class="claim-id">{row["id"]}</span> {verdict}'
         f"{html.escape(row['claim'])}</p>{exact}{found}</li>"
     )
 
