@@ -64,7 +64,7 @@ class Ledger(SphinxDirective):
         outputs = {lesson["number"]: self._outputs(lesson["page"]) for lesson in lessons}
         seen = set()
         sections = [self._section(lesson, rows, outputs[lesson["number"]], seen) for lesson in lessons]
-        done = sum(1 for row in rows if any(row["id"] in outputs[n] for n in row["lessons"]))
+        done = [row for row in rows if any(row["id"] in outputs[n] for n in row["lessons"])]
         return [raw(_summary(rows, done)), *[section for section in sections if section]]
 
     def _outputs(self, page):
@@ -89,12 +89,12 @@ class Ledger(SphinxDirective):
 def _summary(rows, done):
     if not rows:
         return "<p>No claim is listed yet.</p>"
-    counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in VERDICTS}
+    counts = {verdict: sum(row["verdict"] == verdict for row in done) for verdict in VERDICTS}
     parts = ", ".join(f"{counts[v]} {_badge(v)}" for v in VERDICTS)
     return (
-        f'<p class="ledger-summary"><strong>{len(rows)}</strong> claims: {parts}. '
-        f"<strong>{done}</strong> are measured by the lessons that are written; "
-        f"{len(rows) - done} wait for theirs.</p>"
+        f'<p class="ledger-summary"><strong>{len(rows)}</strong> claims. '
+        f"<strong>{len(done)}</strong> are measured by the lessons that are written: {parts}; "
+        f"{len(rows) - len(done)} wait for theirs.</p>"
     )
 
 
