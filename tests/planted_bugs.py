@@ -1893,8 +1893,8 @@ RECIPES = [
         ),
         (
             "whole numbers are rounded to half precision",
-            "if dtype is None or not own.is_floating_point():",
-            "if dtype is None:",
+            "    if not own.is_floating_point():\n        return own\n",
+            "",
             "test_weights_in_half_the_bytes",
         ),
     ),
@@ -2228,13 +2228,13 @@ FAST = _bugs(
     "test_fast_attention.py",
     (
         "any square mask is taken for causal",
-        "return torch.equal(mask[0, 0], causal_mask(n_keys))",
+        "return torch.equal(mask[0, 0], causal_mask(k.size(-2)))",
         "return True",
         "test_equal_to_the_explicit_path",
     ),
     (
         "one True for all is taken for causal",
-        "causal_mask(n_keys))",
+        "causal_mask(k.size(-2)))",
         "causal_mask(mask.size(-1)))",
         "test_equal_to_the_explicit_path",
     ),

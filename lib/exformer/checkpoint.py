@@ -158,7 +158,7 @@ def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         state = json.loads(notes["state"])
         complete = {"step", "optimizers", "random", "notes"} <= state.keys() and "random.torch" in tensors
-        complete = complete and isinstance(state["optimizers"], list)
+        complete &= isinstance(state.get("optimizers"), list)
     except (KeyError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: its state is no JSON object ({error})") from error
     if not complete:

@@ -114,16 +114,16 @@ def check_numbers(*, beam: int, alpha: float) -> None:
         )
 
 
-def check_distribution(log_probabilities: Tensor) -> None:
+def check_distribution(scores: Tensor) -> None:
     """Refuse scores that are no log-probabilities.
 
     Args:
-        log_probabilities: Of any shape; minus infinity is what can't come.
+        scores: Of any shape; minus infinity is what can't come.
 
     Raises:
         ValueError: If some are not numbers.
     """
-    if log_probabilities.isnan().any():
+    if scores.isnan().any():
         raise ValueError("the logits must give a distribution: some are not numbers")
 
 

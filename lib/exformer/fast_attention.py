@@ -40,18 +40,16 @@ def fast_attention(
     half = v.dtype in (torch.bfloat16, torch.float16)
     if half and v.device.type == "cpu" and torch.is_grad_enabled():
         return _with_weights(q.to(v), k.to(v), v, mask=mask, bias=bias, dropout=dropout)
-    if bias is None and _is_causal(
-        mask, n_queries=q.size(-2), n_keys=k.size(-2)
-    ):  # no mask to read, and the same numbers to the last digit
+    if bias is None and _is_causal(mask, q, k):  # no mask to read, and the same numbers to the last digit
         return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=_with_bias(mask, bias), dropout_p=dropout)
 
 
-def _is_causal(mask: Tensor | None, *, n_queries: int, n_keys: int) -> bool:
+def _is_causal(mask: Tensor | None, q: Tensor, k: Tensor) -> bool:
     """Say whether a mask hides the future and nothing else; on other devices it isn't looked at."""
-    if mask is None or mask.device.type != "cpu" or len(mask) != 1 or n_queries != n_keys:
+    if mask is None or mask.device.type != "cpu" or len(mask) != 1 or q.size(-2) != k.size(-2):
         return False
-    return torch.equal(mask[0, 0], causal_mask(n_keys))
+    return torch.equal(mask[0, 0], causal_mask(k.size(-2)))
 
 
 def _with_bias(mask: Tensor | None, bias: Tensor | None) -> Tensor | None:

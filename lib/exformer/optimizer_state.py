@@ -63,10 +63,10 @@ def restore_state(
         raise ValueError(f"{path} holds an optimizer of another kind than {type(optimizer).__name__}")
     for index, found in state.items():
         for key, value in found.items():
-            # All state has its parameter's shape but the count of the steps, which is one number.
-            known = 0 <= index < len(parameters)
-            shape = torch.Size() if key == "step" else parameters[index].shape if known else None
-            if not known or (isinstance(value, Tensor) and value.shape != shape):
+            fits = 0 <= index < len(parameters)
+            if fits and isinstance(value, Tensor):  # the count of the steps is one number
+                fits = value.shape == (torch.Size() if key == "step" else parameters[index].shape)
+            if not fits:
                 raise ValueError(f"{path} does not fit the optimizer: {key} of parameter {index}")
     for group in groups:  # JSON made lists of pairs
         group.update({k: tuple(v) for k, v in group.items() if isinstance(v, list) and k != "params"})

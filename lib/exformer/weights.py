@@ -28,7 +28,7 @@ def save_weights(
         dtype: Of the numbers in the file, as ``torch.float16`` for half the bytes; their own if None.
 
     Raises:
-        ValueError: If the path has another ending, or a number is too large for the type.
+        ValueError: If the path has another ending, or a number is not finite or too large for the type.
         OSError: If a file can't be written.
     """
     path = Path(path)
@@ -125,9 +125,11 @@ def check_names(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], *, pa
 def _ready(name: str, tensor: Tensor, dtype: torch.dtype | None) -> Tensor:
     """Bring a tensor to where and what it is to be in the file."""
     own = tensor.detach().cpu().contiguous()
-    if own.is_floating_point() and not own.isfinite().all():
+    if not own.is_floating_point():
+        return own
+    if not own.isfinite().all():
         raise ValueError(f"{name} has numbers that are not finite: a model with them can't be loaded again")
-    if dtype is None or not own.is_floating_point():
+    if dtype is None:
         return own
     if not own.to(dtype).isfinite().all():
         raise ValueError(f"{name} has numbers that {dtype} can't hold: save it with another dtype")

@@ -60,7 +60,7 @@ def run_recipe(recipe: Recipe, folder: str | Path, *, resume: bool = False, prog
 
 def _run(recipe: Recipe, place: RunFolder, accelerator: Any, resume: bool, progress: bool) -> None:
     with accelerator.main_process_first():  # the others find the tokenizer
-        data = CORPORA[recipe.corpus]()  # before the folder is taken: there may be no network
+        data = CORPORA[recipe.corpus]()  # before the folder holds a run: there may be no network
         place.open(recipe, resume=resume or not accelerator.is_main_process)
         title = "learning byte pairs" if progress else ""
         tokenizer = learn_tokenizer(recipe, data, place.tokenizer, progress=title)

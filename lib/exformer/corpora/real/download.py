@@ -69,12 +69,11 @@ def cache_folder() -> Path:
     Raises:
         ValueError: If the system knows no home of this user.
     """
-    named = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
+    name, below = ("LOCALAPPDATA", "AppData/Local") if os.name == "nt" else ("XDG_CACHE_HOME", ".cache")
     try:
-        cache = Path(named or Path.home() / (".cache" if os.name != "nt" else "AppData/Local"))
+        return Path(os.environ.get(name) or Path.home() / below, "exformer")
     except RuntimeError as error:
-        raise ValueError(f"there is no folder to keep downloads in: set XDG_CACHE_HOME ({error})") from error
-    return cache / "exformer"
+        raise ValueError(f"there is no folder to keep downloads in: set {name} ({error})") from error
 
 
 def _checked(path: Path, file: DataFile) -> Path:
