@@ -1,6 +1,8 @@
 """A training run of seconds, to be cut, killed and shared by a test; ``accelerate launch`` runs it too."""
 
 import json
+import os
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +28,19 @@ TINY = replace(
 def train(folder: Path | str, **changes: object) -> Path:
     """Begin or go on."""
     return run_recipe(replace(TINY, **changes), folder, resume=True)
+
+
+def run_code(code: str, *words: str) -> str:
+    """Run Python in a process of its own, with this library and beside these tests; return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        cwd=Path(__file__).parent,
+        env=os.environ | {"PYTHONPATH": LIBRARY},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return done.stdout
 
 
 if __name__ == "__main__":

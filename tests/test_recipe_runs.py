@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from recipe_run import LIBRARY, SIZES, TINY, train
+from recipe_run import LIBRARY, SIZES, TINY, run_code, train
 from safetensors.torch import load_file
 
 from exformer.checkpoint import average_weights, find_checkpoints
@@ -182,15 +182,8 @@ except ValueError as error:
     print(error)
 """
     with RunFolder(tmp_path / "run").alone():
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=Path(__file__).parent,
-            env=os.environ | {"PYTHONPATH": LIBRARY},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    assert "another process trains in " in done.stdout
+        said = run_code(code)
+    assert "another process trains in " in said
     train(tmp_path / "run")  # the place is free again
 
 
@@ -364,9 +357,7 @@ print(min(faults[-5:]))  # the first times the kept piece may be too small by an
 def test_freed_memory_is_kept() -> None:
     found = {}
     for how in ("keep", "leave"):
-        command, environment = [sys.executable, "-c", _FAULTS, how], os.environ | {"PYTHONPATH": LIBRARY}
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-        found[how] = int(done.stdout)
+        found[how] = int(run_code(_FAULTS, how))
     assert found["leave"] > 1000  # 128 MiB, in pages of 4 KiB or larger ones
     assert found["keep"] < 100
 

@@ -2,15 +2,12 @@
 
 import hashlib
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from recipe_run import LIBRARY, TINY
+from recipe_run import TINY, run_code
 from safetensors.torch import load_file
 
 from exformer.cli import main
@@ -158,8 +155,7 @@ CORPORA[TINY.corpus] = lambda: replace(data, train=data.train[:80], val=data.tra
 RECIPES["there"] = replace(TINY, name="there", steps=3)
 run_recipe(replace(TINY, steps=3, precision="bf16", teachers=("there",)), {str(tmp_path)!r})
 """  # in a process of its own: accelerate has one precision in each
-    environment = os.environ | {"PYTHONPATH": LIBRARY}
-    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, env=environment, check=True)
+    run_code(code)
     assert load_model(RunFolder(tmp_path).teacher("there").model).card["recipe"]["precision"] == "bf16"
 
 
