@@ -2176,6 +2176,24 @@ RECIPES = [
             "x.to(wide)",
             "test_however_the_vectors_lie_in_memory",
         ),
+        (
+            "queries start at position 0",
+            "turns[len(key) - len(query) :]",
+            "turns[: len(query)]",
+            "test_kept_turns_are_those_of_rotate",
+        ),
+        (
+            "a base finds another's turns",
+            "d_head=d_head, base=base)\n    return turns.to(",
+            "d_head=d_head, base=10_000.0)\n    return turns.to(",
+            "test_kept_turns_are_those_of_rotate",
+        ),
+        (
+            "turns that inference made cannot be used in training",
+            "@torch.inference_mode(mode=False)",
+            "",
+            "test_training_goes_on_after_inference",
+        ),
     ),
     *_bugs(
         "muon.py",

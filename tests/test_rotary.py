@@ -100,6 +100,26 @@ def test_attention_with_rotary_positions_by_loops() -> None:
     close(ours(x, x, x, mask=causal_mask(TIME)), ours.w_o(merge_heads(wanted)))
 
 
+def test_kept_turns_are_those_of_rotate() -> None:
+    ours = RotaryPositions(base=50.0)
+    for n_keys, n_queries in ((3, 3), (4, 1), (200, 2), (5, 0), (0, 0), (33, 33), (4, 3)):
+        for dtype in (torch.float64, torch.float32, torch.bfloat16):
+            q, k = torch.randn(1, 2, n_queries, 6).to(dtype), torch.randn(1, 2, n_keys, 6).to(dtype)
+            turned_q, turned_k, _ = ours(q, k)
+            query, key = positions_of(q, k)
+            assert torch.equal(turned_q, rotate(q, query, base=50.0))
+            assert torch.equal(turned_k, rotate(k, key, base=50.0))
+
+
+def test_training_goes_on_after_inference() -> None:
+    ours, x = RotaryPositions(base=60.0), torch.randn(1, 1, TIME, D_HEAD)
+    with torch.inference_mode():
+        ours(x, x)
+    x.requires_grad_()
+    ours(x, x)[0].sum().backward()
+    assert x.grad is not None
+
+
 SCHEMES = pytest.mark.parametrize("positions", [RotaryPositions(), ALiBi()], ids=["rotary", "alibi"])
 
 

@@ -1,5 +1,7 @@
 """Rotary positions: queries and keys are turned by their position, so that scores know only the distance."""
 
+from functools import lru_cache
+
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
@@ -34,20 +36,36 @@ def rotate(
     Source:
         Su et al. 2021, equations 14, 15 and 34; the pairs are neighbours, and i is counted from 0.
     """
-    d_head = x.size(-1)
-    if d_head % 2:
-        raise ValueError(f"d_head ({d_head}) must be even: columns are turned in pairs")
+    turns = _turns(positions, d_head=x.size(-1), base=base)
     if positions.shape != x.shape[-2:-1]:
         raise ValueError(f"there are {x.size(-2)} vectors and {positions.numel()} positions: each needs one")
+    return _turn(x, turns)
+
+
+def _turns(positions: Tensor, *, d_head: int, base: float) -> Tensor:
+    """Give the numbers that turn the pairs of a vector at each position: (time, d_head/2), complex."""
+    if d_head % 2:
+        raise ValueError(f"d_head ({d_head}) must be even: columns are turned in pairs")
     # float64 inside, as in the sinusoidal encoding.
     frequency = base ** (-torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
-    angle = positions[:, None] * frequency.to(positions.device)  # (time, d_head/2)
-    # A pair is one complex number, and a turn a product: as many operations, in one pass.
+    angle = positions[:, None] * frequency.to(positions.device)
+    return torch.polar(torch.ones_like(angle), angle)
+
+
+def _turn(x: Tensor, turns: Tensor) -> Tensor:
+    """Multiply: a pair is one complex number, and a turn a product, as many operations in one pass."""
     wide = torch.promote_types(x.dtype, torch.float32)  # there are no complex numbers of bfloat16
     copied = x.to(wide, copy=True, memory_format=torch.contiguous_format)  # however x lies in memory
     pairs = torch.view_as_complex(copied.unflatten(-1, (-1, 2)))  # (*batch, time, d_head/2)
-    turned = pairs * torch.polar(torch.ones_like(angle), angle).to(pairs)
-    return torch.view_as_real(turned).flatten(start_dim=-2).to(x)
+    return torch.view_as_real(pairs * turns.to(pairs)).flatten(start_dim=-2).to(x)
+
+
+@lru_cache(maxsize=16)
+@torch.inference_mode(mode=False)  # training may need later what was made while nothing was learned
+def _first_turns(n: int, d_head: int, base: float, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Give the turns of the positions below n, the same each time: every layer and step asks for them."""
+    turns = _turns(torch.arange(n), d_head=d_head, base=base)
+    return turns.to(device, torch.promote_types(dtype, torch.float32).to_complex())
 
 
 class RotaryPositions(nn.Module):
@@ -82,4 +100,6 @@ class RotaryPositions(nn.Module):
             ValueError: If there are more queries than keys, or ``d_head`` is odd.
         """
         query, key = positions_of(q, k)
-        return rotate(q, query, base=self.base), rotate(k, key, base=self.base), None
+        kept = 1 << len(key).bit_length()  # a power of two: a text that grows seldom needs new ones
+        turns = _first_turns(kept, k.size(-1), self.base, k.dtype, k.device)[: len(key)]
+        return _turn(q, turns[len(key) - len(query) :]), _turn(k, turns), None
