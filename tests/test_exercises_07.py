@@ -105,11 +105,31 @@ WRONG_SHIFTS = {
 }
 
 
+ONE_WIDTH = ["start symbol is missing", "never learns to stop"]
+
+
+@pytest.mark.parametrize("hint", ONE_WIDTH)
+def test_a_mistake_is_named_in_tables_of_one_width_too(hint):
+    def answer(sentences, p, b, e):
+        shown, said = WRONG_SHIFTS[hint](sentences, p, b, e)
+        whole = padded([*shown.tolist(), *said.tolist()], p)
+        return whole[: len(sentences)], whole[len(sentences) :]
+
+    assert hint in check_shift(answer).says
+
+
 @pytest.mark.parametrize("hint", WRONG_SHIFTS)
 def test_wrong_shifts_are_named(hint):
     verdict = check_shift(WRONG_SHIFTS[hint])
     assert not verdict
     assert hint in verdict.says
+
+
+def test_another_padding_is_refused():
+    def answer(sentences, p, b, e):
+        return with_tensors(sentences, -1, b, e)
+
+    assert not check_shift(answer)
 
 
 def test_one_flat_list_is_no_table():

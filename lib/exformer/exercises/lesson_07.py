@@ -1,6 +1,7 @@
 """Graders of lesson 07: the shift of teacher forcing, the likelihood of a sentence, greedy writing."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -39,22 +40,30 @@ def check_shift(answer: object) -> Verdict:
         if not isinstance(given, tuple | list) or len(given) != 2 or not all(map(_is_table, given)):
             complaint = "Return two tables, one row of ids a sentence: what is shown, what is to be said."
             return None
-        return np.stack([_framed(part, rows=len(sentences)) for part in given])
+        return _framed_pair(given, rows=len(sentences), pad_id=ids[0])
+
+    def framed(shift: teaching.Shift) -> Callable[..., np.ndarray]:
+        return lambda s, *ids: _framed_pair(shift(s, *ids), rows=len(s), pad_id=ids[0])
 
     verdict = grade(
         both,
-        right=_framed_pair(teaching.shift),
-        mistakes={hint: _framed_pair(mistake) for hint, mistake in teaching.SHIFT.items()},
+        right=framed(teaching.shift),
+        mistakes={hint: framed(mistake) for hint, mistake in teaching.SHIFT.items()},
         cases=[([[5, 6, 7, 8], [9]], 0, 1, 2), ([[4], [3, 11, 13], [7, 5]], 0, 1, 2), ([[8, 3]], 12, 10, 14)],
         praise="Shown and said differ by one place, and padding comes last.",
     )
     return Verdict(False, complaint) if complaint else verdict
 
 
-def _framed_pair(shift: Callable[..., Sequence[object]]) -> Callable[..., np.ndarray]:
-    return lambda sentences, *ids: np.stack(
-        [_framed(part, rows=len(sentences)) for part in shift(sentences, *ids)]
-    )
+def _framed_pair(parts: Sequence[Any], *, rows: int, pad_id: int) -> np.ndarray:
+    """Frame both tables; the narrower one is filled up to the width of the other, as many answers do."""
+    frames = np.stack([_framed(part, rows=rows) for part in parts])
+    widths = [{len(row) for row in part} for part in parts]
+    if all(len(found) == 1 for found in widths):  # rows of several lengths are a mistake of their own
+        wide = max(*map(max, widths))
+        for frame, (own,) in zip(frames, widths, strict=True):
+            frame[:rows, own:wide] = pad_id
+    return frames
 
 
 def _is_table(part: object) -> bool:
