@@ -1927,6 +1927,12 @@ RECIPES = [
             "    if str(name_or_folder) in shipped_models():\n        folder = shipped",
             "test_a_name_is_a_model_that_is_shipped",
         ),
+        (
+            "the longest text may fill the memory",
+            '_MOST = {"max_len": 2**17}',
+            "_MOST: dict[str, int] = {}",
+            "test_cards_that_lie",
+        ),
     ),
     *_bugs(
         "recipes/judge.py",

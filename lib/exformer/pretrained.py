@@ -18,7 +18,9 @@ from exformer.weights import check_weights, read_card, read_tensors, save_weight
 
 _WEIGHTS = "model.safetensors"
 _SHIPPED = Path(__file__).with_name("shipped")
-_MOST = 2**24  # of any size in a configuration: a file from a stranger must not fill the memory
+# A file from a stranger must not fill the memory. Weights show how large a model is, not its longest text.
+_MOST = {"max_len": 2**17}
+_MOST_OF_OTHERS = 2**24
 _TOKENIZERS = {"word": WordTokenizer, "character": CharTokenizer, "byte-pair": BPETokenizer}
 #: Kind of model: its class, its configuration, and the tokenizers it needs.
 _KINDS: dict[str, tuple[type[nn.Module], type, tuple[str, ...]]] = {
@@ -162,8 +164,11 @@ def _config(configure: type, found: Any, *, folder: Path) -> Any:
         raise ValueError(f"{folder}: the card's config must have settings of {configure.__name__}")
     for name, value in found.items():
         right = isinstance(value, int | float) if known[name] is float else type(value) is known[name]
-        if not right or (known[name] is int and value > _MOST):
+        if not right:
             raise ValueError(f"{folder}: config has {name} {value!r}, expected {known[name].__name__}")
+        most = _MOST.get(name, _MOST_OF_OTHERS)
+        if known[name] is int and value > most:
+            raise ValueError(f"{folder}: config has {name} {value}, expected at most {most}")
     try:
         return configure(**found)
     except (TypeError, ValueError) as error:
