@@ -2264,8 +2264,8 @@ FAST = _bugs(
     ),
     (
         "a score and the lowest number together are no number",
-        "torch.finfo(scores.dtype).min / 2",
-        "torch.finfo(scores.dtype).min",
+        "torch.finfo(v.dtype).min / 2",
+        "torch.finfo(v.dtype).min",
         "test_large_scores_beside_what_is_hidden_stay_numbers",
     ),
     (
@@ -2282,8 +2282,8 @@ FAST = _bugs(
     ),
     (
         "scale missing in half precision",
-        "(q / math.sqrt(q.size(-1)))",
-        "q",
+        "alpha=1 / math.sqrt(q.size(-1))",
+        "alpha=1",
         "test_half_precision_is_near_to_the_explicit_path",
     ),
     (
@@ -2294,8 +2294,8 @@ FAST = _bugs(
     ),
     (
         "no bias in half precision",
-        "scores = scores + bias.to(scores)",
-        "pass",
+        " if bias is None else bias[None].to(v)",
+        "",
         "test_half_precision_is_near_to_the_explicit_path",
     ),
     ("no dropout in half precision", "F.dropout(weights, dropout)", "weights", "test_dropout_drops_weights"),

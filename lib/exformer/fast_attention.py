@@ -63,13 +63,17 @@ def _with_weights(
     q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None, bias: Tensor | None, dropout: float
 ) -> Tensor:
     """Write the weights down: in half precision a CPU's kernel takes many times as long to go backward."""
-    scores = (q / math.sqrt(q.size(-1))) @ k.mT  # (batch, heads, query, key)
-    if bias is not None:
-        scores = scores + bias.to(scores)
+    batch, heads = q.shape[:2]
+    added = torch.zeros(1, 1, 1, 1).to(v) if bias is None else bias[None].to(v)
     if mask is not None:
-        lowest = torch.finfo(scores.dtype).min / 2  # half: a score may be added and it stays a number
-        scores = scores + torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, lowest)
-    weights = scores.softmax(dim=-1)
+        lowest = torch.finfo(v.dtype).min / 2  # half: a score may be added and it stays a number
+        added = added.masked_fill(~mask, lowest)  # (batch or 1, heads or 1, query or 1, key)
+    # One call scales, multiplies and adds, and rounds once.
+    added = added.expand(batch, heads, -1, -1).flatten(end_dim=1)
+    scores = torch.baddbmm(
+        added, q.flatten(end_dim=1), k.flatten(end_dim=1).mT, alpha=1 / math.sqrt(q.size(-1))
+    )
+    weights = scores.unflatten(0, (batch, heads)).softmax(dim=-1)
     if mask is not None and not mask.any(dim=-1).all():
         weights = weights.masked_fill(~mask, 0.0)  # of a query that may attend to nothing
     return F.dropout(weights, dropout) @ v
