@@ -267,8 +267,10 @@ def test_trained_models_have_a_row_a_seed_their_mean_and_what_others_published(r
         "tok:none",
         "a machine, 1 thread, torch",
         ASKED["commands"]["models"],
+        ASKED["commands"]["seeds"],
     ):
         assert said in text
+    assert ASKED["commands"]["seeds"] not in SHOWS["results-models"](read_results(root), "shakespeare")
     assert f"at most {RECIPES['multi30k-en-de'].steps:,} steps" in text
 
 

@@ -153,6 +153,8 @@ def models(results, kind):
     signatures = sorted({(k, s) for m in entries for k, s in m["signatures"].items() if k in scores})
     machines = sorted({_scored_on(m["machine"]) for m in entries})
     more = [f"Trained by {commands}.", *(f"{esc(k)}: <code>{esc(s)}</code>." for k, s in signatures)]
+    if any(entry in results.files.get("seeds", []) for entry in entries):
+        more.insert(0, f"What is not shipped: <code>{esc(results.asked['commands']['seeds'])}</code>.")
     more += [text for name in recipes if (text := _config(results, name))]
     made = made_by(results.asked["commands"]["models"], f"Scored on {' and '.join(machines)}.", more=more)
     return table(f"Trained models: {kind.capitalize()}", columns, groups, made=made)
