@@ -173,6 +173,11 @@ def test_wrong_masked_attention_is_named(hint):
     assert hint in verdict.says
 
 
+@pytest.mark.parametrize("check", [check_attention, check_masked_attention])
+def test_a_result_in_place_of_a_function_is_refused(check):
+    assert "function itself" in check(torch.ones(3)).says
+
+
 NEXT = np.roll(np.eye(3), 1, axis=1)  # row i is the unit vector of i + 1
 
 CIRCLES = {

@@ -3,6 +3,7 @@
 import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,23 @@ class Verdict:
         return f'<p class="verdict {kind}"><strong>{word}</strong> {html.escape(self.says)}</p>'
 
 
-#: What a grader says of a result in place of a function.
-NO_FUNCTION = Verdict(False, "Give the function itself, without calling it.")
+def takes_functions(grader: Callable[..., Verdict]) -> Callable[..., Verdict]:
+    """Let a grader say what is wrong where it gets a result in place of a function.
+
+    Args:
+        grader: Grades one or more functions.
+
+    Returns:
+        The grader that does so.
+    """
+
+    @wraps(grader)
+    def careful(*answers: object) -> Verdict:
+        if not all(map(callable, answers)):
+            return Verdict(False, "Give the function itself, without calling it.")
+        return grader(*answers)
+
+    return careful
 
 
 def grade(

@@ -1,14 +1,17 @@
 """Graders of lesson 01: a step of an LSTM, the reach of a gradient, clipping."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from exformer.exercises import recurrence_mistakes as known
-from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
+from exformer.exercises.grading import Verdict, grade, takes_functions
 
 
-def check_lstm_step(answer: object) -> Verdict:
+@takes_functions
+def check_lstm_step(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_lstm_step(x, h, c, w, u, b)``.
 
     Args:
@@ -23,8 +26,6 @@ def check_lstm_step(answer: object) -> Verdict:
         >>> check_lstm_step(lambda x, h, c, w, u, b: None)
         Not yet. Your function returns nothing yet.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     complaint = ""
 
     def rows(*case: Tensor) -> object:
@@ -52,7 +53,8 @@ def check_lstm_step(answer: object) -> Verdict:
     return Verdict(False, complaint) if complaint else verdict
 
 
-def check_reach(answer: object) -> Verdict:
+@takes_functions
+def check_reach(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_reach(rho, bound)``.
 
     Args:
@@ -62,8 +64,6 @@ def check_reach(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     return grade(
         answer,
         right=known.reach,
@@ -73,7 +73,8 @@ def check_reach(answer: object) -> Verdict:
     )
 
 
-def check_clip(answer: object) -> Verdict:
+@takes_functions
+def check_clip(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_clip(gradients, limit)``.
 
     Args:
@@ -83,8 +84,6 @@ def check_clip(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     complaint = ""
 
     def flat(*case: object) -> object:

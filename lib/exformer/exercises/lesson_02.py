@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from exformer.exercises import looking_mistakes as known
-from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
+from exformer.exercises.grading import Verdict, grade, takes_functions
 
 #: Pairs of (source place, target place), by the number of words on either side.
 _LINKS = {
@@ -16,7 +16,8 @@ _LINKS = {
 }
 
 
-def check_context(answer: object) -> Verdict:
+@takes_functions
+def check_context(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_context(h_d, h_e, real)``.
 
     Args:
@@ -30,8 +31,6 @@ def check_context(answer: object) -> Verdict:
         >>> check_context(lambda h_d, h_e, real: None)
         Not yet. Your function returns nothing yet.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     draw = torch.Generator().manual_seed(2)
     # In the square cases a mistake has the right shape, and can be named.
     square = [_states(draw, lengths=(6, 4, 2), tgt=6, d_model=6) for _ in range(2)]
@@ -60,7 +59,8 @@ def _first_of(answer: Callable[..., object]) -> Callable[..., object]:
     return context_of
 
 
-def check_first_mistake(answer: object) -> Verdict:
+@takes_functions
+def check_first_mistake(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_first_mistake(said, truth, pad_id)``.
 
     Args:
@@ -70,8 +70,6 @@ def check_first_mistake(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
 
     def places(said: Tensor, truth: Tensor, pad_id: int) -> object:
         given = answer(said, truth, pad_id)
@@ -99,7 +97,8 @@ def _texts(pad_id: int) -> tuple[Tensor, Tensor, int]:
     return torch.tensor(more), torch.tensor(filled), pad_id
 
 
-def check_agreement(answer: object) -> Verdict:
+@takes_functions
+def check_agreement(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_agreement(weights, alignment)``.
 
     Args:
@@ -109,8 +108,6 @@ def check_agreement(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     draw = torch.Generator().manual_seed(11)
     cases = []
     for size, alignment in 3 * list(_LINKS.items()):

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from exformer.exercises import attention_mistakes as known
-from exformer.exercises.grading import Verdict, grade
+from exformer.exercises.grading import Verdict, grade, takes_functions
 
 #: What may be wrong with a suspect, and the experiment that would refute it.
 CHARGES = {
@@ -22,6 +22,7 @@ _WORDS = ("rock", "paper", "scissors")
 _GUILTY = {"a": "divides by d_k", "b": "softmax over queries"}
 
 
+@takes_functions
 def check_attention(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_attention(q, k, v)``, which returns the output.
 
@@ -39,6 +40,7 @@ def check_attention(answer: Callable[..., object]) -> Verdict:
     return _grade_twice(answer, praise=praise, masks=(None, None), mistakes=(known.ATTENTION, known.SIZES))
 
 
+@takes_functions
 def check_masked_attention(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_masked_attention(q, k, v, mask)``, which returns the output.
 
@@ -86,8 +88,6 @@ def _case(draw: torch.Generator, sizes: tuple[int, ...], mask: Tensor | None) ->
 
 def _first_of(answer: Callable[..., object]) -> Callable[..., object]:
     """Let an answer return (output, weights), as the library does: its output counts."""
-    if not callable(answer):
-        return answer  # grade says what is wrong
 
     def output_of(*case: Tensor) -> object:
         given = answer(*case)

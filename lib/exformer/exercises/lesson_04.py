@@ -7,10 +7,11 @@ import torch
 
 from exformer.exercises import head_mistakes as known
 from exformer.exercises import silence_mistakes as quiet
-from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
+from exformer.exercises.grading import Verdict, grade, takes_functions
 
 
-def check_split(split: object, merge: object) -> Verdict:
+@takes_functions
+def check_split(split: Callable[..., object], merge: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_split(x, n_heads)`` and its inverse ``my_merge(heads)``.
 
     Args:
@@ -24,8 +25,6 @@ def check_split(split: object, merge: object) -> Verdict:
         >>> check_split(lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(1, 2), lambda heads: None)
         Not yet. my_split is right. my_merge: Your function returns nothing yet.
     """
-    if not callable(split) or not callable(merge):
-        return NO_FUNCTION
     draw = torch.Generator().manual_seed(4)
     cases = [(torch.randn(b, t, d, generator=draw), n) for b, t, d, n in ((2, 3, 20, 4), (1, 5, 6, 3))]
     verdict = grade(split, right=known.split, mistakes=known.SPLIT, cases=cases, praise="")
@@ -56,7 +55,8 @@ def _named_order(
     return otherwise
 
 
-def check_multi_head(answer: object) -> Verdict:
+@takes_functions
+def check_multi_head(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_multi_head(x, w_q, w_k, w_v, w_o, n_heads)``.
 
     Args:
@@ -66,8 +66,6 @@ def check_multi_head(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     draw = torch.Generator().manual_seed(4)
     cases = []
     for time, d_model, n_heads in ((6, 8, 2), (5, 12, 3), (3, 16, 4)):
@@ -94,7 +92,8 @@ def _without_batch(answer: Callable[..., object]) -> Callable[..., object]:
     return of_words
 
 
-def check_silence(answer: object) -> Verdict:
+@takes_functions
+def check_silence(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_silence(weight, silent, n_heads)``.
 
     Args:
@@ -104,8 +103,6 @@ def check_silence(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     changed = False
 
     def watched(weight: torch.Tensor, silent: list[int], n_heads: int) -> object:

@@ -1,15 +1,18 @@
 """Graders of lesson 05: the table of sines and cosines, the turn of rotary positions, the bias of ALiBi."""
 
+from collections.abc import Callable
+
 import torch
 
 from exformer.alibi import alibi_bias
 from exformer.exercises import position_mistakes as mistakes
-from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
+from exformer.exercises.grading import Verdict, grade, takes_functions
 from exformer.positional import sinusoidal_encoding
 from exformer.rotary import rotate
 
 
-def check_encoding(answer: object) -> Verdict:
+@takes_functions
+def check_encoding(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_encoding(n_positions, d_model)``.
 
     Args:
@@ -22,8 +25,6 @@ def check_encoding(answer: object) -> Verdict:
         >>> check_encoding(lambda n_positions, d_model: None)
         Not yet. Your function returns nothing yet.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     return grade(
         answer,
         right=lambda n, d: sinusoidal_encoding(n, d_model=d),
@@ -34,7 +35,8 @@ def check_encoding(answer: object) -> Verdict:
     )
 
 
-def check_rotate(answer: object) -> Verdict:
+@takes_functions
+def check_rotate(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_rotate(x, positions)``.
 
     Args:
@@ -43,8 +45,6 @@ def check_rotate(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     draw = torch.Generator().manual_seed(5)
     cases = []
     for positions, d_head in (([0, 1, 2], 4), ([5, 3, 11, 0, 7], 8), ([30, 2], 6)):
@@ -60,7 +60,8 @@ def check_rotate(answer: object) -> Verdict:
     )
 
 
-def check_alibi(answer: object) -> Verdict:
+@takes_functions
+def check_alibi(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_alibi(n_positions, n_heads)``.
 
     Args:
@@ -70,8 +71,6 @@ def check_alibi(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     return grade(
         answer,
         right=lambda n, h: alibi_bias(torch.arange(n), torch.arange(n), n_heads=h),

@@ -1,15 +1,18 @@
 """Graders of lesson 06: layer norm, the wrapper around a sublayer, the number of parameters of a layer."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from exformer.exercises import layer_mistakes as known
-from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
+from exformer.exercises.grading import Verdict, grade, takes_functions
 
 _SIZES = ((20, 2, 48), (35, 5, 70), (36, 4, 200))
 
 
-def check_layer_norm(answer: object) -> Verdict:
+@takes_functions
+def check_layer_norm(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_layer_norm(x, gain, bias, eps)``.
 
     Args:
@@ -23,8 +26,6 @@ def check_layer_norm(answer: object) -> Verdict:
         >>> check_layer_norm(lambda x, g, b, eps: torch.nn.functional.layer_norm(x, g.shape, eps=eps))
         Not yet. Gain and bias are missing.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     draw = torch.Generator().manual_seed(6)
     cases = []
     for shape, eps in (((5, 7, 11), 0.1), ((3, 11), 0.5), ((2, 3, 5, 7), 1e-5)):
@@ -36,7 +37,8 @@ def check_layer_norm(answer: object) -> Verdict:
     return grade(answer, right=known.norm, mistakes=known.NORM, cases=cases, praise=praise)
 
 
-def check_residual(answer: object) -> Verdict:
+@takes_functions
+def check_residual(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_residual(x, sublayer, norm, pre_norm)``.
 
     Args:
@@ -46,8 +48,6 @@ def check_residual(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     draw = torch.Generator().manual_seed(6)
     x = 1 + 2 * torch.randn((2, 3, 7), generator=draw, dtype=torch.float64)
     matrix = torch.randn((7, 7), generator=draw, dtype=torch.float64)
@@ -68,7 +68,8 @@ def check_residual(answer: object) -> Verdict:
     )
 
 
-def check_parameters(answer: object) -> Verdict:
+@takes_functions
+def check_parameters(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_parameters(d_model, n_heads, d_ff)``.
 
     Args:
@@ -77,8 +78,6 @@ def check_parameters(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     return grade(
         answer,
         right=known.parameters,

@@ -8,13 +8,14 @@ import torch
 
 from exformer.exercises import teaching_mistakes as teaching
 from exformer.exercises import writing_mistakes as writing
-from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
+from exformer.exercises.grading import Verdict, grade, takes_functions
 
 _WIDTH = 16  # wider than any right answer here, so that answers of every length can be compared
 _CALLS = 60  # more than any right answer needs
 
 
-def check_shift(answer: object) -> Verdict:
+@takes_functions
+def check_shift(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_shift(sentences, pad_id, bos_id, eos_id)``.
 
     Args:
@@ -28,8 +29,6 @@ def check_shift(answer: object) -> Verdict:
         >>> check_shift(lambda sentences, pad_id, bos_id, eos_id: None)
         Not yet. Your function returns nothing yet.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     complaint = ""
 
     def both(sentences: Sequence[Sequence[int]], *ids: int) -> object:
@@ -84,7 +83,8 @@ def _framed(part: object, *, rows: int) -> np.ndarray:
     return frame
 
 
-def check_log_likelihood(answer: object) -> Verdict:
+@takes_functions
+def check_log_likelihood(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_log_likelihood(logits, targets, pad_id)``.
 
     Args:
@@ -94,8 +94,6 @@ def check_log_likelihood(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     draw = torch.Generator().manual_seed(7)
     cases = []
     for lengths, tgt, vocab_size, pad_id in (((7, 4, 1), 7, 7, 0), ((2, 5, 4, 3), 5, 11, 3)):
@@ -118,7 +116,8 @@ def check_log_likelihood(answer: object) -> Verdict:
     )
 
 
-def check_greedy(answer: object) -> Verdict:
+@takes_functions
+def check_greedy(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_greedy(logits_of, bos_id, eos_id, limit)``.
 
     Args:
@@ -129,9 +128,6 @@ def check_greedy(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
-
     longest = []
 
     def new_ids(salt: int, length: int, limit: int) -> object:

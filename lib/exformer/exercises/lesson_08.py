@@ -7,7 +7,7 @@ import torch
 
 from exformer.exercises import merge_mistakes as merging
 from exformer.exercises import token_mistakes as known
-from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
+from exformer.exercises.grading import Verdict, grade, takes_functions
 
 _WIDTH = 64  # wider than any right answer here, so that answers of every length can be compared
 _CUTS = (  # a word, and what each pair becomes, in the order of learning
@@ -37,7 +37,8 @@ _TOKENS = (b"", b"", b"", b"a", b" ", b"\xc3", b"\xa9", b"perch", b"\xf0\x9f", b
 _IDS = ([7, 10, 4, 3], [7, 5, 6, 11], [8, 9, 4, 8, 9], [7, 5], [6, 3, 5], [8, 3, 0, 2], [], [3, 4, 4, 3])
 
 
-def check_best_pair(answer: object) -> Verdict:
+@takes_functions
+def check_best_pair(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_best_pair(words)``.
 
     Args:
@@ -47,8 +48,6 @@ def check_best_pair(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     return grade(
         lambda words: answer(dict(words)),
         right=known.best_pair,
@@ -58,7 +57,8 @@ def check_best_pair(answer: object) -> Verdict:
     )
 
 
-def check_encode(answer: object) -> Verdict:
+@takes_functions
+def check_encode(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_encode(word, merges)``.
 
     Args:
@@ -72,8 +72,6 @@ def check_encode(answer: object) -> Verdict:
         >>> check_encode(lambda word, merges: None)
         Not yet. Your function returns nothing yet.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     return grade(
         lambda word, merges: _framed(answer(word, dict(merges))),
         right=_as_frame(merging.encode),
@@ -83,7 +81,8 @@ def check_encode(answer: object) -> Verdict:
     )
 
 
-def check_decode(answer: object) -> Verdict:
+@takes_functions
+def check_decode(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_decode(tokens, ids)``.
 
     Args:
@@ -93,8 +92,6 @@ def check_decode(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     complaint = ""
 
     def characters(tokens: tuple[bytes, ...], ids: list[int]) -> object:
@@ -117,7 +114,8 @@ def check_decode(answer: object) -> Verdict:
     return Verdict(False, complaint) if complaint else verdict
 
 
-def check_table_gradient(answer: object) -> Verdict:
+@takes_functions
+def check_table_gradient(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_table_gradient(ids, ahead, vocab_size)``.
 
     Args:
@@ -127,8 +125,6 @@ def check_table_gradient(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     draw = torch.Generator().manual_seed(8)
     cases = []
     for ids, vocab_size, width in (([4, 1, 4, 4, 0], 7, 3), ([2, 2], 5, 4), ([10, 3, 6], 11, 2)):

@@ -6,10 +6,11 @@ import torch
 
 from exformer.exercises import measure_mistakes as measure
 from exformer.exercises import sentence_mistakes as sentences
-from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
+from exformer.exercises.grading import Verdict, grade, takes_functions
 
 
-def check_log_probability(answer: object) -> Verdict:
+@takes_functions
+def check_log_probability(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_log_probability(next_words, sentence)``.
 
     Args:
@@ -23,8 +24,6 @@ def check_log_probability(answer: object) -> Verdict:
         >>> check_log_probability(lambda next_words, sentence: None)
         Not yet. Your function returns nothing yet.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     texts = ("a dog sees no bird", "bird", "no dog sees a dog sees no dog", "sees a bird")
     return grade(
         answer,
@@ -35,7 +34,8 @@ def check_log_probability(answer: object) -> Verdict:
     )
 
 
-def check_perplexity(answer: object) -> Verdict:
+@takes_functions
+def check_perplexity(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_perplexity(logits, targets, pad_id)``.
 
     Args:
@@ -44,8 +44,6 @@ def check_perplexity(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     draw = torch.Generator().manual_seed(9)
     cases = []
     for lengths, vocab_size, pad_id in (((7, 4, 2), 11, 0), ((1, 5), 7, 3)):
@@ -64,7 +62,8 @@ def check_perplexity(answer: object) -> Verdict:
     )
 
 
-def check_excess(answer: object) -> Verdict:
+@takes_functions
+def check_excess(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_excess(model_nats, true_nats, n_tokens)``.
 
     Args:
@@ -74,8 +73,6 @@ def check_excess(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named, first those of the excess.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     cases = [
         (torch.tensor([23.0, 9.5, 41.0]), torch.tensor([21.5, 9.75, 38.0]), torch.tensor([11, 4, 19])),
         (torch.tensor([8.0, 60.0, 17.5]), torch.tensor([8.5, 51.0, 16.0]), torch.tensor([5, 23, 8])),

@@ -1,14 +1,17 @@
 """Graders of lesson 10: the softmax with a temperature, the cut at a probability, one step of beam search."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
 from exformer.exercises import choosing_mistakes as choosing
 from exformer.exercises import cutting_mistakes as cutting
-from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
+from exformer.exercises.grading import Verdict, grade, takes_functions
 
 
-def check_tempered(answer: object) -> Verdict:
+@takes_functions
+def check_tempered(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_tempered(logits, temperature)``.
 
     Args:
@@ -21,8 +24,6 @@ def check_tempered(answer: object) -> Verdict:
         >>> check_tempered(lambda logits, temperature: None)
         Not yet. Your function returns nothing yet.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     draw = torch.Generator().manual_seed(10)
     cases = [(torch.randn(3, 7, generator=draw), t) for t in (0.5, 1.0, 2.0, 1e6)]
     cases += [(torch.tensor([[12.0, 11.5, -3.0], [-8.0, -7.5, -9.0]]), t) for t in (0.7, 1e-4)]
@@ -35,7 +36,8 @@ def check_tempered(answer: object) -> Verdict:
     )
 
 
-def check_top_p(answer: object) -> Verdict:
+@takes_functions
+def check_top_p(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_top_p(p, threshold)``.
 
     Args:
@@ -45,8 +47,6 @@ def check_top_p(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     cases = [
         (torch.tensor([0.05, 0.4, 0.1, 0.3, 0.15]), 0.8),
         (torch.tensor([0.05, 0.4, 0.1, 0.3, 0.15]), 0.3),
@@ -63,7 +63,8 @@ def check_top_p(answer: object) -> Verdict:
     )
 
 
-def check_beam_step(answer: object) -> Verdict:
+@takes_functions
+def check_beam_step(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_beam_step(live, further, beam)``.
 
     Args:
@@ -74,8 +75,6 @@ def check_beam_step(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     draw = torch.Generator().manual_seed(11)
     cases = []
     for beam, vocab_size in ((2, 5), (3, 7), (4, 11)):

@@ -1,14 +1,17 @@
 """Graders of lesson 11: what is shown of a hidden word, the loss there, a gap filled by readings."""
 
+from collections.abc import Callable
+
 import torch
 
 from exformer.exercises import hiding_mistakes as known
-from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
+from exformer.exercises.grading import Verdict, grade, takes_functions
 
 _SYMBOLS = 11
 
 
-def check_show(answer: object) -> Verdict:
+@takes_functions
+def check_show(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_show(ids, chosen, chance, drawn, mask_id)``.
 
     Args:
@@ -22,8 +25,6 @@ def check_show(answer: object) -> Verdict:
         >>> check_show(lambda ids, chosen, chance, drawn, mask_id: ids.masked_fill(chosen, mask_id))
         Not yet. Every chosen word is masked: 10 % should be another word, and 10 % stay.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     draw = torch.Generator().manual_seed(11)
     cases = []
     for shape, mask_id in (((7, 13), 11), ((3, 29), 17)):
@@ -43,7 +44,8 @@ def check_show(answer: object) -> Verdict:
     return grade(shown, right=known.show, mistakes=known.SHOW, cases=cases, praise=praise)
 
 
-def check_loss(answer: object) -> Verdict:
+@takes_functions
+def check_loss(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_loss(logits, ids, chosen)``.
 
     Args:
@@ -53,8 +55,6 @@ def check_loss(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     draw = torch.Generator().manual_seed(12)
     cases = []
     for batch, time in ((3, 13), (5, 7)):
@@ -67,7 +67,8 @@ def check_loss(answer: object) -> Verdict:
     return grade(answer, right=known.loss, mistakes=known.LOSS, cases=cases, praise=praise)
 
 
-def check_fill(answer: object) -> Verdict:
+@takes_functions
+def check_fill(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_fill(log_p, words, place, candidates)``.
 
     Args:
@@ -77,8 +78,6 @@ def check_fill(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     draw = torch.Generator().manual_seed(13)
     table = torch.randn((_SYMBOLS, _SYMBOLS), generator=draw, dtype=torch.float64).log_softmax(dim=-1)
 

@@ -5,7 +5,7 @@ from copy import deepcopy
 
 from exformer.exercises import row_mistakes
 from exformer.exercises import summary_mistakes as known
-from exformer.exercises.grading import NO_FUNCTION, Verdict, grade
+from exformer.exercises.grading import Verdict, grade, takes_functions
 
 _ROWS = (
     ([11, 12, 13, 14], [7], [12, 14, 15], 1, 2, 0),
@@ -42,7 +42,8 @@ _SUMMARIES = (
 )
 
 
-def check_row(answer: object) -> Verdict:
+@takes_functions
+def check_row(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_row(article, separator, summary, bos_id, eos_id, pad_id)``.
 
     Args:
@@ -56,8 +57,6 @@ def check_row(answer: object) -> Verdict:
         >>> check_row(lambda a, sep, s, bos, eos, pad: ([bos, *a, *sep, *s], [*a, *sep, *s, eos]))
         Not yet. You ask for the article too: before the summary, each target is pad_id.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     named = _wrong_length(answer)
     if named is not None:  # a verdict that refuses is false
         return named
@@ -87,7 +86,8 @@ def _wrong_length(answer: Callable[..., object]) -> Verdict | None:
     return None
 
 
-def check_rouge_1(answer: object) -> Verdict:
+@takes_functions
+def check_rouge_1(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_rouge_1(summary, reference)``.
 
     Args:
@@ -96,8 +96,6 @@ def check_rouge_1(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     return grade(
         answer,
         right=known.rouge_1,
@@ -107,7 +105,8 @@ def check_rouge_1(answer: object) -> Verdict:
     )
 
 
-def check_invented(answer: object) -> Verdict:
+@takes_functions
+def check_invented(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_invented(summary, article, names)``.
 
     Args:
@@ -117,8 +116,6 @@ def check_invented(answer: object) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    if not callable(answer):
-        return NO_FUNCTION
     return grade(
         answer,
         right=known.invented,
