@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,10 +77,14 @@ def test_turns_disturb_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CORPORA, "tiny shakespeare", lambda: Text(TEXT[:2500], TEXT[2500:], {}))
     monkeypatch.setattr(shakespeare, "TURN", 2)
     ours = Contender(5, threads=1)
-    together = race({PEER: Contender(7, threads=1), "ours": ours, "again": ours}, clock="cpu")
+    again = replace(ours, seeds=3)
+    together = race({PEER: Contender(7, threads=1), "ours": ours, "again": again}, clock="cpu")
     alone = race({PEER: Contender(7, threads=1)}, clock="cpu")
     assert together[PEER]["validation_loss"] == alone[PEER]["validation_loss"]
-    assert together["ours"]["validation_loss"] == together["again"]["validation_loss"]
+    losses = together["again"]["validation_losses"]
+    assert together["ours"]["validation_loss"] == losses[0]
+    assert len(set(losses)) == 3
+    assert together["again"]["validation_loss"] == pytest.approx(sum(losses) / 3)
     for name, steps in ((PEER, 7), ("ours", 5)):
         assert together[name]["steps"] == steps
         assert 0 < together[name]["validation_loss"] < math.log(30)

@@ -55,7 +55,7 @@ FORMS = {
     "shakespeare": {
         "machine": _MACHINE,
         "clock": str,
-        "contenders": {"nanoGPT": _NANO, "*": _NANO | {"validation_loss": float}},
+        "contenders": {"nanoGPT": _NANO, "*": _NANO | {"validation_loss": float, "seeds": int}},
     },
 }
 

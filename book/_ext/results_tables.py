@@ -311,14 +311,14 @@ def nano_gpt(results):
     rows = [
         [
             esc(who),
-            *(number(one[name], 0) for name in ("steps", "threads")),
+            *(number(one[name], 0) for name in ("steps", "threads", "seeds")),
             number(one["seconds"], 1),
             *(number(one[name], 3) for name in ("ratio", "validation_loss")),
             badge(judged.get(("shakespeare", who))),
         ]
         for who, one in found["contenders"].items()
     ]
-    columns = ["who trains", "steps", "threads", "seconds", "seconds / nanoGPT's", LOSS, "asked\t"]
+    columns = ["who trains", "steps", "threads", "seeds", "seconds", "seconds / nanoGPT's", LOSS, "asked\t"]
     sizes = [f"{who}: {one['parameters']:,}, {one['precision']}" for who, one in found["contenders"].items()]
     machine = f"{machine_words(found)} Parameters and numbers: {'; '.join(sizes)}."
     made = made_by(results.asked["commands"]["shakespeare"], machine)

@@ -42,7 +42,7 @@ class Recipe:
         warmup: How many steps the rate climbs.
         betas: Of AdamW.
         weight_decay: Of both optimizers.
-        clip_norm: Longest gradient.
+        clip_norm: Longest gradient; None for no limit.
         label_smoothing: Share of the target that is spread over the vocabulary.
         precision: "no" for float32, "bf16" for bfloat16 where it is precise enough.
         seed: Of all that is left to chance.
@@ -72,7 +72,7 @@ class Recipe:
     warmup: int = 100
     betas: tuple[float, float] = (0.9, 0.98)
     weight_decay: float = 0.0
-    clip_norm: float = 1.0
+    clip_norm: float | None = 1.0
     label_smoothing: float = 0.0
     precision: str = "no"
     seed: int = 0
