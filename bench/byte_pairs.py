@@ -113,11 +113,10 @@ def added_bytes(who: str, text: str, n_merges: int) -> int | None:
 
 def memory(text: str, n_merges: int) -> dict[str, int | None]:
     """Measure what training adds to the memory of a process of its own, for each."""
-    found = {}
-    for who in (OURS, PEER):
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            found[who] = pool.apply(added_bytes, (who, text, n_merges))
-    return found
+    names = (OURS, PEER)
+    with multiprocessing.get_context("spawn").Pool(2, maxtasksperchild=1) as pool:
+        found = pool.starmap(added_bytes, [(who, text, n_merges) for who in names], chunksize=1)
+    return dict(zip(names, found, strict=True))
 
 
 def race_with_recounting(text: str, *, n_merges: int, clock: str) -> dict[str, Any]:
