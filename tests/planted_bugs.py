@@ -2242,6 +2242,12 @@ RECIPES = [
             "large tensors go back to the system",
             "libc.mallopt(_TRIM_THRESHOLD, _NEVER)",
             "pass",
+            "test_the_end_of_memory_is_kept_too",
+        ),
+        (
+            "large tensors have pages of their own",
+            "libc.mallopt(_MMAP_MAX, 0)",
+            "pass",
             "test_freed_memory_is_kept",
         ),
     ),

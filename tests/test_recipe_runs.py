@@ -362,6 +362,25 @@ def test_freed_memory_is_kept() -> None:
     assert found["keep"] < 100
 
 
+_END = """
+import ctypes, sys
+from exformer.recipes.memory import keep_freed_memory
+if sys.argv[1] == "keep":
+    keep_freed_memory()
+libc = ctypes.CDLL(None)
+libc.malloc.restype = libc.sbrk.restype = ctypes.c_void_p
+before = libc.sbrk(0)
+libc.free(ctypes.c_void_p(libc.malloc(2**27)))
+print(libc.sbrk(0) - before)  # by how much the process has grown
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc alone has these settings")
+def test_the_end_of_memory_is_kept_too() -> None:
+    assert int(run_code(_END, "leave")) < 2**20
+    assert int(run_code(_END, "keep")) > 2**26
+
+
 def test_words_are_cut_as_in_papers() -> None:
     lines = ["Two dogs' toys.", "A man says: “No-one”, isn't it?", "Ein Mann spielt Gitarre (draußen)."]
     assert tokenize_for_papers(lines[:2], language="en") == [
