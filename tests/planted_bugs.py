@@ -1547,6 +1547,12 @@ FILES = [
             "        pass\n",
             "test_scoring_begins_when_all_can_be_scored",
         ),
+        (
+            "scores of other models are lost",
+            "json.dumps(others + found, ",
+            "json.dumps(found, ",
+            "test_scores_of_other_models_stay",
+        ),
     ),
     *_bugs(
         "corpora/real/download.py",

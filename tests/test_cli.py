@@ -1,6 +1,7 @@
 """The command: what comes in and goes out, and one line for each mistake."""
 
 import io
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -156,6 +157,28 @@ def test_scoring_begins_when_all_can_be_scored(talk, writer: Path, tmp_path: Pat
     assert (status, err.startswith("exformer: there is no model nowhere")) == (2, True)
     status, _, err = talk("bench", writer, "--json", tmp_path / "nowhere" / "found.json")
     assert (status, err) == (2, f"exformer: there is no folder for {tmp_path}/nowhere/found.json\n")
+
+
+def test_scores_of_other_models_stay(talk, writer: Path, translator, tmp_path: Path, monkeypatch) -> None:
+    def judged(name, progress):
+        return {"model": str(name), "scores": {"loss": len(made)}}
+
+    file, made, two = tmp_path / "found.json", [], str(translator[0])
+    monkeypatch.setattr(commands, "judge", judged)
+    monkeypatch.setattr(commands, "shipped_models", lambda: [str(writer)])
+    for names, held in (
+        ([writer, two], {str(writer): 0, two: 0}),
+        ([writer], {two: 0, str(writer): 1}),
+        ([], {str(writer): 2}),  # all that are shipped, and nothing else
+    ):
+        assert talk("bench", *names, "--json", file)[0] == 0
+        assert {one["model"]: one["scores"]["loss"] for one in json.loads(file.read_text())} == held
+        made.append(names)
+    for wrong in ("{", "[1]", '[{"scores": 1}]', '{"a": 1}', "null"):
+        file.write_text(wrong)
+        status, _, err = talk("bench", writer, "--json", file)
+        assert (status, err) == (2, f"exformer: {file} holds no scores: choose another file\n")
+        assert file.read_text() == wrong
 
 
 def test_a_file_that_is_no_text_is_named(talk, tmp_path: Path) -> None:

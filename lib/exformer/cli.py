@@ -111,7 +111,7 @@ def _add_bench(group: Any) -> None:
     what = "score models on their test texts, and time them"
     add = _command(group, "bench", commands.score_models, what, "multi30k-en-de --json scores.json")
     add("models", nargs="*", metavar="NAME", help=f"{_NAMES}, or a folder; all that are shipped if left out")
-    add("--json", metavar="FILE", help="where all that was found is written")
+    add("--json", metavar="FILE", help="where all is written; what it holds of models not named now stays")
 
 
 def _command(group: Any, name: str, run: Callable, what: str, example: str) -> Callable:

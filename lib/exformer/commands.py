@@ -3,9 +3,10 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -47,6 +48,7 @@ def score_models(asked: argparse.Namespace) -> None:
     names, found = asked.models or list(shipped_models()), []
     for name in names:  # scoring takes minutes: what can't be scored is to be found before
         load_model(name)
+    others = _scores_of_others(asked.json, names) if asked.json and asked.models else []
     if asked.json and not Path(asked.json).resolve().parent.is_dir():
         raise ValueError(f"there is no folder for {asked.json}")
     for name in names:
@@ -54,7 +56,7 @@ def score_models(asked: argparse.Namespace) -> None:
         for what, number in found[-1]["scores"].items():
             print(f"{name}: {what}: {number}")
     if asked.json:
-        replace_file(asked.json, (json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode())
+        replace_file(asked.json, (json.dumps(others + found, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def encode_lines(asked: argparse.Namespace) -> None:
@@ -73,6 +75,16 @@ def decode_lines(asked: argparse.Namespace) -> None:
         except ValueError:
             raise ValueError(f"expected ids with spaces between them, came {line[:40]!r}") from None
         print(tokenizer.decode(ids))
+
+
+def _scores_of_others(path: str, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Read what a file of scores holds of models that are not scored now."""
+    if not Path(path).exists():
+        return []
+    try:
+        return [one for one in json.loads(Path(path).read_text("utf-8")) if one["model"] not in names]
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{path} holds no scores: choose another file") from error
 
 
 def _lines() -> Iterator[str]:
