@@ -2044,6 +2044,12 @@ RECIPES = [
         "recipes/run_folder.py",
         "test_recipe_runs.py",
         ("two runs in one folder", "lock.acquire()", "pass", "test_one_process_at_a_time"),
+        (
+            "a teacher of two is trained twice",
+            'beside = self.path.parent.name == "teachers"',
+            "beside = False",
+            "test_teachers.py::test_teachers_who_were_taught",
+        ),
         ("a line in half stays", "return math.inf", "return 0.0", "test_a_log_that_lost_lines_is_mended"),
         (
             "lines are counted, not read",
@@ -2057,15 +2063,33 @@ RECIPES = [
         "test_teachers.py",
         (
             "a teacher computes in its own precision",
-            '"precision": recipe.precision',
-            '"precision": "no"',
+            "seed=seed, precision=recipe.precision",
+            'seed=seed, precision="no"',
             "test_teachers_compute_as_the_learner_does",
         ),
         (
             "all seeds have one teacher",
-            "replace(find_recipe(name), **same)",
-            "find_recipe(name)",
+            "seed = recipe.seed if recipe.teachers_seed is None else",
+            "seed = recipe.teachers_seed or 0 if True else",
             "test_a_run_with_teachers",
+        ),
+        (
+            "the seed of teachers is forgotten",
+            "recipe.seed if recipe.teachers_seed is None else recipe.teachers_seed",
+            "recipe.seed",
+            "test_teachers_who_were_taught",
+        ),
+        (
+            "the time of the teachers' teachers is forgotten",
+            'card.get("times", {name: card["training"]})',
+            '{name: card.get("times", {name: card["training"]})[name]}',
+            "test_teachers_who_were_taught",
+        ),
+        (
+            "a teacher of two counts twice",
+            'card.get("times", {name: card["training"]})',
+            '{name: card["training"]}',
+            "test_teachers_who_were_taught",
         ),
         (
             "the answers are not learned",

@@ -99,6 +99,27 @@ def test_a_run_with_teachers(few: Pairs, tmp_path: Path) -> None:
     assert card["history"][-1]["processor_seconds"] < card["training"]["processor_seconds"]
 
 
+def test_teachers_who_were_taught(few: Pairs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RECIPES, "taught", replace(LEARNER, name="taught"))
+    run_recipe(replace(LEARNER, teachers=("back", "taught"), seed=3, teachers_seed=1), tmp_path)
+    cards = {path.name: load_model(path / "model").card for path in (tmp_path / "teachers").iterdir()}
+    assert sorted(cards) == ["back", "taught", "there"]  # beside one another, so that each is trained once
+    assert {card["seed"] for card in cards.values()} == {1}
+    card = load_model(tmp_path / "model").card
+    assert [name for name in card["data"] if name.startswith("tr")] == [
+        "translations by back",
+        "translations by taught",
+    ]
+    assert sorted(card["times"]) == sorted([LEARNER.name, *cards])
+    for name, found in cards.items():
+        asked = json.loads((tmp_path / "teachers" / name / "translations.json").read_text())["time"]
+        own = found.get("times", {name: found["training"]})[name]
+        for clock, seconds in card["times"][name].items():
+            assert seconds == pytest.approx(own[clock] + asked[clock], abs=0.002)
+    for clock, seconds in card["training"].items():
+        assert seconds == pytest.approx(sum(each[clock] for each in card["times"].values()), abs=0.005)
+
+
 def test_answers_are_learned(few: Pairs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(teachers, "translate_many", lambda model, texts, **how: ["una zebra"] * len(texts))
     weights = []
@@ -166,10 +187,8 @@ def test_mistakes(
     assert main(["train", "learner", "--out", str(tmp_path / "a")]) == 2
     assert "there is no recipe 'therex' (close: there)" in capsys.readouterr().err
     monkeypatch.setitem(RECIPES, "there", replace(LEARNER, name="there"))
-    with pytest.raises(
-        ValueError, match="the teacher there has teachers itself: choose a recipe that learns"
-    ):
-        run_recipe(LEARNER, tmp_path / "b")
+    with pytest.raises(ValueError, match=r"another process trains in .*there: wait for its end"):
+        run_recipe(LEARNER, tmp_path / "b")  # which would teach itself
     room = RunFolder(tmp_path / "c")
     room.path.mkdir()
     for damaged in (

@@ -28,8 +28,9 @@ class Recipe:
         tokenizer: "byte-pair", "character" or "word"; one for both languages of a translation.
         n_merges: Of the byte pairs.
         both_ways: Learn each pair of sentences in both directions; which one is asked for, the source tells.
-        teachers: Recipes whose models are trained first, with the same seed, on the same pairs in either
-            direction; their translations of the training texts are learned too.
+        teachers: Recipes whose models are trained first, on the same pairs in either direction; their
+            translations of the training texts are learned too.
+        teachers_seed: Of all teachers; None: the recipe's own.
         tokens: Most target symbols in a batch.
         accumulate: In how many parts a process works on its share of a batch, to save memory.
         steps: Most steps of the optimizer.
@@ -60,6 +61,7 @@ class Recipe:
     n_merges: int = 0
     both_ways: bool = False
     teachers: tuple[str, ...] = ()
+    teachers_seed: int | None = None
     tokens: int = 4096
     accumulate: int = 1
     steps: int = 1000
@@ -91,8 +93,9 @@ class Recipe:
         for name in ("tokens", "accumulate", "steps", "warmup", "every", "average"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, came {getattr(self, name)}")
-        if not 0 <= self.seed < 2**32:
-            raise ValueError(f"seed must lie from 0 to {2**32 - 1}, came {self.seed}")
+        for name, seed in (("seed", self.seed), ("teachers_seed", self.teachers_seed or 0)):
+            if not 0 <= seed < 2**32:
+                raise ValueError(f"{name} must lie from 0 to {2**32 - 1}, came {seed}")
         if self.patience < 0:
             raise ValueError(f"patience must be 0 or more, came {self.patience}")
 

@@ -87,18 +87,18 @@ def _teach(
     """Train the teachers and ask them; return the corpus with their answers, and how long each has taken."""
     answers, spent = {}, {}
     for name in recipe.teachers:
+        seed = recipe.seed if recipe.teachers_seed is None else recipe.teachers_seed
         # One precision for all: a process has one.
-        same = {"seed": recipe.seed, "precision": recipe.precision}
-        teacher, room = replace(find_recipe(name), **same), place.teacher(name)
-        if teacher.teachers:
-            raise ValueError(f"the teacher {name} has teachers itself: choose a recipe that learns alone")
+        teacher = replace(find_recipe(name), seed=seed, precision=recipe.precision)
+        room = place.teacher(name)
         side, texts = texts_for(teacher, data)
         run_recipe(teacher, room.path, resume=True, progress=progress)
         with accelerator.main_process_first():  # the others read what it has written
             found = ask_teacher(teacher, room, texts, progress=name if progress else "")
         answers[name] = (side, found["texts"])
-        training = load_model(room.model).card["training"]
-        spent[name] = {what: round(training[what] + found["time"][what], 3) for what in training}
+        card = load_model(room.model).card
+        spent |= card.get("times", {name: card["training"]})  # whom two have had counts once
+        spent[name] = {what: round(spent[name][what] + found["time"][what], 3) for what in spent[name]}
     return (add_answers(data, answers, tokenizer=tokenizer) if answers else data), spent
 
 
