@@ -1998,6 +1998,12 @@ RECIPES = [
         "recipes/teachers.py",
         "test_teachers.py",
         (
+            "a teacher may teach itself through others",
+            "check_teachers(find_recipe(name), of=(recipe.name, *of))",
+            "check_teachers(find_recipe(name))",
+            "test_mistakes",
+        ),
+        (
             "texts in place of their translations",
             "**{side: getattr(pair, side), other: text}",
             "**{other: getattr(pair, other), side: text}",
@@ -2044,6 +2050,12 @@ RECIPES = [
         "recipes/run_folder.py",
         "test_recipe_runs.py",
         ("two runs in one folder", "lock.acquire()", "pass", "test_one_process_at_a_time"),
+        (
+            "who comes second to a teacher is refused",
+            "timeout=-1 if wait else 0",
+            "timeout=0",
+            "test_teachers.py::test_a_teacher_that_another_process_trains_is_waited_for",
+        ),
         (
             "a teacher of two is trained twice",
             'beside = self.path.parent.name == "teachers"',

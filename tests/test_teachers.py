@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -164,6 +166,23 @@ def test_a_teacher_that_is_there_is_not_trained_again(few: Pairs, tmp_path: Path
     assert room.log.stat().st_mtime_ns == before
 
 
+def test_a_teacher_that_another_process_trains_is_waited_for(few: Pairs, tmp_path: Path) -> None:
+    room = RunFolder(tmp_path).teacher("there")
+    with ThreadPoolExecutor() as pool:
+        with room.alone():
+            run = pool.submit(run_recipe, LEARNER, tmp_path)
+            while not (tmp_path / "tokenizer.json").exists() and not run.done():
+                time.sleep(0.01)
+            run_recipe(
+                RECIPES["back"], RunFolder(tmp_path).teacher("back").path
+            )  # takes longer than to be refused
+            assert not run.done()
+            assert not room.recipe.exists()
+        assert run.result() == tmp_path / "model"
+    with pytest.raises(ValueError, match="another process trains in"), room.alone(), room.alone():
+        pass
+
+
 def test_teachers_compute_as_the_learner_does(tmp_path: Path) -> None:
     code = f"""
 from dataclasses import replace
@@ -186,9 +205,14 @@ def test_mistakes(
     monkeypatch.setitem(RECIPES, "learner", replace(LEARNER, name="learner", teachers=("therex",)))
     assert main(["train", "learner", "--out", str(tmp_path / "a")]) == 2
     assert "there is no recipe 'therex' (close: there)" in capsys.readouterr().err
-    monkeypatch.setitem(RECIPES, "there", replace(LEARNER, name="there"))
-    with pytest.raises(ValueError, match=r"another process trains in .*there: wait for its end"):
-        run_recipe(LEARNER, tmp_path / "b")  # which would teach itself
+    monkeypatch.setitem(RECIPES, "there", replace(TINY, name="there", teachers=("back",)))
+    monkeypatch.setitem(RECIPES, "back", replace(TINY, name="back", teachers=("there",)))
+    for learner in (LEARNER, RECIPES["there"], replace(TINY, name="back", teachers=("back",))):
+        with pytest.raises(
+            ValueError, match=r"(there|back) would be its own teacher: choose others for (th|ba)"
+        ):
+            run_recipe(learner, tmp_path / "b")
+    assert not (tmp_path / "b").exists()
     room = RunFolder(tmp_path / "c")
     room.path.mkdir()
     for damaged in (

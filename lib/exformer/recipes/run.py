@@ -24,7 +24,7 @@ from exformer.recipes.recipe import Recipe
 from exformer.recipes.recipe_optimizers import Optimizers, make_optimizers
 from exformer.recipes.run_folder import Clock, RunFolder
 from exformer.recipes.task import Task, learn_tokenizer, make_task, validation_loss
-from exformer.recipes.teachers import add_answers, ask_teacher, texts_for
+from exformer.recipes.teachers import add_answers, ask_teacher, check_teachers, texts_for
 from exformer.token_batches import split_steps
 from exformer.tokenizer import Tokenizer
 from exformer.training import set_seed, take_steps
@@ -50,6 +50,7 @@ def run_recipe(recipe: Recipe, folder: str | Path, *, resume: bool = False, prog
     """
     from accelerate import Accelerator  # here: it takes seconds, and lessons do not need it
 
+    check_teachers(recipe)
     keep_freed_memory()
     accelerator = Accelerator(mixed_precision=recipe.precision)
     place, progress = RunFolder(folder), progress and accelerator.is_main_process
@@ -92,9 +93,11 @@ def _teach(
         teacher = replace(find_recipe(name), seed=seed, precision=recipe.precision)
         room = place.teacher(name)
         side, texts = texts_for(teacher, data)
-        run_recipe(teacher, room.path, resume=True, progress=progress)
-        with accelerator.main_process_first():  # the others read what it has written
-            found = ask_teacher(teacher, room, texts, progress=name if progress else "")
+        # Two runs that learn from one teacher may be started together: the second waits.
+        with room.alone(wait=True) if accelerator.is_main_process else nullcontext():
+            _run(teacher, room, accelerator, True, progress)
+            with accelerator.main_process_first():  # the others read what it has written
+                found = ask_teacher(teacher, room, texts, progress=name if progress else "")
         answers[name] = (side, found["texts"])
         card = load_model(room.model).card
         spent |= card.get("times", {name: card["training"]})  # whom two have had counts once

@@ -31,14 +31,17 @@ class RunFolder:
         self.model = self.path / "model"
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self, *, wait: bool = False) -> Iterator[None]:
         """Keep other processes from running here; the system ends it where this process is killed.
 
+        Args:
+            wait: For the end of one that runs here already.
+
         Raises:
-            ValueError: If one runs here already.
+            ValueError: If one runs here already, and its end is not waited for.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.path / "run.lock", timeout=0)
+        lock = FileLock(self.path / "run.lock", timeout=-1 if wait else 0)
         try:
             lock.acquire()
         except Timeout as error:

@@ -9,12 +9,29 @@ from exformer.corpora.pairs import Pair
 from exformer.files import replace_file
 from exformer.generation import translate_many
 from exformer.pretrained import load_model
+from exformer.recipes import find_recipe
 from exformer.recipes.corpora import CORPORA, Pairs, Text, hash_texts
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run_folder import Clock, RunFolder, read_json
 from exformer.tokenizer import Tokenizer
 
 _AT_ONCE = 1000  # texts between two writings of the file
+
+
+def check_teachers(recipe: Recipe, *, of: tuple[str, ...] = ()) -> None:
+    """Refuse a recipe whose teachers can't be trained, before hours are spent on the first of them.
+
+    Args:
+        recipe: That names teachers.
+        of: Those that it is to teach.
+
+    Raises:
+        ValueError: If one of them has no recipe, or would be its own teacher, directly or through others.
+    """
+    for name in recipe.teachers:
+        if name in (recipe.name, *of):
+            raise ValueError(f"{name} would be its own teacher: choose others for {recipe.name}")
+        check_teachers(find_recipe(name), of=(recipe.name, *of))
 
 
 def texts_for(teacher: Recipe, data: Pairs | Text) -> tuple[str, list[str]]:
