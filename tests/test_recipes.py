@@ -62,6 +62,7 @@ def test_the_rates_of_a_recipe() -> None:
         ({"seed": -1}, "seed must lie from 0 to 4294967295, came -1"),
         ({"seed": 2**32}, "seed must lie from 0 to 4294967295, came 4294967296"),
         ({"teachers_seed": -1}, "teachers_seed must lie from 0 to 4294967295, came -1"),
+        ({"teachers_seed": 0}, "teachers_seed is for recipes with teachers, .* learns alone"),
         ({"patience": -1}, "patience must be 0 or more, came -1"),
         ({"beam": 0}, "beam must lie from 1 to 10,000, got 0"),
         ({"alpha": float("nan")}, "alpha must lie from 0 to 10, got nan"),

@@ -105,6 +105,7 @@ def _add_train(group: Any) -> None:
     add("--out", required=True, metavar="DIR", help="folder of the run; the model will be in DIR/model")
     add("--resume", action="store_true", help="go on with the run in the folder, to the same weights")
     add("--seed", type=int, metavar="N", help="in place of the recipe's")
+    add("--teachers-seed", type=int, metavar="N", help="of all teachers, in place of the run's own seed")
 
 
 def _add_bench(group: Any) -> None:

@@ -37,9 +37,9 @@ def learn_pairs(asked: argparse.Namespace) -> None:
 
 def train_model(asked: argparse.Namespace) -> None:
     """Train a model by a recipe."""
-    recipe = find_recipe(asked.recipe)
-    if asked.seed is not None:
-        recipe = replace(recipe, seed=asked.seed)
+    seeds = {"seed": asked.seed, "teachers_seed": asked.teachers_seed}
+    given = {name: seed for name, seed in seeds.items() if seed is not None}
+    recipe = replace(find_recipe(asked.recipe), **given)
     run_recipe(recipe, asked.out, resume=asked.resume, progress=sys.stderr.isatty())
 
 

@@ -96,6 +96,8 @@ class Recipe:
         for name, seed in (("seed", self.seed), ("teachers_seed", self.teachers_seed or 0)):
             if not 0 <= seed < 2**32:
                 raise ValueError(f"{name} must lie from 0 to {2**32 - 1}, came {seed}")
+        if self.teachers_seed is not None and not self.teachers:
+            raise ValueError(f"teachers_seed is for recipes with teachers, {self.name} learns alone")
         if self.patience < 0:
             raise ValueError(f"patience must be 0 or more, came {self.patience}")
 

@@ -99,9 +99,8 @@ def _teach(
             with accelerator.main_process_first():  # the others read what it has written
                 found = ask_teacher(teacher, room, texts, progress=name if progress else "")
         answers[name] = (side, found["texts"])
-        card = load_model(room.model).card
-        spent |= card.get("times", {name: card["training"]})  # whom two have had counts once
-        spent[name] = {what: round(spent[name][what] + found["time"][what], 3) for what in spent[name]}
+        training = load_model(room.model).card["training"]
+        spent[name] = {what: round(training[what] + found["time"][what], 3) for what in training}
     return (add_answers(data, answers, tokenizer=tokenizer) if answers else data), spent
 
 

@@ -80,15 +80,12 @@ class RunFolder:
         return (self.model / "model.json").exists()
 
     def teacher(self, name: str) -> "RunFolder":
-        """Return the folder of the run that makes a teacher: in ``teachers``, inside this one.
-
-        A teacher's own teachers lie beside it: two that learn from the same one do not train it twice.
+        """Return the folder of the run that makes a teacher, inside this one.
 
         Args:
             name: The teacher's recipe.
         """
-        beside = self.path.parent.name == "teachers"
-        return RunFolder((self.path.parent if beside else self.path / "teachers") / name)
+        return RunFolder(self.path / "teachers" / name)
 
     def last_checkpoint(self) -> Path | None:
         """Return the newest checkpoint, if there is one."""

@@ -18,20 +18,18 @@ from exformer.tokenizer import Tokenizer
 _AT_ONCE = 1000  # texts between two writings of the file
 
 
-def check_teachers(recipe: Recipe, *, of: tuple[str, ...] = ()) -> None:
+def check_teachers(recipe: Recipe) -> None:
     """Refuse a recipe whose teachers can't be trained, before hours are spent on the first of them.
 
     Args:
         recipe: That names teachers.
-        of: Those that it is to teach.
 
     Raises:
-        ValueError: If one of them has no recipe, or would be its own teacher, directly or through others.
+        ValueError: If one of them has no recipe, or has teachers itself.
     """
     for name in recipe.teachers:
-        if name in (recipe.name, *of):
-            raise ValueError(f"{name} would be its own teacher: choose others for {recipe.name}")
-        check_teachers(find_recipe(name), of=(recipe.name, *of))
+        if find_recipe(name).teachers:
+            raise ValueError(f"the teacher {name} has teachers itself: choose a recipe that learns alone")
 
 
 def texts_for(teacher: Recipe, data: Pairs | Text) -> tuple[str, list[str]]:
