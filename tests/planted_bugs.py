@@ -2337,6 +2337,23 @@ FAST = _bugs(
     ),
 )
 
+LESSON = _bugs(
+    "lesson.py",
+    "test_lesson.py",
+    (
+        "a number under its bound is told as the bound",
+        'or more" if value >= bound',
+        'or more" if value == value',
+        "test_a_number_outside_its_bound_is_told_itself",
+    ),
+    (
+        "a bound the wrong way round",
+        "if value <= bound",
+        "if value >= bound",
+        "test_a_number_within_its_bound_is_told_as_the_bound",
+    ),
+)
+
 BUGS = [
     *ATTENTION,
     *MULTI_HEAD,
@@ -2367,4 +2384,5 @@ BUGS = [
     *NEWS,
     *SWITCHES,
     *FAST,
+    *LESSON,
 ]

@@ -1,5 +1,6 @@
 """Set-up, claims and source of a lesson."""
 
+import math
 import random
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import torch
 
 from exformer import lesson
-from exformer.lesson import ClaimError, claim, show_source, start
+from exformer.lesson import ClaimError, at_least, at_most, claim, show_source, start
 
 
 @pytest.fixture
@@ -52,6 +53,20 @@ def test_a_claim_that_does_not_hold_stops_the_lesson(shown) -> None:
 def test_a_claim_of_another_form_is_refused(claim_id, says, message) -> None:
     with pytest.raises(ValueError, match=message):
         claim(claim_id, holds=True, says=says)
+
+
+def test_a_number_within_its_bound_is_told_as_the_bound() -> None:
+    assert at_least(0.97, 0.9) == at_least(0.9, 0.9) == "90% or more"
+    assert at_most(0.03, 0.1) == at_most(0.1, 0.1) == "10% or less"
+    assert at_least(2.41, 2.0, ".1f") == "2.0 or more"
+    assert at_most(1.612, 1.7, ".2f") == "1.70 or less"
+
+
+def test_a_number_outside_its_bound_is_told_itself() -> None:
+    assert at_least(0.87, 0.9) == "87%"
+    assert at_most(0.13, 0.1) == "13%"
+    assert at_least(math.nan, 0.9) == at_most(math.nan, 0.1) == "nan%"
+    assert at_most(1.812, 1.7, ".2f") == "1.81"
 
 
 class Sample:

@@ -78,6 +78,33 @@ def claim(claim_id: str, *, holds: object, says: str) -> None:
     _show(_Card(claim_id, says.strip()))
 
 
+def at_least(value: float, bound: float, spec: str = ".0%") -> str:
+    """Say of a measured number only that it reached a bound, else the number: after a training, the last
+    digits differ between processors.
+
+    Args:
+        value: What was measured.
+        bound: The least that is expected.
+        spec: How to write either, as in ``format``: a whole percentage unless told.
+
+    Returns:
+        The bound and "or more", or the number if it is less.
+
+    >>> at_least(0.973, 0.9), at_least(0.873, 0.9), at_least(2.41, 2.0, ".1f")
+    ('90% or more', '87%', '2.0 or more')
+    """
+    return f"{bound:{spec}} or more" if value >= bound else f"{value:{spec}}"
+
+
+def at_most(value: float, bound: float, spec: str = ".0%") -> str:
+    """Say of a measured number only that it stayed under a bound, else the number: see ``at_least``.
+
+    >>> at_most(0.023, 0.1), at_most(0.123, 0.1)
+    ('10% or less', '12%')
+    """
+    return f"{bound:{spec}} or less" if value <= bound else f"{value:{spec}}"
+
+
 @dataclass(frozen=True)
 class _Source:
     """A piece of source text, shown as code."""
