@@ -1944,6 +1944,12 @@ RECIPES = [
         "recipes/judge.py",
         "test_recipe_runs.py",
         (
+            "the seed of teachers is not told",
+            "recipe.seed_of_teachers} if",
+            "recipe.seed} if",
+            "test_teachers.py::test_a_further_seed_with_the_same_teachers",
+        ),
+        (
             "the test set is never looked at",
             '("val", "test")',
             '("val",)',
@@ -2069,20 +2075,20 @@ RECIPES = [
         "test_teachers.py",
         (
             "a teacher computes in its own precision",
-            "seed=seed, precision=recipe.precision",
-            'seed=seed, precision="no"',
+            "seed=recipe.seed_of_teachers, precision=recipe.precision",
+            'seed=recipe.seed_of_teachers, precision="no"',
             "test_teachers_compute_as_the_learner_does",
         ),
         (
             "all seeds have one teacher",
-            "seed = recipe.seed if recipe.teachers_seed is None else",
-            "seed = recipe.teachers_seed or 0 if True else",
+            "seed=recipe.seed_of_teachers",
+            "seed=0",
             "test_a_run_with_teachers",
         ),
         (
             "the seed of teachers is forgotten",
-            "recipe.seed if recipe.teachers_seed is None else recipe.teachers_seed",
-            "recipe.seed",
+            "seed=recipe.seed_of_teachers",
+            "seed=recipe.seed",
             "test_a_further_seed_with_the_same_teachers",
         ),
         (

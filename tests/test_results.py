@@ -203,7 +203,7 @@ def test_the_overview_says_what_was_asked_and_what_was_found(root):
         *("at least 4 times as fast", "at least 0.5 times as fast"),
     ]
     assert [row[2] for row in table] == [
-        "missed 40.95 mean of 2 seeds",
+        "missed 40.95 mean of 2 trainings",
         "not measured yet",
         "met 1.600 one seed",
         "missed 4.00 times exformer, to 1.898",
@@ -246,6 +246,21 @@ def test_a_number_is_judged_as_it_is_shown(root):
 # --- tables ---
 
 
+def test_two_students_of_one_seed_with_other_teachers_are_two_rows(root):
+    path = root / "bench" / "results" / "seeds.json"
+    found = json.loads(path.read_text())
+    other = model("multi30k-en-de", 1, **{LOSS: 1.9, LOWER: 38.0, CASED: 35.0})
+    path.write_text(json.dumps([*found, other | {"teachers_seed": 0}]))
+    table = rows(root, "results-models", "translation")[1:]
+    assert [row[0] for row in table[:4]] == [
+        "seed 0",
+        "seed 1 teachers of seed 0",
+        "seed 1",
+        "mean of 3 trainings",
+    ]
+    assert table[3][4] == "39.97 38.00 to 41.00"
+
+
 def test_trained_models_have_a_row_a_seed_their_mean_and_what_others_published(root):
     head, *table = rows(root, "results-models", "translation")
     assert head == ["multi30k-en-de missed asked at least 41.0, found 40.95"]
@@ -253,7 +268,7 @@ def test_trained_models_have_a_row_a_seed_their_mean_and_what_others_published(r
         ["seed 0", "1,234", "1.5", "1.500", "40.90", "37.25"],
         ["seed 1", "1,234", "1.5", "1.700", "41.00", "36.25"],
         [
-            "mean of 2 seeds",
+            "mean of 2 trainings",
             "–",
             "1.5",
             "1.600 1.500 to 1.700",

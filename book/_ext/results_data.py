@@ -81,6 +81,11 @@ def faults(found, form, place=""):
     return [] if right else [f"{place} is {found!r}, and no {form.__name__}"]
 
 
+def seed_of_teachers(entry):
+    """Return the seed of a model's teachers; they have its own if nothing else is said."""
+    return entry.get("teachers_seed", entry["seed"])
+
+
 @dataclass(frozen=True)
 class Results:
     """Hold what was found and what was asked.
@@ -100,15 +105,15 @@ class Results:
     paths: tuple
 
     def models(self):
-        """Return the scored models, each recipe and seed once, in order of the seeds."""
+        """Return the scored models, each training once, in order of the seeds."""
         found = {}
         for name in ("models", "seeds"):
             for entry in self.files.get(name, []):
-                found.setdefault((entry["recipe"], entry["seed"]), entry)
+                found.setdefault((entry["recipe"], entry["seed"], seed_of_teachers(entry)), entry)
         return [found[key] for key in sorted(found)]
 
     def scores(self, recipe, name):
-        """Return one score of all seeds of a recipe."""
+        """Return one score of all trainings of a recipe."""
         return [m["scores"][name] for m in self.models() if m["recipe"] == recipe and name in m["scores"]]
 
 
@@ -182,7 +187,7 @@ def findings(target, results):
 def _models(wanted, results):
     scores = results.scores(wanted["recipe"], wanted["score"])
     if scores:
-        where = f"mean of {len(scores)} seeds" if len(scores) > 1 else "one seed"
+        where = f"mean of {len(scores)} trainings" if len(scores) > 1 else "one seed"
         yield ("models", wanted["recipe"], wanted["score"]), where, mean(scores), ""
 
 

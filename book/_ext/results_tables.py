@@ -3,7 +3,7 @@
 import html
 from statistics import mean
 
-from results_data import BITS, LOSS, OURS, bits_per_nat, findings, speed
+from results_data import BITS, LOSS, OURS, bits_per_nat, findings, seed_of_teachers, speed
 
 ASKED = {"most": "at most {}", "least": "at least {}", "times": "at least {} times as fast"}
 WORKS = {"training": "learning", "encoding": "encoding", "encoding_new": "encoding, nothing remembered"}
@@ -141,7 +141,7 @@ def _found(found):
 
 
 def models(results, kind):
-    """Trained models: a row for each seed, their mean, and what others published."""
+    """Trained models: a row for each training, their mean, and what others published."""
     recipes = [name for name in results.asked["models"][kind] if results.scores(name, LOSS)]
     if not recipes:
         return missing("models", results)
@@ -177,11 +177,14 @@ def _seeds(results, recipe, scores):
     for m in entries:
         minutes = number(m["training"]["processor_seconds"] / 60, 1)
         found = [number(m["scores"].get(name), n) for name, n in digits.items()]
-        rows.append([f"seed {m['seed']}", number(m["parameters"], 0), minutes, *found])
+        who = f"seed {m['seed']}"
+        if (others := seed_of_teachers(m)) != m["seed"]:
+            who += f'<span class="of">teachers of seed {others}</span>'
+        rows.append([who, number(m["parameters"], 0), minutes, *found])
     if len(entries) > 1:
         minutes = number(mean(m["training"]["processor_seconds"] for m in entries) / 60, 1)
         means = [_spread(results.scores(recipe, name), n) for name, n in digits.items()]
-        rows.append([f"mean of {len(entries)} seeds", "–", minutes, *means])
+        rows.append([f"mean of {len(entries)} trainings", "–", minutes, *means])
     factor = bits_per_nat(entries[0]["scores"])
     for other in results.asked["published"]:
         if other["recipe"] == recipe:

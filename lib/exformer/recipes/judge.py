@@ -22,7 +22,8 @@ def judge(name_or_folder: str | Path, *, progress: bool = False) -> dict[str, An
         progress: Show bars.
 
     Returns:
-        The name, the recipe's, the scores, the seconds that scoring took, and the machine.
+        The name, the recipe's, the seeds of the model and of its teachers, the scores, the seconds that
+        scoring took, and the machine.
 
     Raises:
         ValueError: If there is no such model, or its card has no recipe that can be followed.
@@ -40,6 +41,7 @@ def judge(name_or_folder: str | Path, *, progress: bool = False) -> dict[str, An
         "model": str(name_or_folder),
         "recipe": recipe.name,
         "seed": recipe.seed,
+        **({"teachers_seed": recipe.seed_of_teachers} if recipe.teachers else {}),
         "parameters": found.card["parameters"],
         "training": found.card["training"],
         "signatures": scores.pop("signatures", {}),

@@ -101,6 +101,11 @@ class Recipe:
         if self.patience < 0:
             raise ValueError(f"patience must be 0 or more, came {self.patience}")
 
+    @property
+    def seed_of_teachers(self) -> int:
+        """The seed that all teachers are trained with."""
+        return self.seed if self.teachers_seed is None else self.teachers_seed
+
     def rate(self, peak: float) -> Schedule:
         """Return the schedule of an optimizer.
 

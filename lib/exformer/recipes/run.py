@@ -88,9 +88,8 @@ def _teach(
     """Train the teachers and ask them; return the corpus with their answers, and how long each has taken."""
     answers, spent = {}, {}
     for name in recipe.teachers:
-        seed = recipe.seed if recipe.teachers_seed is None else recipe.teachers_seed
         # One precision for all: a process has one.
-        teacher = replace(find_recipe(name), seed=seed, precision=recipe.precision)
+        teacher = replace(find_recipe(name), seed=recipe.seed_of_teachers, precision=recipe.precision)
         room = place.teacher(name)
         side, texts = texts_for(teacher, data)
         # Two runs that learn from one teacher may be started together: the second waits.
