@@ -1661,6 +1661,13 @@ MASKED_LM = [
         "test_corpora_english_labels.py::test_the_and_adjectives_have_the_number_of_the_next_noun",
     ),
     Bug(
+        "a falsified sentence hides what was drawn",
+        "corpora/english/labels.py",
+        'JudgedSentence(" ".join(words), right, drawn)',
+        'JudgedSentence(" ".join(words), right, " ".join(words))',
+        "test_corpora_english_labels.py::test_a_sentence_is_told_as_it_was_drawn",
+    ),
+    Bug(
         "the class of the last noun phrase",
         "corpora/english/labels.py",
         'if name == "NP" and not subject:',

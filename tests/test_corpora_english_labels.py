@@ -62,6 +62,13 @@ def test_judged_sentences_are_judged_by_the_grammar():
     assert found == english.judged_sample(1_000, seed=3) != english.judged_sample(1_000, seed=4)
 
 
+def test_a_sentence_is_told_as_it_was_drawn():
+    for each in english.judged_sample(300, seed=3):
+        assert english.is_grammatical(each.drawn)
+        pairs = zip(each.drawn.split(), each.sentence.split(), strict=True)
+        assert sum(a != b for a, b in pairs) == (not each.right)
+
+
 def test_a_wrong_sentence_has_one_word_changed():
     for each in english.judged_sample(300, seed=3):
         if not each.right:

@@ -82,10 +82,13 @@ class JudgedSentence:
     Args:
         sentence: Words with spaces between them.
         right: False if one verb has the wrong number.
+        drawn: The sentence as the grammar drew it, before a verb was changed: to keep a sentence and its
+            falsified twin on one side of a split.
     """
 
     sentence: str
     right: bool
+    drawn: str
 
 
 def judged_sample(n: int, *, seed: int) -> list[JudgedSentence]:
@@ -98,18 +101,20 @@ def judged_sample(n: int, *, seed: int) -> list[JudgedSentence]:
     Raises:
         ValueError: If n is not between 1 and 1,000,000.
 
-    >>> judged_sample(1, seed=1)[0]
-    JudgedSentence(sentence='every girl behind the big roads wait', right=False)
+    >>> found = judged_sample(1, seed=1)[0]
+    >>> found.sentence, found.right, found.drawn
+    ('every girl behind the big roads wait', False, 'every girl behind the big roads waits')
     """
     _check(n)
     rng = Random(seed)
     found = []
     for _ in range(n):
         words, right = GRAMMAR.expand((GRAMMAR.start,), rng=rng), rng.random() < 0.5
+        drawn = " ".join(words)
         if not right:
             place = rng.choice([place for place, word in enumerate(words) if word in _OTHER_FORM])
             words[place] = _OTHER_FORM[words[place]]
-        found.append(JudgedSentence(" ".join(words), right))
+        found.append(JudgedSentence(" ".join(words), right, drawn))
     return found
 
 
