@@ -2064,6 +2064,12 @@ RECIPES = [
         "test_recipe_runs.py",
         ("two runs in one folder", "lock.acquire()", "pass", "test_one_process_at_a_time"),
         (
+            "a run from before a setting is taken for another",
+            "defaults | read_json(self.recipe)",
+            "read_json(self.recipe)",
+            "test_a_run_that_is_older_than_a_setting_goes_on",
+        ),
+        (
             "who comes second to a teacher is refused",
             "timeout=-1 if wait else 0",
             "timeout=0",

@@ -311,6 +311,21 @@ def test_mistakes(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture) ->
     assert not (tmp_path / "new").exists()
 
 
+def test_a_run_that_is_older_than_a_setting_goes_on(tmp_path: Path) -> None:
+    train(tmp_path, steps=2)
+    path = tmp_path / "recipe.json"
+    settings = json.loads(path.read_text())
+    del settings["both_ways"]
+    path.write_text(json.dumps(settings))
+    train(tmp_path, steps=2)
+    path.write_text(json.dumps(settings | {"learns_by_heart": True}))
+    with pytest.raises(ValueError, match="which differs in learns_by_heart"):
+        train(tmp_path, steps=2)
+    path.write_text(json.dumps({key: value for key, value in settings.items() if key != "lr"}))
+    with pytest.raises(ValueError, match="which differs in lr"):
+        train(tmp_path, steps=2)
+
+
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
     monkeypatch.setitem(RECIPES, "tiny", replace(TINY, steps=3))
     words = ["train", "tiny", "--out", str(tmp_path / "run"), "--seed", "7"]

@@ -61,11 +61,13 @@ class RunFolder:
         Raises:
             ValueError: If it holds a run that is not to go on, or one of another recipe.
         """
-        settings = json.loads(json.dumps(recipe.settings()))
+        settings, defaults = (
+            json.loads(json.dumps(each.settings())) for each in (recipe, Recipe(recipe.name, recipe.corpus))
+        )
         if self.recipe.exists():
             if not resume:
                 raise ValueError(f"{self.path} holds a run: go on with --resume, or choose another folder")
-            found = read_json(self.recipe)
+            found = defaults | read_json(self.recipe)  # of a setting newer than the run
             other = sorted(name for name in settings | found if settings.get(name) != found.get(name))
             if other:
                 raise ValueError(
