@@ -41,7 +41,8 @@ def layer_norm(
         eps: Added to the variance, under the root, so that a constant vector gives zeros and not 0/0.
 
     Returns:
-        As many vectors, of the same width.
+        As many vectors, of the same width. In float16 use the module: here a difference of 256
+        or more has no square, and the vector becomes zeros.
 
     Source:
         Ba, Kiros and Hinton 2016, equation 4; the variance divides by d, not by d - 1.
@@ -99,7 +100,7 @@ def rms_norm(
         eps: Added to the mean square, under the root, so that a zero vector stays zero.
 
     Returns:
-        As many vectors, of the same width.
+        As many vectors, of the same width. In float16 use the module, as with :func:`layer_norm`.
 
     Source:
         Zhang and Sennrich 2019, equation 4.

@@ -45,6 +45,9 @@ SHOW: dict[str, Callable[..., Tensor]] = {
     "Words are exchanged that were not chosen: both the mask and the other word need chosen.": (
         lambda i, c, x, d, m: torch.where((x >= 0.8) & (x < 0.9), d, i).masked_fill(c & (x < 0.8), m)
     ),
+    "Whatever is not masked is exchanged, chosen or not: the other word needs chosen too.": (
+        lambda i, c, x, d, m: torch.where(x < 0.9, d, i).masked_fill(c & (x < 0.8), m)
+    ),
     "Words are masked that were not chosen: both the mask and the other word need chosen.": (
         lambda i, c, x, d, m: torch.where(c & (x >= 0.8) & (x < 0.9), d, i).masked_fill(x < 0.8, m)
     ),
