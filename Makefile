@@ -56,7 +56,7 @@ format: $(READY) ## mend what can be mended
 	$(VENV)/bin/ruff format .
 
 bench: $(READY) ## scores of the models; time and memory beside PyTorch, Hugging Face, x-transformers, tiktoken and nanoGPT
-	$(PY) -m exformer bench --json bench/results/models.json
+	OMP_NUM_THREADS=2 $(PY) -m exformer bench --json bench/results/models.json
 	$(PY) bench/run.py
 	$(PY) bench/generation.py
 	$(PY) bench/byte_pairs.py

@@ -30,8 +30,8 @@ from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig  # noqa: E402
 
 OURS, WITHOUT = "exformer", "exformer, no cache"
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
-TIMED = {"warmup": 0, "min_rounds": 5, "budget_s": 15.0}  # writing the texts that are compared warms up
-ONCE = {"warmup": 0, "min_rounds": 3, "budget_s": 0.0}  # without a cache a text takes long
+TIMED = {"warmup": 0, "min_rounds": 3, "budget_s": 15.0}  # writing the texts that are compared warms up
+ONCE = {"warmup": 0, "min_rounds": 2, "budget_s": 0.0}  # without a cache a text takes long
 #: nanoGPT's model of Shakespeare's characters.
 GPT = DecoderLMConfig(65, d_model=384, n_heads=6, d_ff=1536, n_layers=6, max_len=320, dropout=0.0)
 SMALL_GPT = replace(GPT, d_model=24, n_heads=3, d_ff=48, n_layers=2)

@@ -1,17 +1,18 @@
-"""Peak memory of training, each contender in a process of its own.
+"""Peak memory of training, each contender in a process of its own."""
 
-`python bench/memory.py KIND CONTENDER SETTING THREADS`, the setting as JSON, prints how many bytes a few
-steps add to what the process had after a tiny model had loaded all libraries.
-"""
-
-import json
-import subprocess
-import sys
-from dataclasses import asdict
+from collections.abc import Sequence
+from multiprocessing import get_all_start_methods, get_context
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+import torch
+
 N_STEPS = 3
+#: What takes seconds to import: the process from which all others are forked does it once.
+LOADED = (
+    *("torch", "x_transformers"),
+    "transformers.models.gpt2.modeling_gpt2",
+    "transformers.models.marian.modeling_marian",
+)
 
 
 def peak_bytes() -> int | None:
@@ -28,36 +29,28 @@ def peak_bytes() -> int | None:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # macOS: bytes
 
 
-def measure(contender: str, setting: object, *, kind: str, threads: int) -> int | None:
-    """Train for a few steps in a fresh process.
+def measure(contenders: Sequence[str], setting: object, *, kind: str, threads: int) -> dict[str, int | None]:
+    """Train for a few steps, each contender in a fresh process, two at a time.
 
     Args:
-        contender: Its name.
+        contenders: Their names.
         setting: The sizes.
         kind: Of the model, as `bench.suites` calls it.
-        threads: How many threads torch may use.
+        threads: How many threads torch may use in each.
 
     Returns:
         Bytes that building and training add, or None where the system does not say.
-
-    Raises:
-        RuntimeError: If that process fails; the message ends with what it said.
     """
-    command = [
-        sys.executable,
-        str(Path(__file__).resolve()),
-        kind,
-        contender,
-        json.dumps(asdict(setting)),
-        str(threads),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"the memory of {contender} was not measured:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
+    # A plain fork would hang: this process may have threads of torch.
+    context = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
+    if context.get_start_method() == "forkserver":
+        context.set_forkserver_preload(list(LOADED))
+    with context.Pool(2, torch.set_num_threads, (threads,), maxtasksperchild=1) as pool:
+        works = [(contender, setting, kind) for contender in contenders]
+        return dict(zip(contenders, pool.starmap(added_bytes, works, chunksize=1), strict=True))
 
 
-def added_bytes(contender: str, setting: object, *, kind: str) -> int | None:
+def added_bytes(contender: str, setting: object, kind: str) -> int | None:
     """Train for a few steps in this process, and say how much its peak grew."""
     from bench.setting import make_step
     from bench.suites import SUITES
@@ -74,15 +67,3 @@ def added_bytes(contender: str, setting: object, *, kind: str) -> int | None:
     train(setting)
     after = peak_bytes()
     return None if after is None else after - before
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
-    import torch
-
-    from bench.suites import SUITES
-
-    kind, name, sizes, threads = sys.argv[1:]
-    torch.set_num_threads(int(threads))
-    sizes = type(SUITES[kind].quick)(**json.loads(sizes))
-    print(json.dumps(added_bytes(name, sizes, kind=kind)))

@@ -11,9 +11,7 @@ import argparse
 import os
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +29,7 @@ from bench.setting import OPTIMIZER, make_step  # noqa: E402
 from bench.suites import OURS, QUICK, SETTINGS, SUITES, Suite  # noqa: E402
 from bench.timing import best_peer, summarize, time_in_turns  # noqa: E402
 
-WARMUP = 4  # rounds
+WARMUP = 3  # rounds
 MIN_ROUNDS = 8
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 
@@ -118,10 +116,8 @@ def main() -> None:
             found = {"name": name, **race(SUITES[kind], setting, clock=args.clock)}
             if i == 0:  # memory once a size
                 names = [OURS] if args.quick else list(SUITES[kind].contenders)
-                measured = partial(measure, setting=setting, kind=kind, threads=args.threads)
-                with ThreadPoolExecutor(max_workers=2) as pool:  # nothing is timed now
-                    for who, peak in zip(names, pool.map(measured, names), strict=True):
-                        found["contenders"][who]["peak_bytes"] = peak
+                for who, peak in measure(names, setting, kind=kind, threads=args.threads).items():
+                    found["contenders"][who]["peak_bytes"] = peak
             result["races"].append(found)
             print(table(found), flush=True)
     write(result, file)

@@ -354,7 +354,7 @@ def test_memory_that_is_used_is_seen():
     block = torch.ones(before // 4 + 25_000_000)  # as much as ever before, and 100 MB
     assert peak_bytes() - before > 50e6
     del block
-    assert added_bytes("exformer", QUICK, kind="encoder-decoder") >= 0
+    assert added_bytes("exformer", QUICK, "encoder-decoder") >= 0
 
 
 # --- the whole ---
