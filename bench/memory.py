@@ -1,6 +1,7 @@
 """Peak memory of training, each contender in a process of its own."""
 
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_all_start_methods, get_context
 from pathlib import Path
 
@@ -39,15 +40,26 @@ def measure(contenders: Sequence[str], setting: object, *, kind: str, threads: i
         threads: How many threads torch may use in each.
 
     Returns:
-        Bytes that building and training add, or None where the system does not say.
+        Bytes that a few steps add to what a process had after a tiny model had loaded all libraries, or None
+        where the system does not say.
+
+    Raises:
+        RuntimeError: If one of these processes fails, or is ended by the system.
     """
     # A plain fork would hang: this process may have threads of torch.
     context = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
     if context.get_start_method() == "forkserver":
         context.set_forkserver_preload(list(LOADED))
-    with context.Pool(2, torch.set_num_threads, (threads,), maxtasksperchild=1) as pool:
-        works = [(contender, setting, kind) for contender in contenders]
-        return dict(zip(contenders, pool.starmap(added_bytes, works, chunksize=1), strict=True))
+
+    def alone(contender: str) -> int | None:
+        with ProcessPoolExecutor(1, context, torch.set_num_threads, (threads,)) as process:
+            try:
+                return process.submit(added_bytes, contender, setting, kind).result()
+            except Exception as error:
+                raise RuntimeError(f"the memory of {contender} was not measured") from error
+
+    with ThreadPoolExecutor(2) as both:
+        return dict(zip(contenders, both.map(alone, contenders), strict=True))
 
 
 def added_bytes(contender: str, setting: object, kind: str) -> int | None:

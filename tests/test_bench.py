@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 from bench import gpt  # noqa: E402
 from bench.encoder_decoder import CONTENDERS, QUICK, SETTINGS  # noqa: E402
 from bench.equal_work import check_equal_work, loss_and_slope  # noqa: E402
-from bench.memory import added_bytes, peak_bytes  # noqa: E402
+from bench.memory import added_bytes, measure, peak_bytes  # noqa: E402
 from bench.report import table  # noqa: E402
 from bench.setting import BOS, EOS, PAD, Contender, make_batches, make_step  # noqa: E402
 from bench.suites import SUITES  # noqa: E402
@@ -355,6 +355,12 @@ def test_memory_that_is_used_is_seen():
     assert peak_bytes() - before > 50e6
     del block
     assert added_bytes("exformer", QUICK, "encoder-decoder") >= 0
+
+
+def test_a_process_that_fails_is_named():
+    with pytest.raises(RuntimeError, match="the memory of nobody was not measured") as caught:
+        measure(["nobody"], QUICK, kind="encoder-decoder", threads=1)
+    assert isinstance(caught.value.__cause__, KeyError)
 
 
 # --- the whole ---

@@ -67,7 +67,7 @@ class RunFolder:
         if self.recipe.exists():
             if not resume:
                 raise ValueError(f"{self.path} holds a run: go on with --resume, or choose another folder")
-            found = defaults | read_json(self.recipe)  # of a setting newer than the run
+            found = defaults | read_json(self.recipe)  # a newer setting than the run has its default
             other = sorted(name for name in settings | found if settings.get(name) != found.get(name))
             if other:
                 raise ValueError(
