@@ -2,8 +2,8 @@
 
     python bench/byte_pairs.py [FILE ...] [--json FILE] [--threads N] [--clock wall|cpu] [--quick]
 
-Without a FILE the texts are the Python manual, Tiny Shakespeare where it can be had, and 10 MB of Python's
-own sources. Each is given as one string.
+Without a FILE the texts are the Python manual, Tiny Shakespeare where it can be had, and 5 million
+characters of Python's own sources. Each is given as one string.
 All run in this process, in turns, and ratios are taken round by round. There is no race between different
 results: merges and ids must be the same.
 """
@@ -14,6 +14,7 @@ import os
 import sys
 import time
 from dataclasses import asdict
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from bench.byte_pair_peers import learn_by_recounting, merges_of, tiktoken_of, train_hugging_face  # noqa: E402
-from bench.memory import peak_bytes  # noqa: E402
+from bench.memory import measure_alone, peak_bytes  # noqa: E402
 from bench.report import machine, write  # noqa: E402
 from bench.timing import summarize, time_in_turns  # noqa: E402
 from exformer.bpe import BPETokenizer  # noqa: E402
@@ -113,10 +114,9 @@ def added_bytes(who: str, text: str, n_merges: int) -> int | None:
 
 def memory(text: str, n_merges: int) -> dict[str, int | None]:
     """Measure what training adds to the memory of a process of its own, for each."""
-    names = (OURS, PEER)
-    with multiprocessing.get_context("spawn").Pool(2, maxtasksperchild=1) as pool:
-        found = pool.starmap(added_bytes, [(who, text, n_merges) for who in names], chunksize=1)
-    return dict(zip(names, found, strict=True))
+    # A forked process would take what its parent has freed, and hide what it adds.
+    context = multiprocessing.get_context("spawn")
+    return measure_alone((OURS, PEER), partial(added_bytes, text=text, n_merges=n_merges), context)
 
 
 def race_with_recounting(text: str, *, n_merges: int, clock: str) -> dict[str, Any]:

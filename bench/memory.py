@@ -1,8 +1,10 @@
 """Peak memory of training, each contender in a process of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from multiprocessing import get_all_start_methods, get_context
+from multiprocessing.context import BaseContext
 from pathlib import Path
 
 import torch
@@ -50,11 +52,36 @@ def measure(contenders: Sequence[str], setting: object, *, kind: str, threads: i
     context = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
     if context.get_start_method() == "forkserver":
         context.set_forkserver_preload(list(LOADED))
+    train = partial(added_bytes, setting=setting, kind=kind)
+    return measure_alone(contenders, train, context, before=partial(torch.set_num_threads, threads))
+
+
+def measure_alone(
+    contenders: Sequence[str],
+    added_bytes: Callable[[str], int | None],
+    context: BaseContext,
+    *,
+    before: Callable[[], None] | None = None,
+) -> dict[str, int | None]:
+    """Let each contender be measured in a fresh process, two at a time.
+
+    Args:
+        contenders: Their names.
+        added_bytes: Gives the bytes that a contender's work adds to the process in which it is called.
+        context: How processes start.
+        before: What each process does first.
+
+    Returns:
+        What it gave for each.
+
+    Raises:
+        RuntimeError: If one of these processes fails, or is ended by the system.
+    """
 
     def alone(contender: str) -> int | None:
-        with ProcessPoolExecutor(1, context, torch.set_num_threads, (threads,)) as process:
+        with ProcessPoolExecutor(1, context, before) as process:
             try:
-                return process.submit(added_bytes, contender, setting, kind).result()
+                return process.submit(added_bytes, contender).result()
             except Exception as error:
                 raise RuntimeError(f"the memory of {contender} was not measured") from error
 

@@ -2,10 +2,13 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -18,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 from bench import gpt  # noqa: E402
 from bench.encoder_decoder import CONTENDERS, QUICK, SETTINGS  # noqa: E402
 from bench.equal_work import check_equal_work, loss_and_slope  # noqa: E402
-from bench.memory import added_bytes, measure, peak_bytes  # noqa: E402
+from bench.memory import added_bytes, measure, measure_alone, peak_bytes  # noqa: E402
 from bench.report import table  # noqa: E402
 from bench.setting import BOS, EOS, PAD, Contender, make_batches, make_step  # noqa: E402
 from bench.suites import SUITES  # noqa: E402
@@ -361,6 +364,18 @@ def test_a_process_that_fails_is_named():
     with pytest.raises(RuntimeError, match="the memory of nobody was not measured") as caught:
         measure(["nobody"], QUICK, kind="encoder-decoder", threads=1)
     assert isinstance(caught.value.__cause__, KeyError)
+
+
+def end_this_process(contender):
+    """As the system does where memory is short."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_a_process_that_the_system_ends_is_named():
+    with pytest.raises(RuntimeError, match="the memory of large was not measured") as caught:
+        measure_alone(["large"], end_this_process, get_context("spawn"))
+    assert isinstance(caught.value.__cause__, BrokenProcessPool)
 
 
 # --- the whole ---
