@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from matplotlib.colors import to_rgb
+from matplotlib.text import Text
 
 from exformer.plot_labels import _spread
 from exformer.plotting import INK, PALETTE, bars, heat_map, lines, use_book_style
@@ -138,6 +139,22 @@ def test_each_line_has_its_name_at_its_end() -> None:
     assert names["high"] > names["lower"] + 13 > names["low"] + 26
     assert [text.get_text() for text in ax.get_xticklabels()] == ["4", "16"]
     assert ax.get_legend() is None
+
+
+def test_the_stroke_of_a_name_is_like_its_line_and_ends_before_the_name() -> None:
+    lines({str(n): [0, n / 9] for n in range(5)})
+    plt.gcf().canvas.draw()
+    ax = plt.gca()
+    for line, text in zip(ax.lines, ax.texts, strict=True):
+        stroke = text.arrow_patch
+        assert (to_rgb(stroke.get_edgecolor()), stroke.get_linestyle()) == (
+            to_rgb(line.get_color()),
+            line.get_linestyle(),
+        )
+        ends = stroke.get_transform().transform(stroke.get_path().vertices)
+        name = Text.get_window_extent(text)  # of an annotation it holds the stroke too
+        assert ends[:, 0].max() <= name.x0
+        assert name.y0 < ends[:, 1].max() < name.y1 or name.y0 < ends[:, 1].min() < name.y1
 
 
 def test_every_line_is_drawn_of_tensors_too() -> None:

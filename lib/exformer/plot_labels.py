@@ -45,7 +45,7 @@ def number_cells(ax: Axes, *, values: np.ndarray, picture: ScalarMappable) -> No
 
 
 def label_ends(ax: Axes, ends: Sequence[tuple[str, float, float]]) -> None:
-    """Write each line's name at its end, tied to it by a stroke of its colour; no two names overlap.
+    """Write each line's name at its end, tied to it by a stroke like the line; no two names overlap.
 
     Args:
         ax: Axes that hold the lines, in the order of the ends, with their final scales.
@@ -62,7 +62,15 @@ def label_ends(ax: Axes, ends: Sequence[tuple[str, float, float]]) -> None:
             textcoords="offset points",
             va="center",
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": line.get_color(), "lw": 1, "shrinkA": 2, "shrinkB": 0},
+            arrowprops={
+                "arrowstyle": "-",
+                "color": line.get_color(),
+                "linestyle": line.get_linestyle(),
+                "lw": 1,
+                "shrinkA": 2,
+                "shrinkB": 0,
+                "relpos": (0, 0.5),  # else it aims at the middle of its name and crosses its neighbour's
+            },
         )
 
 
