@@ -141,8 +141,8 @@ def test_each_line_has_its_name_at_its_end() -> None:
     assert ax.get_legend() is None
 
 
-def test_the_stroke_of_a_name_is_like_its_line_and_ends_before_the_name() -> None:
-    lines({str(n): [0, n / 9] for n in range(5)})
+def test_the_stroke_of_a_name_is_like_its_line_and_ends_before_its_middle() -> None:
+    lines({f"a long name {n}": [0, n / 9] for n in range(3)} | {"high": [0, 9]})
     plt.gcf().canvas.draw()
     ax = plt.gca()
     for line, text in zip(ax.lines, ax.texts, strict=True):
@@ -151,10 +151,17 @@ def test_the_stroke_of_a_name_is_like_its_line_and_ends_before_the_name() -> Non
             to_rgb(line.get_color()),
             line.get_linestyle(),
         )
-        ends = stroke.get_transform().transform(stroke.get_path().vertices)
+        x, y = stroke.get_path().vertices[0]
         name = Text.get_window_extent(text)  # of an annotation it holds the stroke too
-        assert ends[:, 0].max() <= name.x0
-        assert name.y0 < ends[:, 1].max() < name.y1 or name.y0 < ends[:, 1].min() < name.y1
+        assert x <= name.x0
+        assert abs(y - (name.y0 + name.y1) / 2) < 5
+
+
+def test_names_of_close_ends_do_not_overlap_whatever_the_scale() -> None:
+    lines({str(n): [0, n] for n in (1, 2, 99)})
+    plt.gcf().canvas.draw()
+    low, next_, _ = [Text.get_window_extent(text) for text in plt.gca().texts]
+    assert next_.y0 >= low.y1
 
 
 def test_every_line_is_drawn_of_tensors_too() -> None:

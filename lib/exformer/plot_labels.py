@@ -51,6 +51,7 @@ def label_ends(ax: Axes, ends: Sequence[tuple[str, float, float]]) -> None:
         ax: Axes that hold the lines, in the order of the ends, with their final scales.
         ends: Name, x and y of the end of each line.
     """
+    ax.autoscale_view()  # limits are set when needed; a transform alone does not ask for them
     points = 72.0 / ax.figure.dpi
     heights = [ax.transData.transform((x, y))[1] * points for _, x, y in ends]
     shifted = _spread(heights, gap=14.0)
