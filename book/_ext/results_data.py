@@ -36,7 +36,10 @@ _RACE = {
 }
 _TEXT = {"name": str, "characters": int, "merges": int, "peak_bytes": {OURS: None, "*": None}}
 _WORKS = dict.fromkeys(("training", "encoding", "encoding_new"), _WORK)
-_NANO = {"steps": int, "threads": int, "precision": str, "parameters": int, "seconds": float, "ratio": float}
+_NANO = {
+    **{"steps": int, "threads": int, "precision": str, "parameters": int},
+    **{"seconds": float, "ratio": float, "validation_losses": [float]},
+}
 _CONTENDER = _TIMED | {"peak_bytes": None, "parameters": int, "loss": float}
 FORMS = {
     "models": [_MODEL],

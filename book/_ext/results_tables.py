@@ -22,6 +22,12 @@ def number(value, digits):
     return "–" if value is None else f"{value:,.{digits}f}"
 
 
+def mean_words(mean, losses):
+    """Write a mean, with the least and the greatest where there are several."""
+    spread = f" ({number(min(losses), 3)} to {number(max(losses), 3)})" if len(losses) > 1 else ""
+    return number(mean, 3) + spread
+
+
 def asked_words(asked):
     """Say what was asked: ("most", 0.95) -> "at most 0.95"."""
     return ASKED[asked[0]].format(asked[1])
@@ -316,7 +322,8 @@ def nano_gpt(results):
             esc(who),
             *(number(one[name], 0) for name in ("steps", "threads", "seeds")),
             number(one["seconds"], 1),
-            *(number(one[name], 3) for name in ("ratio", "validation_loss")),
+            number(one["ratio"], 3),
+            mean_words(one["validation_loss"], one["validation_losses"]),
             badge(judged.get(("shakespeare", who))),
         ]
         for who, one in found["contenders"].items()
