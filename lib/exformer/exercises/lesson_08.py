@@ -128,7 +128,7 @@ def check_table_gradient(answer: Callable[..., object]) -> Verdict:
     draw = torch.Generator().manual_seed(8)
     cases = []
     for ids, vocab_size, width in (([4, 1, 4, 4, 0], 7, 3), ([2, 2], 5, 4), ([10, 3, 6], 11, 2)):
-        ahead = torch.randn((len(ids), width), generator=draw, dtype=torch.float64)
+        ahead = torch.randn((len(ids), width), generator=draw)
         cases.append((torch.tensor(ids), ahead, vocab_size))
     return grade(
         answer,
