@@ -2245,6 +2245,28 @@ RECIPES = [
         ),
     ),
     *_bugs(
+        "plot_labels.py",
+        "test_plotting.py",
+        (
+            "names are spread on a scale that is not known yet",
+            "ax.autoscale_view()",
+            "ax.margins()",
+            "test_names_of_close_ends_do_not_overlap_whatever_the_scale",
+        ),
+        (
+            "a stroke aims at the middle of its name",
+            '"relpos": (0, 0.5)',
+            '"relpos": (0.5, 0.5)',
+            "test_the_stroke_of_a_name_is_like_its_line_and_ends_before_its_middle",
+        ),
+        (
+            "a stroke is solid whatever the line is",
+            '"linestyle": line.get_linestyle()',
+            '"linestyle": "-"',
+            "test_the_stroke_of_a_name_is_like_its_line_and_ends_before_its_middle",
+        ),
+    ),
+    *_bugs(
         "muon.py",
         "test_muon.py",
         (

@@ -142,7 +142,7 @@ def test_each_line_has_its_name_at_its_end() -> None:
 
 
 def test_the_stroke_of_a_name_is_like_its_line_and_ends_before_its_middle() -> None:
-    lines({f"a long name {n}": [0, n / 9] for n in range(3)} | {"high": [0, 9]})
+    lines({f"a long name {n}": [0, n / 9] for n in range(4)} | {"dashed": [0, 9]})
     plt.gcf().canvas.draw()
     ax = plt.gca()
     for line, text in zip(ax.lines, ax.texts, strict=True):
