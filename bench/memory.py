@@ -58,7 +58,7 @@ def measure(contenders: Sequence[str], setting: object, *, kind: str, threads: i
 
 def measure_alone(
     contenders: Sequence[str],
-    added_bytes: Callable[[str], int | None],
+    work: Callable[[str], int | None],
     context: BaseContext,
     *,
     before: Callable[[], None] | None = None,
@@ -67,7 +67,7 @@ def measure_alone(
 
     Args:
         contenders: Their names.
-        added_bytes: Gives the bytes that a contender's work adds to the process in which it is called.
+        work: Gives the bytes that a contender adds to the process in which it is called.
         context: How processes start.
         before: What each process does first.
 
@@ -81,7 +81,7 @@ def measure_alone(
     def alone(contender: str) -> int | None:
         with ProcessPoolExecutor(1, context, before) as process:
             try:
-                return process.submit(added_bytes, contender).result()
+                return process.submit(work, contender).result()
             except Exception as error:
                 raise RuntimeError(f"the memory of {contender} was not measured") from error
 
