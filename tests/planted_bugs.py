@@ -1543,7 +1543,7 @@ FILES = [
         "test_cli.py",
         (
             "scored before all are known",
-            "        load_model(name)\n",
+            "        _find(name)\n",
             "        pass\n",
             "test_scoring_begins_when_all_can_be_scored",
         ),
@@ -1552,6 +1552,18 @@ FILES = [
             "json.dumps(others + found, ",
             "json.dumps(found, ",
             "test_scores_of_other_models_stay",
+        ),
+        (
+            "without names nothing stays",
+            "[] if asked.json is None else _scores",
+            "[] if asked.json is None or not asked.models else _scores",
+            "test_scores_of_other_models_stay",
+        ),
+        (
+            "a mark at the start is taken for text",
+            '"utf-8-sig" if number == 1 else "utf-8"',
+            '"utf-8"',
+            "test_a_byte_order_mark_is_no_part_of_the_text",
         ),
     ),
     *_bugs(

@@ -27,8 +27,9 @@ CHARACTERS = CharTokenizer.from_texts(["the red fox sleeps"])
 def talk(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
     """Return what runs the command with words and an input, and gives status, output and errors."""
 
-    def run(*words: object, text: str = "") -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    def run(*words: object, text: str | bytes = "") -> tuple[int, str, str]:
+        data = text if isinstance(text, bytes) else text.encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
         try:
             status = main([str(word) for word in words])
         except SystemExit as end:
@@ -67,6 +68,22 @@ def test_tokens_there_and_back(talk, tmp_path: Path) -> None:
     tokenizer = BPETokenizer.load(out)
     assert ids.splitlines()[0] == " ".join(map(str, tokenizer.encode("picky paper")))
     assert talk("tokenize", "decode", "--tokenizer", out, text=ids) == (0, lines, "")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(talk, translator, tmp_path: Path) -> None:
+    plain, marked = "the fox\nfox \ufeff\n", "\ufeffthe fox\nfox \ufeff\n"  # elsewhere it is
+    for text in (plain, marked):
+        (tmp_path / "book.txt").write_text(text, encoding="utf-8")
+        words = ("tokenize", "train", tmp_path / "book.txt", "--merges", 9)
+        assert talk(*words, "--out", tmp_path / f"{len(text)}.json")[0] == 0
+    tokenizer, other = (tmp_path / f"{len(text)}.json" for text in (plain, marked))
+    assert tokenizer.read_bytes() == other.read_bytes()
+    encoded = [talk("tokenize", "encode", "--tokenizer", tokenizer, text=text) for text in (plain, marked)]
+    assert encoded[0] == encoded[1]
+    assert len(encoded[0][1].splitlines()[1].split()) > 2  # the mark inside is encoded
+    translated = [talk("translate", "--model", translator[0], text=f"{mark}fox\n") for mark in ("", "\ufeff")]
+    assert translated[0] == translated[1]
+    assert translated[0][0] == 0
 
 
 def test_generation_repeats_with_its_seed(talk, writer: Path) -> None:
@@ -117,6 +134,13 @@ def test_a_line_in_a_line_out(talk, translator: tuple[Path, EncoderDecoder]) -> 
         (("generate", "--model", "WRITER", "--temperature", "-1"), "temperature must be a number above 0"),
         (("generate", "--model", "WRITER", "--top-p", "1.5"), "p must lie in (0, 1]"),
         (("generate", "--model", "WRITER", "--top-k", "0"), "k must"),
+        (("generate", "--model", "WRITER", "--temperature", "0", "--top-p", "2"), "p must lie in (0, 1]"),
+        (("generate", "--model", "WRITER", "--temperature", "0", "--top-p", "nan"), "p must lie in (0, 1]"),
+        (("generate", "--model", "WRITER", "--temperature", "0", "--top-k", "0"), "k must"),
+        (("generate", "--model", "WRITER", "--seed", str(2**64)), "--seed must lie from -2**63 to 2**64 - 1"),
+        (("generate", "--model", "WRITER", "--seed", str(-(2**63) - 1)), f"came {-(2**63) - 1}"),
+        (("generate", "--model", ""), "expected a folder or one of "),
+        (("bench", ""), "came an empty name"),
         (("generate", "--model", "WRITER", "--tokens", "12"), "prompt and new tokens must fit into 12"),
         (("generate", "--model", "WRITER", "--tokens", "0"), "prompt and new tokens must fit into 12"),
         (("generate", "--model", "WRITER", "--prompt", "the fox sleeps"), "the prompt takes 15"),
@@ -151,12 +175,38 @@ def test_what_is_closed(talk, translator, monkeypatch, capsys) -> None:
     assert capsys.readouterr().err == "exformer: the standard output is closed\n"
 
 
+def test_a_closed_standard_error_hides_only_what_goes_there(talk, translator, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    status, out, _ = talk("translate", "--model", translator[0], text="fox\n")
+    assert (status, out.count("\n")) == (0, 1)
+    sys.stderr.close()
+    monkeypatch.setattr(sys, "stderr", None)
+    assert talk("translate", "--model", "nowhere", text="fox\n")[:2] == (2, "")
+    sys.stderr.close()
+
+
+def test_what_is_no_text_on_the_standard_input_is_named(talk, translator) -> None:
+    status, _, err = talk("translate", "--model", translator[0], text=b"fox\nfox\n\xff\n")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "line 3 of the standard input is not text in UTF-8: 'utf-8' codec can't decode byte 0xff" in err
+
+
+def test_the_largest_and_the_smallest_seed(talk, writer: Path) -> None:
+    for seed in (2**64 - 1, -(2**63)):
+        assert talk("generate", "--model", writer, "--seed", seed)[0] == 0
+
+
 def test_scoring_begins_when_all_can_be_scored(talk, writer: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(commands, "judge", None)
     status, _, err = talk("bench", writer, "nowhere")
     assert (status, err.startswith("exformer: there is no model nowhere")) == (2, True)
     status, _, err = talk("bench", writer, "--json", tmp_path / "nowhere" / "found.json")
     assert (status, err) == (2, f"exformer: there is no folder for {tmp_path}/nowhere/found.json\n")
+    status, _, err = talk("bench", writer, "--json", tmp_path)
+    assert (status, err) == (2, f"exformer: {tmp_path} is a folder: expected a file for the scores\n")
+    monkeypatch.setattr("os.access", lambda place, how: place != tmp_path)
+    status, _, err = talk("bench", writer, "--json", tmp_path / "found.json")
+    assert (status, err) == (2, f"exformer: {tmp_path}/found.json may not be written: choose another place\n")
 
 
 def test_scores_of_other_models_stay(talk, writer: Path, translator, tmp_path: Path, monkeypatch) -> None:
@@ -168,17 +218,20 @@ def test_scores_of_other_models_stay(talk, writer: Path, translator, tmp_path: P
     monkeypatch.setattr(commands, "shipped_models", lambda: [str(writer)])
     for names, held in (
         ([writer, two], {str(writer): 0, two: 0}),
-        ([writer], {two: 0, str(writer): 1}),
-        ([], {str(writer): 2}),  # all that are shipped, and nothing else
+        ([writer, writer], {two: 0, str(writer): 1}),
+        ([], {two: 0, str(writer): 2}),  # all that are shipped
     ):
         assert talk("bench", *names, "--json", file)[0] == 0
-        assert {one["model"]: one["scores"]["loss"] for one in json.loads(file.read_text())} == held
+        found = json.loads(file.read_text())
+        assert {one["model"]: one["scores"]["loss"] for one in found} == held
+        assert len(found) == len(held)  # each once
         made.append(names)
     for wrong in ("{", "[1]", '[{"scores": 1}]', '{"a": 1}', "null"):
         file.write_text(wrong)
-        status, _, err = talk("bench", writer, "--json", file)
-        assert (status, err) == (2, f"exformer: {file} holds no scores: choose another file\n")
-        assert file.read_text() == wrong
+        for names in ([writer], []):
+            status, _, err = talk("bench", *names, "--json", file)
+            assert (status, err) == (2, f"exformer: {file} holds no scores: choose another file\n")
+            assert file.read_text() == wrong
 
 
 def test_a_file_that_is_no_text_is_named(talk, tmp_path: Path) -> None:

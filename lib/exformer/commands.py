@@ -2,8 +2,9 @@
 
 import argparse
 import json
+import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ def learn_pairs(asked: argparse.Namespace) -> None:
     texts = []
     for name in asked.files:
         try:
-            texts.append(Path(name).read_bytes().decode())
+            texts.append(Path(name).read_bytes().decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             raise ValueError(f"{name} is not text in UTF-8: {error}") from error
     shown = "learning byte pairs" if sys.stderr.isatty() else ""
@@ -45,17 +46,15 @@ def train_model(asked: argparse.Namespace) -> None:
 
 def score_models(asked: argparse.Namespace) -> None:
     """Score models, print what was found, and write it down."""
-    names, found = asked.models or list(shipped_models()), []
-    for name in names:  # scoring takes minutes: what can't be scored is to be found before
-        load_model(name)
-    others = _scores_of_others(asked.json, names) if asked.json and asked.models else []
-    if asked.json and not Path(asked.json).resolve().parent.is_dir():
-        raise ValueError(f"there is no folder for {asked.json}")
+    names, found = dict.fromkeys(asked.models or shipped_models()), []
+    for name in names:  # scoring takes minutes: what can't be scored or written is to be found before
+        _find(name)
+    others = [] if asked.json is None else _scores_of_others(asked.json, names)
     for name in names:
         found.append(judge(name, progress=sys.stderr.isatty()))
         for what, number in found[-1]["scores"].items():
             print(f"{name}: {what}: {number}")
-    if asked.json:
+    if asked.json is not None:
         replace_file(asked.json, (json.dumps(others + found, indent=1, ensure_ascii=False) + "\n").encode())
 
 
@@ -77,12 +76,19 @@ def decode_lines(asked: argparse.Namespace) -> None:
         print(tokenizer.decode(ids))
 
 
-def _scores_of_others(path: str, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Read what a file of scores holds of models that are not scored now."""
-    if not Path(path).exists():
+def _scores_of_others(path: str, names: Collection[str]) -> list[dict[str, Any]]:
+    """Read what a file of scores holds of models that are not scored now; it can be written anew."""
+    place = Path(path).resolve()
+    if place.is_dir():
+        raise ValueError(f"{path or 'the name of the file'} is a folder: expected a file for the scores")
+    if not place.parent.is_dir():
+        raise ValueError(f"there is no folder for {path}")
+    if not os.access(place if place.exists() and not place.is_file() else place.parent, os.W_OK):
+        raise ValueError(f"{path} may not be written: choose another place")
+    if not place.is_file():
         return []
     try:
-        return [one for one in json.loads(Path(path).read_text("utf-8")) if one["model"] not in names]
+        return [one for one in json.loads(place.read_text("utf-8-sig")) if one["model"] not in names]
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{path} holds no scores: choose another file") from error
 
@@ -91,12 +97,23 @@ def _lines() -> Iterator[str]:
     """Give the lines that come in, without their ends."""
     if sys.stdin is None:
         raise ValueError("the standard input is closed")
-    for line in sys.stdin:
-        yield line.removesuffix("\n").removesuffix("\r")
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"line {number} of the standard input is not text in UTF-8: {error}") from error
+        yield text.removesuffix("\n").removesuffix("\r")
+
+
+def _find(name: str) -> Pretrained:
+    """Load a model; an empty name is none, though a path would take it for the folder we are in."""
+    if not name:
+        raise ValueError(f"expected a folder or one of {', '.join(shipped_models())}, came an empty name")
+    return load_model(name)
 
 
 def _load(folder: str, tokenizer: str) -> Pretrained:
-    found = load_model(folder)
+    found = _find(folder)
     if tokenizer not in found.tokenizers:
         raise ValueError(f"{folder} holds a model of kind {found.card['kind']}, which can't do this")
     return found
@@ -114,6 +131,9 @@ def go_on(asked: argparse.Namespace) -> None:
         raise ValueError(
             f"prompt and new tokens must fit into {room}: the prompt takes {len(ids)}, --tokens is {n_new}"
         )
+    if not -(2**63) <= asked.seed < 2**64:  # what PyTorch takes
+        raise ValueError(f"--seed must lie from -2**63 to 2**64 - 1, came {asked.seed}")
+    _narrow(torch.zeros(1, tokenizer.vocab_size), asked)  # refuses what is wrong, also where none is drawn
     options = {"eos_id": tokenizer.eos_id, "max_new_tokens": n_new}
     with evaluating(found.model):
         given = (CachedLM(found.model), torch.tensor([ids]))
@@ -121,20 +141,19 @@ def go_on(asked: argparse.Namespace) -> None:
             (new,) = greedy(*given, **options)
         else:
             chance = torch.Generator().manual_seed(asked.seed)
-            (new,) = sample(*given, **options, generator=chance, change=_change(asked))
+
+            def change(logits: torch.Tensor) -> torch.Tensor:
+                return _narrow(temper(logits, asked.temperature), asked)
+
+            (new,) = sample(*given, **options, generator=chance, change=change)
     space = " " if asked.prompt and isinstance(tokenizer, WordTokenizer) else ""
     print(asked.prompt + space + tokenizer.decode(new))
 
 
-def _change(asked: argparse.Namespace) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Make what is done to the scores before a draw."""
-
-    def change(logits: torch.Tensor) -> torch.Tensor:
-        logits = temper(logits, asked.temperature)
-        logits = logits if asked.top_k is None else keep_top_k(logits, asked.top_k)
-        return logits if asked.top_p is None else keep_top_p(logits, asked.top_p)
-
-    return change
+def _narrow(logits: torch.Tensor, asked: argparse.Namespace) -> torch.Tensor:
+    """Leave the symbols that may be drawn."""
+    logits = logits if asked.top_k is None else keep_top_k(logits, asked.top_k)
+    return logits if asked.top_p is None else keep_top_p(logits, asked.top_p)
 
 
 def translate_lines(asked: argparse.Namespace) -> None:
