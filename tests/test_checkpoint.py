@@ -6,6 +6,7 @@ import os
 import pickle
 import random
 import struct
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from checkpoint_run import STEPS, Run, train_with_checkpoints
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+import exformer
 from exformer.checkpoint import average_weights, find_checkpoints, load_checkpoint, save_checkpoint
 from exformer.files import replace_file
 from exformer.muon import Muon
@@ -110,6 +112,20 @@ def test_the_oldest_go(tmp_path: Path) -> None:
     names = [path.name for path in find_checkpoints(tmp_path)]
     assert names == ["step_00000010.safetensors", "step_00000100.safetensors"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
+
+
+def test_what_was_just_written_stays(tmp_path: Path) -> None:
+    run = Run()
+    run.save(tmp_path, 100, keep=1)
+    assert run.save(tmp_path, 5, keep=1).exists()
+    run.save(tmp_path, 101, keep=1)
+    assert [path.stem for path in find_checkpoints(tmp_path)] == ["step_00000101"]
+
+
+def test_steps_of_nine_digits_come_last(tmp_path: Path) -> None:
+    paths = [Run().save(tmp_path, step) for step in (10**8, 10**8 - 1, 10**8 + 1)]
+    (tmp_path / "step_00000001 (copy).safetensors").touch()
+    assert find_checkpoints(tmp_path) == [paths[1], paths[0], paths[2]]
 
 
 def test_the_mean_of_checkpoints(tmp_path: Path) -> None:
@@ -247,8 +263,11 @@ def test_a_checkpoint_of_something_else(
     run = Run()
     run.step()
     path = changed(run.save(tmp_path, 1), name, value)
+    torch.rand(1)
+    chance = torch.get_rng_state()
     with pytest.raises(ValueError, match=message):
         run.load(path)
+    assert torch.equal(torch.get_rng_state(), chance)
 
 
 @pytest.mark.parametrize(
@@ -304,6 +323,44 @@ def test_a_link_stays_a_link_and_a_pipe_a_pipe(tmp_path: Path) -> None:
     os.close(reader)
 
 
+def test_a_loop_of_links_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    with pytest.raises(OSError, match="a'"):
+        replace_file(tmp_path / "a", b"text")
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_symlink()) == ["a", "b"]
+
+
+_PRINTS = """
+from exformer.files import replace_file
+print("printed")
+replace_file("/dev/stdout", b"written\\n")
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="this system has no /dev/stdout")
+@pytest.mark.parametrize("how", ["wb", "ab"])
+def test_the_standard_output_is_written_to(tmp_path: Path, how: str) -> None:
+    own = os.environ | {"PYTHONPATH": str(Path(exformer.__file__).parents[1])}
+    command = [sys.executable, "-c", _PRINTS]
+    assert subprocess.run(command, env=own, stdout=subprocess.PIPE).stdout == b"printed\nwritten\n"
+    file = tmp_path / "file"
+    file.write_bytes(b"earlier\n")
+    with file.open(how) as out:
+        subprocess.run(command, env=own, stdout=out, check=True)
+    assert file.read_bytes() == (b"earlier\n" if how == "ab" else b"") + b"printed\nwritten\n"
+
+
+def test_a_file_keeps_its_mode_and_a_name_may_be_long(tmp_path: Path) -> None:
+    path, plain = tmp_path / ("n" * 250), tmp_path / "plain"
+    plain.touch()
+    for mode in (plain.stat().st_mode, 0o100600, 0o100640):
+        replace_file(path, b"text")
+        assert path.stat().st_mode == mode
+        path.chmod(0o640 if mode == 0o100600 else 0o600)
+    assert path.read_bytes() == b"text"
+
+
 def test_other_optimizers(tmp_path: Path) -> None:
     run = Run()
     path = run.save(tmp_path, 1)
@@ -350,6 +407,9 @@ def test_weights_in_half_the_bytes(tmp_path: Path) -> None:
     nn.init.constant_(model.bias, torch.nan)
     for dtype in (torch.float16, None):
         with pytest.raises(ValueError, match="bias has numbers that are not finite"):
+            save_weights(path, model, card={}, dtype=dtype)
+    for dtype in (torch.int8, torch.complex64):
+        with pytest.raises(ValueError, match="dtype of weights must be one of"):
             save_weights(path, model, card={}, dtype=dtype)
     assert path.read_bytes() == before
 

@@ -376,6 +376,10 @@ def test_weights_in_training_mode_are_refused():
         ({"n_heads": 4}, r"d_model \(22\) must be divisible by n_heads \(4\)"),
         ({"d_model": 21, "n_heads": 3}, r"d_model \(21\) must be even"),
         ({"activation": "tanh"}, "activation must be one of relu, gelu, silu, squared_relu, got 'tanh'"),
+        (
+            {"n_heads": 2, "positions": "rotary"},
+            r"turn columns in pairs: d_model / n_heads \(11\) must be even",
+        ),
     ],
 )
 def test_configurations_that_make_no_model_are_refused(changes, message):

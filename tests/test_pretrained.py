@@ -95,6 +95,51 @@ def test_what_cannot_be_saved(tmp_path: Path) -> None:
         save_model(tmp_path, language_model(), tokenizers={"src_tokenizer": WORDS}, card={})
 
 
+def test_a_card_does_not_change_the_model(tmp_path: Path) -> None:
+    old = load_model(saved(tmp_path / "old"))
+    other = DecoderLM(replace(old.model.config, n_heads=4, activation="gelu")).eval()
+    save_model(
+        tmp_path / "new", other, tokenizers={"tokenizer": WORDS}, card={**old.card, "kind": "x", "seed": 2}
+    )
+    found = load_model(tmp_path / "new")
+    assert found.model.config == other.config
+    assert (found.card["seed"], found.card["loss"]) == (2, 2.5)
+    ids = torch.tensor([[3, 4, 5]])
+    assert torch.equal(found.model(ids), other(ids))
+
+
+def test_a_save_that_is_refused_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in saved(tmp_path).iterdir()}
+    other = WordTokenizer.from_texts(["a fox runs there now"])
+    model = DecoderLM(replace(language_model().config, vocab_size=other.vocab_size))
+    broken = DecoderLM(model.config)
+    with torch.no_grad():
+        broken.embedding.table[0, 0] = torch.nan
+    for one, tokenizer, card, message in (
+        (broken, other, {}, "embedding.table has numbers that are not finite"),
+        (model, other, {"seed": {1}}, "card must be what JSON can hold: .*set"),
+        (
+            model,
+            WordTokenizer.from_texts(["a"]),
+            {},
+            "the DecoderLM to save: tokenizer has 4 symbols, the model",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            save_model(tmp_path, one, tokenizers={"tokenizer": tokenizer}, card=card)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    save_model(tmp_path, model, tokenizers={"tokenizer": other}, card={})
+    assert load_model(tmp_path).tokenizers["tokenizer"].vocab_size == other.vocab_size
+
+
+def test_a_translator_begins_no_text(tmp_path: Path) -> None:
+    model = EncoderDecoder(EncoderDecoderConfig(WORDS.vocab_size, WORDS.vocab_size, **SIZES))
+    both = {"src_tokenizer": WORDS, "tgt_tokenizer": WORDS}
+    save_model(tmp_path, model, tokenizers=both, card={})
+    with pytest.raises(ValueError, match="a language model begins a text, a EncoderDecoder needs a source"):
+        load_model(tmp_path).first_ids()
+
+
 def test_there_is_no_such_folder(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"there is no model .*nowhere: expected a folder with model\.safe"):
         load_model(tmp_path / "nowhere")

@@ -9,12 +9,13 @@ import torch
 from torch import nn
 
 from exformer.bpe import BPETokenizer
+from exformer.files import replace_file
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.token_file import kind_of_tokenizer
 from exformer.tokenizer import CharTokenizer, Tokenizer, WordTokenizer
-from exformer.weights import check_weights, read_card, read_tensors, save_weights
+from exformer.weights import check_weights, pack_weights, read_card, read_tensors
 
 _WEIGHTS = "model.safetensors"
 _SHIPPED = Path(__file__).with_name("shipped")
@@ -50,8 +51,10 @@ class Pretrained:
         A model that was trained on windows of a long text has never seen <s>.
 
         Raises:
-            ValueError: If the card's ``begin`` is no text with symbols.
+            ValueError: If this is no language model, or the card's ``begin`` is no text with symbols.
         """
+        if "tokenizer" not in self.tokenizers:
+            raise ValueError(f"a language model begins a text, a {type(self.model).__name__} needs a source")
         tokenizer, begin = self.tokenizers["tokenizer"], self.card.get("begin")
         if begin is None:
             return [tokenizer.bos_id]
@@ -74,23 +77,27 @@ def save_model(
         folder: Where to; it is made if need be.
         model: A ``DecoderLM``, ``EncoderLM`` or ``EncoderDecoder``.
         tokenizers: Those of the model, by name, see :class:`Pretrained`.
-        card: What is known of the weights, as JSON can hold it.
+        card: What is known of the weights, as JSON can hold it; kind and config are the model's in any case.
         dtype: Of the weights in the file, see :func:`~exformer.weights.save_weights`.
 
     Raises:
-        ValueError: If the model is of another kind, or a tokenizer is missing or too many.
+        ValueError: If the model is of another kind, a tokenizer is missing, too many or of another size than
+            the model, or as :func:`~exformer.weights.pack_weights`; then nothing is written.
     """
     kind = type(model).__name__
     if kind not in _KINDS:
         raise ValueError(f"model must be one of {', '.join(_KINDS)}, came {kind}")
     if sorted(tokenizers) != sorted(_KINDS[kind][2]):
         raise ValueError(f"{kind} needs the tokenizers {_KINDS[kind][2]}, came {tuple(tokenizers)}")
+    _check_sizes(tokenizers, model.config, where=f"the {kind} to save")
+    own = {"kind": kind, "config": asdict(model.config)}
+    weights, text = pack_weights(model, card={**own, **card, **own}, dtype=dtype)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name, tokenizer in tokenizers.items():
         tokenizer.save(folder / f"{name}.json")
-    known = {"kind": kind, "config": asdict(model.config), **card}
-    save_weights(folder / _WEIGHTS, model, card=known, dtype=dtype)
+    replace_file(folder / _WEIGHTS, weights)
+    replace_file((folder / _WEIGHTS).with_suffix(".json"), text)  # last: a folder with a card is whole
 
 
 def shipped_models() -> dict[str, Path]:
@@ -133,12 +140,7 @@ def load_model(name_or_folder: str | Path) -> Pretrained:
     model = build(config).eval()
     model.load_state_dict(tensors)
     tokenizers = {name: load_tokenizer(folder / f"{name}.json") for name in names}
-    for name, tokenizer in tokenizers.items():
-        wanted = getattr(config, name.replace("tokenizer", "vocab_size"))
-        if tokenizer.vocab_size != wanted:
-            raise ValueError(
-                f"{folder}: {name} has {tokenizer.vocab_size} symbols, the model was made for {wanted}"
-            )
+    _check_sizes(tokenizers, config, where=folder)
     return Pretrained(model, tokenizers, card)
 
 
@@ -155,6 +157,16 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
     if kind not in _TOKENIZERS:
         raise ValueError(f"{path}: the kind must be one of {', '.join(_TOKENIZERS)}, came {kind!r}")
     return _TOKENIZERS[kind].load(path)
+
+
+def _check_sizes(tokenizers: Mapping[str, Tokenizer], config: Any, *, where: str | Path) -> None:
+    """Refuse tokenizers with another number of symbols than the model has."""
+    for name, tokenizer in tokenizers.items():
+        wanted = getattr(config, name.replace("tokenizer", "vocab_size"))
+        if tokenizer.vocab_size != wanted:
+            raise ValueError(
+                f"{where}: {name} has {tokenizer.vocab_size} symbols, the model was made for {wanted}"
+            )
 
 
 def _config(configure: type, found: Any, *, folder: Path) -> Any:

@@ -28,16 +28,42 @@ def save_weights(
         dtype: Of the numbers in the file, as ``torch.float16`` for half the bytes; their own if None.
 
     Raises:
-        ValueError: If the path has another ending, or a number is not finite or too large for the type.
+        ValueError: If the path has another ending, or as :func:`pack_weights`.
         OSError: If a file can't be written.
     """
     path = Path(path)
     if path.suffix != ".safetensors":
         raise ValueError(f"the name of weights must end in .safetensors, came {path.name!r}")
+    weights, text = pack_weights(model, card=card, dtype=dtype)
+    replace_file(path, weights)
+    replace_file(path.with_suffix(".json"), text)
+
+
+def pack_weights(
+    model: nn.Module, *, card: Mapping[str, Any], dtype: torch.dtype | None = None
+) -> tuple[bytes, bytes]:
+    """Make the two files that :func:`save_weights` writes, after all is known to be right.
+
+    Args:
+        model, card, dtype: As for :func:`save_weights`.
+
+    Returns:
+        The weights, and the card.
+
+    Raises:
+        ValueError: If a number is not finite or too large for the type, the type is none that weights are
+            computed with, or the card is not what JSON can hold.
+    """
+    if dtype not in (None, *_NUMBERS):
+        raise ValueError(
+            f"the dtype of weights must be one of {_NUMBERS}, or None for their own, came {dtype}"
+        )
     tensors = {name: _ready(name, value, dtype) for name, value in model.state_dict().items()}
-    text = json.dumps(dict(card), indent=2, ensure_ascii=False)
-    replace_file(path, save(tensors))
-    replace_file(path.with_suffix(".json"), f"{text}\n".encode())
+    try:
+        text = json.dumps(dict(card), indent=2, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the card must be what JSON can hold: {error}") from error
+    return save(tensors), f"{text}\n".encode()
 
 
 def load_weights(path: str | Path, model: nn.Module) -> None:

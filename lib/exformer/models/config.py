@@ -6,6 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from exformer.alibi import ALiBi
+from exformer.feedforward import ACTIVATIONS
 from exformer.initialization import zero_outputs
 from exformer.positional import POSITIONS, NoPositions
 from exformer.qk_norm import normalize_heads
@@ -24,8 +25,9 @@ def check_config(config: Any) -> None:
         config: A model's dataclass.
 
     Raises:
-        ValueError: If a size is below 1, dropout outside [0, 1), padding is no symbol of a vocabulary, the
-            positions are unknown, or two vocabularies are to share a table but differ.
+        ValueError: If a size is below 1, the heads don't divide the width, dropout is outside [0, 1), padding
+            is no symbol of a vocabulary, positions or activation are unknown, rotary positions would have to
+            turn an odd number of columns, or two vocabularies are to share a table but differ.
     """
     for field in fields(config):
         value = getattr(config, field.name)
@@ -41,9 +43,22 @@ def check_config(config: Any) -> None:
             f"to share embeddings, source and target must have one vocabulary, got {config.src_vocab_size} "
             f"and {config.tgt_vocab_size} symbols"
         )
-    names = (*POSITIONS, *RELATIVE_POSITIONS, "none")
-    if getattr(config, "positions", "none") not in names:
-        raise ValueError(f"positions must be one of {', '.join(names)}, got {config.positions!r}")
+    _check_names(config)
+    n_heads = getattr(config, "n_heads", 1)
+    if config.d_model % n_heads:
+        raise ValueError(f"d_model ({config.d_model}) must be divisible by n_heads ({n_heads})")
+    if getattr(config, "positions", "none") == "rotary" and config.d_model // n_heads % 2:
+        raise ValueError(
+            "rotary positions turn columns in pairs: "
+            f"d_model / n_heads ({config.d_model // n_heads}) must be even"
+        )
+
+
+def _check_names(config: Any) -> None:
+    choices = {"positions": (*POSITIONS, *RELATIVE_POSITIONS, "none"), "activation": (*ACTIVATIONS,)}
+    for setting, names in choices.items():
+        if hasattr(config, setting) and getattr(config, setting) not in names:
+            raise ValueError(f"{setting} must be one of {', '.join(names)}, got {getattr(config, setting)!r}")
 
 
 def check_ids(ids: Tensor, *, max_len: int) -> None:
