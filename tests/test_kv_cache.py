@@ -83,6 +83,23 @@ def test_the_newest_queries_get_what_they_get_among_all(positions, start):
     close(attend_kept(attention, x()[:, start:], kept, mask=MASK[:, start:]), whole[:, start:])
 
 
+def test_masks_mean_what_they_mean_to_attention():
+    attention = randomized(MultiHeadAttention(D_MODEL, n_heads=HEADS))
+    kept = keys_values(attention, x())
+    for mask in (MASK, MASK[1], MASK[:1], MASK[:, -1:], MASK[1, -1:]):  # (query, key) too
+        close(attend_kept(attention, x(), kept, mask=mask), attention(x(), x(), x(), mask=mask))
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_masks_that_do_not_fit_are_refused():
+    attention = randomized(MultiHeadAttention(D_MODEL, n_heads=HEADS))
+    kept = keys_values(attention, x())
+    with pytest.raises(ValueError, match="a mask must be boolean"):
+        attend_kept(attention, x(), kept, mask=MASK.double())
+    with pytest.raises(ValueError, match="a mask must fit scores of the shape"):
+        attend_kept(attention, x(), kept, mask=MASK[..., :-1])
+
+
 def steps(step, cuts: list[int], **options):
     """Go through all positions in pieces that end at the cuts; return all outputs side by side."""
     found, cache = [], Cache()

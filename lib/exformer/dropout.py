@@ -30,7 +30,7 @@ def dropout(x: Float[Tensor, "*shape"], *, rate: float) -> Float[Tensor, "*shape
         return x * 0.0
     # Uniform numbers: on a CPU they take half the time of the Bernoulli numbers in F.dropout.
     keep = torch.rand_like(x, dtype=torch.float32).ge_(rate)  # (*shape), 0 or 1
-    return x * keep.div_(1.0 - rate).to(x.dtype)
+    return x * keep.to(x.dtype).div_(1.0 - rate)
 
 
 class Dropout(nn.Module):

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from exformer.alibi import biased_attention
-from exformer.multi_head import MultiHeadAttention, merge_heads, split_heads
+from exformer.multi_head import MultiHeadAttention, merge_heads, over_heads, split_heads
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def attend_kept(
     x: Float[Tensor, "batch query d_model"],
     kept: KeysValues,
     *,
-    mask: Bool[Tensor, "#batch #query key"] | None = None,
+    mask: Bool[Tensor, "..."] | None = None,
 ) -> Float[Tensor, "batch query d_model"]:
     """Attend to keys and values that are there already; the last query stands where the last key stands.
 
@@ -120,17 +120,21 @@ def attend_kept(
         attention: The attention.
         x: What asks.
         kept: What is asked.
-        mask: True = may attend; None: every query sees all.
+        mask: (query, key) or (batch, query, key), axes of length 1 allowed; True = may attend; None: every
+            query sees all.
 
     Returns:
         One vector a query, without dropout.
+
+    Raises:
+        ValueError: If the mask does not fit.
     """
     q, k, bias = split_heads(attention.w_q(x), n_heads=attention.n_heads), kept.k, None
+    mask = over_heads(mask, q, k)
     if attention.positions is not None:
         q, k, bias = attention.positions(q, k)
-    over_heads = None if mask is None else mask[:, None]  # (batch, 1, query, key)
     if bias is not None:
-        heads, _ = biased_attention(q, k, kept.v, bias=bias, mask=over_heads)
+        heads, _ = biased_attention(q, k, kept.v, bias=bias, mask=mask)
     else:
-        heads = F.scaled_dot_product_attention(q, k, kept.v, attn_mask=over_heads)
+        heads = F.scaled_dot_product_attention(q, k, kept.v, attn_mask=mask)
     return attention.w_o(merge_heads(heads))

@@ -70,7 +70,7 @@ class MultiHeadAttention(nn.Module):
             :class:`~exformer.rotary.RotaryPositions` and :class:`~exformer.alibi.ALiBi` do.
 
     Raises:
-        ValueError: If ``d_model`` is not divisible by ``n_heads``.
+        ValueError: If ``d_model`` is not divisible by ``n_heads``, or dropout is outside [0, 1).
 
     Source:
         Vaswani et al. 2017, section 3.2.2.
@@ -90,6 +90,8 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         if n_heads < 1 or d_model % n_heads:
             raise ValueError(f"d_model ({d_model}) must be divisible by n_heads ({n_heads})")
+        if not 0.0 <= dropout < 1.0:
+            raise ValueError(f"dropout must lie in [0, 1), got {dropout}")
         self.n_heads = n_heads
         self.dropout = dropout
         self.positions = positions
@@ -128,7 +130,7 @@ class MultiHeadAttention(nn.Module):
         k = self._heads(key, self.w_k, name="key", n=len(query))
         v = self._heads(value, self.w_v, name="value", n=len(query))
         check_qkv(q, k, v)
-        mask, bias = _over_heads(mask, q, k), None
+        mask, bias = over_heads(mask, q, k), None
         if self.positions is not None:
             q, k, bias = self.positions(q, k)
         dropout = self.dropout if self.training else 0.0
@@ -158,7 +160,7 @@ class MultiHeadAttention(nn.Module):
         """
         q = self._heads(query, self.w_q, name="query", n=len(query))
         k = self._heads(key, self.w_k, name="key", n=len(query))
-        mask, bias = _over_heads(mask, q, k), None
+        mask, bias = over_heads(mask, q, k), None
         if self.positions is not None:
             q, k, bias = self.positions(q, k)
         if bias is not None:
@@ -175,8 +177,20 @@ class MultiHeadAttention(nn.Module):
         return split_heads(projection(x), n_heads=self.n_heads)
 
 
-def _over_heads(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
-    """Check the mask and give it an axis for the heads: (batch or 1, 1, query, key)."""
+def over_heads(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
+    """Check a mask, and give it an axis for the heads.
+
+    Args:
+        mask: (query, key) or (batch, query, key), axes of length 1 allowed; or None.
+        q: Queries of all heads (batch, heads, query, d_head).
+        k: Keys of all heads.
+
+    Returns:
+        The mask (batch or 1, 1, query, key), or None.
+
+    Raises:
+        ValueError: If it is not boolean, or does not fit.
+    """
     check_mask(mask, shape=(q.size(0), q.size(-2), k.size(-2)))
     if mask is None:
         return None
