@@ -366,7 +366,7 @@ DROPOUT = _bugs(
     ),
     (
         "what is kept not scaled up",
-        "keep.div_(1.0 - rate).to(x.dtype)",
+        "keep.to(x.dtype).div_(1.0 - rate)",
         "keep.to(x.dtype)",
         "test_the_share_of_zeros_and_the_scale",
     ),
@@ -1137,6 +1137,12 @@ CACHE = [
         "kv_cache.py",
         "test_kv_cache.py",
         (
+            "the queries of a mask are read as sequences",
+            "mask = over_heads(mask, q, k)",
+            "mask = None if mask is None else mask[:, None]",
+            "test_masks_mean_what_they_mean_to_attention",
+        ),
+        (
             "new keys written one position too early",
             "room.k[:, :, start : self.n], room.v",
             "room.k[:, :, max(start - 1, 0) : self.n][:, :, : new.k.size(2)], room.v",
@@ -1527,9 +1533,15 @@ FILES = [
         ("a link becomes a file", ".resolve()", "", "test_a_link_stays_a_link_and_a_pipe_a_pipe"),
         (
             "a pipe becomes a file",
-            "if path.exists() and not path.is_file():",
-            "if False:",
+            " or not (mode is None or stat.S_ISREG(mode))",
+            "",
             "test_a_link_stays_a_link_and_a_pipe_a_pipe",
+        ),
+        (
+            "the standard output is replaced",
+            "path.absolute().parent in _STREAMS or ",
+            "",
+            "test_the_standard_output_is_written_to",
         ),
     ),
     *_bugs(
@@ -1946,6 +1958,18 @@ RECIPES = [
     *_bugs(
         "pretrained.py",
         "test_pretrained.py",
+        (
+            "a card from elsewhere says what the model is",
+            "{**own, **card, **own}",
+            "{**own, **card}",
+            "test_a_card_does_not_change_the_model",
+        ),
+        (
+            "a tokenizer of another model is saved",
+            '    _check_sizes(tokenizers, model.config, where=f"the {kind} to save")\n',
+            "",
+            "test_a_save_that_is_refused_leaves_the_folder_as_it_was",
+        ),
         (
             "a shipped model hides a folder of its name",
             "    if not folder.is_dir():\n        folder = shipped",
