@@ -2290,6 +2290,12 @@ RECIPES = [
             "test_names_of_close_ends_do_not_overlap_whatever_the_scale",
         ),
         (
+            "the name of a line that diverged stands nowhere",
+            "np.isfinite(points) & ",
+            "",
+            "test_the_name_of_a_line_that_diverges_stands_at_its_last_finite_point",
+        ),
+        (
             "a stroke aims at the middle of its name",
             '"relpos": (0, 0.5)',
             '"relpos": (0.5, 0.5)',

@@ -1,6 +1,8 @@
 """Figures: legible on both pages, told apart by all eyes, the same bytes each time."""
 
 import io
+import math
+from itertools import pairwise
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -157,11 +159,56 @@ def test_the_stroke_of_a_name_is_like_its_line_and_ends_before_its_middle() -> N
         assert name.y0 < y < name.y1
 
 
+def test_the_stroke_is_like_its_line_where_another_was_drawn_before() -> None:
+    _, ax = plt.subplots()
+    ax.axhline(1.0, color="black", linestyle=":")
+    lines({"one": [1, 2], "two": [1, 3]}, ax=ax)
+    strokes = [
+        (to_rgb(a.get_edgecolor()), a.get_linestyle()) for a in (text.arrow_patch for text in ax.texts)
+    ]
+    assert strokes == [(to_rgb(color), "-") for color in PALETTE[:2]]
+
+
 def test_names_of_close_ends_do_not_overlap_whatever_the_scale() -> None:
     lines({str(n): [0, n] for n in (1, 2, 99)})
     plt.gcf().canvas.draw()
     low, next_, _ = [Text.get_window_extent(text) for text in plt.gca().texts]
     assert next_.y0 >= low.y1
+
+
+def test_twelve_names_of_one_end_do_not_overlap() -> None:
+    lines({str(n): [n, 1] for n in range(12)})
+    plt.gcf().canvas.draw()
+    names = sorted((Text.get_window_extent(text) for text in plt.gca().texts), key=lambda name: name.y0)
+    assert all(upper.y0 >= lower.y1 for lower, upper in pairwise(names))
+
+
+@pytest.mark.parametrize("log", ["", "y"])
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
+def test_the_name_of_a_line_that_diverges_stands_at_its_last_finite_point(log: str, wrong: float) -> None:
+    lines({"good": [1.0, 2.0, 3.0], "diverged": [1.0, 2.5, wrong], "none": [wrong] * 3}, log=log)
+    good, diverged = plt.gca().texts
+    assert (good.get_text(), *good.xy, diverged.get_text(), *diverged.xy) == (
+        "good",
+        2,
+        3,
+        "diverged",
+        1,
+        2.5,
+    )
+    assert np.isfinite([good.xyann, diverged.xyann]).all()
+    assert b"</svg>" in drawn()
+    lines({"good": [1.0, 2.0, 3.0]}, x=[1, 2, wrong], log=log)
+    assert tuple(plt.gca().texts[0].xy) == (2, 2)
+
+
+def test_the_name_of_a_line_stands_above_zero_where_the_axis_is_logarithmic() -> None:
+    lines({"down": [4.0, 2.0, 0.0]}, x=[1, 2, 3], log="y")
+    assert [tuple(text.xy) for text in plt.gca().texts] == [(2.0, 2.0)]
+    lines({"down": [4.0, 2.0, 0.0]}, x=[3, 1, 0], log="x")
+    assert [tuple(text.xy) for text in plt.gca().texts] == [(1.0, 2.0)]
+    lines({"down": [4.0, 2.0, 0.0]}, x=[1, 2, 3])
+    assert [tuple(text.xy) for text in plt.gca().texts] == [(3.0, 0.0)]
 
 
 def test_every_line_is_drawn_of_tensors_too() -> None:
@@ -181,6 +228,7 @@ def test_spread_keeps_order_and_gap() -> None:
     assert sorted(range(4), key=lambda i: placed[i]) == [3, 0, 1, 2]
     assert np.diff(sorted(placed)).min() >= 10 - 1e-6
     assert placed[2] == 40.0
+    assert np.diff(_spread([5.0] * 12, gap=10.0)).min() >= 10 - 1e-6
     assert _spread([], gap=10.0) == []
 
 
@@ -191,7 +239,16 @@ def test_spread_keeps_order_and_gap() -> None:
         (lambda: heat_map(torch.zeros(2, 3), rows=WORDS), "6 names for 2 rows"),
         (lambda: heat_map(torch.zeros(2, 3), columns=WORDS), "6 names for 3 columns"),
         (lambda: lines({"a": [1, 2, 3]}, x=[1, 2]), "'a' has 3 values for 2 places"),
-        (lambda: lines({str(n): [n] for n in range(99)}), r"at most \d+ lines are told apart, got 99"),
+        (
+            lambda: lines({str(n): [n] for n in range(99)}),
+            r"expected 1 to 12 series \(of more, draw two figures\), got 99",
+        ),
+        (lambda: lines({}, log="x"), r"expected 1 to 12 series \(of more, draw two figures\), got 0"),
+        (lambda: lines({"a": []}), r"'a' has shape \(0,\): expected a row of at least one number"),
+        (lambda: lines({"a": torch.zeros(2, 3)}), r"'a' has shape \(2, 3\): expected a row"),
+        (lambda: lines({"a": 1.0}), r"'a' has shape \(\): expected a row"),
+        (lambda: lines({"a": [1, 2]}, x=3.0), "'a' has 2 values for 1 places"),
+        (lambda: lines({"a": [1, 2]}, log="z"), "log must be '', 'x', 'y' or 'xy', got 'z'"),
     ],
 )
 def test_what_does_not_fit_is_refused(draw, message) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
+from matplotlib.lines import Line2D
 
 
 def name_cells(
@@ -44,18 +45,19 @@ def number_cells(ax: Axes, *, values: np.ndarray, picture: ScalarMappable) -> No
         )
 
 
-def label_ends(ax: Axes, ends: Sequence[tuple[str, float, float]]) -> None:
+def label_ends(ax: Axes, drawn: Sequence[tuple[str, Line2D]]) -> None:
     """Write each line's name at its end, tied to it by a stroke like the line; no two names overlap.
 
     Args:
-        ax: Axes that hold the lines, in the order of the ends, with their final scales.
-        ends: Name, x and y of the end of each line.
+        ax: Axes that hold the lines, with their final scales.
+        drawn: Name of each line, and the line; one without a point that can be drawn gets no name.
     """
     ax.autoscale_view()  # limits are set when needed; a transform alone does not ask for them
     points = 72.0 / ax.figure.dpi
-    heights = [ax.transData.transform((x, y))[1] * points for _, x, y in ends]
+    ends = [(name, line, *end) for name, line in drawn for end in _last_point(line)]
+    heights = [ax.transData.transform((x, y))[1] * points for *_, x, y in ends]
     shifted = _spread(heights, gap=14.0)
-    for (name, x, y), was, now, line in zip(ends, heights, shifted, ax.lines, strict=False):
+    for (name, line, x, y), was, now in zip(ends, heights, shifted, strict=True):
         ax.annotate(
             name,
             xy=(x, y),
@@ -75,11 +77,19 @@ def label_ends(ax: Axes, ends: Sequence[tuple[str, float, float]]) -> None:
         )
 
 
+def _last_point(line: Line2D) -> np.ndarray:
+    """Return the last point that can be drawn (finite, above 0 on a logarithmic axis): one row or none."""
+    points = np.asarray(line.get_xydata())
+    scales = line.axes.get_xscale(), line.axes.get_yscale()
+    above = [0.0 if scale == "log" else -np.inf for scale in scales]
+    return points[(np.isfinite(points) & (points > above)).all(axis=1)][-1:]
+
+
 def _spread(heights: Sequence[float], *, gap: float) -> list[float]:
     """Move heights apart to at least the gap, in their order, about their middle."""
     order = np.argsort(heights, kind="stable")
     placed = np.asarray(heights, dtype=float)[order]
-    for _ in range(50):
+    for _ in range(1000):
         overlap = gap - np.diff(placed)
         if (overlap <= 1e-6).all():
             break

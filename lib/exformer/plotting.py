@@ -103,6 +103,9 @@ def lines(
 ) -> None:
     """Draw one line a series, with its name at its end instead of a legend.
 
+    A line has gaps where values are not finite, as those of a loss that diverged; its name stands at the last
+    point that can be drawn, and a line without any has none.
+
     Args:
         series: Name of each line, and its values: a tensor, an array or a list.
         x: Where the values stand; without it 0, 1, 2, ….
@@ -112,20 +115,24 @@ def lines(
         ax: Where to draw; without it a new figure.
 
     Raises:
-        ValueError: If there are more series than can be told apart, or one has not a value for each place.
+        ValueError: If there is no series, or more than can be told apart, if one has not a value for each
+            place, or if an axis is unknown.
     """
     styles = _styles()
-    if len(series) > len(styles):
-        raise ValueError(f"at most {len(styles)} lines are told apart, got {len(series)}: draw two figures")
+    if not 1 <= len(series) <= len(styles):
+        raise ValueError(f"expected 1 to {len(styles)} series (of more, draw two figures), got {len(series)}")
+    if set(log) - {"x", "y"}:
+        raise ValueError(f"log must be '', 'x', 'y' or 'xy', got {log!r}")
     ax = ax or plt.subplots()[1]
-    ends = []
+    drawn = []
     for style, (name, values) in zip(styles, series.items(), strict=False):
         values = _numbers(values)
-        places = np.arange(len(values)) if x is None else _numbers(x)
+        if values.ndim != 1 or not len(values):
+            raise ValueError(f"{name!r} has shape {values.shape}: expected a row of at least one number")
+        places = np.arange(len(values)) if x is None else _numbers(x).ravel()
         if len(places) != len(values):
             raise ValueError(f"{name!r} has {len(values)} values for {len(places)} places: give one for each")
-        ax.plot(places, values, **style)
-        ends.append((name, float(places[-1]), float(values[-1])))
+        drawn += [(name, line) for line in ax.plot(places, values, **style)]
     if "x" in log:
         ax.set_xscale("log")
         if len(places) <= MAX_TICKS:
@@ -134,7 +141,7 @@ def lines(
     if "y" in log:
         ax.set_yscale("log")
     ax.set(title=title, xlabel=labels[0], ylabel=labels[1])
-    label_ends(ax, ends)
+    label_ends(ax, drawn)
 
 
 def bars(
