@@ -37,7 +37,7 @@ def save_checkpoint(
         model: Whose parameters and buffers are kept.
         optimizers: Whose states are kept, in this order.
         notes: What else to remember, as JSON can hold it: a place in the data, losses.
-        keep: How many checkpoints stay in the folder, at least 1.
+        keep: How many checkpoints stay in the folder, at least 1: those of the most steps, and this one.
 
     Returns:
         The file.
@@ -70,13 +70,16 @@ def save_checkpoint(
     ready = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     replace_file(path, save(ready, {"format": _FORMAT, "state": json.dumps(state)}))
     for old in find_checkpoints(folder)[:-keep]:
-        old.unlink()
+        if old != path:
+            old.unlink()
     return path
 
 
 def find_checkpoints(folder: str | Path) -> list[Path]:
     """Return the checkpoints of a folder, oldest first; a folder that isn't there has none."""
-    return sorted(Path(folder).glob("step_????????.safetensors"))
+    found = Path(folder).glob("step_????????*.safetensors")
+    whole = [path for path in found if path.stem.removeprefix("step_").isdecimal()]
+    return sorted(whole, key=lambda path: (len(path.name), path.name))  # step 100,000,000 has a digit more
 
 
 def load_checkpoint(path: str | Path, *, model: nn.Module, optimizers: _OPTIMIZERS) -> tuple[int, dict]:
@@ -96,7 +99,6 @@ def load_checkpoint(path: str | Path, *, model: nn.Module, optimizers: _OPTIMIZE
     tensors, state = _read(path)
     weights = _named(tensors, "model.")
     check_weights(weights, model, path=path)
-    _restore_chance(state["random"], tensors, path=path)
     if len(state["optimizers"]) != len(optimizers):
         raise ValueError(
             f"{path} has {len(state['optimizers'])} optimizers, expected {len(optimizers)}: "
@@ -104,6 +106,7 @@ def load_checkpoint(path: str | Path, *, model: nn.Module, optimizers: _OPTIMIZE
         )
     for number, (optimizer, plain) in enumerate(zip(optimizers, state["optimizers"], strict=True)):
         restore_state(optimizer, _named(tensors, f"optimizer.{number}."), plain, path=path)
+    _restore_chance(state["random"], tensors, path=path)
     model.load_state_dict(weights)
     return state["step"], state["notes"]
 
