@@ -79,6 +79,23 @@ def test_unknown_words_are_listed_with_close_ones():
         tokenizer.encode("il cone xyz cone cane")
 
 
+@pytest.mark.parametrize(
+    ("unknown", "ending"),
+    [("z1 z2 z3 z4 z5", r"; 'z5'$"), ("z1 z2 z3 z4 z5 z6", r"'z5'; and 1 more$"), ("z", r": 'z'$")],
+)
+def test_at_most_five_unknown_words_are_listed(unknown, ending):
+    with pytest.raises(ValueError, match=ending):
+        WordTokenizer.from_texts(["il cane"]).encode(unknown)
+
+
+def test_close_ones_are_looked_for_five_times_at_most(monkeypatch):
+    asked = []
+    monkeypatch.setattr("exformer.vocabulary.get_close_matches", lambda word, _: asked.append(word))
+    with pytest.raises(ValueError, match=r"and 9995 more$"):
+        WordTokenizer.from_texts(["il cane"]).encode(" ".join(f"z{n}" for n in range(10_000)))
+    assert asked == ["z0", "z1", "z2", "z3", "z4"]
+
+
 def test_unknown_characters_are_listed():
     with pytest.raises(ValueError, match=r"came unknown ones: 'z'; 'y'$"):
         CharTokenizer.from_texts(["ab"]).encode("abzyz")
@@ -107,12 +124,21 @@ def test_texts_without_symbols_are_refused(tokenizer, texts):
         tokenizer.from_texts(texts)
 
 
+@BOTH
+def test_texts_with_half_characters_are_refused(tokenizer):
+    with pytest.raises(ValueError, match="came lone surrogates"):
+        tokenizer.from_texts(["a\ud800"])
+    assert len(tokenizer.from_texts(["\ud7ff\ue000🙂"]).vocabulary) > 3  # their neighbours, and a whole one
+
+
 @pytest.mark.parametrize(
     ("symbols", "message"),
     [
         (["a", "b", "a"], r"came twice: \['a'\]"),
         (["<s>"], r"came twice: \['<s>'\]"),
         ([""], "came an empty one"),
+        (["a", "b\ud800"], r"came lone surrogates in \['b\\ud800'\]: the text was not read as UTF-8"),
+        (["\udfff"], "came lone surrogates"),
     ],
 )
 def test_a_vocabulary_of_doubtful_symbols_is_refused(symbols, message):
@@ -171,6 +197,7 @@ def content(**changes):
         (content(kind=None), "holds a tokenizer of kind None, expected 'word'"),
         (content(symbols={"a": 3}), "is damaged: 'symbols' must be a list of strings"),
         (content(symbols=["a", 3]), "is damaged: 'symbols' must be a list of strings"),
+        (content(symbols=["a", "\ud800"]), "is damaged: symbols must be whole characters"),
         (content(symbols=["a", "a"]), r"is damaged: .* came twice: \['a'\]"),
         (content(symbols=["a", "</s>"]), r"is damaged: .* came twice: \['</s>'\]"),
     ],

@@ -1,5 +1,6 @@
 """Symbols <-> ids, kept in a file that holds nothing but text."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -9,6 +10,8 @@ from typing import Any
 from exformer.token_file import read_content, write_content
 
 PAD, BOS, EOS = SPECIALS = ("<pad>", "<s>", "</s>")
+_MAX_HINTS = 5
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class Vocabulary:
@@ -18,7 +21,7 @@ class Vocabulary:
         symbols: Different strings, none of them a special symbol.
 
     Raises:
-        ValueError: If a symbol comes twice, is empty, or is special.
+        ValueError: If a symbol comes twice, is empty, is special or holds a lone surrogate.
 
     >>> Vocabulary(["il", "cane"]).ids(["cane", "il"])
     [4, 3]
@@ -32,6 +35,11 @@ class Vocabulary:
             raise ValueError(f"symbols must differ from each other and from {SPECIALS}, came twice: {twice}")
         if "" in self._ids:
             raise ValueError("a symbol must have at least one character, came an empty one")
+        if halves := [symbol for symbol in self.symbols if _SURROGATE.search(symbol)]:
+            raise ValueError(
+                f"symbols must be whole characters, came lone surrogates in {halves[:_MAX_HINTS]}: "
+                "the text was not read as UTF-8"
+            )
 
     def __len__(self) -> int:
         """Return the number of symbols, special ones included."""
@@ -41,12 +49,15 @@ class Vocabulary:
         """Return the id of each symbol.
 
         Raises:
-            ValueError: If symbols are unknown; the message lists them with close matches.
+            ValueError: If symbols are unknown; the message lists the first five with close matches, and says
+                how many more there are.
         """
         unknown = [symbol for symbol in dict.fromkeys(symbols) if symbol not in self._ids]
         if unknown:
-            hints = "; ".join(self._hint(symbol) for symbol in unknown)
-            raise ValueError(f"expected symbols of the vocabulary ({len(self)}), came unknown ones: {hints}")
+            hints = [self._hint(symbol) for symbol in unknown[:_MAX_HINTS]]
+            hints += [f"and {len(unknown) - _MAX_HINTS} more"] * (len(unknown) > _MAX_HINTS)
+            listed = "; ".join(hints)
+            raise ValueError(f"expected symbols of the vocabulary ({len(self)}), came unknown ones: {listed}")
         return [self._ids[symbol] for symbol in symbols]
 
     def _hint(self, symbol: str) -> str:
