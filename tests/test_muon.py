@@ -104,7 +104,16 @@ def test_what_has_no_slope_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    "numbers", [{"lr": -1.0}, {"momentum": 1.0}, {"momentum": -0.1}, {"weight_decay": -1.0}]
+    "numbers",
+    [
+        {"lr": -1.0},
+        {"lr": math.nan},
+        {"momentum": 1.0},
+        {"momentum": -0.1},
+        {"momentum": math.nan},
+        {"weight_decay": -1.0},
+        {"weight_decay": math.nan},
+    ],
 )
 def test_numbers_out_of_bounds(numbers: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"at least 0 and momentum in \[0, 1\), got "):

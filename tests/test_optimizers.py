@@ -1,5 +1,7 @@
 """Optimizers: what decays, and which parameters are matrices inside the layers."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -35,6 +37,12 @@ def test_adamw_is_the_one_that_is_not_fused() -> None:
         fused.step()
         plain.step()
     torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("decay", [-1.0, math.nan])
+def test_weights_must_not_grow(decay: float) -> None:
+    with pytest.raises(ValueError, match=f"weight_decay must be at least 0, got {decay}"):
+        adamw([nn.Parameter(torch.ones(3, 2))], weight_decay=decay)
 
 
 @pytest.mark.parametrize("kind", ["decoder", "both"])

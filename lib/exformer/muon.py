@@ -80,7 +80,7 @@ class Muon(torch.optim.Optimizer):
         momentum: float = 0.95,
         weight_decay: float = 0.0,
     ) -> None:
-        if lr < 0 or weight_decay < 0 or not 0 <= momentum < 1:
+        if not (lr >= 0 and weight_decay >= 0 and 0 <= momentum < 1):  # so that NaN is refused too
             raise ValueError(
                 "lr and weight_decay must be at least 0 and momentum in [0, 1), "
                 f"got {lr}, {weight_decay} and {momentum}"

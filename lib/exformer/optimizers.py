@@ -19,9 +19,14 @@ def adamw(
     Returns:
         The optimizer; its learning rate is for a schedule to set.
 
+    Raises:
+        ValueError: If the weights would grow.
+
     Source:
         Loshchilov and Hutter 2019, algorithm 2.
     """
+    if not weight_decay >= 0:  # so that NaN is refused too
+        raise ValueError(f"weight_decay must be at least 0, got {weight_decay}")
     given = list(parameters)
     groups = [
         {"params": [p for p in given if p.ndim >= 2], "weight_decay": weight_decay},
