@@ -11,8 +11,10 @@ _GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 class Cost:
     """Hold what one sequence costs. Costs of parts that follow each other add up.
 
-    Counted are the matrix products, as PyTorch's ``FlopCounterMode`` does; it takes a multiply-add for two
-    operations. Softmax, normalization and activations are left out: they grow with the width, not its square.
+    Counted are the matrix products. PyTorch's ``FlopCounterMode`` finds as many where it sees them, and takes
+    a multiply-add for two operations; it sees none inside PyTorch's LSTM, nor inside the fused attention of
+    CPUs, but those of the plain one, under ``sdpa_kernel(SDPBackend.MATH)``. Softmax, normalization and
+    activations are left out: they grow with the width, not its square.
 
     Args:
         parameters: Learned numbers.

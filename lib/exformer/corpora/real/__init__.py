@@ -29,8 +29,8 @@ def multi30k(part: str, *, src: str, tgt: str) -> list[Pair]:
 
     Args:
         part: "train" (29,000 pairs), "val" (1,014) or "test" (1,000: flickr 2016).
-        src: str to translate from.
-        tgt: str to translate to, another one.
+        src: Language to translate from: "en", "de" or "fr".
+        tgt: Language to translate to, another one.
 
     Raises:
         ValueError: If there is no such part or language, or a file is not the right one.
