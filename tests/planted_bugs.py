@@ -299,7 +299,12 @@ POSITIONAL = _bugs(
         "base ** (torch.arange",
         "test_sinusoidal_encoding_by_hand",
     ),
-    ("start ignored", "table[start : start + x.size(1)]", "table[: x.size(1)]", "test_a_later_start_gives_the_later_rows"),
+    (
+        "start ignored",
+        "table[start : start + x.size(1)]",
+        "table[: x.size(1)]",
+        "test_a_later_start_gives_the_later_rows",
+    ),
     (
         "longest sentence refused",
         "end > max_len",
@@ -2482,6 +2487,12 @@ LESSON = _bugs(
         "if value <= bound",
         "if value >= bound",
         "test_a_number_within_its_bound_is_told_as_the_bound",
+    ),
+    (
+        "a bound is rounded",
+        "if not math.isclose(number, bound):",
+        "if False:",
+        "test_a_bound_that_is_told_rounded_is_refused",
     ),
 )
 

@@ -69,6 +69,23 @@ def test_a_number_outside_its_bound_is_told_itself() -> None:
     assert at_most(1.812, 1.7, ".2f") == "1.81"
 
 
+@pytest.mark.parametrize(
+    ("tell", "bound", "spec", "told"),
+    [(at_most, 0.104, ".0%", "10%"), (at_least, 0.896, ".0%", "90%"), (at_least, 2.04, ".1f", "2.0")],
+)
+def test_a_bound_that_is_told_rounded_is_refused(tell, bound, spec, told) -> None:
+    for value in (0.0, bound, 9.0):
+        with pytest.raises(ValueError, match=f"bound .{bound}. must have no more digits .* came '{told}'"):
+            tell(value, bound, spec)
+
+
+def test_bounds_of_every_form_are_told() -> None:
+    assert at_most(0.1, 0.29) == "29% or less"  # 100 · 0.29 is not 29 in floating point
+    assert at_most(5.0, 12_000.0, ",.0f") == "12,000 or less"
+    assert at_least(0.2, 0.0, ".1f") == "0.0 or more"
+    assert at_least(0.2, -0.125, ".1%") == "-12.5% or more"
+
+
 class Sample:
     """A class to be shown."""
 

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import math
 import re
 from dataclasses import dataclass
 from html import escape
@@ -84,16 +85,20 @@ def at_least(value: float, bound: float, spec: str = ".0%") -> str:
 
     Args:
         value: What was measured.
-        bound: The least that is expected.
+        bound: The least that is expected, with no more digits than are written.
         spec: How to write either, as in ``format``: a whole percentage unless told.
 
     Returns:
         The bound and "or more", or the number if it is less.
 
+    Raises:
+        ValueError: If the bound, as it is written, is another number.
+
     >>> at_least(0.973, 0.9), at_least(0.873, 0.9), at_least(2.41, 2.0, ".1f")
     ('90% or more', '87%', '2.0 or more')
     """
-    return f"{bound:{spec}} or more" if value >= bound else f"{value:{spec}}"
+    told = _exactly(bound, spec)
+    return f"{told} or more" if value >= bound else f"{value:{spec}}"
 
 
 def at_most(value: float, bound: float, spec: str = ".0%") -> str:
@@ -102,7 +107,17 @@ def at_most(value: float, bound: float, spec: str = ".0%") -> str:
     >>> at_most(0.023, 0.1), at_most(0.123, 0.1)
     ('10% or less', '12%')
     """
-    return f"{bound:{spec}} or less" if value <= bound else f"{value:{spec}}"
+    told = _exactly(bound, spec)
+    return f"{told} or less" if value <= bound else f"{value:{spec}}"
+
+
+def _exactly(bound: float, spec: str) -> str:
+    """Write a bound; a rounded one would say what was not measured."""
+    told = f"{bound:{spec}}"
+    number = float(told.rstrip("%").replace(",", "")) / (100 if told.endswith("%") else 1)
+    if not math.isclose(number, bound):
+        raise ValueError(f"bound ({bound}) must have no more digits than are told, came {told!r}: round it")
+    return told
 
 
 @dataclass(frozen=True)
