@@ -249,6 +249,9 @@ WRONG_CLIPS = {
         gs if length(gs) <= limit else [g * length(gs) / limit for g in gs]
     ),
     "root is missing": shortened(lambda gs: sum((g**2).sum() for g in gs)),
+    "square of the length with the limit": lambda gs, limit: (
+        gs if length(gs) ** 2 <= limit else [g * limit / length(gs) for g in gs]
+    ),
     "add up the lengths": shortened(lambda gs: sum(length([g]) for g in gs)),
     "longest tensor": shortened(lambda gs: max(length([g]) for g in gs)),
     "largest number": shortened(lambda gs: max(g.abs().max() for g in gs)),

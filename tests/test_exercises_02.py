@@ -110,6 +110,36 @@ def test_wrong_contexts_are_named(hint):
     assert hint in verdict.says
 
 
+def filled(d, e, r, *, hide):
+    return scores_of(d, e, r, hide=hide).softmax(-1) @ e
+
+
+@pytest.mark.parametrize("hide", [-20.0, -30.0])
+def test_a_mask_that_fills_with_too_little_is_refused(hide):
+    verdict = check_context(lambda *case: filled(*case, hide=hide))
+    assert verdict.says.startswith("Where all scores are near -30")
+
+
+def test_padding_is_found_by_the_mask_and_not_by_its_number():
+    def from_the_front(d, e, r):
+        states = [one[: int(real.sum())] for one, real in zip(e, r, strict=True)]
+        return torch.stack([(q @ k.T).softmax(-1) @ k for q, k in zip(d, states, strict=True)])
+
+    assert not check_context(from_the_front)
+
+
+HIDDEN = {
+    "look at padding only": lambda d, e, r: filled(d, e, ~r, hide=-math.inf),
+    "over the Italian places": lambda d, e, r: scores_of(d, e, r).softmax(-2) @ e,
+    "Your mask hides rows": lambda d, e, r: (d @ e.mT).masked_fill(~r[..., None], -math.inf).softmax(-1) @ e,
+}
+
+
+@pytest.mark.parametrize("hint", HIDDEN)
+def test_mistakes_that_make_nan_are_named_too(hint):
+    assert hint in check_context(HIDDEN[hint]).says
+
+
 def test_an_answer_that_is_right_in_square_cases_only_is_refused():
     def square(d, e, r):
         return by_library(d, e, r) if d.shape == e.shape else torch.zeros_like(d)

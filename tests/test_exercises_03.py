@@ -278,6 +278,28 @@ def test_folded_solution_is_graded_right(exercise):
     assert GRADERS[exercise](names)
 
 
+@pytest.mark.parametrize("fill", [-10.0, -20.0, -30.0])
+def test_a_mask_that_fills_with_too_little_is_refused(fill):
+    def answer(q, k, v, mask):
+        scores = (q @ k.mT / math.sqrt(q.size(-1))).masked_fill(~mask, fill)
+        return (scores.softmax(-1) * mask.any(-1, keepdim=True)) @ v
+
+    assert not check_masked_attention(answer)
+
+
+@pytest.mark.parametrize("charge", [["divides by d_k"], {"divides by d_k"}, torch.ones(2), 3])
+def test_a_charge_that_is_no_text_is_not_on_the_list(charge):
+    assert "is not on the list" in check_diagnosis(a=charge, b="softmax over queries").says
+
+
+def test_a_missing_charge_is_asked_for():
+    assert "suspect b" in check_diagnosis(a="divides by d_k").says
+
+
+def test_a_number_beyond_all_floats_is_no_matrix():
+    assert "two matrices of numbers" in check_circle([[10**400]] * 3, [[1]] * 3).says
+
+
 def test_each_exercise_of_the_lesson_is_graded_here():
     assert list(solutions(LESSON)) == list(GRADERS)
 

@@ -174,7 +174,7 @@ WRONG_TOP_P = {
     "compare each probability": lambda p, t: p * (p >= t) / (p * (p >= t)).sum(),
     "Your result is sorted": lambda p, t: with_a_loop(p.sort(descending=True).values, t),
     "returns nothing yet": lambda p, t: ...,
-    "should have the shape": lambda p, t: p[p > 0.1],
+    "should have 5 numbers, yours has 3": lambda p, t: p[p > 0.1],
     "raised IndexError": lambda p, t: p[99],
     "nothing is cut off": lambda p, t: p,
     "the numbers are not": lambda p, t: p / 2,

@@ -1,13 +1,22 @@
 """Grading: run an answer on hidden cases, and name the mistake when it is a known one."""
 
 import html
+import inspect
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
 import numpy as np
-import torch
+
+from exformer.exercises.comparing import all_close, as_numbers, difference, same
+
+_CHANGES = "But it changes what it was given: a caller may still need it."
+
+
+class UnfitError(Exception):
+    """A result that cannot be compared; its text is what the reader is told."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,7 @@ class Verdict:
 
 
 def takes_functions(grader: Callable[..., Verdict]) -> Callable[..., Verdict]:
-    """Let a grader say what is wrong where it gets a result in place of a function.
+    """Let a grader say what is wrong where it gets a result in place of a function, or too few of them.
 
     Args:
         grader: Grades one or more functions.
@@ -44,14 +53,35 @@ def takes_functions(grader: Callable[..., Verdict]) -> Callable[..., Verdict]:
     Returns:
         The grader that does so.
     """
+    n = len(inspect.signature(grader).parameters)
 
     @wraps(grader)
     def careful(*answers: object) -> Verdict:
+        if len(answers) != n:
+            return Verdict(False, f"The check takes {n} function{'s' * (n > 1)}, you gave {len(answers)}.")
         if not all(map(callable, answers)):
             return Verdict(False, "Give the function itself, without calling it.")
         return grader(*answers)
 
     return careful
+
+
+def first_of(n_axes: int) -> Callable[..., Any]:
+    """Let an answer return (output, weights), as the library does: its output counts.
+
+    Args:
+        n_axes: How many axes the output has; by them a list of two results is told from a list of rows.
+
+    Returns:
+        A frame for :func:`grade`.
+    """
+
+    def frame(given: Any, *case: Any) -> Any:
+        if not isinstance(given, tuple | list) or not given:
+            return given
+        return given[0] if isinstance(given, tuple) or np.ndim(given[0]) == n_axes else given
+
+    return frame
 
 
 def grade(
@@ -62,11 +92,13 @@ def grade(
     cases: Sequence[tuple[Any, ...]],
     praise: str,
     tolerance: float = 1e-5,
+    frame: Callable[..., Any] = lambda given, *case: given,
 ) -> Verdict:
     """Compare a reader's function with the right one, on every case.
 
     An answer counts as a known mistake only if it agrees with that mistake on *all* cases; so the cases must
-    tell the mistakes apart, and a right answer is right however it is written.
+    tell the mistakes apart, and a right answer is right however it is written. Where an answer is NaN, it
+    counts as the mistake that it agrees with elsewhere.
 
     Args:
         answer: The reader's function.
@@ -76,6 +108,8 @@ def grade(
         praise: What is said of a right answer, after the word "Right".
         tolerance: Largest difference that counts as equal, for numbers up to 1; for larger ones it grows with
             the largest, as rounding does.
+        frame: Makes numbers of any result, the reader's or ours, given the result and the case; raises
+            :class:`UnfitError` where it cannot.
 
     Returns:
         The verdict.
@@ -85,61 +119,42 @@ def grade(
     """
     if not cases or not callable(answer):
         raise ValueError(f"grade needs cases and a function to call, got {len(cases)} cases and {answer!r}")
-    expected = [right(*case) for case in cases]
-    given = []
-    for case, wanted in zip(cases, expected, strict=True):
-        try:
-            given.append(answer(*_copies(case)))
-        except Exception as error:  # whatever a reader's code raises is shown to the reader
-            return Verdict(False, f"Your function raised {type(error).__name__}: {error}")
-        complaint = _misfit(given[-1], wanted)
-        if complaint:
-            return Verdict(False, complaint)
-    if _all_close(given, expected, tolerance):
-        return Verdict(True, praise)
-    for hint, mistake in mistakes.items():
-        if _all_close(given, [mistake(*case) for case in cases], tolerance):
-            return Verdict(False, hint)
-    worst = max(_distance(g, e) for g, e in zip(given, expected, strict=True))
-    return Verdict(False, f"The shape is right, the numbers are not: the largest difference is {worst:.3g}.")
 
+    def numbers(function: Callable[..., Any]) -> list[np.ndarray]:
+        return [as_numbers(frame(function(*case), *case)) for case in cases]
 
-def _copies(case: tuple[Any, ...]) -> list[Any]:
-    """Give the reader's code tensors of its own, so that a change in place cannot touch the cases."""
-    return [value.clone() if isinstance(value, torch.Tensor) else value for value in case]
-
-
-def _array(value: Any) -> np.ndarray:
-    return np.asarray(value.detach() if isinstance(value, torch.Tensor) else value, dtype=np.float64)
-
-
-def _misfit(given: Any, wanted: Any) -> str:
-    """Say what is wrong with the kind or shape of an answer; nothing if it fits."""
-    if given is None or given is Ellipsis:
-        return "Your function returns nothing yet."
     try:
-        got = _array(given)
-    except (TypeError, ValueError, RuntimeError):
-        return f"Your function must return numbers, got {type(given).__name__}."
-    if got.shape != _array(wanted).shape:
-        return f"The result should have the shape {_array(wanted).shape}, yours has {got.shape}."
-    return ""
+        results = [_result(answer, case, frame) for case in cases]
+    except UnfitError as error:
+        return Verdict(False, str(error))
+    given, expected = [found for _, found, _ in results], numbers(right)
+    if all_close(given, expected, tolerance):
+        kept = all(unchanged for *_, unchanged in results)
+        return Verdict(True, praise if kept else f"{praise} {_CHANGES}")
+    wrong = {hint: numbers(mistake) for hint, mistake in mistakes.items()}
+    right_but_for_nan = all_close(given, expected, tolerance, skip_nan=True)
+    for skip_nan in (False,) if right_but_for_nan else (False, True):
+        for hint, theirs in wrong.items():
+            if all_close(given, theirs, tolerance, skip_nan=skip_nan):
+                return Verdict(False, hint)
+    for (result, found, _), wanted, case in zip(results, expected, cases, strict=True):
+        if isinstance(result, str) and not all_close([found], [wanted], tolerance):
+            return Verdict(False, f"The text should be {right(*case)!r}, yours is {result!r}.")
+    return Verdict(False, difference(given, expected))
 
 
-def _distance(a: Any, b: Any) -> float:
-    difference = np.abs(_array(a) - _array(b))
-    return float("inf") if np.isnan(difference).any() else float(difference.max(initial=0.0))
-
-
-def _all_close(given: Sequence[Any], others: Sequence[Any], tolerance: float) -> bool:
-    """Tell whether two lists of results agree; results of another shape, or NaN against a number, do not."""
-    return all(
-        np.shape(_array(a)) == np.shape(_array(b))
-        and np.allclose(_array(a), _array(b), rtol=0.0, atol=tolerance * _scale(_array(b)), equal_nan=True)
-        for a, b in zip(given, others, strict=True)
-    )
-
-
-def _scale(values: np.ndarray) -> float:
-    """Give the largest finite size among some numbers, at least 1."""
-    return float(np.abs(values[np.isfinite(values)]).max(initial=1.0))
+def _result(
+    answer: Callable[..., Any], case: tuple[Any, ...], frame: Callable[..., Any]
+) -> tuple[Any, np.ndarray, bool]:
+    """Call a reader's function on a copy of a case: its result, the numbers in it, is the copy unchanged."""
+    own = deepcopy(case)
+    try:
+        result = answer(*own)
+    except Exception as error:  # whatever a reader's code raises is shown to the reader
+        raise UnfitError(f"Your function raised {type(error).__name__}: {error}") from error
+    if result is None or result is Ellipsis:
+        raise UnfitError("Your function returns nothing yet.")
+    try:
+        return result, as_numbers(frame(result, *case)), same(own, case)
+    except (TypeError, ValueError, IndexError, OverflowError, RuntimeError) as error:
+        raise UnfitError(f"Your function must return numbers, got {type(result).__name__}.") from error

@@ -1,13 +1,15 @@
 """Graders of lesson 01: a step of an LSTM, the reach of a gradient, clipping."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from exformer.exercises import recurrence_mistakes as known
-from exformer.exercises.grading import Verdict, grade, takes_functions
+from exformer.exercises.comparing import as_numbers
+from exformer.exercises.grading import UnfitError, Verdict, grade, takes_functions
 
 
 @takes_functions
@@ -26,31 +28,25 @@ def check_lstm_step(answer: Callable[..., object]) -> Verdict:
         >>> check_lstm_step(lambda x, h, c, w, u, b: None)
         Not yet. Your function returns nothing yet.
     """
-    complaint = ""
-
-    def rows(*case: Tensor) -> object:
-        nonlocal complaint
-        given = answer(*case)
-        if given is None or given is Ellipsis:
-            return None
-        if not isinstance(given, tuple | list) or len(given) != 2:
-            complaint = "Return two vectors: the new h and the new c."
-            return None
-        shapes = [tuple(np.shape(part)) for part in given]
-        if shapes != [case[0].shape] * 2:
-            complaint = f"h and c should both have the shape {tuple(case[0].shape)}, yours have {shapes}."
-            return None
-        return torch.stack([torch.as_tensor(part) for part in given])
-
     draw = torch.Generator().manual_seed(1)
-    verdict = grade(
-        rows,
+    return grade(
+        answer,
         right=known.lstm_step,
         mistakes=known.LSTM,
         cases=[_drawn(draw, (d,), (d,), (d,), (4, d, d), (4, d, d), (4, d)) for d in (5, 3)],
         praise="Your step agrees with the library's, state and store.",
+        frame=_two_vectors,
     )
-    return Verdict(False, complaint) if complaint else verdict
+
+
+def _two_vectors(given: Any, x: Tensor, *case: Tensor) -> np.ndarray:
+    if not isinstance(given, tuple | list | Tensor | np.ndarray) or len(given) != 2:
+        raise UnfitError("Return two vectors: the new h and the new c.")
+    parts = [as_numbers(part) for part in given]
+    shapes = [part.shape for part in parts]
+    if shapes != [x.shape] * 2:
+        raise UnfitError(f"h and c should both have the shape {tuple(x.shape)}, yours have {shapes}.")
+    return np.stack(parts)
 
 
 @takes_functions
@@ -84,39 +80,28 @@ def check_clip(answer: Callable[..., object]) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    complaint = ""
-
-    def flat(*case: object) -> object:
-        nonlocal complaint
-        *gradients, limit = case
-        shapes = [tuple(g.shape) for g in gradients]
-        given = answer(gradients, limit)
-        if given is None or given is Ellipsis:
-            return None
-        if not isinstance(given, tuple | list) or [tuple(np.shape(g)) for g in given] != shapes:
-            complaint = f"Return a list of tensors with the shapes that came in, here {shapes}."
-            return None
-        return torch.cat([torch.as_tensor(g).flatten() for g in given])
-
     draw = torch.Generator().manual_seed(2)
     cases = [
-        (*(size * g for g in _drawn(draw, (4, 3), (3,), (2, 5))), limit)
-        for size, limit in ((1.0, 2.0), (3.0, 0.5), (0.1, 2.5), (0.2, 1.2))
+        ([size * g for g in _drawn(draw, (4, 3), (3,), (2, 5))], limit)
+        for size, limit in ((1.0, 2.0), (3.0, 0.5), (0.1, 2.5), (0.2, 1.2), (0.4, 1.8))
     ]
-    verdict = grade(
-        flat,
-        right=lambda *case: _flat(known.clip, *case),
-        mistakes={hint: lambda *case, wrong=wrong: _flat(wrong, *case) for hint, wrong in known.CLIP.items()},
+    return grade(
+        answer,
+        right=known.clip,
+        mistakes=known.CLIP,
         cases=cases,
         praise="Long gradients get the limit's length, short ones stay, and none is turned.",
+        frame=_one_vector,
     )
-    return Verdict(False, complaint) if complaint else verdict
+
+
+def _one_vector(given: Any, gradients: list[Tensor], limit: float) -> np.ndarray:
+    shapes = [tuple(g.shape) for g in gradients]
+    parts = [as_numbers(part) for part in given] if isinstance(given, tuple | list) else []
+    if [part.shape for part in parts] != shapes:
+        raise UnfitError(f"Return a list of tensors with the shapes that came in, here {shapes}.")
+    return np.concatenate([part.ravel() for part in parts])
 
 
 def _drawn(draw: torch.Generator, *shapes: tuple[int, ...]) -> tuple[Tensor, ...]:
     return tuple(torch.randn(shape, generator=draw) for shape in shapes)
-
-
-def _flat(clip: known.Clip, *case: object) -> Tensor:
-    *gradients, limit = case
-    return torch.cat([g.flatten() for g in clip(gradients, limit)])

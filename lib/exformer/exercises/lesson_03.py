@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from exformer.exercises import attention_mistakes as known
-from exformer.exercises.grading import Verdict, grade, takes_functions
+from exformer.exercises.grading import Verdict, first_of, grade, takes_functions
 
 #: What may be wrong with a suspect, and the experiment that would refute it.
 CHARGES = {
@@ -66,10 +66,17 @@ def _grade_twice(
 ) -> Verdict:
     """Grade on square cases, where a mistake has the right shape and can be named; then on an oblong one."""
     draw = torch.Generator().manual_seed(3)
-    square = [_case(draw, (7, 7, 7, 7), masks[0]) for _ in range(2)]
+    square = [_case(draw, (7, 7, 7, 7), masks[0]), _far(_case(draw, (7, 7, 7, 7), masks[0]))]
     oblong = [_case(draw, (3, 5, 11, 2), masks[1])]
     first, second = (
-        grade(_first_of(answer), right=known.attention, mistakes=hints, cases=cases, praise=praise)
+        grade(
+            answer,
+            right=known.attention,
+            mistakes=hints,
+            cases=cases,
+            praise=praise,
+            frame=first_of(2),
+        )
         for cases, hints in ((square, mistakes[0]), (oblong, mistakes[1]))
     )
     unnamed = "The shape is right, the numbers are not"
@@ -86,14 +93,12 @@ def _case(draw: torch.Generator, sizes: tuple[int, ...], mask: Tensor | None) ->
     return tuple(qkv) if mask is None else (*qkv, mask)
 
 
-def _first_of(answer: Callable[..., object]) -> Callable[..., object]:
-    """Let an answer return (output, weights), as the library does: its output counts."""
-
-    def output_of(*case: Tensor) -> object:
-        given = answer(*case)
-        return given[0] if isinstance(given, tuple) and given else given
-
-    return output_of
+def _far(case: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Lower all scores by 20: no softmax changes, but a mask that fills with -20 hides nothing."""
+    q, k, *rest = case
+    q[:, 0] = 1.0
+    k[:, 0] -= 20.0 * q.size(-1) ** 0.5
+    return q, k, *rest
 
 
 def check_circle(w_q: object, w_k: object) -> Verdict:
@@ -114,7 +119,7 @@ def check_circle(w_q: object, w_k: object) -> Verdict:
     try:
         plain = [w.detach() if isinstance(w, Tensor) else w for w in (w_q, w_k)]
         q, k = (torch.as_tensor(np.asarray(w, dtype=np.float64)) for w in plain)
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         return Verdict(False, "Give two matrices of numbers.")
     if q.dim() != 2 or q.shape != k.shape or q.size(0) != 3 or not (q + k).isfinite().all():
         shapes = f"{tuple(q.shape)} and {tuple(k.shape)}"
@@ -155,7 +160,7 @@ def suspect_b(
     return known.over_queries(q, k, v)
 
 
-def check_diagnosis(*, a: object, b: object) -> Verdict:
+def check_diagnosis(*, a: object = None, b: object = None) -> Verdict:
     """Grade what a reader says is wrong with the two suspects.
 
     Args:
@@ -168,7 +173,7 @@ def check_diagnosis(*, a: object, b: object) -> Verdict:
     for name, charge in (("a", a), ("b", b)):
         if charge is None or charge is Ellipsis:
             return Verdict(False, f"You have not said yet what is wrong with suspect {name}.")
-        if charge not in CHARGES:
+        if not isinstance(charge, str) or charge not in CHARGES:
             return Verdict(False, f"{charge!r} is not on the list. Choose one of: {', '.join(CHARGES)}.")
         if charge != _GUILTY[name]:
             return Verdict(False, f"Suspect {name} is innocent of that. {CHARGES[charge]}")

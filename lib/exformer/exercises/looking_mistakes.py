@@ -40,6 +40,9 @@ CONTEXT: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     "You divide the scores by √d_model: the first attention did not. (Lesson 03 does, and says why.)": (
         lambda d, e, real: _alpha(d @ e.mT / math.sqrt(d.size(-1)), real) @ e
     ),
+    "Your mask hides rows, but padding is in the columns: real[:, None] has the shape (batch, 1, src).": (
+        lambda d, e, real: (d @ e.mT).masked_fill(~real[..., None], -1e9).softmax(-1) @ e
+    ),
     "Padding gets weight: set its scores to -inf before the softmax.": (
         lambda d, e, real: (d @ e.mT).softmax(-1) @ e
     ),
@@ -51,9 +54,6 @@ CONTEXT: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     ),
     "You look at padding only: real is True where there is a word.": (
         lambda d, e, real: ((d @ e.mT).masked_fill(real[:, None], -1e9).softmax(-1)) @ e
-    ),
-    "Your mask hides rows, but padding is in the columns: real[:, None] has the shape (batch, 1, src).": (
-        lambda d, e, real: (d @ e.mT).masked_fill(~real[..., None], -1e9).softmax(-1) @ e
     ),
     "Your softmax runs over the Italian places: it belongs on the last axis, over the English states.": (
         lambda d, e, real: (d @ e.mT).masked_fill(~real[:, None], -1e9).softmax(-2) @ e

@@ -161,6 +161,9 @@ CLIP: dict[str, Clip] = {
         lambda gs, limit: [g * max(1.0, _joint(gs) / limit) for g in gs]
     ),
     "The root is missing: the length is the root of the sum of squares.": _scaled(lambda gs: _joint(gs) ** 2),
+    "You compare the square of the length with the limit: take its root first.": (
+        lambda gs, limit: [g * (limit / _joint(gs) if _joint(gs) ** 2 > limit else 1.0) for g in gs]
+    ),
     "You add up the lengths of the tensors: squares add up, lengths do not.": (
         _scaled(lambda gs: sum(_joint([g]) for g in gs))
     ),
