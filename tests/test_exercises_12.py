@@ -69,6 +69,10 @@ WRONG_ROWS = {
         (pad,) * len(a + sep) + (*s, eos),
     ),
     "need not be 0": lambda a, sep, s, bos, eos, pad: from_one_row(a, sep, s, bos, eos, 0),
+    "separator is a list": lambda a, sep, s, bos, eos, pad: (
+        [bos, *a, sep, *s],
+        [pad] * (1 + len(a)) + [*s, eos],
+    ),
     "other order": lambda *case: list(reversed(from_one_row(*case))),
     "equally long, yours have 7 and 3": lambda *case: (from_one_row(*case)[0][:7], [1, 2, 3]),
     "should have the shape": lambda *case: (from_one_row(*case)[0][:7], from_one_row(*case)[1][:7]),
@@ -89,8 +93,10 @@ class AsIs:
 def from_p_and_r(ours, right):
     left = list(right)
     shared = sum(word in left and left.remove(word) is None for word in ours)
+    if not shared:
+        return 0
     p, r = shared / len(ours), shared / len(right)
-    return 2 * p * r / (p + r) if shared else 0
+    return 2 * p * r / (p + r)
 
 
 ROUGES = {
@@ -128,6 +134,10 @@ WRONG_ROUGES = {
     "returns nothing yet": lambda a, b: None,
     "raised ZeroDivisionError": lambda a, b: 1 / 0,
     "That is ROUGE-L": lambda a, b: RougeScorer(["rougeL"], tokenizer=AsIs()).score(b, a)["rougeL"].fmeasure,
+    "that either has": of(lambda s, a, b: s / (a + b - s)),
+    "With an empty summary: Your function raised ZeroDivisionError": lambda a, b: (
+        lambda s, p, r: 2 * s / p * s / r / (s / p + s / r) if s / p else 0
+    )((Counter(a.split()) & Counter(b.split())).total(), len(a.split()), len(b.split())),
     "You count letters": lambda a, b: 2 * (Counter(a) & Counter(b)).total() / (len(a) + len(b)),
     "the numbers are not": lambda a, b: 0.123,
 }
@@ -159,6 +169,12 @@ WRONG_COUNTS = {
         / (len([w for w in s.split() if w in names]) or 1)
     ),
     "found in 2020 too": lambda s, a, names: sum(s.count(n) for n in names if n not in a.split()),
+    "however often the summary says it": lambda s, a, names: len(
+        [w for w in (Counter(s.split()) - Counter(a.split())).elements() if w in names]
+    ),
+    "compare whole words": lambda s, a, names: len(
+        [w for w in s.split() if w in "/".join(names) and w not in a.split()]
+    ),
     "look for each name": lambda s, a, names: len([n for n in names if n in s and n not in a]),
     "returns nothing yet": lambda s, a, names: None,
     "raised AttributeError": lambda s, a, names: names.keys(),
@@ -185,6 +201,19 @@ def test_wrong_answers_are_named(check, hint):
     verdict = check(BANK[check][1][hint])
     assert not verdict
     assert hint in verdict.says
+
+
+def empties_its_names(summary, article, names):
+    while names:
+        names.pop()
+    return 0
+
+
+def test_the_hidden_cases_stay_as_they_are():
+    assert not check_invented(empties_its_names)
+    assert not check_invented(lambda s, a, names: 0)
+    assert check_row(ROWS["in place"])
+    assert check_row(ROWS["parts"])
 
 
 @pytest.mark.parametrize("check", BANK)

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from copy import deepcopy
+from typing import Any
 
 from exformer.exercises import row_mistakes
 from exformer.exercises import summary_mistakes as known
-from exformer.exercises.grading import Verdict, grade, takes_functions
+from exformer.exercises.grading import UnfitError, Verdict, grade, takes_functions
 
 _ROWS = (
     ([11, 12, 13, 14], [7], [12, 14, 15], 1, 2, 0),
@@ -39,6 +40,8 @@ _SUMMARIES = (
     ),
     ("nobody new was there", "Ada slept", ["Ada", "Bruno"]),
     ("in 2020 there were 20 people", "people came", ["20", "2020", "Ada"]),
+    ("Ada met Ada", "Ada slept", ["Ada", "Bruno"]),
+    ("she slept on it", "Ada slept", ["Ada", "Conti"]),
 )
 
 
@@ -67,7 +70,14 @@ def check_row(answer: Callable[..., object]) -> Verdict:
         cases=list(_ROWS),
         praise="The first word asked for stands where the separator is shown.",
         tolerance=1e-9,  # ids are right to the last digit
+        frame=_flat,
     )
+
+
+def _flat(given: Any, *case: object) -> object:
+    if any(isinstance(word, list) for part in given for word in part):
+        raise UnfitError("The separator is a list: put its ids into the row one by one, *separator.")
+    return given
 
 
 def _wrong_length(answer: Callable[..., object]) -> Verdict | None:
@@ -96,13 +106,12 @@ def check_rouge_1(answer: Callable[..., object]) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    return grade(
-        answer,
-        right=known.rouge_1,
-        mistakes=known.ROUGE_1,
-        cases=list(_TEXTS),
-        praise="Each word counts as often as both sentences have it, and order does not matter.",
+    praise = "Each word counts as often as both sentences have it, and order does not matter."
+    first, empty = (
+        grade(answer, right=known.rouge_1, mistakes=hints, cases=list(cases), praise=praise)
+        for cases, hints in ((_TEXTS, known.ROUGE_1), ([("", "a")], {}))
     )
+    return first if empty or not first else Verdict(False, f"With an empty summary: {empty.says}")
 
 
 @takes_functions

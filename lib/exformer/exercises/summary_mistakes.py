@@ -89,6 +89,9 @@ ROUGE_1: dict[str, Callable[..., object]] = {
     "A word counts wherever it stands; you want it at the same place.": _in_place,
     "That is ROUGE-L: for ROUGE-1 the order of the words does not matter.": _in_order,
     "You count letters: cut the texts at spaces first.": _letters,
+    "You divide by the words that either has: divide twice the shared ones by the sum of both lengths.": (
+        _by_parts(lambda s, a, b: s / (a + b - s))
+    ),
 }
 
 
@@ -139,5 +142,15 @@ INVENTED: dict[str, Callable[..., object]] = {
     ),
     "You look for each name in the texts' letters: cut both into words, and count each time.": (
         lambda summary, article, names: sum(n in summary and n not in article for n in names)
+    ),
+    "A name that the article has is not made up, however often the summary says it.": (
+        lambda summary, article, names: sum(
+            n * (word in names) for word, n in (Counter(summary.split()) - Counter(article.split())).items()
+        )
+    ),
+    "You look for words in the letters of the names: compare whole words.": (
+        lambda summary, article, names: sum(
+            word in " ".join(names) and word not in article.split() for word in summary.split()
+        )
     ),
 }
