@@ -124,5 +124,8 @@ def test_refusals(qkv) -> None:
     q, k, v = qkv
     with pytest.raises(ValueError, match="got 7 queries and 5 keys"):
         ALiBi()(k, q)
+    for shape in ((1, BATCH, HEADS, QUERY, KEY), (HEADS, KEY, QUERY)):
+        with pytest.raises(ValueError, match=r"a bias must fit scores of the shape \(2, 3, 5, 7\), got"):
+            biased_attention(q, k, v, bias=torch.zeros(shape))
     with pytest.raises(ValueError, match=r"must fit scores of the shape \(2, 3, 5, 7\)"):
         biased_attention(q, k, v, bias=torch.zeros(1), mask=torch.ones(QUERY, QUERY, dtype=torch.bool))

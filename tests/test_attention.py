@@ -216,6 +216,11 @@ def test_widths_and_numbers_that_do_not_fit_are_refused():
         scaled_dot_product_attention(x[..., :2], x, x)
     with pytest.raises(ValueError, match="there are 5 keys and 4 values: each key needs one value"):
         scaled_dot_product_attention(x, x, x[:, :4])
+    for wrong in ((x[0], x, x), (x, x[:1], x), (x, x, x[:1])):
+        with pytest.raises(
+            ValueError, match="must have the same axes before the last two, as batch and heads"
+        ):
+            scaled_dot_product_attention(*wrong)
 
 
 @pytest.mark.usefixtures("unchecked_shapes")

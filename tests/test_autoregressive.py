@@ -1,5 +1,7 @@
 """Prompts of unequal lengths: padding in front, and the same texts as one by one."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from test_decoder_lm import ALL_POSITIONS, VOCAB, build
 from torch_twins import close, randomize
 
-from exformer.autoregressive import append_symbols, count_padding, next_logits_of, pad_left
+from exformer.autoregressive import append_symbols, count_padding, most_probable, next_logits_of, pad_left
 from exformer.generation import greedy
 from exformer.models.rnn import RecurrentLM
 
@@ -35,6 +37,27 @@ def test_a_prompt_without_a_symbol_is_refused(rows):
 def test_a_prompt_of_padding_is_refused():
     with pytest.raises(ValueError, match=r"got one that is nothing but padding \(3\)"):
         count_padding(torch.tensor([[3, 4], [3, 3]]), pad_id=3)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_one_text_is_a_batch_of_one():
+    with pytest.raises(
+        ValueError, match=r"ids must be \(batch, time\), got the shape \(2,\): one text is ids"
+    ):
+        next_logits_of(build())(torch.tensor([3, 4]))
+
+
+def test_a_model_in_training_is_refused():
+    model = build().train()
+    with pytest.raises(ValueError, match=r"written without dropout: call model\.eval\(\) first"):
+        next_logits_of(model)(torch.tensor([[3, 4]]))
+
+
+@pytest.mark.parametrize("scores", [[-math.inf, -math.inf], [0.0, math.nan], [0.0, math.inf]])
+def test_scores_without_a_distribution_are_refused(scores):
+    with pytest.raises(ValueError, match="must give a distribution: some are not numbers, or no symbol"):
+        most_probable(torch.tensor([[0.0, 1.0], scores]))
+    assert most_probable(torch.tensor([[0.0, 1.0], [-math.inf, -5.0], [2.0, 2.0]])).tolist() == [1, 1, 0]
 
 
 def test_choose_is_told_the_step():

@@ -45,6 +45,26 @@ def build_translator(seed: int = 0, **changes) -> EncoderDecoder:
     return model
 
 
+def test_texts_that_their_owner_changes_are_noticed():
+    translator = build_translator()
+    decoder = CachedDecoder(translator, memory=translator.encode(SRC), src=SRC)
+    for scores in (CachedLM(build()), decoder):
+        ids = TGT.clone()
+        scores(ids[:, :3])
+        ids[0, 1] += 1
+        with pytest.raises(ValueError, match="must be the last ones"):
+            scores(ids[:, :4])
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_one_text_is_a_batch_of_one():
+    translator = build_translator()
+    decoder = CachedDecoder(translator, memory=translator.encode(SRC[:1]), src=SRC[:1])
+    for scores in (CachedLM(build()), decoder):
+        with pytest.raises(ValueError, match=r"ids must be \(batch, time\), got the shape \(3,\)"):
+            scores(torch.tensor([3, 4, 5]))
+
+
 @pytest.mark.parametrize("positions", ALL_POSITIONS)
 @pytest.mark.parametrize(("pre_norm", "tie_output"), [(True, True), (False, False)])
 def test_scores_of_a_language_model(positions, pre_norm, tie_output):

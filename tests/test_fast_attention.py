@@ -89,6 +89,15 @@ def test_a_mask_that_hides_the_future_changes_no_digit_by_being_recognized():
         assert all(torch.equal(a, b) for a, b in zip(slopes(got, of), slopes(wanted, of), strict=True))
 
 
+@pytest.mark.parametrize("grad", [False, True])
+def test_scores_too_large_for_float16(grad):
+    """q·k = ±230,400, the mask leaves the smaller: all weight is on it."""
+    q = torch.full((1, 1, 1, 64), 60.0, dtype=torch.float16, requires_grad=grad)
+    k, v = torch.cat((-q, q), dim=2), torch.cat((q + 1, q + 2), dim=2)
+    assert torch.equal(fast_attention(q, k, v), q + 2)
+    assert torch.equal(fast_attention(q, k, v, mask=torch.tensor([[[[True, False]]]])), q + 1)
+
+
 def test_which_way_is_taken(monkeypatch):
     kernel, calls = F.scaled_dot_product_attention, []
     monkeypatch.setattr(

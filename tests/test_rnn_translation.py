@@ -137,6 +137,14 @@ def test_what_cannot_be_built_is_refused(choices, message) -> None:
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
+def test_one_sentence_is_a_batch_of_one() -> None:
+    one = torch.tensor([3])
+    for src, tgt in ((one, one), (one[None], one)):
+        with pytest.raises(ValueError, match=r"ids must be \(batch, time\), got the shape \(1,\): one text"):
+            translator()(src, tgt)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
 def test_refusals() -> None:
     with pytest.raises(ValueError, match="has no attention: build it with attention=True"):
         translator(attention=False).attention_weights(src, tgt)

@@ -8,14 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_twins import close
 
+from exformer import rotary as module
 from exformer.alibi import ALiBi
 from exformer.masks import causal_mask
+from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.multi_head import MultiHeadAttention, merge_heads, split_heads
 from exformer.positional import positions_of
 from exformer.rotary import RotaryPositions, rotate
 
 BATCH, TIME, HEADS, D_HEAD = 2, 7, 3, 10
 D_MODEL = HEADS * D_HEAD
+SIZES = {"d_model": 8, "n_heads": 2, "d_ff": 7, "n_layers": 1, "max_len": 11}
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -34,6 +37,16 @@ def test_by_hand() -> None:
     close(turned_q[0, 0], rotate(x, at(1), base=100.0))
     close(turned_k[0, 0], torch.cat((x, rotate(x, at(1), base=100.0))))
     assert bias is None
+
+
+def test_an_export_leaves_the_model_as_it_was() -> None:
+    torch.manual_seed(0)
+    model = DecoderLM(DecoderLMConfig(17, **SIZES, positions="rotary")).eval()
+    ids = torch.tensor([[3, 4, 5]])
+    module._first_turns.cache_clear()
+    exported = torch.export.export(model, (ids,), strict=False).module()
+    with torch.no_grad():
+        close(exported(ids), model(ids))
 
 
 def test_each_pair_is_turned_by_a_matrix() -> None:

@@ -132,6 +132,15 @@ def test_what_is_cut_off_is_never_drawn(logits, uniform, data):
         assert draw(cut, torch.tensor([u])).item() in kept(cut[0])
 
 
+@pytest.mark.parametrize("uniform", [[0.5, 1.0], [-0.1, 0.5], [math.nan, 0.5], [0.5], [0.5, 0.5, 0.5]])
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_numbers_that_draw_nothing_are_refused(uniform):
+    with pytest.raises(
+        ValueError, match="each of the 2 rows needs a number from 0 up to but not including 1"
+    ):
+        draw(torch.zeros(2, 3), torch.tensor(uniform))
+
+
 @pytest.mark.parametrize("scores", [[-math.inf, -math.inf], [0.0, math.nan], [0.0, math.inf]])
 def test_scores_without_a_distribution_are_refused(scores):
     with pytest.raises(ValueError, match="must give a distribution: some are not numbers, or no symbol"):

@@ -98,6 +98,8 @@ def test_mistakes():
         sentences([(1, 1)], tokens=0)
     with pytest.raises(ValueError, match=r"the text \(5 symbols\) longer than the width"):
         TextWindows(torch.arange(5), 5, 1, seed=0)
-    for options in ({"accumulate": 0}, {"process": 2, "processes": 2}):
-        with pytest.raises(ValueError, match="accumulate must be at least 1 and process below processes"):
+    for options in ({"accumulate": 0}, {"process": 2, "processes": 2}, {"done": -1}):
+        with pytest.raises(
+            ValueError, match="done must be 0 or more, accumulate at least 1 and process below"
+        ):
             next(split_steps(sentences([(1, 1)]), **options))

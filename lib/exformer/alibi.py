@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from exformer.attention import check_qkv
-from exformer.masks import check_mask
+from exformer.masks import check_mask, spreads
 from exformer.positional import positions_of
 
 
@@ -90,14 +90,17 @@ def biased_attention(
         The outputs and the weights; both are zero where a query may attend to no key at all.
 
     Raises:
-        ValueError: If widths or counts do not fit, or the mask is not boolean.
+        ValueError: If widths or counts do not fit, bias or mask do not, or the mask is not boolean.
 
     Source:
         Press, Smith and Lewis 2022, section 3.
     """
     check_qkv(q, k, v)
+    shape = (*q.shape[:-1], k.size(-2))
+    if not spreads(bias, shape=shape):
+        raise ValueError(f"a bias must fit scores of the shape {shape}, got the shape {tuple(bias.shape)}")
+    check_mask(mask, shape=shape)
     scores = q @ k.mT / math.sqrt(q.size(-1)) + bias.to(q)  # (*batch, query, key)
-    check_mask(mask, shape=scores.shape)
     if mask is not None:
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     weights = scores.softmax(dim=-1)

@@ -28,7 +28,8 @@ def scaled_dot_product_attention(
 
     Returns:
         The outputs, one row a query, and the weights. A row of weights sums to 1; where a query may attend
-        to no key at all, its weights and its output are zero.
+        to no key at all, its weights and its output are zero. In float16 a product of 65,504 or more has no
+        number: there use the module, or float32.
 
     Raises:
         ValueError: If widths or counts do not fit, or the mask is not boolean or does not fit.
@@ -57,8 +58,13 @@ def check_qkv(q: Tensor, k: Tensor, v: Tensor) -> None:
         v: Values (..., key, d_v).
 
     Raises:
-        ValueError: If queries and keys differ in width, or keys and values in number.
+        ValueError: If queries and keys differ in width, keys and values in number, or the axes before.
     """
+    if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
+        raise ValueError(
+            f"queries {tuple(q.shape)}, keys {tuple(k.shape)} and values {tuple(v.shape)} must have the same "
+            "axes before the last two, as batch and heads"
+        )
     if q.size(-1) != k.size(-1):
         raise ValueError(
             f"queries have {q.size(-1)} columns and keys {k.size(-1)}: "

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from exformer.batching import pad
+from exformer.embedding import check_batch
 
 
 def append_symbols(
@@ -46,6 +47,24 @@ def append_symbols(
             break
     new = ids[:, prompts.size(1) :].tolist()
     return [row[: row.index(eos_id)] if eos_id in row else row for row in new]
+
+
+def most_probable(logits: Float[Tensor, "batch vocab_size"]) -> Int64[Tensor, " batch"]:
+    """Take the most probable symbol of each row; of equals the one with the lowest id.
+
+    Args:
+        logits: Scores; minus infinity for what can't come.
+
+    Returns:
+        One symbol a row.
+
+    Raises:
+        ValueError: If a row gives no distribution.
+    """
+    best, chosen = logits.max(dim=-1)
+    if not best.isfinite().all():
+        raise ValueError("the logits must give a distribution: some are not numbers, or no symbol is left")
+    return chosen
 
 
 def check_start(prompts: Tensor, *, max_new_tokens: int) -> None:
@@ -104,8 +123,9 @@ def count_padding(ids: Int64[Tensor, "batch time"], *, pad_id: int | None) -> In
         How many symbols of each sequence are padding.
 
     Raises:
-        ValueError: If a sequence is nothing but padding.
+        ValueError: If the sequences are not (batch, time), or one is nothing but padding.
     """
+    check_batch(ids)
     if pad_id is None:
         return ids.new_zeros(len(ids))
     count = (ids == pad_id).long().cumprod(dim=1).sum(dim=1)
@@ -131,11 +151,14 @@ def next_logits_of(
         pad_id: What stands in front of the shorter texts; None if all are equally long.
 
     Returns:
-        A function from texts to the scores of the symbol after each, without gradients.
+        A function from texts to the scores of the symbol after each, without gradients. It raises a
+        ValueError while the model is in training mode, in which dropout would change the scores.
     """
 
     @torch.no_grad()
     def next_logits(ids: Tensor) -> Tensor:
+        if getattr(model, "training", False):
+            raise ValueError("a text is written without dropout: call model.eval() first")
         count = count_padding(ids, pad_id=pad_id)[:, None]  # (batch, 1)
         places = torch.arange(ids.size(1), device=ids.device)
         moved = ids.gather(1, (places + count) % ids.size(1))  # (batch, time)

@@ -32,8 +32,9 @@ def beam_search(
 
     .. math:: \mathcal{B}_t = \text{the } b \text{ most probable of } \{ y w : y \in \mathcal{B}_{t-1} \}
 
-    A text that ends leaves the beam, and its place stays empty; so a beam of 1 is greedy. What is cut at the
-    largest length counts as complete. A search ends early where nothing that goes on can still win.
+    A text that ends leaves the beam, and its place stays empty; so a beam of 1 is greedy (of
+    equals it may take another). What is cut at the largest length counts as complete. A search ends early
+    where nothing that goes on can still win.
 
     Args:
         next_logits: Scores of the next symbol, given all symbols so far. It is asked for ``beam`` rows a

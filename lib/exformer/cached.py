@@ -6,8 +6,10 @@ from torch import Tensor, nn
 
 from exformer.autoregressive import count_padding
 from exformer.cached_layers import decoder_layer_step, encoder_layer_step
+from exformer.embedding import check_batch
 from exformer.kv_cache import Cache, keys_values
 from exformer.masks import causal_mask, padding_mask
+from exformer.models.config import check_length
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.encoder_decoder import EncoderDecoder
 
@@ -62,7 +64,7 @@ class CachedLM:
         mask = _and_causal(seen, n=ids.size(1), start=start, device=ids.device)
         for layer, cache in zip(model.layers, self._caches, strict=True):
             x = encoder_layer_step(layer, x, cache=cache, mask=mask)
-        self._ids = ids
+        self._ids = ids.clone()  # the caller may write on
         x = model.norm(x[:, -1])
         return model.embedding.logits(x) if model.output is None else model.output(x)
 
@@ -84,12 +86,7 @@ class CachedLM:
         """Give the codes of the new positions, which are counted from behind the padding on."""
         padding, least = (0, 0) if self._count is None else (self._count, int(self._count.min()))
         places = torch.arange(start, ids.size(1), device=ids.device) - padding  # (query,) or (batch, query)
-        longest = ids.size(1) - least
-        if longest > self._model.config.max_len:
-            raise ValueError(
-                f"the text has {longest} symbols and max_len is {self._model.config.max_len}: "
-                "cut it, or build the model with a larger max_len"
-            )
+        check_length(ids.size(1) - least, max_len=self._model.config.max_len)
         return self._codes[places.clamp(min=0)]
 
 
@@ -146,7 +143,7 @@ class CachedDecoder:
         for layer, cache, memory in zip(model.decoder, self._caches, self._memory, strict=True):
             cross = {"memory": memory, "memory_mask": self._memory_mask}
             x = decoder_layer_step(layer, x, cache=cache, mask=mask, **cross)
-        self._tgt = tgt
+        self._tgt = tgt.clone()
         x = model.decoder_norm(x[:, -1])
         return model.tgt_embedding.logits(x) if model.output is None else model.output(x)
 
@@ -176,6 +173,7 @@ def _refuse_training(model: nn.Module) -> None:
 
 def _count_known(ids: Tensor, known: Tensor | None) -> int:
     """Count the symbols of each text that the last call has read."""
+    check_batch(ids)
     if known is None:
         return 0
     n = known.size(1)

@@ -22,7 +22,7 @@ def squared_relu(x: Float[Tensor, "*batch d_ff"]) -> Float[Tensor, "*batch d_ff"
         As many numbers, none below 0.
 
     Source:
-        So et al. 2021, section 4.1.
+        So et al. 2021, section 3.
     """
     return F.relu(x).square()
 

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from exformer.autoregressive import append_symbols
+from exformer.autoregressive import append_symbols, most_probable
 from exformer.batching import pad
 from exformer.beam_search import beam_search
 from exformer.cached import CachedDecoder
@@ -62,7 +62,7 @@ def greedy(
         For each prompt the new symbols, without prompt and end symbol.
 
     Raises:
-        ValueError: If the prompts are empty or nothing may be appended.
+        ValueError: If the prompts are empty, nothing may be appended, or the scores give no distribution.
 
     Source:
         Sutskever, Vinyals and Le 2014, section 3.2, with a beam of 1.
@@ -70,7 +70,7 @@ def greedy(
     return append_symbols(
         next_logits,
         prompts,
-        choose=lambda logits, _: logits.argmax(dim=-1),
+        choose=lambda logits, _: most_probable(logits),
         eos_id=eos_id,
         max_new_tokens=max_new_tokens,
     )

@@ -105,9 +105,19 @@ def check_mask(mask: Tensor | None, *, shape: tuple[int, ...]) -> None:
             f"a mask must be boolean with True = may attend, got {mask.dtype}; "
             "masks.from_torch_mask turns the masks of nn.MultiheadAttention into ours"
         )
-    axes = zip(reversed(mask.shape), reversed(shape), strict=False)
-    if not (2 <= mask.dim() <= len(shape) and all(size in (1, scores) for size, scores in axes)):
+    if not (mask.dim() >= 2 and spreads(mask, shape=shape)):
         raise ValueError(
             f"a mask must fit scores of the shape {tuple(shape)}, the last two being (query, key); "
             f"any axis may be 1, those before (query, key) may be left out; got the shape {tuple(mask.shape)}"
         )
+
+
+def spreads(x: Tensor, *, shape: tuple[int, ...]) -> bool:
+    """Say whether a tensor can be spread over a shape: each of its axes, from the last on, fits or is 1.
+
+    Args:
+        x: The tensor; axes before may be left out.
+        shape: The shape.
+    """
+    axes = zip(reversed(x.shape), reversed(shape), strict=False)
+    return x.dim() <= len(shape) and all(size in (1, wanted) for size, wanted in axes)

@@ -93,7 +93,7 @@ def bleu_signature(*, tokenize: str = "13a") -> str:
         ValueError: As for :func:`corpus_bleu`.
 
     Source:
-        Post 2018, section 4.
+        Post 2018, section 3.
 
     >>> bleu_signature().split("|version")[0]
     'nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp'

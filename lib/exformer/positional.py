@@ -73,9 +73,9 @@ class SinusoidalPositions(nn.Module):
             The sums.
 
         Raises:
-            ValueError: If the sequence is longer than the table.
+            ValueError: If there is no batch, or the sequence is longer than the table.
         """
-        return x + _rows(self.table, start=start, n=x.size(1))
+        return x + _rows(self.table, x, start=start)
 
 
 class LearnedPositions(nn.Module):
@@ -106,9 +106,9 @@ class LearnedPositions(nn.Module):
             The sums.
 
         Raises:
-            ValueError: If the sequence is longer than the table.
+            ValueError: If there is no batch, or the sequence is longer than the table.
         """
-        return x + _rows(self.table, start=start, n=x.size(1))
+        return x + _rows(self.table, x, start=start)
 
 
 class NoPositions(nn.Module):
@@ -135,9 +135,9 @@ class NoPositions(nn.Module):
             The same vectors.
 
         Raises:
-            ValueError: If the sequence is longer than ``max_len``.
+            ValueError: If there is no batch, or the sequence is longer than ``max_len``.
         """
-        _check_range(start, n=x.size(1), max_len=self.max_len)
+        _check_range(x, start=start, max_len=self.max_len)
         return x
 
 
@@ -168,15 +168,20 @@ def positions_of(
     return positions[n_keys - n_queries :], positions
 
 
-def _rows(table: Tensor, *, start: int, n: int) -> Tensor:
-    _check_range(start, n=n, max_len=table.size(0))
-    return table[start : start + n]
+def _rows(table: Tensor, x: Tensor, *, start: int) -> Tensor:
+    _check_range(x, start=start, max_len=table.size(0))
+    return table[start : start + x.size(1)]
 
 
-def _check_range(start: int, *, n: int, max_len: int) -> None:
-    if start < 0 or start + n > max_len:
+def _check_range(x: Tensor, *, start: int, max_len: int) -> None:
+    if x.dim() != 3:
         raise ValueError(
-            f"positions {start} to {start + n - 1} are asked for, and max_len is {max_len}: "
+            f"positions are for (batch, time, d_model), got the shape {tuple(x.shape)}: one text is ids[None]"
+        )
+    end = start + x.size(1)
+    if start < 0 or end > max_len:
+        raise ValueError(
+            f"positions {start} to {end - 1} are asked for, and max_len is {max_len}: "
             "shorten the sequence or build the model with a larger max_len"
         )
 

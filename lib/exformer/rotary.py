@@ -101,5 +101,7 @@ class RotaryPositions(nn.Module):
         """
         query, key = positions_of(q, k)
         kept = 1 << len(key).bit_length()  # a power of two: a text that grows seldom needs new ones
-        turns = _first_turns(kept, k.size(-1), self.base, k.dtype, k.device)[: len(key)]
+        # What is only traced (torch.export) has no numbers that could be kept.
+        first_turns = _first_turns if type(k) is Tensor else _first_turns.__wrapped__
+        turns = first_turns(kept, k.size(-1), self.base, k.dtype, k.device)[: len(key)]
         return _turn(q, turns[len(key) - len(query) :]), _turn(k, turns), None

@@ -113,11 +113,16 @@ def draw(
         One symbol a row.
 
     Raises:
-        ValueError: If a row gives no distribution.
+        ValueError: If a row gives no distribution, or has no number from 0 up to but not including 1.
 
     >>> draw(torch.tensor([[0.5, 0.0, 0.5]]).log().expand(3, -1), torch.tensor([0.0, 0.4, 0.6]))
     tensor([0, 0, 2])
     """
+    if uniform.shape != logits.shape[:1] or not ((uniform >= 0) & (uniform < 1)).all():
+        raise ValueError(
+            f"each of the {len(logits)} rows needs a number from 0 up to but not including 1, "
+            f"got {uniform.tolist()}"
+        )
     summed = logits.to(uniform.device, torch.float64).softmax(dim=-1).cumsum(dim=-1)  # (batch, vocab_size)
     total = summed[:, -1:]  # 1, but for rounding
     if not total.isfinite().all():

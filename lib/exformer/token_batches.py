@@ -177,12 +177,12 @@ def split_steps(
         rows than parts, a part has a row of another and no share.
 
     Raises:
-        ValueError: If there is no part, or no such process.
+        ValueError: If there is no part, no such process, or fewer than no steps are left out.
     """
-    if accumulate < 1 or not 0 <= process < processes:
+    if done < 0 or accumulate < 1 or not 0 <= process < processes:
         raise ValueError(
-            f"accumulate must be at least 1 and process below processes, came {accumulate}, {process} "
-            f"and {processes}"
+            "done must be 0 or more, accumulate at least 1 and process below processes, "
+            f"came {done}, {accumulate}, {process} and {processes}"
         )
     n_parts = accumulate * processes
     for rows in source.steps(done=done):

@@ -6,6 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from exformer.alibi import ALiBi
+from exformer.embedding import check_batch
 from exformer.feedforward import ACTIVATIONS
 from exformer.initialization import zero_outputs
 from exformer.positional import POSITIONS, NoPositions
@@ -71,13 +72,23 @@ def check_ids(ids: Tensor, *, max_len: int) -> None:
     Raises:
         ValueError: If they are not (batch, time), or too long.
     """
-    if ids.dim() != 2:
+    check_batch(ids)
+    check_length(ids.size(1), max_len=max_len)
+
+
+def check_length(n: int, *, max_len: int) -> None:
+    """Refuse a text that is longer than a model can read.
+
+    Args:
+        n: How many symbols it has.
+        max_len: Longest text of the model, in symbols.
+
+    Raises:
+        ValueError: If it is too long.
+    """
+    if n > max_len:
         raise ValueError(
-            f"ids must be (batch, time), got the shape {tuple(ids.shape)}: one text is ids[None]"
-        )
-    if ids.size(1) > max_len:
-        raise ValueError(
-            f"the text has {ids.size(1)} symbols and max_len is {max_len}: "
+            f"the text has {n} symbols and max_len is {max_len}: "
             "cut it, or build the model with a larger max_len"
         )
 

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from exformer.attention import scaled_dot_product_attention
-from exformer.embedding import TokenEmbedding
+from exformer.embedding import TokenEmbedding, check_batch
 from exformer.masks import padding_mask
 from exformer.models.config import check_config
 from exformer.models.rnn import recurrent_layers
@@ -57,8 +57,8 @@ class RecurrentEncoderDecoder(nn.Module):
         p(y_i \mid y_{<i}, x) &= \mathrm{softmax}\left(E \tanh(W [c_i; h^d_{i-1}])\right)
 
     The state :math:`h^d_{i-1}` has read the start symbol and i - 1 words, and is about to say word i. The
-    decoder starts from the encoder's last state. Without attention that one vector is all it gets, and
-    :math:`p = \mathrm{softmax}(E\, h^d_{i-1})`.
+    decoder starts from the encoder's last state :math:`h^e`: each of its layers, and an LSTM's store too.
+    Without attention that one vector is all it gets, and :math:`p = \mathrm{softmax}(E\, h^d_{i-1})`.
 
     Args:
         config: The sizes and choices.
@@ -107,6 +107,7 @@ class RecurrentEncoderDecoder(nn.Module):
         Returns:
             The state after each symbol; zero at padding.
         """
+        check_batch(src)
         states, _ = self.encoder(self.dropout(self.src_embedding(src)))
         return states * (src != self.config.pad_id)[..., None]
 
@@ -157,6 +158,7 @@ class RecurrentEncoderDecoder(nn.Module):
         return self._attend(self._states(tgt, memory=memory, src=src), memory=memory, src=src)[1]
 
     def _states(self, tgt: Tensor, *, memory: Tensor, src: Tensor) -> Tensor:
+        check_batch(tgt)
         if tgt.size(0) != src.size(0):
             raise ValueError(f"there are {src.size(0)} source sentences and {tgt.size(0)} target sentences")
         places = torch.arange(src.size(1), device=src.device)
