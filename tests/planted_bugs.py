@@ -2141,6 +2141,18 @@ RECIPES = [
         "test_recipe_runs.py",
         ("two runs in one folder", "lock.acquire()", "pass", "test_one_process_at_a_time"),
         (
+            "what is left of another run is used",
+            "        elif any(path.exists()",
+            "        elif False and any(path.exists()",
+            "test_parts_of_a_run_without_its_recipe_are_not_used",
+        ),
+        (
+            "a run goes on with other data",
+            "elif known[name] != found:",
+            "elif False:",
+            "test_a_run_goes_on_with_what_it_began_with",
+        ),
+        (
             "a run from before a setting is taken for another",
             "defaults | read_json(self.recipe)",
             "read_json(self.recipe)",

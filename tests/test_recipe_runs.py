@@ -311,6 +311,56 @@ def test_mistakes(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture) ->
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize(
+    "part", ["tokenizer.json", "log.jsonl", "translations.json", "checkpoints/x", "model/x"]
+)
+def test_parts_of_a_run_without_its_recipe_are_not_used(tmp_path: Path, part: str) -> None:
+    (tmp_path / part).parent.mkdir(exist_ok=True)
+    (tmp_path / part).touch()
+    for resume in (False, True):
+        with pytest.raises(
+            ValueError, match=r"holds parts of a run without its recipe\.json: choose another"
+        ):
+            run_recipe(TINY, tmp_path, resume=resume)
+    assert not (tmp_path / "recipe.json").exists()
+
+
+def test_a_folder_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="expected the name of a folder for the run, came an empty one"):
+        run_recipe(TINY, "")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_killed_process_has_written_in_part_goes(tmp_path: Path) -> None:
+    place = RunFolder(tmp_path)
+    place.checkpoints.mkdir()
+    for name in ("0123.part", "step_00000003.safetensors"):
+        (place.checkpoints / name).touch()
+    with place.alone():
+        assert [path.name for path in place.checkpoints.iterdir()] == ["step_00000003.safetensors"]
+
+
+def test_a_run_goes_on_with_what_it_began_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = CORPORA[TINY.corpus]()
+    train(tmp_path, steps=2)
+    (tmp_path / "model" / "model.json").unlink()
+    words = (tmp_path / "tokenizer.json").read_text()
+    (tmp_path / "tokenizer.json").write_text(words.replace("gatt", "gutt"))
+    with pytest.raises(ValueError, match="the tokenizer changed since the run began: bring back what was"):
+        train(tmp_path, steps=2)
+    (tmp_path / "tokenizer.json").write_text(words)
+    with monkeypatch.context() as changes:
+        changes.setitem(CORPORA, TINY.corpus, lambda: replace(data, hashes=data.hashes | {"more": "0" * 64}))
+        with pytest.raises(ValueError, match="the data changed since the run began: bring back what was"):
+            train(tmp_path, steps=2)
+    train(tmp_path, steps=2)
+    before = (tmp_path / "inputs.json").read_bytes()
+    (tmp_path / "inputs.json").unlink()  # a run that is older than this file
+    train(tmp_path, steps=2)
+    assert (tmp_path / "inputs.json").read_bytes() == before
+
+
 def test_a_run_that_is_older_than_a_setting_goes_on(tmp_path: Path) -> None:
     train(tmp_path, steps=2)
     path = tmp_path / "recipe.json"

@@ -160,6 +160,16 @@ def test_a_run_that_was_cut_asks_only_for_what_is_missing(
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
+def test_other_translations_are_not_learned_by_a_run_that_goes_on(few: Pairs, tmp_path: Path) -> None:
+    run_recipe(LEARNER, tmp_path)
+    (tmp_path / "model" / "model.json").unlink()
+    path = RunFolder(tmp_path).teacher("back").translations
+    found = json.loads(path.read_text())
+    path.write_text(json.dumps(found | {"texts": ["una zebra", *found["texts"][1:]]}))
+    with pytest.raises(ValueError, match="the teachers' translations changed since the run began"):
+        run_recipe(LEARNER, tmp_path, resume=True)
+
+
 def test_a_teacher_that_is_there_is_not_trained_again(few: Pairs, tmp_path: Path) -> None:
     room = RunFolder(tmp_path).teacher("there")
     run_recipe(RECIPES["there"], room.path)

@@ -6,9 +6,10 @@ import torch
 
 from exformer.checkpoint import average_weights, find_checkpoints
 from exformer.pretrained import save_model
+from exformer.recipes.clock import machine
 from exformer.recipes.corpora import Pairs, Text
 from exformer.recipes.recipe import Recipe
-from exformer.recipes.run_folder import RunFolder, machine
+from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.scores import score
 from exformer.recipes.task import Task
 

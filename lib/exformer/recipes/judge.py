@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from exformer.pretrained import Pretrained, load_model
+from exformer.recipes.clock import machine
 from exformer.recipes.corpora import CORPORA, Pairs
 from exformer.recipes.recipe import Recipe
-from exformer.recipes.run_folder import machine
 from exformer.recipes.scores import score
 from exformer.recipes.task import make_task
 

@@ -1,5 +1,6 @@
 """A recipe -> a trained model in a folder, through any number of interruptions."""
 
+import hashlib
 import math
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -17,12 +18,13 @@ from exformer.batching import Part
 from exformer.checkpoint import load_checkpoint, save_checkpoint
 from exformer.pretrained import load_model
 from exformer.recipes import find_recipe
+from exformer.recipes.clock import Clock
 from exformer.recipes.corpora import CORPORA, Pairs, Text
 from exformer.recipes.finish import finish_run
 from exformer.recipes.memory import keep_freed_memory
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.recipe_optimizers import Optimizers, make_optimizers
-from exformer.recipes.run_folder import Clock, RunFolder
+from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.task import Task, learn_tokenizer, make_task, validation_loss
 from exformer.recipes.teachers import add_answers, ask_teacher, check_teachers, texts_for
 from exformer.token_batches import split_steps
@@ -45,8 +47,8 @@ def run_recipe(recipe: Recipe, folder: str | Path, *, resume: bool = False, prog
         The folder of the final model, for :func:`~exformer.pretrained.load_model`.
 
     Raises:
-        ValueError: If the folder holds another run or is in use, the corpus is not to be had, or training
-            fails.
+        ValueError: If the folder holds another run or is in use, the corpus is not to be had or not what the
+            run began with, or training fails.
     """
     from accelerate import Accelerator  # here: it takes seconds, and lessons do not need it
 
@@ -63,10 +65,14 @@ def _run(recipe: Recipe, place: RunFolder, accelerator: Any, resume: bool, progr
     with accelerator.main_process_first():  # the others find the tokenizer
         data = CORPORA[recipe.corpus]()  # before the folder holds a run: there may be no network
         place.open(recipe, resume=resume or not accelerator.is_main_process)
+        place.check_input("data", data.hashes)
         title = "learning byte pairs" if progress else ""
         tokenizer = learn_tokenizer(recipe, data, place.tokenizer, progress=title)
+        place.check_input("tokenizer", hashlib.sha256(place.tokenizer.read_bytes()).hexdigest())
     if not place.is_finished():
         data, spent = _teach(recipe, data, tokenizer, place, accelerator, progress)
+        if recipe.teachers and accelerator.is_main_process:
+            place.check_input("teachers' translations", data.hashes)
         set_seed(recipe.seed)
         task = make_task(recipe, data, tokenizer, device=accelerator.device)
         task.model.to(accelerator.device)

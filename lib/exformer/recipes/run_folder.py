@@ -1,15 +1,12 @@
-"""The folder of a run: its recipe, its tokenizer, its log, its checkpoints, and the model at the end."""
+"""The folder of a run: its recipe, what it is made from, its log, its checkpoints, the model at the end."""
 
 import json
 import math
-import platform
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
 from filelock import FileLock, Timeout
 
 from exformer.checkpoint import find_checkpoints
@@ -22,17 +19,25 @@ class RunFolder:
 
     Args:
         path: Of the folder.
+
+    Raises:
+        ValueError: If the path is empty.
     """
 
     def __init__(self, path: str | Path) -> None:
+        if path == "":
+            raise ValueError("expected the name of a folder for the run, came an empty one")
         self.path = Path(path)
         self.recipe, self.tokenizer = self.path / "recipe.json", self.path / "tokenizer.json"
+        self.inputs, self.translations = self.path / "inputs.json", self.path / "translations.json"
         self.log, self.checkpoints = self.path / "log.jsonl", self.path / "checkpoints"
         self.model = self.path / "model"
 
     @contextmanager
     def alone(self, *, wait: bool = False) -> Iterator[None]:
         """Keep other processes from running here; the system ends it where this process is killed.
+
+        Checkpoints that a killed process has written in part are deleted.
 
         Args:
             wait: For the end of one that runs here already.
@@ -47,6 +52,8 @@ class RunFolder:
         except Timeout as error:
             raise ValueError(f"another process trains in {self.path}: wait for its end") from error
         try:
+            for part in self.checkpoints.glob("*.part"):
+                part.unlink()
             yield
         finally:
             lock.release()
@@ -59,7 +66,7 @@ class RunFolder:
             resume: Go on with what is there; where nothing is, begin.
 
         Raises:
-            ValueError: If it holds a run that is not to go on, or one of another recipe.
+            ValueError: If it holds a run that is not to go on, one of another recipe, or one without recipe.
         """
         settings, defaults = (
             json.loads(json.dumps(each.settings())) for each in (recipe, Recipe(recipe.name, recipe.corpus))
@@ -74,8 +81,32 @@ class RunFolder:
                     f"{self.path} holds a run of another recipe, which differs in {', '.join(other)}: "
                     "choose another folder"
                 )
+        elif any(path.exists() for path in vars(self).values() if path != self.path):
+            raise ValueError(
+                f"{self.path} holds parts of a run without its recipe.json: choose another folder, or empty "
+                "this one"
+            )
         self.path.mkdir(parents=True, exist_ok=True)
         replace_file(self.recipe, (json.dumps(settings, indent=2) + "\n").encode())
+
+    def check_input(self, name: str, found: str | Mapping[str, str]) -> None:
+        """Note what the run is made from, or refuse it if it is not what the run began with.
+
+        Args:
+            name: Of the input.
+            found: Its SHA-256, or that of each part.
+
+        Raises:
+            ValueError: If another one was noted.
+        """
+        known = read_json(self.inputs) if self.inputs.exists() else {}
+        if name not in known:  # the run begins, or is older than these notes
+            replace_file(self.inputs, (json.dumps({**known, name: found}, indent=2) + "\n").encode())
+        elif known[name] != found:
+            raise ValueError(
+                f"{self.path}: the {name} changed since the run began: bring back what was there, or choose "
+                "another folder"
+            )
 
     def is_finished(self) -> bool:
         """Say whether the final model is there; its card is written last."""
@@ -119,35 +150,6 @@ class RunFolder:
         """
         with self.log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(dict(line)) + "\n")
-
-
-class Clock:
-    """Measure how long a run takes, over all its parts.
-
-    Args:
-        before: What :meth:`read` gave at the end of the last part.
-    """
-
-    def __init__(self, before: Mapping[str, float]) -> None:
-        self._wall = time.monotonic() - before.get("wall_seconds", 0.0)
-        self._processor = time.process_time() - before.get("processor_seconds", 0.0)
-
-    def read(self) -> dict[str, float]:
-        """Return the seconds of wall and processor since the beginning."""
-        return {
-            "processor_seconds": round(time.process_time() - self._processor, 3),
-            "wall_seconds": round(time.monotonic() - self._wall, 3),
-        }
-
-
-def machine(device: torch.device) -> dict[str, Any]:
-    """Say on what a run was made.
-
-    Args:
-        device: That computed.
-    """
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
-    return {"device": name, "threads": torch.get_num_threads(), "torch": torch.__version__}
 
 
 def _step(line: str) -> float:

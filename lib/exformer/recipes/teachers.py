@@ -10,9 +10,10 @@ from exformer.files import replace_file
 from exformer.generation import translate_many
 from exformer.pretrained import load_model
 from exformer.recipes import find_recipe
+from exformer.recipes.clock import Clock
 from exformer.recipes.corpora import CORPORA, Pairs, Text, hash_texts
 from exformer.recipes.recipe import Recipe
-from exformer.recipes.run_folder import Clock, RunFolder, read_json
+from exformer.recipes.run_folder import RunFolder, read_json
 from exformer.tokenizer import Tokenizer
 
 _AT_ONCE = 1000  # texts between two writings of the file
@@ -64,12 +65,12 @@ def ask_teacher(
 
     Returns:
         Under "texts" one translation for each, and under "time" the seconds that they took, as
-        :meth:`~exformer.recipes.run_folder.Clock.read` gives them.
+        :meth:`~exformer.recipes.clock.Clock.read` gives them.
 
     Raises:
         ValueError: If the file is damaged, or holds more translations than there are texts.
     """
-    path, found = place.path / "translations.json", {"texts": [], "time": {}}
+    path, found = place.translations, {"texts": [], "time": {}}
     if path.exists():
         found = read_json(path)
         kinds = (type(found.get("texts")), type(found.get("time")))
