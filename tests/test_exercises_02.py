@@ -110,6 +110,37 @@ def test_wrong_contexts_are_named(hint):
     assert hint in verdict.says
 
 
+def test_places_are_not_found_by_what_holds_in_short_rows_alone():
+    def length_by(find):
+        def answer(said, truth, pad_id):
+            wrong = (said != truth) & (truth != pad_id)
+            return torch.where(wrong.any(1), wrong.int().argmax(1), find(said, truth, pad_id))
+
+        return answer
+
+    assert check_first_mistake(length_by(lambda s, t, p: (t != p).sum(1)))
+    assert not check_first_mistake(length_by(lambda s, t, p: (t == p).int().argmax(1)))  # 0 in a full row
+    assert not check_first_mistake(length_by(lambda s, t, p: (t == 2).int().argmax(1) + 1))
+
+
+def test_padding_that_is_said_in_place_of_a_word_is_a_mistake():
+    def answer(said, truth, pad_id):
+        wrong = (said != truth) & (truth != pad_id) & (said != pad_id)
+        return torch.where(wrong.any(1), wrong.int().argmax(1), (truth != pad_id).sum(1))
+
+    assert not check_first_mistake(answer)
+
+
+def test_weights_need_not_be_square():
+    def by_a_table(weights, alignment):
+        linked = torch.zeros(len(weights), len(weights))
+        for source, target in alignment:
+            linked[target, source] = 1
+        return linked.gather(1, weights.argmax(1, keepdim=True)).sum() / linked.any(1).sum()
+
+    assert check_agreement(by_a_table).says.startswith("With 5 target words and 9 source words")
+
+
 def filled(d, e, r, *, hide):
     return scores_of(d, e, r, hide=hide).softmax(-1) @ e
 

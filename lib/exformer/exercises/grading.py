@@ -66,6 +66,20 @@ def takes_functions(grader: Callable[..., Verdict]) -> Callable[..., Verdict]:
     return careful
 
 
+def and_also(first: Verdict, second: Verdict, where: str) -> Verdict:
+    """Join the verdict on the usual cases with that on unusual ones.
+
+    Args:
+        first: On cases that tell known mistakes apart.
+        second: On cases for which a mistake may fail.
+        where: What is unusual in them, as the beginning of a sentence.
+
+    Returns:
+        The first, unless the second alone refuses.
+    """
+    return first if second or not first else Verdict(False, f"{where}: {second.says}")
+
+
 def first_of(n_axes: int) -> Callable[..., Any]:
     """Let an answer return (output, weights), as the library does: its output counts.
 

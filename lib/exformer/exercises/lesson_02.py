@@ -1,19 +1,21 @@
 """Graders of lesson 02: the context vector, the first mistake of a text, weights against an alignment."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from exformer.exercises import looking_mistakes as known
-from exformer.exercises.grading import Verdict, first_of, grade, takes_functions
+from exformer.exercises.grading import Verdict, and_also, first_of, grade, takes_functions
 
-#: Pairs of (source place, target place), by the number of words on either side.
-_LINKS = {
-    8: ((0, 0), (1, 2), (2, 1), (3, 3), (4, 4), (5, 4), (6, 6)),
-    6: ((0, 1), (3, 2), (2, 3), (4, 0), (1, 0)),
-}
+#: The numbers of target and source words, and pairs of (source place, target place).
+_SQUARE = (
+    ((8, 8), [(0, 0), (1, 2), (2, 1), (3, 3), (4, 4), (5, 4), (6, 6)]),
+    ((6, 6), [(0, 1), (3, 2), (2, 3), (4, 0), (1, 0)]),
+)
+_OBLONG = ((5, 9), [(0, 1), (3, 2), (8, 3), (7, 0), (1, 0)])
 
 
 @takes_functions
@@ -46,9 +48,8 @@ def check_context(answer: Callable[..., object]) -> Verdict:
         )
         for cases, hints in ((square, known.CONTEXT), (oblong, {}), ([_far(*square[0])], {}))
     )
-    if first and second and not far:
-        return Verdict(False, f"Where all scores are near -30, and padding comes first: {far.says}")
-    return second if first else first
+    seen = and_also(first, second, "With 4 target places, 5 source places and states of width 9")
+    return and_also(seen, far, "Where all scores are near -30, and padding comes first")
 
 
 def _states(
@@ -80,29 +81,30 @@ def check_first_mistake(answer: Callable[..., object]) -> Verdict:
         The verdict; a known mistake is named.
     """
 
-    def places(said: Tensor, truth: Tensor, pad_id: int) -> object:
-        given = answer(said, truth, pad_id)
+    def places(given: Any, *case: object) -> object:
         if isinstance(given, list | tuple):
             return [each.item() if isinstance(each, Tensor) and each.numel() == 1 else each for each in given]
         return given
 
     return grade(
-        places,
+        answer,
         right=known.first_mistake,
         mistakes=known.FIRST_MISTAKE,
-        cases=[_texts(0), _texts(9)],
+        cases=[_texts(0, end=2), _texts(9, end=12)],
         praise="One place a sentence, counted from 0, and padding is no mistake.",
+        frame=places,
     )
 
 
-def _texts(pad_id: int) -> tuple[Tensor, Tensor, int]:
-    truth = [[5, 6, 7, 8, 2], [4, 3, 2], [7, 2], [3, 4, 5, 6, 2], [8, 8, 5, 2], [6, 2], [4, 5, 3, 2]]
-    # Wrong at 1 and 3; right; wrong at once; right; wrong at the last; right; wrong at 1 and 2.
-    said = [[5, 1, 7, 7, 2], [4, 3, 2], [2, 2], [3, 4, 5, 6, 2], [8, 8, 5, 5], [6, 2], [4, 4, 4, 2]]
+def _texts(pad_id: int, end: int) -> tuple[Tensor, Tensor, int]:
+    full = [3, 4, 5, 6, 7, 8, end]  # as wide as the table
+    truth = [[5, 6, 7, 8, end], [4, 3, end], [7, end], full, [8, 8, 5, end], [6, end], [4, 5, 3, end]]
+    # Wrong at 1 and 3; right; wrong at once; right; wrong at the last; right; padding at 1, wrong at 2.
+    said = [[5, 1, 7, 7, end], [4, 3, end], [end, end], full, [8, 8, 5, 5], [6, end], [4, pad_id, 4, end]]
     width, behind = 7, iter(range(20, 80))
     filled = [row + [pad_id] * (width - len(row)) for row in truth]
     # Behind the end a model says anything; first a padding symbol that happens to fit.
-    more = [[*row, pad_id, *(next(behind) for _ in range(width - 1 - len(row)))] for row in said]
+    more = [[*row, pad_id, *(next(behind) for _ in range(width - 1 - len(row)))][:width] for row in said]
     return torch.tensor(more), torch.tensor(filled), pad_id
 
 
@@ -119,21 +121,25 @@ def check_agreement(answer: Callable[..., object]) -> Verdict:
     """
     draw = torch.Generator().manual_seed(11)
     cases = []
-    for size, alignment in 3 * list(_LINKS.items()):
-        scores = torch.randn((size, size), generator=draw)
+    for shape, alignment in (*3 * _SQUARE, _OBLONG):
+        scores = torch.randn(shape, generator=draw)
         for number, (source, target) in enumerate(alignment):
             scores[target, source] += 3.0 * (number % 3 > 0)
         cases.append((scores.softmax(dim=-1), alignment))
 
-    def one_number(weights: Tensor, alignment: tuple[tuple[int, int], ...]) -> object:
-        given = answer(weights, list(alignment))
+    def one_number(given: Any, *case: object) -> object:
         is_single = isinstance(given, Tensor | np.ndarray) and len(given.ravel()) == 1
         return given.ravel()[0] if is_single else given
 
-    return grade(
-        one_number,
-        right=known.agreement,
-        mistakes=known.AGREEMENT,
-        cases=cases,
-        praise="It counts words, not links, and looks along each row for the largest weight.",
+    square, oblong = (
+        grade(
+            answer,
+            right=known.agreement,
+            frame=one_number,
+            mistakes=hints,
+            cases=some,
+            praise="It counts words, not links, and looks along each row for the largest weight.",
+        )
+        for some, hints in ((cases[:-1], known.AGREEMENT), (cases[-1:], {}))
     )
+    return and_also(square, oblong, "With 5 target words and 9 source words")

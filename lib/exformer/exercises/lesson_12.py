@@ -6,7 +6,7 @@ from typing import Any
 
 from exformer.exercises import row_mistakes
 from exformer.exercises import summary_mistakes as known
-from exformer.exercises.grading import UnfitError, Verdict, grade, takes_functions
+from exformer.exercises.grading import UnfitError, Verdict, and_also, grade, takes_functions
 
 _ROWS = (
     ([11, 12, 13, 14], [7], [12, 14, 15], 1, 2, 0),
@@ -111,7 +111,7 @@ def check_rouge_1(answer: Callable[..., object]) -> Verdict:
         grade(answer, right=known.rouge_1, mistakes=hints, cases=list(cases), praise=praise)
         for cases, hints in ((_TEXTS, known.ROUGE_1), ([("", "a")], {}))
     )
-    return first if empty or not first else Verdict(False, f"With an empty summary: {empty.says}")
+    return and_also(first, empty, "With an empty summary")
 
 
 @takes_functions
