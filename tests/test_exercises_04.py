@@ -87,6 +87,11 @@ def test_wrong_merges_are_named(hint):
     assert "my_merge" in verdict.says
 
 
+def test_a_view_cannot_join_heads():
+    says = check_split(cut, lambda heads: heads.transpose(1, 2).view(len(heads), heads.size(2), -1)).says
+    assert "my_merge: Your function raised RuntimeError" in says
+
+
 def by_kernel(x, w_q, w_k, w_v, w_o, n):
     q, k, v = (cut((x @ w)[None], n) for w in (w_q, w_k, w_v))
     return join(F.scaled_dot_product_attention(q, k, v))[0] @ w_o
@@ -116,6 +121,7 @@ MULTI_HEADS = {
     "torch's kernel": by_kernel,
     "torch's layer, a batch of one": by_torch,
     "loop": looped,
+    "with weights": lambda *case: (looped(*case), None),
     "numpy": lambda *case: looped(*case).numpy(),
     "float64": lambda *case: looped(*[c.double() if torch.is_tensor(c) else c for c in case]),
 }
@@ -181,6 +187,22 @@ def test_wrong_multi_heads_are_named(hint):
     assert hint in verdict.says
 
 
+ROOTS = {
+    "2": lambda d: 2.0,
+    "half of d_head": lambda d: d / 2,
+    "logarithm": math.log2,
+}
+
+
+@pytest.mark.parametrize("root", ROOTS.values(), ids=ROOTS)
+def test_a_scale_that_is_right_for_one_width_is_refused(root):
+    assert not check_multi_head(lambda *case: looped(*case, root=root))
+
+
+def test_heads_of_a_fixed_width_are_refused():
+    assert not check_multi_head(lambda x, *maps: looped(x, *maps[:-1], x.size(1) // 4))
+
+
 def zeroed(weight, columns, *, rows=False):
     quiet = weight.clone()
     (quiet.T if rows else quiet)[:, columns] = 0
@@ -243,6 +265,25 @@ def test_wrong_silences_are_named(hint):
     verdict = check_silence(WRONG_SILENCES[hint])
     assert not verdict
     assert hint in verdict.says
+
+
+def as_it_is_if_empty(answer):
+    return lambda w, silent, n: zeroed(w, owned(w, silent, n)) if silent else answer(w)
+
+
+EMPTY = {
+    "you return the weight itself, not a copy": lambda w: w,
+    "Your function returns nothing yet": lambda w: None,
+    "the numbers are not": torch.zeros_like,
+    "Your function raised IndexError": lambda w: [][0],
+}
+
+
+@pytest.mark.parametrize("hint", EMPTY)
+def test_an_empty_list_silences_nothing(hint):
+    says = check_silence(as_it_is_if_empty(EMPTY[hint])).says
+    assert says.startswith("With an empty list: ")
+    assert hint in says
 
 
 def test_a_result_in_place_of_a_function_is_refused():

@@ -1,13 +1,14 @@
 """Graders of lesson 04: cut and join heads, attend with several, silence some."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
 
 from exformer.exercises import head_mistakes as known
 from exformer.exercises import silence_mistakes as quiet
-from exformer.exercises.grading import Verdict, grade, takes_functions
+from exformer.exercises.grading import Verdict, and_also, first_of, grade, takes_functions
 
 
 @takes_functions
@@ -34,7 +35,7 @@ def check_split(split: Callable[..., object], merge: Callable[..., object]) -> V
         merge,
         right=known.merge_heads,
         mistakes=known.MERGE,
-        cases=[(known.split(*case),) for case in cases],
+        cases=[(known.split(*case).contiguous(),) for case in cases],  # else a view would join heads
         praise="Each head gets its columns of every word, and gives them back.",
     )
     return verdict if verdict else Verdict(False, f"my_split is right. my_merge: {verdict.says}")
@@ -68,28 +69,24 @@ def check_multi_head(answer: Callable[..., object]) -> Verdict:
     """
     draw = torch.Generator().manual_seed(4)
     cases = []
-    for time, d_model, n_heads in ((6, 8, 2), (5, 12, 3), (3, 16, 4)):
+    for time, d_model, n_heads in ((6, 8, 2), (5, 12, 2), (3, 16, 8)):
         x = torch.randn(time, d_model, generator=draw)
         maps = torch.randn(4, d_model, d_model, generator=draw) / d_model**0.5
         cases.append((x, *maps, n_heads))
     return grade(
-        _without_batch(answer),
+        answer,
         right=known.multi_head,
         mistakes=known.MULTI_HEAD,
         cases=cases,
         praise="Every head attends by itself, and w_o brings them together.",
+        frame=_without_batch,
     )
 
 
-def _without_batch(answer: Callable[..., object]) -> Callable[..., object]:
-    """Let an answer keep the axis of a batch of one."""
-
-    def of_words(*case: object) -> object:
-        given = answer(*case)
-        one = isinstance(given, torch.Tensor) and given.dim() == 3 and len(given) == 1
-        return given[0] if one else given
-
-    return of_words
+def _without_batch(given: Any, *case: object) -> object:
+    """Let an answer return its weights too, and keep the axis of a batch of one."""
+    out = first_of(2)(given)
+    return out[0] if isinstance(out, torch.Tensor) and out.dim() == 3 and len(out) == 1 else out
 
 
 @takes_functions
@@ -103,24 +100,31 @@ def check_silence(answer: Callable[..., object]) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    changed = False
+    changed = kept = False
 
     def watched(weight: torch.Tensor, silent: list[int], n_heads: int) -> object:
-        nonlocal changed
+        nonlocal changed, kept
         before = weight.clone()
-        given = answer(weight, list(silent), n_heads)
+        given = answer(weight, silent, n_heads)
         changed = changed or not torch.equal(before, weight)
+        kept = kept or (isinstance(given, torch.Tensor) and given.data_ptr() == weight.data_ptr())
         return given
 
     draw = torch.Generator().manual_seed(4)
-    shapes = ((12, [1], 3), (15, [0, 2], 5), (24, [3, 1], 4))
-    verdict = grade(
-        watched,
-        right=quiet.silence,
-        mistakes=quiet.SILENCE,
-        cases=[(torch.randn(d, d, generator=draw), silent, n_heads) for d, silent, n_heads in shapes],
-        praise="The silent heads add nothing, and all others are as they were.",
+    shapes = ((12, [1], 3), (15, [0, 2], 5), (24, [3, 1], 4), (12, [], 2))
+    cases = [(torch.randn(d, d, generator=draw), silent, n_heads) for d, silent, n_heads in shapes]
+    verdict, empty = (
+        grade(
+            watched,
+            right=quiet.silence,
+            mistakes=hints,
+            cases=some,
+            praise="The silent heads add nothing, and all others are as they were.",
+        )
+        for some, hints in ((cases[:-1], quiet.SILENCE), (cases[-1:], {}))
     )
     if changed:
         return Verdict(False, "Your function changes the weight that it was given: work on a copy.")
-    return verdict
+    if verdict and empty and kept:
+        return Verdict(False, "With an empty list: you return the weight itself, not a copy.")
+    return and_also(verdict, empty, "With an empty list")
