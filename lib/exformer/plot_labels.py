@@ -1,5 +1,6 @@
 """Words and numbers in figures: names of rows and columns, numbers in cells, names at the ends of lines."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -45,19 +46,20 @@ def number_cells(ax: Axes, *, values: np.ndarray, picture: ScalarMappable) -> No
         )
 
 
-def label_ends(ax: Axes, drawn: Sequence[tuple[str, Line2D]]) -> None:
+def label_ends(ax: Axes, ends: Sequence[tuple[str, float, float]]) -> None:
     """Write each line's name at its end, tied to it by a stroke like the line; no two names overlap.
 
     Args:
-        ax: Axes that hold the lines, with their final scales.
-        drawn: Name of each line, and the line; one without a point that can be drawn gets no name.
+        ax: Axes whose last lines are these, in the order of the ends, with their final scales.
+        ends: Name, x and y of the end of each line; an end that is no number gets no name.
     """
     ax.autoscale_view()  # limits are set when needed; a transform alone does not ask for them
     points = 72.0 / ax.figure.dpi
-    ends = [(name, line, *end) for name, line in drawn for end in _last_point(line)]
-    heights = [ax.transData.transform((x, y))[1] * points for *_, x, y in ends]
+    own = ax.lines[-len(ends) :]
+    known = [(*end, line) for end, line in zip(ends, own, strict=True) if np.isfinite(end[1:]).all()]
+    heights = [ax.transData.transform((x, y))[1] * points for _, x, y, _ in known]
     shifted = _spread(heights, gap=14.0)
-    for (name, line, x, y), was, now in zip(ends, heights, shifted, strict=True):
+    for (name, x, y, line), was, now in zip(known, heights, shifted, strict=True):
         ax.annotate(
             name,
             xy=(x, y),
@@ -77,12 +79,13 @@ def label_ends(ax: Axes, drawn: Sequence[tuple[str, Line2D]]) -> None:
         )
 
 
-def _last_point(line: Line2D) -> np.ndarray:
-    """Return the last point that can be drawn (finite, above 0 on a logarithmic axis): one row or none."""
+def last_point(line: Line2D) -> tuple[float, float]:
+    """Return the last point of a line that can be drawn: finite, above 0 on a logarithmic axis; or NaN."""
     points = np.asarray(line.get_xydata())
     scales = line.axes.get_xscale(), line.axes.get_yscale()
     above = [0.0 if scale == "log" else -np.inf for scale in scales]
-    return points[(np.isfinite(points) & (points > above)).all(axis=1)][-1:]
+    drawn = points[(np.isfinite(points) & (points > above)).all(axis=1)]
+    return tuple(drawn[-1].tolist()) if len(drawn) else (math.nan, math.nan)
 
 
 def _spread(heights: Sequence[float], *, gap: float) -> list[float]:

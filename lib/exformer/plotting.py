@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from exformer.plot_labels import label_ends, name_cells, number_cells
+from exformer.plot_labels import label_ends, last_point, name_cells, number_cells
 
 #: One ink for text and axes, legible on white and on black; the book's pages swap it for theirs.
 INK = "#767676"
@@ -141,7 +141,7 @@ def lines(
     if "y" in log:
         ax.set_yscale("log")
     ax.set(title=title, xlabel=labels[0], ylabel=labels[1])
-    label_ends(ax, drawn)
+    label_ends(ax, [(name, *last_point(line)) for name, line in drawn])
 
 
 def bars(
