@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bench.byte_pair_peers import learn_by_recounting, merges_of, tiktoken_of, train_hugging_face  # noqa: E402
+from bench.byte_pair_peers import ids_of, learn_by_recounting, merges_of, tiktoken_of, train_hugging_face  # noqa: E402
 from bench.memory import measure_alone, peak_bytes  # noqa: E402
 from bench.report import machine, write  # noqa: E402
 from bench.timing import summarize, time_in_turns  # noqa: E402
@@ -69,7 +69,7 @@ def race(text: str, *, n_merges: int, clock: str, timed: dict[str, Any]) -> dict
     """
     ours, peer = BPETokenizer.from_texts([text], n_merges=n_merges), train_hugging_face(text, n_merges)
     other, ids = tiktoken_of(ours), ours.encode(text)
-    same_ids = ids == peer.encode(text).ids == [i + len(SPECIALS) for i in other.encode_ordinary(text)]
+    same_ids = ids == ids_of(peer, text) == [i + len(SPECIALS) for i in other.encode_ordinary(text)]
     if ours.merges != merges_of(peer) or not same_ids:
         raise ValueError("the merges or ids differ: these tokenizers do not do the same work")
 
@@ -78,7 +78,7 @@ def race(text: str, *, n_merges: int, clock: str, timed: dict[str, Any]) -> dict
 
     def peer_encodes_new(turn: int) -> None:
         peer.model._clear_cache()
-        peer.encode(text)
+        ids_of(peer, text)
 
     remembers_nothing = {OTHER: lambda turn: other.encode_ordinary(text)}
     works = {
@@ -88,7 +88,7 @@ def race(text: str, *, n_merges: int, clock: str, timed: dict[str, Any]) -> dict
         },
         "encoding": {
             OURS: lambda turn: ours.encode(text),
-            PEER: lambda turn: peer.encode(text),
+            PEER: lambda turn: ids_of(peer, text),
             **remembers_nothing,
         },
         "encoding_new": {OURS: encode_new, PEER: peer_encodes_new, **remembers_nothing},
