@@ -2047,6 +2047,16 @@ RECIPES = [
         ),
     ),
     *_bugs(
+        "recipes/recipe.py",
+        "test_recipes.py",
+        (
+            "a rate that is no number passes",
+            "if not 0 <= value < math.inf:",
+            "if value < 0 or value == math.inf:",
+            "test_recipes_that_no_run_can_follow",
+        ),
+    ),
+    *_bugs(
         "recipes/recipe_optimizers.py",
         "test_recipes.py",
         (

@@ -1,8 +1,10 @@
 """Recipes: what they refuse, their learning rates, and how large the models are that they make."""
 
+import math
 from dataclasses import replace
 
 import pytest
+from recipe_run import run_code
 
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
@@ -57,20 +59,62 @@ def test_the_rates_of_a_recipe() -> None:
         ({"schedule": "flat"}, "schedule must be one of root, linear, cosine, came 'flat'"),
         ({"tokenizer": "bytes"}, "tokenizer must be one of byte-pair, character, word"),
         ({"precision": "fp16"}, "precision must be one of no, bf16"),
-        ({"steps": 0}, "steps must be at least 1, came 0"),
-        ({"average": 0}, "average must be at least 1, came 0"),
+        ({"steps": 0}, "steps must be a whole number of at least 1, came 0"),
+        ({"average": 0}, "average must be a whole number of at least 1, came 0"),
+        ({"n_merges": -5}, "n_merges must be a whole number of at least 0, came -5"),
+        ({"lr": -1.0}, r"lr must be a number of at least 0, came -1\.0"),
+        ({"lr": math.nan}, "lr must be a number of at least 0, came nan"),
+        ({"muon_lr": math.inf}, "muon_lr must be a number of at least 0, came inf"),
+        ({"rates": {"output": -1.0}}, "the rate of output must be a number of at least 0"),
+        ({"weight_decay": -1.0}, "weight_decay must be a number of at least 0"),
+        ({"label_smoothing": 2.0}, r"label_smoothing must lie in \[0, 1\), came 2\.0"),
+        ({"momentum": 5.0}, r"momentum must lie in \[0, 1\), came 5\.0"),
+        ({"momentum": math.nan}, "momentum must lie in .*, came nan"),
+        ({"betas": (2.0, 0.9)}, r"betas must be two numbers in \[0, 1\), came \(2\.0, 0\.9\)"),
+        ({"betas": (0.9, math.nan)}, "betas must be two numbers"),
+        ({"clip_norm": -1.0}, r"clip_norm must be above 0, came -1\.0: None sets no limit"),
+        ({"clip_norm": math.nan}, "clip_norm must be above 0, came nan"),
+        ({"warmup": 50, "steps": 10, "schedule": "linear"}, r"warmup \(50\) must be below steps \(10\)"),
+        ({"warmup": 10, "steps": 10, "schedule": "cosine"}, "must be below steps .* for a cosine schedule"),
         ({"seed": -1}, "seed must lie from 0 to 4294967295, came -1"),
         ({"seed": 2**32}, "seed must lie from 0 to 4294967295, came 4294967296"),
         ({"teachers_seed": -1}, "teachers_seed must lie from 0 to 4294967295, came -1"),
         ({"teachers_seed": 0}, "teachers_seed is for recipes with teachers, .* learns alone"),
-        ({"patience": -1}, "patience must be 0 or more, came -1"),
+        ({"patience": -1}, "patience must be a whole number of at least 0, came -1"),
         ({"beam": 0}, "beam must lie from 1 to 10,000, got 0"),
-        ({"alpha": float("nan")}, "alpha must lie from 0 to 10, got nan"),
+        ({"alpha": math.nan}, "alpha must lie from 0 to 10, got nan"),
     ],
 )
 def test_recipes_that_no_run_can_follow(changes: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         replace(PLAIN, **changes)
+
+
+_OTHER_KINDS = """
+from exformer.recipes import Recipe
+settings = Recipe("x", "y").settings()
+for name, value in (("corpus", ["z"]), ("model", [1]), ("steps", 1.5), ("seed", 0.5), ("lr", "fast")):
+    try:
+        Recipe.from_settings(settings | {name: value})
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_settings_of_other_kinds() -> None:
+    said = run_code(_OTHER_KINDS).splitlines()  # in a process of its own: nothing else looks at the types
+    assert said[:-1] == [
+        "corpus must be a text, came ['z']",
+        "model must be settings by their names, came [1]",
+        "steps must be a whole number of at least 1, came 1.5",
+        "seed must be a whole number, came 0.5",
+    ]
+    assert said[-1].startswith("expected the settings of a recipe: ")
+
+
+def test_settings_at_their_bounds() -> None:
+    replace(PLAIN, lr=0.0, clip_norm=None, warmup=50, steps=10, schedule="root")
+    replace(PLAIN, warmup=9, steps=10, schedule="cosine")
 
 
 @pytest.mark.parametrize("name", RECIPES)

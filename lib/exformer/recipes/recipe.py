@@ -1,5 +1,6 @@
 """A recipe: all that a training run depends on."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -15,6 +16,12 @@ _CHOICES = {
     "schedule": ("root", "linear", "cosine"),
     "precision": ("no", "bf16"),
 }
+_KINDS = {"name": (str, "a text"), "corpus": (str, "a text")}
+_KINDS |= dict.fromkeys(("model", "rates"), (Mapping, "settings by their names"))
+_KINDS |= dict.fromkeys(("seed", "teachers_seed", "beam"), (int | None, "a whole number"))
+#: The least of each whole number.
+_LEAST = dict.fromkeys(("tokens", "accumulate", "steps", "warmup", "every", "average"), 1)
+_LEAST |= {"n_merges": 0, "patience": 0}
 
 
 @dataclass(frozen=True)
@@ -89,17 +96,40 @@ class Recipe:
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, came {getattr(self, name)!r}")
+        for name, (kind, what) in _KINDS.items():
+            if not isinstance(getattr(self, name), kind):
+                raise ValueError(f"{name} must be {what}, came {getattr(self, name)!r}")
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise ValueError(f"{name} must be a whole number of at least {least}, came {value!r}")
         check_numbers(beam=self.beam, alpha=self.alpha)
-        for name in ("tokens", "accumulate", "steps", "warmup", "every", "average"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, came {getattr(self, name)}")
+        self._check_rates()
         for name, seed in (("seed", self.seed), ("teachers_seed", self.teachers_seed or 0)):
             if not 0 <= seed < 2**32:
                 raise ValueError(f"{name} must lie from 0 to {2**32 - 1}, came {seed}")
         if self.teachers_seed is not None and not self.teachers:
             raise ValueError(f"teachers_seed is for recipes with teachers, {self.name} learns alone")
-        if self.patience < 0:
-            raise ValueError(f"patience must be 0 or more, came {self.patience}")
+
+    def _check_rates(self) -> None:
+        """Refuse numbers with which the optimizers take no steps, or wild ones."""
+        rates = {name: getattr(self, name) for name in ("lr", "muon_lr", "weight_decay")}
+        for name, value in (
+            rates | {f"the rate of {part}": rate for part, rate in self.rates.items()}
+        ).items():
+            if not 0 <= value < math.inf:
+                raise ValueError(f"{name} must be a number of at least 0, came {value}")
+        for name in ("momentum", "label_smoothing"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must lie in [0, 1), came {getattr(self, name)}")
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas must be two numbers in [0, 1), came {self.betas}")
+        if self.clip_norm is not None and not 0 < self.clip_norm < math.inf:
+            raise ValueError(f"clip_norm must be above 0, came {self.clip_norm}: None sets no limit")
+        if self.schedule != "root" and self.warmup >= self.steps:
+            raise ValueError(
+                f"warmup ({self.warmup}) must be below steps ({self.steps}) for a {self.schedule} schedule"
+            )
 
     @property
     def seed_of_teachers(self) -> int:
