@@ -50,6 +50,10 @@ SHIFTS = {
     "tensors": with_tensors,
     "one sequence, cut twice": by_moving,
     "in place": in_place,
+    "one sequence, cut twice, and no more": lambda s, p, b, e: (lambda whole: (whole[:, :-1], whole[:, 1:]))(
+        padded([[b, *x, e] for x in s], p)
+    ),
+    "one tensor": lambda *case: torch.stack(with_tensors(*case)),
     "lists": lambda *case: tuple(part.tolist() for part in with_tensors(*case)),
     "numpy": lambda *case: tuple(part.numpy() for part in with_tensors(*case)),
     "rows of tensors": lambda *case: tuple(list(part) for part in with_tensors(*case)),
@@ -93,6 +97,12 @@ WRONG_SHIFTS = {
         padded([[*x, e] for x in s], p),
     ),
     "behind the padding": end_last,
+    "fill up with 0": lambda s, p, b, e: with_tensors(s, 0, b, e),
+    "Both tables are the same": pair_of(lambda s, b, e: [b, *s], lambda s, b, e: [b, *s]),
+    "Both tables need one row a sentence": lambda *case: tuple(part.T for part in with_tensors(*case)),
+    "should have the shape (2, 2, 5), yours has (2, 2, 6)": lambda s, p, b, e: tuple(
+        F.pad(part, (0, 1), value=p) for part in with_tensors(s, p, b, e)
+    ),
     "padding comes first": lambda s, p, b, e: tuple(
         [[p] * (max(map(len, s)) - len(x)) + y for x, y in zip(s, part, strict=True)]
         for part in ([[b, *x] for x in s], [[*x, e] for x in s])
@@ -100,6 +110,7 @@ WRONG_SHIFTS = {
     "differ in length": lambda s, p, b, e: ([[b, *x] for x in s], [[*x, e] for x in s]),
     "returns nothing yet": lambda *case: None,
     "two tables": lambda *case: with_tensors(*case)[0],
+    "Your function must return numbers, got tuple": lambda *case: ([["x"]], [["y"]]),
     "raised ZeroDivisionError": lambda *case: 1 / 0,
     "the numbers are not": lambda *case: tuple(part + 1 for part in with_tensors(*case)),
 }
@@ -134,6 +145,11 @@ def test_another_padding_is_refused():
 
 def test_one_flat_list_is_no_table():
     assert "two tables" in check_shift(lambda s, p, b, e: ([b, *s[0]], [*s[0], e])).says
+
+
+@pytest.mark.parametrize("part", [[[[5], [6]], [[7]]], "ab", 3, [1, 2]])
+def test_what_is_no_table_is_said_so(part):
+    assert "Return two tables" in check_shift(lambda *case: (part, part)).says
 
 
 def by_loops(logits, targets, pad_id):
@@ -193,6 +209,7 @@ WRONG_LIKELIHOODS = {
     "sign is wrong": lambda z, y, p: F.cross_entropy(
         z.transpose(1, 2), y, ignore_index=p, reduction="none"
     ).sum(1),
+    "take the softmax twice": lambda z, y, p: by_torch(z.softmax(2), y, p),
     "mean over the words: the": lambda z, y, p: by_torch(z, y, p) / y.ne(p).sum(1),
     "mean over all places": lambda z, y, p: of_words(F.log_softmax(z, 2), y).mean(1),
     "one number for the whole batch": lambda z, y, p: by_torch(z, y, p).sum(),
@@ -295,6 +312,12 @@ WRONG_GREEDY = {
     "without <s>: the start": loop(ask=lambda ids: ids[1:] if len(ids) > 1 else ids),
     "too few": loop(more=-1),
     "too many": loop(more=1),
+    "where limit is 0": lambda f, b, e, limit: plain(f, b, e, limit or 1),
+    "should have 4 numbers, yours has 3": lambda *case: plain(*case)[:-1],
+    "must return numbers, got generator": lambda *case: iter(word for word in plain(*case)),
+    "must return numbers, got dict": lambda *case: {1: 2},
+    "must return numbers, got str": lambda *case: " ".join(map(str, plain(*case))),
+    "must return numbers, got list": lambda *case: [[1], [2, 3]],
     "where no end symbol comes": lambda *case: endless(*case, stops=True),
     "does not end": endless,
     "returns nothing yet": lambda *case: None,
@@ -308,6 +331,14 @@ def test_wrong_greedy_is_named(hint):
     verdict = check_greedy(WRONG_GREEDY[hint])
     assert not verdict
     assert hint in verdict.says
+
+
+def test_other_ids_for_start_and_end_are_used():
+    assert not check_greedy(lambda f, b, e, limit: plain(f, 1, 2, limit))
+
+
+def test_zero_is_a_word_where_it_is_not_the_padding():
+    assert not check_log_likelihood(lambda z, y, p: by_torch(z, y.masked_fill(y == 0, p), p))
 
 
 @pytest.mark.parametrize("check", [check_shift, check_log_likelihood, check_greedy])

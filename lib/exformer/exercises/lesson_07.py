@@ -1,6 +1,6 @@
 """Graders of lesson 07: the shift of teacher forcing, the likelihood of a sentence, greedy writing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,9 +8,10 @@ import torch
 
 from exformer.exercises import teaching_mistakes as teaching
 from exformer.exercises import writing_mistakes as writing
-from exformer.exercises.grading import Verdict, grade, takes_functions
+from exformer.exercises.comparing import as_numbers
+from exformer.exercises.grading import UnfitError, Verdict, grade, takes_functions
 
-_WIDTH = 16  # wider than any right answer here, so that answers of every length can be compared
+_GAP = -99.0  # marks what is not there
 _CALLS = 60  # more than any right answer needs
 
 
@@ -29,58 +30,45 @@ def check_shift(answer: Callable[..., object]) -> Verdict:
         >>> check_shift(lambda sentences, pad_id, bos_id, eos_id: None)
         Not yet. Your function returns nothing yet.
     """
-    complaint = ""
-
-    def both(sentences: Sequence[Sequence[int]], *ids: int) -> object:
-        nonlocal complaint
-        given = answer([list(sentence) for sentence in sentences], *ids)
-        if given is None or given is Ellipsis:
-            return None
-        if not isinstance(given, tuple | list) or len(given) != 2 or not all(map(_is_table, given)):
-            complaint = "Return two tables, one row of ids a sentence: what is shown, what is to be said."
-            return None
-        return _framed_pair(given, rows=len(sentences), pad_id=ids[0])
-
-    def framed(shift: teaching.Shift) -> Callable[..., np.ndarray]:
-        return lambda s, *ids: _framed_pair(shift(s, *ids), rows=len(s), pad_id=ids[0])
-
-    verdict = grade(
-        both,
-        right=framed(teaching.shift),
-        mistakes={hint: framed(mistake) for hint, mistake in teaching.SHIFT.items()},
-        cases=[([[5, 6, 7, 8], [9]], 0, 1, 2), ([[4], [3, 11, 13], [7, 5]], 0, 1, 2), ([[8, 3]], 12, 10, 14)],
+    return grade(
+        answer,
+        right=teaching.shift,
+        mistakes=teaching.SHIFT,
+        cases=[
+            ([[5, 6, 7, 8], [9]], 0, 1, 2),
+            ([[4], [3, 11, 13], [7, 5]], 0, 1, 2),
+            ([[8, 3], [6, 5, 4]], 12, 10, 14),
+        ],
         praise="Shown and said differ by one place, and padding comes last.",
-    )
-    return Verdict(False, complaint) if complaint else verdict
-
-
-def _framed_pair(parts: Sequence[Any], *, rows: int, pad_id: int) -> np.ndarray:
-    """Frame both tables; the narrower one is filled up to the width of the other, as many answers do."""
-    frames = np.stack([_framed(part, rows=rows) for part in parts])
-    widths = [{len(row) for row in part} for part in parts]
-    if all(len(found) == 1 for found in widths):  # rows of several lengths are a mistake of their own
-        wide = max(*map(max, widths))
-        for frame, (own,) in zip(frames, widths, strict=True):
-            frame[:rows, own:wide] = pad_id
-    return frames
-
-
-def _is_table(part: object) -> bool:
-    if isinstance(part, torch.Tensor | np.ndarray):
-        return part.ndim == 2
-    return isinstance(part, tuple | list) and all(
-        isinstance(row, tuple | list | torch.Tensor | np.ndarray) for row in part
+        frame=_framed_pair,
     )
 
 
-def _framed(part: object, *, rows: int) -> np.ndarray:
-    """Put rows of ids into a frame of one size, in which -1 marks what is not there."""
-    frame = np.full((rows + 1, _WIDTH), -1, dtype=np.int64)
-    for row, ids in zip(frame[:rows], part, strict=False):
-        values = np.asarray(ids)[:_WIDTH]
-        row[: len(values)] = values
-    frame[rows, 0] = len(part)
+def _framed_pair(given: Any, sentences: list[list[int]], pad_id: int, *ids: int) -> np.ndarray:
+    """Put both tables into one frame; the narrower one is filled up to the width of the other."""
+    tables = [[as_numbers(row) for row in part] for part in given] if _is_pair(given) else []
+    if not tables or any(row.ndim != 1 for part in tables for row in part):
+        raise UnfitError("Return two tables, one row of ids a sentence: what is shown, what is to be said.")
+    if [len(part) for part in tables] != [len(sentences)] * 2:
+        found = " and ".join(str(len(part)) for part in tables)
+        raise UnfitError(f"Both tables need one row a sentence, here {len(sentences)}; yours have {found}.")
+    widths = [{len(row) for row in part} for part in tables]
+    wide = max(max(found) for found in widths)
+    even = all(len(found) == 1 for found in widths)  # rows of several lengths are a mistake of their own
+    frame = np.full((2, len(sentences), wide), pad_id if even else _GAP)
+    for rows, part in zip(frame, tables, strict=True):
+        for row, values in zip(rows, part, strict=True):
+            row[: len(values)] = values
+    if even and wide == 1 + max(map(len, sentences)):  # where nothing is to be said, what is shown is free
+        frame[0][frame[1] == pad_id] = pad_id
     return frame
+
+
+def _is_pair(given: Any) -> bool:
+    if isinstance(given, torch.Tensor | np.ndarray):
+        return given.ndim == 3 and len(given) == 2
+    kinds = tuple | list | torch.Tensor | np.ndarray
+    return isinstance(given, tuple | list) and [isinstance(part, kinds) for part in given] == [True] * 2
 
 
 @takes_functions
@@ -98,8 +86,9 @@ def check_log_likelihood(answer: Callable[..., object]) -> Verdict:
     cases = []
     for lengths, tgt, vocab_size, pad_id in (((7, 4, 1), 7, 7, 0), ((2, 5, 4, 3), 5, 11, 3)):
         logits = 2 * torch.randn((len(lengths), tgt, vocab_size), generator=draw)
-        targets = torch.randint(1, vocab_size - 1, (len(lengths), tgt), generator=draw)
-        targets += targets >= max(pad_id, 1)  # none of the words is the padding symbol
+        targets = torch.randint(vocab_size - 1, (len(lengths), tgt), generator=draw)
+        targets += targets >= pad_id  # none of the words is the padding symbol
+        targets[0, 0] = 0 if pad_id else 1  # 0 is a word like others where it is not the padding
         targets[torch.arange(tgt) >= torch.tensor(lengths)[:, None]] = pad_id
         cases.append((logits, targets, pad_id))
 
@@ -130,23 +119,23 @@ def check_greedy(answer: Callable[..., object]) -> Verdict:
     """
     longest = []
 
-    def new_ids(salt: int, length: int, limit: int) -> object:
-        language = writing.Language(salt, length=length, calls=_CALLS)
+    def new_ids(bos_id: int, eos_id: int, salt: int, length: int, limit: int) -> object:
+        language = writing.Language(salt, length=length, calls=_CALLS, ends=(bos_id, eos_id))
         try:
-            given = answer(language, writing.BOS, writing.EOS, limit)
+            return answer(language, bos_id, eos_id, limit)
         except writing.TooManyCallsError:
-            given = writing.ENDLESS
-        longest.append(language.longest)
-        if given is None or given is Ellipsis:
-            return None
-        return _framed([np.asarray(given).ravel().tolist()], rows=1)
+            return writing.ENDLESS
+        finally:
+            longest.append(language.longest)
 
+    cases = [(1, 4, 9), (2, 1, 9), (3, 30, 6), (5, 6, 6), (7, 0, 5), (11, 7, 12), (4, 3, 0)]
     verdict = grade(
         new_ids,
-        right=writing.framed(writing.greedy, frame=_framed),
-        mistakes={hint: writing.framed(mistake, frame=_framed) for hint, mistake in writing.GREEDY.items()},
-        cases=[(1, 4, 9), (2, 1, 9), (3, 30, 6), (5, 6, 6), (7, 0, 5), (11, 7, 12)],
+        right=writing.in_a_language(writing.greedy),
+        mistakes={hint: writing.in_a_language(mistake) for hint, mistake in writing.GREEDY.items()},
+        cases=[*((1, 2, *case) for case in cases), (7, 11, 8, 5, 9)],
         praise="It feeds on its own words, stops at the end symbol, and never goes beyond the limit.",
+        frame=lambda given, *case: as_numbers(given).ravel(),
     )
     if verdict.says == writing.FIRST_ROW and max(longest) == 1:
         return Verdict(False, writing.NEVER_FED)

@@ -69,6 +69,10 @@ SHIFT: dict[str, Shift] = {
     "Your padding comes first: fill up at the end.": _shifted(
         lambda w, b, e: [b, *w], lambda w, b, e: [*w, e], left=True
     ),
+    "You fill up with 0: use pad_id, which may be another.": lambda s, pad, b, e: shift(s, 0, b, e),
+    "Both tables are the same, and start with <s>: what is to be said comes one word later.": _shifted(
+        lambda w, b, e: [b, *w], lambda w, b, e: [b, *w]
+    ),
     "Your rows differ in length: fill the short ones up with pad_id.": _ragged,
 }
 
@@ -105,6 +109,9 @@ def _one_off(logits: Tensor, targets: Tensor, pad_id: int) -> Tensor:
 LOG_LIKELIHOOD: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
     "You add logits: a log_softmax must first make log-probabilities of them.": (
         lambda z, y, pad: (_of_targets(z, y) * (y != pad)).sum(-1)
+    ),
+    "You take the softmax twice: log_softmax wants logits, not probabilities.": (
+        lambda z, y, pad: log_likelihood(z.softmax(-1), y, pad)
     ),
     "You add probabilities: the likelihood is their product, so add their logarithms.": (
         lambda z, y, pad: (_of_targets(z.softmax(-1), y) * (y != pad)).sum(-1)

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
-BOS, EOS = 1, 2
 ENDLESS = [-2]  # what stands for an answer that never stopped
 
 
@@ -21,10 +19,12 @@ class Language:
         salt: Which language it is.
         length: How many words a sentence has before its end symbol.
         calls: After how many calls it refuses.
+        ends: The ids of the start and the end symbol.
     """
 
-    def __init__(self, salt: int, *, length: int, calls: int) -> None:
+    def __init__(self, salt: int, *, length: int, calls: int, ends: tuple[int, int]) -> None:
         self.salt, self.length, self.left = salt, length, calls
+        self.bos, self.eos = ends
         self.longest = 0  # ids in the longest list that was asked about
 
     def __call__(self, ids: object) -> Tensor:
@@ -39,17 +39,15 @@ class Language:
     def _row(self, ids: Sequence[int]) -> Tensor:
         key = sum((place + 2) * (symbol + self.salt) for place, symbol in enumerate(ids))
         row = torch.sin(torch.arange(13) * (1.0 + key) + self.salt)
-        row[[0, BOS]] -= 9.0
-        row[EOS] = 5.0 if ids[0] == BOS and len(ids) == self.length + 1 else -5.0
+        row[[0, self.bos]] -= 9.0
+        row[self.eos] = 5.0 if ids[0] == self.bos and len(ids) == self.length + 1 else -5.0
         return row
 
 
-def framed(
-    write: Callable[..., list[int]], *, frame: Callable[..., np.ndarray]
-) -> Callable[[int, int, int], np.ndarray]:
-    """Let a way to write run in a language, and put what it wrote into a frame."""
-    return lambda salt, length, limit: frame(
-        [write(Language(salt, length=length, calls=99_999), limit)], rows=1
+def in_a_language(write: Callable[..., list[int]]) -> Callable[..., list[int]]:
+    """Let a way to write run in a language that is made from the ids of its ends, a salt and a length."""
+    return lambda bos_id, eos_id, salt, length, limit: write(
+        Language(salt, length=length, calls=99_999, ends=(bos_id, eos_id)), limit
     )
 
 
@@ -66,17 +64,17 @@ def _write(
     pick: Callable[[Tensor], Tensor] = lambda logits: logits[-1].argmax(),
     stop: bool = True,
 ) -> list[int]:
-    ids = [BOS]
+    ids = [logits_of.bos]
     while len(ids) <= limit:
         ids.append(int(pick(logits_of(feed(ids)))))
-        if stop and ids[-1] == EOS:
+        if stop and ids[-1] == logits_of.eos:
             return ids[1:-1]
     return ids[1:]
 
 
 def _with_end(logits_of: Language, limit: int) -> list[int]:
     found = _write(logits_of, limit)
-    return [*found, EOS] if len(found) < limit else found
+    return [*found, logits_of.eos] if len(found) < limit else found
 
 
 # The two write alike, the first word again and again; they differ in what they ask.
@@ -85,10 +83,10 @@ NEVER_FED = "You never feed what was written: each word must join the ids that a
 
 #: Wrong ways to write.
 GREEDY: dict[str, Callable[[Language, int], list[int]]] = {
-    "Your result starts with <s>: return the new ids only.": lambda f, limit: [BOS, *_write(f, limit)],
+    "Your result starts with <s>: return the new ids only.": lambda f, limit: [f.bos, *_write(f, limit)],
     "Your result ends with </s>: leave the end symbol out.": _with_end,
     "Your result has <s> and </s> in it: return the new ids only, without the end symbol.": (
-        lambda f, limit: [BOS, *_with_end(f, limit)]
+        lambda f, limit: [f.bos, *_with_end(f, limit)]
     ),
     "You do not stop at the end symbol: what comes after </s> is no part of the sentence.": (
         lambda f, limit: _write(f, limit, stop=False)
@@ -108,6 +106,9 @@ GREEDY: dict[str, Callable[[Language, int], list[int]]] = {
     ),
     "You write one word too few at the limit: limit counts the new words, without <s>.": (
         lambda f, limit: _write(f, limit - 1)
+    ),
+    "You write a word where limit is 0: look at the limit before you write.": (
+        lambda f, limit: _write(f, max(limit, 1))
     ),
     "You write one word too many at the limit: limit counts the new words.": (
         lambda f, limit: _write(f, limit + 1)
