@@ -1,7 +1,8 @@
 """Graders of lesson 08: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
+import re
 from collections import Counter
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -189,8 +190,24 @@ WRONG_CUTS = {
     "returns nothing yet": lambda *case: None,
     "raised IndexError": lambda word, merges: [word[0]],
     "must return numbers, got str": lambda word, merges: "aaa",
-    "the numbers are not": lambda word, merges: [99],
+    "should have 2 numbers, yours has 1": lambda word, merges: [99],
+    "the numbers are not": lambda word, merges: [1 + symbol for symbol in all_of(walk)(word, merges)],
+    "must return numbers, got generator": lambda word, merges: iter(x for x in word),
 }
+
+
+def test_a_pair_is_no_text_in_a_text():
+    def by_words(word, merges):
+        text = " ".join(map(str, word))
+        for (first, second), new in merges.items():
+            text = text.replace(f"{first} {second}", str(new))
+        return [int(symbol) for symbol in text.split()]
+
+    assert not check_encode(by_words)
+
+
+def test_ties_are_not_compared_as_texts():
+    assert not check_best_pair(lambda words: choose(counted(words), key=str))
 
 
 @pytest.mark.parametrize("hint", WRONG_CUTS)
@@ -267,6 +284,11 @@ def met_first(words):
 
 WRONG_BEST = {
     "as often as its word occurs": lambda words: choose(counted(words, times=False)),
+    "only neighbours count": lambda words: choose(
+        sum((Counter({p: n}) for w, n in words.items() for p in combinations(w, 2)), Counter())
+    ),
+    "the smaller second number decides": lambda words: choose(counted(words), key=lambda pair: pair[0]),
+    "Return the pair alone": lambda words: counted(words).most_common(1)[0],
     "once a word: a word may": lambda words: choose(counted(words, once=True)),
     "it begins at two places": lambda words: choose(apart(words)),
     "neither repeats": lambda words: choose(counted(words, times=False, once=True)),
@@ -307,6 +329,13 @@ def incremental(tokens, ids):
     return "".join(reader.decode(tokens[i]) for i in ids) + reader.decode(b"", final=True)
 
 
+def whole_or_each(tokens, ids):
+    try:
+        return b"".join([tokens[i] for i in ids]).decode()
+    except UnicodeDecodeError:
+        return "".join([tokens[i].decode(errors="replace") for i in ids])
+
+
 DECODES = {"bytearray": byte_by_byte, "incremental": incremental}
 
 
@@ -325,8 +354,15 @@ WRONG_DECODES = {
     "raised UnicodeDecodeError": lambda t, ids: b"".join(t[i] for i in ids).decode(),
     "You return bytes": lambda t, ids: b"".join(t[i] for i in ids),
     "returns nothing yet": lambda t, ids: None,
-    "must return numbers, got list": lambda t, ids: ["a"],
-    "the numbers are not": lambda t, ids: "perché a",
+    "Return a text, yours is a list": lambda t, ids: ["a"],
+    "The text should be 'perché!', yours is 'perché a'": lambda t, ids: "perché a",
+    "yours is '\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}'": lambda t, ids: byte_by_byte(
+        t, ids
+    ).strip(),
+    "yours is ' \N{REPLACEMENT CHARACTER} '": lambda t, ids: re.sub(
+        "\ufffd+", "\ufffd", byte_by_byte(t, ids)
+    ),
+    "Where a text is broken": whole_or_each,
 }
 
 
@@ -334,7 +370,7 @@ WRONG_DECODES = {
 def test_wrong_decodes_are_named(hint):
     verdict = check_decode(WRONG_DECODES[hint])
     assert not verdict
-    assert hint.replace("must return numbers, got list", "must return") in verdict.says
+    assert hint in verdict.says
 
 
 def by_one_hot(ids, ahead, vocab_size):

@@ -1,15 +1,14 @@
 """Graders of lesson 08: a choice of a pair, a cut by merges, bytes to text, the gradient of a table."""
 
 from collections.abc import Callable
+from typing import Any
 
-import numpy as np
 import torch
 
 from exformer.exercises import merge_mistakes as merging
 from exformer.exercises import token_mistakes as known
-from exformer.exercises.grading import Verdict, grade, takes_functions
+from exformer.exercises.grading import UnfitError, Verdict, grade, takes_functions
 
-_WIDTH = 64  # wider than any right answer here, so that answers of every length can be compared
 _CUTS = (  # a word, and what each pair becomes, in the order of learning
     ((1, 2, 3, 4), {(2, 3): 10, (1, 2): 11, (10, 4): 12}),
     ((1, 2, 3, 9, 1, 2), {(1, 2): 10, (2, 3): 11, (1, 11): 12}),  # 12 holds 1 2 3, and never comes to be
@@ -21,6 +20,7 @@ _CUTS = (  # a word, and what each pair becomes, in the order of learning
     ((8, 9), {(3, 5): 24}),
     ((8,), {(3, 5): 25}),
     ((), {(3, 5): 26}),
+    ((11, 2, 1, 2), {(1, 2): 5}),  # the text "1 2" stands in "11 2", too
 )
 _WORDS = (
     {(1, 2, 3): 5, (2, 3, 1, 2): 2, (9, 9): 6, (4, 9): 1},  # (1, 2) comes 7 times
@@ -32,9 +32,23 @@ _WORDS = (
     {(8, 8, 8): 4, (2, 3): 1},
     {(8, 8, 8): 2, (2, 3): 5},
     {(1, 2, 5, 1, 2): 2, (6, 7): 3},
+    {(5, 7): 2, (5, 6): 2},
+    {(10, 4): 1, (9, 4): 1},  # as texts, 10 comes before 9
+    {(1, 5, 2): 3, (1, 6, 2): 3, (7, 8): 4},  # 1 and 2 are no neighbours
 )
 _TOKENS = (b"", b"", b"", b"a", b" ", b"\xc3", b"\xa9", b"perch", b"\xf0\x9f", b"\xa6\x8a", b"\xc3\xa9", b"!")
-_IDS = ([7, 10, 4, 3], [7, 5, 6, 11], [8, 9, 4, 8, 9], [7, 5], [6, 3, 5], [8, 3, 0, 2], [], [3, 4, 4, 3])
+_IDS = (
+    [7, 10, 4, 3],
+    [7, 5, 6, 11],
+    [8, 9, 4, 8, 9],
+    [7, 5],
+    [6, 3, 5],
+    [8, 3, 0, 2],
+    [],
+    [3, 4, 4, 3],
+    [4, 6, 6, 4],
+    [5, 6, 7, 5],
+)
 
 
 @takes_functions
@@ -49,12 +63,19 @@ def check_best_pair(answer: Callable[..., object]) -> Verdict:
         The verdict; a known mistake is named.
     """
     return grade(
-        lambda words: answer(dict(words)),
+        answer,
         right=known.best_pair,
         mistakes=known.BEST_PAIR,
         cases=[(words,) for words in _WORDS],
         praise="Pairs count as often as their words, and a tie has one winner.",
+        frame=_pair,
     )
+
+
+def _pair(given: Any, *case: object) -> object:
+    if isinstance(given, tuple | list) and given and isinstance(given[0], tuple | list):
+        raise UnfitError("Return the pair alone, without its count.")
+    return given
 
 
 @takes_functions
@@ -73,9 +94,9 @@ def check_encode(answer: Callable[..., object]) -> Verdict:
         Not yet. Your function returns nothing yet.
     """
     return grade(
-        lambda word, merges: _framed(answer(word, dict(merges))),
-        right=_as_frame(merging.encode),
-        mistakes={hint: _as_frame(mistake) for hint, mistake in merging.ENCODE.items()},
+        answer,
+        right=merging.encode,
+        mistakes=merging.ENCODE,
         cases=list(_CUTS),
         praise="The merges in their order, from the left, and no symbol is used twice.",
     )
@@ -92,26 +113,22 @@ def check_decode(answer: Callable[..., object]) -> Verdict:
     Returns:
         The verdict; a known mistake is named.
     """
-    complaint = ""
-
-    def characters(tokens: tuple[bytes, ...], ids: list[int]) -> object:
-        nonlocal complaint
-        given = answer(tokens, list(ids))
-        if isinstance(given, bytes | bytearray):
-            complaint = "You return bytes: read them as text, .decode(...)."
-        return _framed(list(map(ord, given))) if isinstance(given, str) else given
-
-    def coded(decode: Callable[..., str]) -> Callable[..., object]:
-        return lambda tokens, ids: _framed(list(map(ord, decode(tokens, ids))))
-
-    verdict = grade(
-        characters,
-        right=coded(known.decode),
-        mistakes={hint: coded(mistake) for hint, mistake in known.DECODE.items()},
+    return grade(
+        answer,
+        right=known.decode,
+        mistakes=known.DECODE,
         cases=[(_TOKENS, ids) for ids in _IDS],
         praise="Bytes first, text last, and broken ones do not stop you.",
+        frame=_characters,
     )
-    return Verdict(False, complaint) if complaint else verdict
+
+
+def _characters(given: Any, *case: object) -> list[int]:
+    if isinstance(given, bytes | bytearray):
+        raise UnfitError("You return bytes: read them as text, .decode(...).")
+    if not isinstance(given, str):
+        raise UnfitError(f"Return a text, yours is a {type(given).__name__}.")
+    return list(map(ord, given))
 
 
 @takes_functions
@@ -137,20 +154,3 @@ def check_table_gradient(answer: Callable[..., object]) -> Verdict:
         cases=cases,
         praise="Each row gets the sum of what its uses ask for, all others get nothing.",
     )
-
-
-def _as_frame(cut: Callable[..., object]) -> Callable[..., object]:
-    return lambda word, merges: _framed(cut(word, merges))
-
-
-def _framed(given: object) -> object:
-    """Put a row of numbers into a frame of one size, in which -1 marks what is not there."""
-    if not isinstance(given, tuple | list | np.ndarray | torch.Tensor):
-        return given
-    values = np.asarray(given).ravel()
-    if values.size and not np.issubdtype(values.dtype, np.number):
-        return given
-    frame = np.full(_WIDTH + 1, -1.0)
-    frame[: min(len(values), _WIDTH)] = values[:_WIDTH]
-    frame[_WIDTH] = len(values)
-    return frame

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import torch
 from torch import Tensor
@@ -44,6 +44,19 @@ def _without_overlap(words: Mapping[tuple[int, ...], int]) -> Pair:
     return min(counts, key=lambda pair: (-counts[pair], pair))
 
 
+def _apart(words: Mapping[tuple[int, ...], int]) -> Pair:
+    counts: Counter[Pair] = Counter()
+    for word, n in words.items():
+        for pair in combinations(word, 2):
+            counts[pair] += n
+    return min(counts, key=lambda pair: (-counts[pair], pair))
+
+
+def _first_number_alone(words: Mapping[tuple[int, ...], int]) -> Pair:
+    counts = _counts(words)
+    return min(counts, key=lambda pair: (-counts[pair], pair[0]))
+
+
 def _across(words: Mapping[tuple[int, ...], int]) -> Pair:
     line = tuple(symbol for word, n in words.items() for _ in range(n) for symbol in word)
     return best_pair({line: 1})
@@ -71,6 +84,10 @@ BEST_PAIR: dict[str, Callable[..., Pair]] = {
     "You count neither repeats of a word nor those within it.": _by(weigh=False, once=True),
     "In a a a you count the pair a a once: it begins at two places, so it counts twice.": _without_overlap,
     "You count pairs across the ends of words: no pair goes from one word into the next.": _across,
+    "You count all pairs of a word: only neighbours count.": _apart,
+    "Of equally frequent pairs with one first number you take any: the smaller second number decides.": (
+        _first_number_alone
+    ),
     "Of equally frequent pairs you take the largest numbers: take the smallest.": _largest,
     "Of equally frequent pairs you take the first that you met: take the smallest numbers.": (
         lambda words: _counts(words).most_common(1)[0][0]
@@ -91,6 +108,13 @@ def _each(errors: str) -> Callable[..., str]:
     return lambda tokens, ids: "".join(tokens[i].decode("utf-8", errors) for i in ids)
 
 
+def _whole_or_each(tokens: Sequence[bytes], ids: Sequence[int]) -> str:
+    try:
+        return b"".join(tokens[i] for i in ids).decode()
+    except UnicodeDecodeError:
+        return _each("replace")(tokens, ids)
+
+
 #: Wrong decodings.
 DECODE: dict[str, Callable[..., str]] = {
     "You decode each token by itself: a character may be spread over several. Join the bytes first.": (
@@ -105,6 +129,9 @@ DECODE: dict[str, Callable[..., str]] = {
     ),
     "You write broken bytes as \\x..: put \N{REPLACEMENT CHARACTER} there, errors='replace'.": (
         lambda tokens, ids: b"".join(tokens[i] for i in ids).decode("utf-8", "backslashreplace")
+    ),
+    "Where a text is broken you decode each token by itself: join the bytes, then errors='replace'.": (
+        _whole_or_each
     ),
     "You put a space between tokens: a space is a byte of its token.": (
         lambda tokens, ids: b" ".join(tokens[i] for i in ids).decode("utf-8", "replace")
