@@ -155,6 +155,7 @@ WRONG_PERPLEXITIES = {
         F.log_softmax(z, 1).flatten(0, 1), y.flatten(), ignore_index=p
     ).exp(),
     "You average logits": lambda z, y, p: F.nll_loss(z.flatten(0, 1), y.flatten(), ignore_index=p).exp(),
+    "take the softmax twice": lambda z, y, p: perplexity_by_torch(z.softmax(2), y, p),
     "one place off": lambda z, y, p: perplexity_by_torch(z[:, :-1], y[:, 1:], p),
     "returns nothing yet": lambda z, y, p: None,
     "should have the shape": lambda z, y, p: per_sentence(z, y, p).exp(),
@@ -253,6 +254,14 @@ def test_wrong_excesses_are_named(hint):
     verdict = check_excess(WRONG_EXCESSES[hint])
     assert not verdict
     assert hint in verdict.says
+
+
+def test_zero_is_a_word_where_it_is_not_the_padding():
+    def perplexity(z, y, p):
+        return F.cross_entropy(z.transpose(1, 2), y, ignore_index=p).exp()
+
+    assert check_perplexity(perplexity)
+    assert not check_perplexity(lambda z, y, p: perplexity(z, y.masked_fill(y == 0, p), p))
 
 
 @pytest.mark.parametrize("check", [check_log_probability, check_perplexity, check_excess])

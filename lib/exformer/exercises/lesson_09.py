@@ -49,8 +49,9 @@ def check_perplexity(answer: Callable[..., object]) -> Verdict:
     for lengths, vocab_size, pad_id in (((7, 4, 2), 11, 0), ((1, 5), 7, 3)):
         time = max(lengths)
         logits = 2 * torch.randn((len(lengths), time, vocab_size), generator=draw)
-        targets = torch.randint(1, vocab_size - 1, (len(lengths), time), generator=draw)
-        targets += targets >= max(pad_id, 1)  # none of the words is the padding symbol
+        targets = torch.randint(vocab_size - 1, (len(lengths), time), generator=draw)
+        targets += targets >= pad_id  # none of the words is the padding symbol
+        targets[0, 0] = 0 if pad_id else 1  # 0 is a word like others where it is not the padding
         targets[torch.arange(time) >= torch.tensor(lengths)[:, None]] = pad_id
         cases.append((logits, targets, pad_id))
     return grade(

@@ -66,6 +66,9 @@ PERPLEXITY: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
     "You average logits: a log_softmax must first make log-probabilities of them.": (
         lambda z, y, pad: (-z.gather(-1, y[..., None])[..., 0][y != pad].mean()).exp()
     ),
+    "You take the softmax twice: log_softmax and cross_entropy want logits.": (
+        lambda z, y, pad: mean_nats(z.softmax(-1), y, pad).exp()
+    ),
     "You are one place off: the targets are shifted already.": (
         lambda z, y, pad: mean_nats(z[:, :-1], y[:, 1:], pad).exp()
     ),
