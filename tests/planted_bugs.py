@@ -2041,9 +2041,15 @@ RECIPES = [
         ),
         (
             "a new model is judged",
-            "    task.model.load_state_dict(found.model.state_dict())\n",
-            "",
+            "replace(task, model=found.model, ",
+            "replace(task, ",
             "test_a_model_is_judged_from_its_weights_alone",
+        ),
+        (
+            "the recipe's sizes are judged",
+            "return replace(recipe, model=own)",
+            "return recipe",
+            "test_the_loaded_model_is_judged_whatever_its_recipe_makes",
         ),
     ),
     *_bugs(

@@ -98,13 +98,56 @@ def test_a_model_is_judged_from_its_weights_alone(
     assert f"test BLEU, cased: {found['scores']['test BLEU, cased']}\n" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("recipe", [None, {"name": "x"}, TINY.settings() | {"corpus": "nowhere"}])
+def with_card(whole: Path, folder: Path, **changes: object) -> Path:
+    """Copy the model of a run, with another card."""
+    shutil.copytree(whole / "model", folder / "model")
+    card = json.loads((folder / "model" / "model.json").read_text()) | changes
+    (folder / "model" / "model.json").write_text(json.dumps(card))
+    return folder / "model"
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        None,
+        {"name": "x"},
+        TINY.settings() | {"corpus": "nowhere"},
+        TINY.settings() | {"corpus": ["x"]},
+        TINY.settings() | {"model": ["x"]},
+        TINY.settings() | {"model": {**SIZES, "wings": 2}},
+    ],
+)
 def test_a_card_without_a_recipe_cannot_be_judged(whole: Path, tmp_path: Path, recipe: object) -> None:
-    shutil.copytree(whole / "model", tmp_path / "model")
-    card = json.loads((tmp_path / "model" / "model.json").read_text())
-    (tmp_path / "model" / "model.json").write_text(json.dumps(card | {"recipe": recipe}))
+    folder = with_card(whole, tmp_path, recipe=recipe)
     with pytest.raises(ValueError, match="model: the card's recipe can't be followed: "):
-        judge(tmp_path / "model")
+        judge(folder)
+
+
+def test_the_loaded_model_is_judged_whatever_its_recipe_makes(whole: Path, tmp_path: Path) -> None:
+    wanted = judge(whole / "model")["scores"]
+    for name, value in (("n_heads", 4), ("d_model", 8), ("max_len", 4)):
+        other = TINY.settings() | {"model": {**SIZES, name: value}}
+        assert judge(with_card(whole, tmp_path / name, recipe=other))["scores"] == wanted
+
+
+def test_what_cannot_be_judged_is_found_before_it_is_scored(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("exformer.recipes.judge.score", lambda *given, **options: pytest.fail("scored"))
+    monkeypatch.setitem(CORPORA, "keys", lambda: Text(TEXT, TEXT, {}))
+    folder = with_card(whole, tmp_path / "text", recipe=TINY.settings() | {"corpus": "keys"})
+    with pytest.raises(ValueError, match=r"the corpus keys .* kind DecoderLM, the model is of kind EncoderD"):
+        judge(folder)
+    for name in ("parameters", "training"):
+        folder = with_card(whole, tmp_path / name, **{name: None})
+        with pytest.raises(ValueError, match=f"model: the card lacks {name}: expected that of a run"):
+            judge(folder)
+    folder = with_card(whole, tmp_path / "two")
+    words = json.loads((folder / "tgt_tokenizer.json").read_text())
+    words["symbols"].reverse()
+    (folder / "tgt_tokenizer.json").write_text(json.dumps(words))
+    with pytest.raises(ValueError, match="one tokenizer for both languages, the model has two"):
+        judge(folder)
 
 
 def assert_same_run(found: Path, wanted: Path) -> None:

@@ -1,21 +1,28 @@
 """How good and how fast a trained model is, found from its weights alone: the texts that it never saw."""
 
 import time
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from exformer.models.decoder_lm import DecoderLM
+from exformer.models.encoder_decoder import EncoderDecoder
 from exformer.pretrained import Pretrained, load_model
 from exformer.recipes.clock import machine
-from exformer.recipes.corpora import CORPORA, Pairs
+from exformer.recipes.corpora import CORPORA, Pairs, Text
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.scores import score
-from exformer.recipes.task import make_task
+from exformer.recipes.task import Task, make_task
+
+_OF_TOKENIZERS = ("vocab_size", "src_vocab_size", "tgt_vocab_size", "pad_id")  # no recipe has them
 
 
 def judge(name_or_folder: str | Path, *, progress: bool = False) -> dict[str, Any]:
     """Score a model on the validation and the test texts of the corpus that its recipe names.
+
+    What is scored is the model in the folder, also where the recipe's settings make another one.
 
     Args:
         name_or_folder: As for :func:`~exformer.pretrained.load_model`.
@@ -26,14 +33,16 @@ def judge(name_or_folder: str | Path, *, progress: bool = False) -> dict[str, An
         scoring took, and the machine.
 
     Raises:
-        ValueError: If there is no such model, or its card has no recipe that can be followed.
+        ValueError: If there is no such model, its card lacks something or has no recipe that can be followed,
+            or the recipe's corpus is for models of another kind.
     """
     found = load_model(name_or_folder)
     recipe = _recipe(found, name_or_folder)
+    known = {name: found.card.get(name) for name in ("parameters", "training")}
+    if missing := [name for name, value in known.items() if value is None]:
+        raise ValueError(f"{name_or_folder}: the card lacks {', '.join(missing)}: expected that of a run")
     data = CORPORA[recipe.corpus]()
-    tokenizer = next(iter(found.tokenizers.values()))
-    task = make_task(recipe, data, tokenizer, device=torch.device("cpu"))
-    task.model.load_state_dict(found.model.state_dict())
+    task = _task(found, recipe, data, name_or_folder)
     start = time.perf_counter()
     parts = ("val", "test") if isinstance(data, Pairs) else ()
     scores = score(task, data, recipe, parts=parts, progress=progress)
@@ -42,8 +51,7 @@ def judge(name_or_folder: str | Path, *, progress: bool = False) -> dict[str, An
         "recipe": recipe.name,
         "seed": recipe.seed,
         **({"teachers_seed": recipe.seed_of_teachers} if recipe.teachers else {}),
-        "parameters": found.card["parameters"],
-        "training": found.card["training"],
+        **known,
         "signatures": scores.pop("signatures", {}),
         "scores": scores,
         "seconds": round(time.perf_counter() - start, 1),
@@ -60,4 +68,23 @@ def _recipe(found: Pretrained, name: str | Path) -> Recipe:
         raise ValueError(f"{name}: the card's recipe can't be followed: {error}") from error
     if recipe.corpus not in CORPORA:
         raise ValueError(f"{name}: the card's recipe can't be followed: there is no corpus {recipe.corpus!r}")
-    return recipe
+    own = {key: value for key, value in asdict(found.model.config).items() if key not in _OF_TOKENIZERS}
+    if unknown := sorted(recipe.model.keys() - own.keys()):
+        raise ValueError(f"{name}: the card's recipe can't be followed: no model has {', '.join(unknown)}")
+    return replace(recipe, model=own)
+
+
+def _task(found: Pretrained, recipe: Recipe, data: Pairs | Text, name: str | Path) -> Task:
+    """Let the loaded model have the texts that the recipe's would be judged by."""
+    kind, wanted = type(found.model), EncoderDecoder if isinstance(data, Pairs) else DecoderLM
+    if kind is not wanted:
+        raise ValueError(
+            f"{name}: the corpus {recipe.corpus} of the card's recipe is for a model of kind "
+            f"{wanted.__name__}, the model is of kind {kind.__name__}"
+        )
+    tokenizer, *others = found.tokenizers.values()
+    texts = [pair.target for pair in data.val] if isinstance(data, Pairs) else []
+    if any(tokenizer.encode(text) != other.encode(text) for other in others for text in texts):
+        raise ValueError(f"{name}: recipes have one tokenizer for both languages, the model has two")
+    task = make_task(recipe, data, tokenizer, device=torch.device("cpu"))
+    return replace(task, model=found.model, tokenizers=found.tokenizers)
