@@ -116,6 +116,14 @@ def test_right_rotations(answer):
     assert check_rotate(answer), check_rotate(answer)
 
 
+def over_itself(x, p):
+    angle = p[:, None] * 1e4 ** (-torch.arange(0, x.size(1), 2) / x.size(1))
+    a, b = x[:, 0::2], x[:, 1::2]  # views
+    x[:, 0::2] = a * angle.cos() - b * angle.sin()
+    x[:, 1::2] = a * angle.sin() + b * angle.cos()
+    return x
+
+
 WRONG_ROTATIONS = {
     "wrong way": lambda x, p: turn_by_matrices(x, -p),
     "same sign": lambda x, p: turn_by_matrices(x, p, signs=(1, 1)),
@@ -134,6 +142,7 @@ WRONG_ROTATIONS = {
     ),
     "positions are counted from 1": lambda x, p: turn_by_matrices(x, p + 1),
     "You add": lambda x, p: x + sinusoidal_encoding(31, d_model=x.size(1))[p],
+    "that you still need": over_itself,
     "not been turned": lambda x, p: x,
     "returns nothing yet": lambda x, p: ...,
     "should have the shape": lambda x, p: x[:1],
@@ -184,6 +193,7 @@ WRONG_BIASES = {
     ),
     "counted from 0": lambda n, h: bias_by_loops(n, h, slope=lambda h, heads: 2 ** (-8 * (h - 1) / heads)),
     "for any number of heads": lambda n, h: bias_by_loops(n, h, slope=lambda h, heads: 2**-h),
+    "rounded down": lambda n, h: bias_by_loops(n, h, slope=lambda h, heads: 2 ** -(8 // heads * h)),
     "wrong order": lambda n, h: bias_by_loops(n, h).flip(0),
     "one slope": lambda n, h: bias_by_loops(n, h, slope=lambda h, heads: 2 ** (-8 / heads)),
     "square the distance": lambda n, h: bias_by_loops(n, h, distance=lambda i, j: (i - j) ** 2),

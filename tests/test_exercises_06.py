@@ -82,6 +82,7 @@ WRONG_NORMS = {
     ),
     "RMS norm": lambda x, g, b, eps: F.rms_norm(x, g.shape, g, eps) + b,
     "that is batch norm": lambda x, g, b, eps: g * normal(x, 0, eps) + b,
+    "run over axis 1": lambda x, g, b, eps: g * normal(x, 1, eps) + b,
     "run over the positions: take": lambda x, g, b, eps: g * normal(x.transpose(-1, -2), -1, eps).mT + b,
     "run over all numbers": lambda x, g, b, eps: (
         g * ((x - x.mean()) / (x.var(correction=0) + eps) ** 0.5) + b

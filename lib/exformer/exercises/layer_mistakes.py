@@ -82,6 +82,9 @@ NORM: dict[str, Callable[..., Tensor]] = {
     "You do not subtract the mean.": _not_centred,
     "You do not subtract the mean, neither above nor under the root: this is RMS norm.": _root_mean_square,
     "Your mean and variance run over the first axis: that is batch norm. Take the last.": _over(lambda x: 0),
+    "Your mean and variance run over axis 1: take the last axis, -1, however many there are.": (
+        _over(lambda x: 1)
+    ),
     "Your mean and variance run over the positions: take the last axis, the features.": _over(lambda x: -2),
     "Your mean and variance run over all numbers: each vector has its own, so take the last axis only.": (
         _over(lambda x: tuple(range(x.dim())))

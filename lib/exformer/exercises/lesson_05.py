@@ -75,6 +75,6 @@ def check_alibi(answer: Callable[..., object]) -> Verdict:
         answer,
         right=lambda n, h: alibi_bias(torch.arange(n), torch.arange(n), n_heads=h),
         mistakes=mistakes.ALIBI,
-        cases=[(5, 2), (4, 8), (7, 4)],
+        cases=[(5, 2), (4, 8), (7, 4), (3, 16)],  # with 16 heads the exponents are no whole numbers
         praise="Each head loses interest with distance, each at its own rate.",
     )

@@ -101,6 +101,12 @@ def added(x: Tensor, positions: Tensor) -> Tensor:
     return x + turned(zero_one, positions, signs="+-")
 
 
+def overwritten(x: Tensor, positions: Tensor) -> Tensor:
+    """Write the first of each pair before it is read for the second."""
+    first = turned(x, positions)[:, 0::2]
+    return woven(first, turned(woven(first, x[:, 1::2]), positions)[:, 1::2])
+
+
 #: Arguments: one query a row, the position of each.
 ROTATE: Mistakes = {
     "You turn the wrong way: the minus belongs to b · sin φ in the first column of a pair.": (
@@ -128,6 +134,7 @@ ROTATE: Mistakes = {
     ),
     "Your positions are counted from 1: a query at position 0 is not turned.": lambda x, p: turned(x, p + 1),
     "You add the code of the position. Rotary positions turn the vector and keep its length.": added,
+    "You write the first of a pair over the number that you still need for the second.": overwritten,
     "Your vectors have not been turned at all.": lambda x, p: x,
 }
 
@@ -166,6 +173,9 @@ ALIBI: Mistakes = {
     ),
     "Your slopes are 2^(-h) for any number of heads: the exponent is -8h/H.": (
         lambda n, h: bias(n, powers(h, rate=1.0))
+    ),
+    "Your exponents are rounded down to whole numbers, 8 // H: divide, 8 / H.": (
+        lambda n, h: bias(n, powers(h, rate=float(8 // h)))
     ),
     "Your slopes come in the wrong order: the first head has the steepest.": (
         lambda n, h: bias(n, alibi_slopes(h).flip(0))
