@@ -56,6 +56,10 @@ def shows(masked, other, kept):
     return answer
 
 
+def not_yet_written(*case):
+    raise NotImplementedError("later")
+
+
 WRONG_SHOWS = {
     "Every chosen word is masked": shows("mask", "mask", "mask"),
     "you exchange it too": shows("mask", "other", "other"),
@@ -69,6 +73,10 @@ WRONG_SHOWS = {
     "nothing is hidden": lambda ids, *rest: ids,
     "laid over the mask": shows("other", "other", "same"),
     "you have the two swapped": shows("mask", "same", "other"),
+    "write < rather than <=": lambda i, c, x, d, m: torch.where(
+        c & (x <= 0.8), m, torch.where(c & (x <= 0.9), d, i)
+    ),
+    "raised NotImplementedError: later": not_yet_written,
     "with brackets": lambda i, c, x, d, m: torch.where(c & x < 0.8, m, i),
     "returns nothing yet": lambda *case: None,
     "raised IndexError": lambda ids, *rest: ids[99],
@@ -117,6 +125,7 @@ WRONG_LOSSES = {
     "raised RuntimeError": lambda x, i, c: x @ i,
     "should have the shape": lambda x, i, c: nats(x, i),
     "minus the mean probability": lambda x, i, c: F.nll_loss(x[c].softmax(-1), i[c]),
+    "take the softmax twice": lambda x, i, c: with_torch(x.softmax(2), i, c),
     "That is in bits": lambda x, i, c: with_torch(x, i, c) / math.log(2),
     "the numbers are not": lambda x, i, c: 2 * with_torch(x, i, c),
 }
@@ -130,8 +139,9 @@ def fill_by_lists(log_p, words, place, candidates):
     p = []
     for each in candidates:
         words[place] = each
-        p.append(math.exp(log_p(words)))
-    return [each / sum(p) for each in p]
+        p.append(log_p(words))
+    e = [math.exp(each - max(p)) for each in p]
+    return [each / sum(e) for each in e]
 
 
 def fill_by_tensors(log_p, words, place, candidates):
@@ -153,9 +163,19 @@ def normal(logs):
     return np.exp(logs) / np.exp(logs).sum()
 
 
+def fill_by_bare_exponentials(*case):
+    e = [math.exp(each) for each in scores(*case)]
+    return [each / sum(e) for each in e]
+
+
 WRONG_FILLS = {
     "They do not sum to 1": lambda *case: np.exp(scores(*case)),
     "log-probabilities of whole sentences": lambda *case: scores(*case),
+    "Return the probabilities alone": lambda *case: dict(enumerate(fill_by_lists(*case))),
+    "near -1000: Your function raised ZeroDivisionError": fill_by_bare_exponentials,
+    "like the one in the gap": lambda p, w, i, c: normal(
+        np.array([p([k if word == w[i] else word for word in w]) for k in c])
+    ),
     "These are logarithms": lambda *case: np.log(normal(scores(*case))),
     "read the right side too": lambda p, w, i, c: normal(scores(p, w, i, c, right=i + 1)),
     "read the left side too": lambda p, w, i, c: normal(scores(p, w, i, c, left=i)),

@@ -33,6 +33,9 @@ def _with(low: float, high: float) -> Callable[..., Tensor]:
 
 
 SHOW: dict[str, Callable[..., Tensor]] = {
+    "At 0.8 the drawn word is shown, at 0.9 the word itself: write < rather than <=.": _with(
+        math.nextafter(0.8, 1), math.nextafter(0.9, 1)
+    ),
     "Every chosen word is masked: 10 % should be another word, and 10 % stay.": _with(1.0, 1.0),
     "Where chance is 0.9 or more the word stays as it is; you exchange it too.": _with(0.8, 1.0),
     "From 0.8 to 0.9 another word is shown; you leave the word as it is.": _with(0.8, 0.8),
@@ -98,6 +101,9 @@ LOSS: dict[str, Callable[..., Tensor]] = {
         ~c
     ].mean(),
     "The sign is wrong: surprise is minus the logarithm.": lambda x, i, c: -loss(x, i, c),
+    "You take the softmax twice: log_softmax and cross_entropy want logits.": lambda x, i, c: loss(
+        x.softmax(-1), i, c
+    ),
     "That is the mean logit without its softmax: take the logarithm of a probability.": lambda x, i, c: (
         -x.gather(-1, i[..., None])[..., 0][c].mean()
     ),
@@ -133,12 +139,18 @@ def _inserted(log_p: Score, words: Sequence[int], place: int, candidates: Sequen
     return fill(log_p, [*words[:place], 0, *words[place:]], place, candidates)
 
 
+def _by_value(log_p: Score, words: Sequence[int], place: int, candidates: Sequence[int]) -> Tensor:
+    tries = [[each if word == words[place] else word for word in words] for each in candidates]
+    return torch.tensor([float(log_p(each)) for each in tries], dtype=torch.float64).softmax(dim=0)
+
+
 FILL: dict[str, Callable[..., Tensor]] = {
     "They do not sum to 1: divide by the sum over the candidates.": lambda *case: _scores(*case).exp(),
     "These are log-probabilities of whole sentences: take the exponential, divide by the sum.": _scores,
     "These are logarithms: take the exponential.": lambda *case: _scores(*case).log_softmax(dim=0),
     "Only the left side and the candidate were read: read the right side too.": _left,
     "Only the candidate and the right side were read: read the left side too.": _right,
+    "Each word like the one in the gap was replaced: replace the one at that place.": _by_value,
     "The candidate was put beside the word: it should take its place.": _inserted,
     "The candidate was put one place too early: places count from 0.": lambda p, w, i, c: fill(
         p, w, i - 1, c

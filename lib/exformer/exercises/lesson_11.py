@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 
 from exformer.exercises import hiding_mistakes as known
-from exformer.exercises.grading import Verdict, grade, takes_functions
+from exformer.exercises.grading import UnfitError, Verdict, and_also, grade, takes_functions
 
 _SYMBOLS = 11
 
@@ -30,14 +30,17 @@ def check_show(answer: Callable[..., object]) -> Verdict:
     for shape, mask_id in (((7, 13), 11), ((3, 29), 17)):
         ids = torch.randint(_SYMBOLS, shape, generator=draw)
         chosen = torch.rand(shape, generator=draw) < 0.5
-        chance = torch.rand(shape, generator=draw)
+        chance = torch.rand(shape, generator=draw, dtype=torch.float64)
         chance[:, ::5] = 0.8 + 0.2 * chance[:, ::5]  # enough of the rare cases
+        chance[:, 1], chance[:, 2] = 0.8, 0.9
         cases.append((ids, chosen, chance, (ids + 3) % _SYMBOLS, mask_id))
 
     def shown(*case: object) -> object:
         try:
             return answer(*case)
         except NotImplementedError as error:  # what PyTorch says of ``chosen & chance``
+            if "bitwise" not in str(error):
+                raise
             raise TypeError("& is done before <: write chosen & (chance < 0.8), with brackets") from error
 
     praise = "Mask below 0.8, another word below 0.9, else the word itself; and only where chosen."
@@ -86,13 +89,29 @@ def check_fill(answer: Callable[..., object]) -> Verdict:
         pairs = zip(places[:-1].tolist(), places[1:].tolist(), strict=True)
         return sum((table[pair] for pair in pairs), table[0, int(places[0])]).item()
 
-    def numbers(score: object, words: list[int], place: int, candidates: list[int]) -> object:
-        return answer(score, list(words), place, list(candidates))  # an answer may change its lists
-
     cases = [
         (log_p, [1, 4, 7, 2, 9], 2, [3, 5, 6, 8]),
-        (log_p, [5, 2, 8, 3], 1, [1, 4, 10]),
+        (log_p, [5, 2, 8, 2], 1, [1, 4, 10]),  # the word of the gap stands elsewhere, too
         (log_p, [6, 1, 3, 9, 4, 2], 4, [7, 2, 5, 8, 1]),
     ]
+    long = [(lambda words: log_p(words) - 1000, *cases[0][1:])]
     praise = "Each candidate is read with both of its sides, and the probabilities sum to 1."
-    return grade(numbers, right=known.fill, mistakes=known.FILL, cases=cases, praise=praise)
+    usual, improbable = (
+        grade(
+            answer,
+            right=known.fill,
+            mistakes=hints,
+            cases=some,
+            praise=praise,
+            tolerance=tolerance,
+            frame=_alone,
+        )
+        for some, hints, tolerance in ((cases, known.FILL, 1e-5), (long, {}, 1e-3))  # -1000 in float32
+    )
+    return and_also(usual, improbable, "With sentences as long as a page, log-probabilities near -1000")
+
+
+def _alone(given: object, *case: object) -> object:
+    if isinstance(given, dict):
+        raise UnfitError("Return the probabilities alone, in the order of the candidates.")
+    return given
