@@ -28,14 +28,23 @@ def in_place(logits, temperature):
 
 
 TEMPERED = {
-    "softmax": lambda z, t: torch.softmax(z / t, -1),
     "loops": by_loops,
     "in place": in_place,
-    "exp of log_softmax": lambda z, t: F.log_softmax(z / t, dim=1).exp(),
-    "float64": lambda z, t: (z.double() / t).softmax(1),
-    "numpy": lambda z, t: F.softmax(z / t, dim=1).numpy(),
-    "of the log-probabilities": lambda z, t: (z.log_softmax(1) / t).softmax(1),
+    "exp of logsumexp": lambda z, t: (z / t - torch.logsumexp(z / t, 1, keepdim=True)).exp(),
+    "float64": lambda z, t: stable(z.double() / t),
+    "numpy": lambda z, t: stable(z / t).numpy(),
 }
+WITH_SOFTMAX = {
+    "torch": lambda z, t: torch.softmax(z / t, -1),
+    "method": lambda z, t: (z.double() / t).softmax(1),
+    "module": lambda z, t: torch.nn.Softmax(1)(z / t),
+    "exp of log_softmax": lambda z, t: F.log_softmax(z / t, dim=1).exp(),
+}
+
+
+@pytest.mark.parametrize("answer", WITH_SOFTMAX.values(), ids=WITH_SOFTMAX)
+def test_a_softmax_of_pytorch_is_right_and_not_what_was_asked(answer):
+    assert check_tempered(answer).says.startswith("The numbers are right. Now write it without")
 
 
 @pytest.mark.parametrize("answer", TEMPERED.values(), ids=TEMPERED)
@@ -109,9 +118,9 @@ def with_a_mask(p, threshold):
 TOP_P = {
     "loop": with_a_loop,
     "list": with_a_list,
-    "mask": with_a_mask,
+    "the last of equal ones": lambda p, threshold: with_a_loop(p.flip(0), threshold).flip(0),
     "numpy": lambda p, threshold: with_a_loop(p, threshold).numpy(),
-    "softmax of logarithms": lambda p, threshold: with_a_mask(p, threshold).log().softmax(0),
+    "softmax of logarithms": lambda p, threshold: with_a_loop(p, threshold).log().softmax(0),
 }
 
 
@@ -167,6 +176,7 @@ WRONG_TOP_P = {
         p, int((p.sort(descending=True).values.cumsum(0) <= t).sum()) + 1
     ),
     "does not sum to 1": lambda p, t: cut(p, count(p, t), scale=lambda kept: kept),
+    "you keep all": with_a_mask,
     "softmax of probabilities": lambda p, t: cut(p, count(p, t), scale=softmax_of_kept),
     "softmax over all symbols": lambda p, t: cut(p, count(p, t), scale=lambda kept: kept.softmax(0)),
     "least probable symbol": lambda p, t: cut(p, count(p, t, descending=False), descending=False),

@@ -50,8 +50,15 @@ def _softened(kept: Tensor) -> Tensor:
     return torch.where(kept > 0, kept, -torch.inf).softmax(dim=0)
 
 
+def _both(p: Tensor, threshold: float) -> Tensor:
+    larger = (p * (p > p[:, None])).sum(1)  # of each symbol: the sum of those that are more probable
+    kept = torch.where(larger < threshold, p, torch.zeros(()))
+    return kept / kept.sum()
+
+
 #: Wrong ways to cut at a probability.
 TOP_P: dict[str, Callable[[Tensor, float], Tensor]] = {
+    "Of equally probable symbols you keep all: the smallest set may need but one of them.": _both,
     "You drop the symbol at which the sum reaches p: it belongs to the set.": (
         lambda p, threshold: _kept(p, lambda reached, own: reached <= threshold)
     ),

@@ -1,13 +1,16 @@
 """Graders of lesson 10: the softmax with a temperature, the cut at a probability, one step of beam search."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
+from torch.overrides import TorchFunctionMode
 
 from exformer.exercises import choosing_mistakes as choosing
 from exformer.exercises import cutting_mistakes as cutting
-from exformer.exercises.grading import Verdict, grade, takes_functions
+from exformer.exercises.comparing import as_numbers
+from exformer.exercises.grading import UnfitError, Verdict, grade, takes_functions
 
 
 @takes_functions
@@ -27,13 +30,38 @@ def check_tempered(answer: Callable[..., object]) -> Verdict:
     draw = torch.Generator().manual_seed(10)
     cases = [(torch.randn(3, 7, generator=draw), t) for t in (0.5, 1.0, 2.0, 1e6)]
     cases += [(torch.tensor([[12.0, 11.5, -3.0], [-8.0, -7.5, -9.0]]), t) for t in (0.7, 1e-4)]
-    return grade(
-        answer,
+    watch = _SoftmaxWatch()
+
+    def watched(logits: torch.Tensor, temperature: float) -> object:
+        with watch:
+            return answer(logits, temperature)
+
+    verdict = grade(
+        watched,
         right=choosing.tempered,
         mistakes=choosing.TEMPERED,
         cases=cases,
         praise="Near 0 the best symbol takes all, near infinity all become alike, and nothing overflows.",
     )
+    if verdict and watch.seen:
+        return Verdict(False, "The numbers are right. Now write it without a softmax of PyTorch.")
+    return verdict
+
+
+class _SoftmaxWatch(TorchFunctionMode):
+    """See whether a softmax of PyTorch was called, by whatever name."""
+
+    seen = False
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> object:
+        self.seen = self.seen or "softmax" in getattr(func, "__name__", "")
+        return func(*args, **(kwargs or {}))
 
 
 @takes_functions
@@ -52,6 +80,7 @@ def check_top_p(answer: Callable[..., object]) -> Verdict:
         (torch.tensor([0.05, 0.4, 0.1, 0.3, 0.15]), 0.3),
         (torch.tensor([0.25, 0.0625, 0.5, 0.125, 0.0625]), 0.75),  # exactly the sum of two
         (torch.tensor([0.02, 0.03, 0.9, 0.05]), 0.92),
+        (torch.tensor([0.25, 0.5, 0.25]), 0.6),  # either of two
         (torch.tensor([0.1, 0.25, 0.3, 0.15, 0.2]), 0.78),  # 1 - p keeps fewer than a sum that stays below p
     ]
     return grade(
@@ -60,7 +89,17 @@ def check_top_p(answer: Callable[..., object]) -> Verdict:
         mistakes=cutting.TOP_P,
         cases=cases,
         praise="The smallest set that reaches p, each probability in its place, and their sum is 1.",
+        frame=_sorted_among_equals,
     )
+
+
+def _sorted_among_equals(given: Any, p: torch.Tensor, threshold: float) -> np.ndarray:
+    """Make all choices among symbols of one probability alike."""
+    found, own = as_numbers(given), as_numbers(p)
+    if found.shape == own.shape:
+        for value in own:
+            found[own == value] = np.sort(found[own == value])
+    return found
 
 
 @takes_functions
@@ -81,34 +120,21 @@ def check_beam_step(answer: Callable[..., object]) -> Verdict:
         live = torch.randn(beam, generator=draw) - 3.0
         further = (2 * torch.randn(beam, vocab_size, generator=draw)).log_softmax(dim=-1)
         cases.append((live, further, beam))
-    complaint = ""
-
-    def three_rows(live: torch.Tensor, further: torch.Tensor, beam: int) -> object:
-        nonlocal complaint
-        given = answer(live, further, beam)
-        if given is None or given is Ellipsis:
-            return None
-        parts = _rows(given)
-        if parts is None or len(parts) != 3 or any(part.shape != (beam,) for part in parts):
-            complaint = f"Return three things of {beam} numbers each: log-probabilities, rows, symbols."
-            return None
-        return np.stack(parts)
-
-    verdict = grade(
-        three_rows,
+    return grade(
+        answer,
         right=choosing.beam_step,
         mistakes=choosing.BEAM_STEP,
         cases=cases,
         praise="All continuations compete, and each remembers from which beginning it comes.",
+        frame=_three_rows,
     )
-    return Verdict(False, complaint) if complaint else verdict
 
 
-def _rows(given: object) -> list[np.ndarray] | None:
-    """Take a result apart; None if it is not made of numbers."""
+def _three_rows(given: Any, live: torch.Tensor, further: torch.Tensor, beam: int) -> np.ndarray:
     try:
-        return [
-            np.asarray(part.detach() if isinstance(part, torch.Tensor) else part, float) for part in given
-        ]
+        parts = [as_numbers(part) for part in given]
     except (TypeError, ValueError):
-        return None
+        parts = []
+    if [part.shape for part in parts] != [(beam,)] * 3:
+        raise UnfitError(f"Return three things of {beam} numbers each: log-probabilities, rows, symbols.")
+    return np.stack(parts)
