@@ -209,6 +209,7 @@ WRONG_LIKELIHOODS = {
     "sign is wrong": lambda z, y, p: F.cross_entropy(
         z.transpose(1, 2), y, ignore_index=p, reduction="none"
     ).sum(1),
+    "must return numbers, got list": lambda z, y, p: [[1.0], [1.0, 2.0]],
     "take the softmax twice": lambda z, y, p: by_torch(z.softmax(2), y, p),
     "mean over the words: the": lambda z, y, p: by_torch(z, y, p) / y.ne(p).sum(1),
     "mean over all places": lambda z, y, p: of_words(F.log_softmax(z, 2), y).mean(1),

@@ -216,6 +216,23 @@ def test_the_hidden_cases_stay_as_they_are():
     assert check_row(ROWS["parts"])
 
 
+NEARLY = {
+    "small letters": (str.lower, str.lower),
+    "small letters in the article": (str, str.lower),
+    "no commas": (lambda text: text.replace(",", ""),) * 2,
+}
+
+
+@pytest.mark.parametrize("changes", NEARLY.values(), ids=NEARLY)
+def test_words_are_taken_as_they_are(changes):
+    ours, theirs = changes
+    assert not check_invented(
+        lambda s, a, names: sum(
+            w in map(ours, names) and theirs(w) not in theirs(a).split() for w in ours(s).split()
+        )
+    )
+
+
 @pytest.mark.parametrize("check", BANK)
 def test_no_function(check):
     assert "function itself" in check(None).says

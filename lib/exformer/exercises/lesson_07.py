@@ -91,17 +91,13 @@ def check_log_likelihood(answer: Callable[..., object]) -> Verdict:
         targets[0, 0] = 0 if pad_id else 1  # 0 is a word like others where it is not the padding
         targets[torch.arange(tgt) >= torch.tensor(lengths)[:, None]] = pad_id
         cases.append((logits, targets, pad_id))
-
-    def numbers(logits: torch.Tensor, targets: torch.Tensor, pad_id: int) -> object:
-        given = answer(logits, targets, pad_id)
-        return None if given is None or given is Ellipsis else teaching.spread(given, like=targets)
-
     return grade(
-        numbers,
+        answer,
         right=teaching.log_likelihood,
         mistakes=teaching.LOG_LIKELIHOOD,
         cases=cases,
         praise="One number a sentence, its padding left out, none of them above 0.",
+        frame=lambda given, logits, targets, pad_id: teaching.spread(given, like=targets),
     )
 
 

@@ -41,6 +41,8 @@ _SUMMARIES = (
     ("nobody new was there", "Ada slept", ["Ada", "Bruno"]),
     ("in 2020 there were 20 people", "people came", ["20", "2020", "Ada"]),
     ("Ada met Ada", "Ada slept", ["Ada", "Bruno"]),
+    ("Ada left in May , they say", "ada may come and they may not", ["Ada", "May"]),
+    ("she met Ada, who slept", "he slept", ["Ada"]),
     ("she slept on it", "Ada slept", ["Ada", "Conti"]),
 )
 
