@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from test_decoder_lm import ALL_POSITIONS, VOCAB, build
 from torch_twins import close, randomize
 
-from exformer.autoregressive import append_symbols, count_padding, most_probable, next_logits_of, pad_left
+from exformer.autoregressive import append_symbols, best_symbol, count_padding, next_logits_of, pad_left
 from exformer.generation import greedy
 from exformer.models.rnn import RecurrentLM
 
@@ -56,8 +56,8 @@ def test_a_model_in_training_is_refused():
 @pytest.mark.parametrize("scores", [[-math.inf, -math.inf], [0.0, math.nan], [0.0, math.inf]])
 def test_scores_without_a_distribution_are_refused(scores):
     with pytest.raises(ValueError, match="must give a distribution: some are not numbers, or no symbol"):
-        most_probable(torch.tensor([[0.0, 1.0], scores]))
-    assert most_probable(torch.tensor([[0.0, 1.0], [-math.inf, -5.0], [2.0, 2.0]])).tolist() == [1, 1, 0]
+        best_symbol(torch.tensor([[0.0, 1.0], scores]))
+    assert best_symbol(torch.tensor([[0.0, 1.0], [-math.inf, -5.0], [2.0, 2.0]])).tolist() == [1, 1, 0]
 
 
 def test_choose_is_told_the_step():

@@ -49,7 +49,7 @@ def append_symbols(
     return [row[: row.index(eos_id)] if eos_id in row else row for row in new]
 
 
-def most_probable(logits: Float[Tensor, "batch vocab_size"]) -> Int64[Tensor, " batch"]:
+def best_symbol(logits: Float[Tensor, "batch vocab_size"]) -> Int64[Tensor, " batch"]:
     """Take the most probable symbol of each row; of equals the one with the lowest id.
 
     Args:

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from exformer.autoregressive import append_symbols, most_probable
+from exformer.autoregressive import append_symbols, best_symbol
 from exformer.batching import pad
 from exformer.beam_search import beam_search
 from exformer.cached import CachedDecoder
@@ -70,7 +70,7 @@ def greedy(
     return append_symbols(
         next_logits,
         prompts,
-        choose=lambda logits, _: most_probable(logits),
+        choose=lambda logits, _: best_symbol(logits),
         eos_id=eos_id,
         max_new_tokens=max_new_tokens,
     )
