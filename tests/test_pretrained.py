@@ -239,7 +239,8 @@ def test_what_is_shipped(name: str) -> None:
     assert all(value.isfinite().all() for value in found.model.state_dict().values())
     assert {value.dtype for value in found.model.parameters()} == {torch.float32}
     recipe = Recipe.from_settings(found.card["recipe"])
-    assert recipe == replace(find_recipe(recipe.name), seed=recipe.seed)  # the committed one
+    seeds = {"seed": recipe.seed, "teachers_seed": recipe.teachers_seed}
+    assert recipe == replace(find_recipe(recipe.name), **seeds)  # the committed one
     assert found.card["parameters"] == sum(p.numel() for p in found.model.parameters()) <= 3_000_000
     assert found.card["history"][-1]["step"] == found.card["steps"]
 

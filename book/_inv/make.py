@@ -8,6 +8,7 @@ PROJECTS = {
     "python": (
         "3.13",
         [
+            ("argparse.Namespace", "py:class", "library/argparse.html#$"),
             ("pathlib.Path", "py:class", "library/pathlib.html#$"),
             ("ValueError", "py:exception", "library/exceptions.html#$"),
             ("AssertionError", "py:exception", "library/exceptions.html#$"),
@@ -94,6 +95,7 @@ PROJECTS = {
             ),
             ("matplotlib.cm.ScalarMappable", "py:class", "api/cm_api.html#$"),
             ("matplotlib.figure.Figure", "py:class", "api/_as_gen/matplotlib.figure.Figure.html#$"),
+            ("matplotlib.lines.Line2D", "py:class", "api/_as_gen/matplotlib.lines.Line2D.html#$"),
         ],
     ),
 }

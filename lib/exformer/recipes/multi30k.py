@@ -43,7 +43,8 @@ EN_DE_ALONE = Recipe(
 
 DE_EN_ALONE = replace(EN_DE_ALONE, name="multi30k-de-en-alone", corpus="multi30k de-en")
 
-#: With three pairs for each one by people there is more to learn: more steps, less dropout.
+#: With three pairs for each one by people there is more to learn: more steps, less dropout. Even less, 0.1 in
+#: place of 0.2, was better on the validation texts for two seeds of three, and worse on the test texts.
 EN_DE = replace(
     EN_DE_ALONE,
     name="multi30k-en-de",
