@@ -872,12 +872,6 @@ AUTOREGRESSIVE = _bugs(
         "test_scores_without_a_distribution_are_refused",
     ),
     (
-        "texts are written with dropout",
-        'if getattr(model, "training", False):',
-        "if False:",
-        "test_a_model_in_training_is_refused",
-    ),
-    (
         "does not stop",
         "if finished.all():",
         "if False:",

@@ -47,12 +47,6 @@ def test_one_text_is_a_batch_of_one():
         next_logits_of(build())(torch.tensor([3, 4]))
 
 
-def test_a_model_in_training_is_refused():
-    model = build().train()
-    with pytest.raises(ValueError, match=r"written without dropout: call model\.eval\(\) first"):
-        next_logits_of(model)(torch.tensor([[3, 4]]))
-
-
 @pytest.mark.parametrize("scores", [[-math.inf, -math.inf], [0.0, math.nan], [0.0, math.inf]])
 def test_scores_without_a_distribution_are_refused(scores):
     with pytest.raises(ValueError, match="must give a distribution: some are not numbers, or no symbol"):

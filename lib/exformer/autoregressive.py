@@ -147,18 +147,16 @@ def next_logits_of(
     scores at the text's own last symbol are taken. All positions are computed anew each time.
 
     Args:
-        model: A language model, such as :class:`~exformer.models.decoder_lm.DecoderLM`.
+        model: A language model, such as :class:`~exformer.models.decoder_lm.DecoderLM`; with dropout, in
+            evaluation mode.
         pad_id: What stands in front of the shorter texts; None if all are equally long.
 
     Returns:
-        A function from texts to the scores of the symbol after each, without gradients. It raises a
-        ValueError while the model is in training mode, in which dropout would change the scores.
+        A function from texts to the scores of the symbol after each, without gradients.
     """
 
     @torch.no_grad()
     def next_logits(ids: Tensor) -> Tensor:
-        if getattr(model, "training", False):
-            raise ValueError("a text is written without dropout: call model.eval() first")
         count = count_padding(ids, pad_id=pad_id)[:, None]  # (batch, 1)
         places = torch.arange(ids.size(1), device=ids.device)
         moved = ids.gather(1, (places + count) % ids.size(1))  # (batch, time)
