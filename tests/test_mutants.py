@@ -59,7 +59,7 @@ def test_a_change_that_does_no_harm_survives():
     ],
 )
 def test_only_a_red_test_kills(monkeypatch, code, verdict):
-    monkeypatch.setattr(mutants, "run_tests", lambda folder, tests: (code, "what pytest wrote"))
+    monkeypatch.setattr(mutants, "run_tests", lambda folder, tests, **limit: (code, "what pytest wrote"))
     assert mutants.judge(HARMLESS).splitlines()[0].startswith(verdict)
 
 
@@ -68,11 +68,11 @@ def test_the_copy_is_what_is_imported(tmp_path):
 
 
 def test_main_ends_with_1_if_a_bug_is_not_killed(monkeypatch, capsys):
-    monkeypatch.setattr(mutants, "run_tests", lambda folder, tests: (0, ""))
+    monkeypatch.setattr(mutants, "run_tests", lambda folder, tests, **limit: (0, ""))
     monkeypatch.setattr(mutants, "judge", lambda bug: "SURVIVED" if bug.name == "no bend" else "killed")
     assert mutants.main(["masks.py"]) == 0
     assert mutants.main(["feedforward.py"]) == 1
     assert "SURVIVED  feedforward.py: no bend" in capsys.readouterr().out
-    monkeypatch.setattr(mutants, "run_tests", lambda folder, tests: (1, "red"))
+    monkeypatch.setattr(mutants, "run_tests", lambda folder, tests, **limit: (1, "red"))
     with pytest.raises(SystemExit, match="without any bug planted the tests must pass: nothing was judged"):
         mutants.main(["masks.py"])
