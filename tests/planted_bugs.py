@@ -867,7 +867,7 @@ AUTOREGRESSIVE = _bugs(
     ("min for max", "logits.max(dim=-1)", "logits.min(dim=-1)", "test_generation.py::test_greedy_by_hand"),
     (
         "scores that are no numbers become texts",
-        "if not best.isfinite().all():",
+        "if not of_rows.isfinite().all():",
         "if False:",
         "test_scores_without_a_distribution_are_refused",
     ),

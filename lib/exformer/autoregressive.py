@@ -62,9 +62,22 @@ def best_symbol(logits: Float[Tensor, "batch vocab_size"]) -> Int64[Tensor, " ba
         ValueError: If a row gives no distribution.
     """
     best, chosen = logits.max(dim=-1)
-    if not best.isfinite().all():
-        raise ValueError("the logits must give a distribution: some are not numbers, or no symbol is left")
+    check_distribution(best)
     return chosen
+
+
+def check_distribution(of_rows: Tensor) -> None:
+    """Refuse scores that give no distribution.
+
+    Args:
+        of_rows: Of each row a number that is finite if and only if it gives one: its largest score, or the
+            sum of its probabilities.
+
+    Raises:
+        ValueError: If one is not.
+    """
+    if not of_rows.isfinite().all():
+        raise ValueError("the logits must give a distribution: some are not numbers, or no symbol is left")
 
 
 def check_start(prompts: Tensor, *, max_new_tokens: int) -> None:

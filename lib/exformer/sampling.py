@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from exformer.autoregressive import append_symbols, check_start
+from exformer.autoregressive import append_symbols, check_distribution, check_start
 
 
 def temper(
@@ -125,8 +125,7 @@ def draw(
         )
     summed = logits.to(uniform.device, torch.float64).softmax(dim=-1).cumsum(dim=-1)  # (batch, vocab_size)
     total = summed[:, -1:]  # 1, but for rounding
-    if not total.isfinite().all():
-        raise ValueError("the logits must give a distribution: some are not numbers, or no symbol is left")
+    check_distribution(total)
     found = torch.searchsorted(summed, total * uniform[:, None].double(), right=True)
     return found[:, 0].to(logits.device)
 
