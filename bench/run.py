@@ -4,10 +4,11 @@
 
 A step is forward, loss, backward and optimizer. All contenders run in this process, in turns, on the same
 batches; ratios are taken round by round. Before the race all get the same weights and must find the same loss
-and the same gradient. Memory is measured in a process for each.
+and the same gradient. Memory is measured in a process for each. Races of other sizes stay in the file.
 """
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -76,6 +77,32 @@ def race(suite: Suite, setting: Any, *, clock: str) -> dict[str, Any]:
     }
 
 
+def read_races(file: Path) -> list[dict[str, Any]]:
+    """Read what a file holds from earlier, before a race that ends there.
+
+    Args:
+        file: Where the result goes.
+
+    Returns:
+        Its races; none if there is no such file.
+
+    Raises:
+        ValueError: If it holds something else, which must not be lost.
+    """
+    if not file.exists():
+        return []
+    try:
+        races = json.loads(file.read_text(encoding="utf-8"))["races"]
+        return sorted(races, key=place)  # which fails if there is no such race any more
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{file} holds something else than races of training steps") from error
+
+
+def place(race: dict[str, Any]) -> int:
+    """Give the place of a race in the file."""
+    return [*SETTINGS, *QUICK].index(race["name"])
+
+
 def parse() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -93,6 +120,12 @@ def parse() -> argparse.Namespace:
         parser.error(f"there is no {', '.join(unknown)}; there is {', '.join(SETTINGS)}")
     if args.threads < 1:
         parser.error(f"--threads must be at least 1, got {args.threads}")
+    file = ROOT / "bench" / "results" / ("quick.json" if args.quick else "bench.json")
+    args.json = args.json or file
+    try:
+        args.races = read_races(args.json)
+    except ValueError as error:
+        parser.error(str(error))
     return args
 
 
@@ -101,26 +134,20 @@ def main() -> None:
     args = parse()
     torch.set_num_threads(args.threads)
     chosen = QUICK if args.quick else {name: SETTINGS[name] for name in args.names or SETTINGS}
-    file = args.json or ROOT / "bench" / "results" / ("quick.json" if args.quick else "bench.json")
-    result = {
-        "machine": machine(),
-        "threads": args.threads,
-        "clock": args.clock,
-        "optimizer": OPTIMIZER,
-        "warmup_rounds": WARMUP,
-        "races": [],
-    }
-    print(heading(result))
+    races = [race for race in args.races if race["name"] not in chosen]
+    run = {"machine": machine(), "threads": args.threads, "clock": args.clock}
+    common = {"optimizer": OPTIMIZER, "warmup_rounds": WARMUP}
+    print(heading(run | common))
     for name, (kind, sizes) in chosen.items():
         for i, setting in enumerate(SUITES[kind].races(sizes)):
-            found = {"name": name, **race(SUITES[kind], setting, clock=args.clock)}
+            found = {"name": name, **run, **race(SUITES[kind], setting, clock=args.clock)}
             if i == 0:  # memory once a size
                 names = [OURS] if args.quick else list(SUITES[kind].contenders)
                 for who, peak in measure(names, setting, kind=kind, threads=args.threads).items():
                     found["contenders"][who]["peak_bytes"] = peak
-            result["races"].append(found)
+            races.append(found)
             print(table(found), flush=True)
-    write(result, file)
+    write(common | {"races": sorted(races, key=place)}, args.json)
 
 
 if __name__ == "__main__":

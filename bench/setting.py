@@ -64,12 +64,14 @@ class Contender:
         loss: Gives its loss on a batch, in nats a token.
         precision: ``"float32"``, or ``"bfloat16"`` for autocast.
         factors: By what our numbers are multiplied in this model, for those parameters where it isn't 1.
+        tolerance: Share by which its loss and gradient may differ from ours where it approximates something.
     """
 
     model: nn.Module
     loss: Callable[[Any], Tensor]
     precision: str = "float32"
     factors: Mapping[str, float] = field(default_factory=dict)
+    tolerance: float = 0.0
 
     def compute(self, batch: Any) -> Tensor:
         """Give the loss on a batch, in the contender's precision."""

@@ -301,7 +301,32 @@ def test_all_language_models_do_the_same_work(built_gpts, precision):
     contenders = {name: replace(found, precision=precision) for name, found in built_gpts.items()}
     losses = check_equal_work(contenders, gpt.make_texts(gpt.QUICK))
     assert list(losses) == list(gpt.CONTENDERS)
+    approximation = losses.pop("GPT-2")
     assert max(losses.values()) - min(losses.values()) < (1e-5 if precision == "float32" else 0.02)
+    assert abs(approximation - losses["exformer"]) < (1e-3 if precision == "float32" else 0.02)
+
+
+def test_gpt2_races_as_hugging_face_configures_it():
+    from transformers import GPT2Config
+
+    theirs = gpt.CONTENDERS["GPT-2"](gpt.QUICK)
+    assert theirs.model.config.activation_function == GPT2Config().activation_function
+    assert theirs.model.config._attn_implementation == "sdpa"
+
+
+def test_only_who_approximates_may_differ():
+    torch.manual_seed(0)
+    setting = replace(gpt.SETTINGS["gpt-d128"], batch_size=2, n_batches=1)
+    ours = {"exformer": gpt.CONTENDERS["exformer"](setting)}
+    approximates = gpt.CONTENDERS["GPT-2"](setting)
+    batches = gpt.make_texts(setting)
+    check_equal_work({**ours, "GPT-2": approximates}, batches)
+    with pytest.raises(ValueError, match=r"GPT-2 has .* do not do the same work"):
+        check_equal_work({**ours, "GPT-2": replace(approximates, tolerance=0.0)}, batches)
+    for layer in approximates.model.transformer.h:
+        layer.mlp.act = torch.nn.SiLU()  # another bend is not an approximation of ours
+    with pytest.raises(ValueError, match=r"GPT-2 has .* do not do the same work"):
+        check_equal_work({**ours, "GPT-2": approximates}, batches)
 
 
 @pytest.mark.parametrize(("precision", "wanted"), [("float32", False), ("bfloat16", True)])
@@ -341,9 +366,10 @@ def test_slopes_are_those_of_our_parameters(built_gpts):
     """GPT-2's table is ours times √d_model: without the factor the gradients could not be compared."""
     batches = gpt.make_texts(gpt.QUICK)
     check_equal_work(built_gpts, batches)
-    without = replace(built_gpts["GPT-2"], factors={})
-    with pytest.raises(ValueError, match=r"GPT-2 has .* do not do the same work"):
-        check_equal_work({"exformer": built_gpts["exformer"], "GPT-2": without}, batches)
+    name = "GPT-2, PyTorch's gelu"
+    without = replace(built_gpts[name], factors={})
+    with pytest.raises(ValueError, match=r"GPT-2, PyTorch's gelu has .* do not do the same work"):
+        check_equal_work({"exformer": built_gpts["exformer"], name: without}, batches)
 
 
 # --- memory ---
@@ -396,11 +422,7 @@ def test_a_quick_run_from_end_to_end(tmp_path):
     done = run("--quick", "--json", str(file))
     assert done.returncode == 0, done.stderr
     result = json.loads(file.read_text(encoding="utf-8"))
-    assert set(result) == {"machine", "threads", "clock", "optimizer", "warmup_rounds", "races"}
-    assert {
-        *("cpu", "cores", "vector_instructions", "system"),
-        *("python", "torch", "transformers", "x-transformers"),
-    } <= set(result["machine"])
+    assert set(result) == {"optimizer", "warmup_rounds", "races"}
     variants = [(race["setting"]["dropout"], race["setting"].get("precision")) for race in result["races"]]
     assert variants == [(0.1, None), (0.0, None), (0.0, "float32"), (0.0, "bfloat16")]
     for race in result["races"]:
@@ -412,9 +434,14 @@ def test_a_quick_run_from_end_to_end(tmp_path):
 def check_race(race, names):
     """Hold a race of the JSON to its form, and its summary to its rounds."""
     assert set(race) == {
-        *("name", "setting", "sizes", "batches", "padded_share", "rounds"),
+        *("name", "machine", "threads", "clock"),
+        *("setting", "sizes", "batches", "padded_share", "rounds"),
         *("best_peer", "ratio_to_best_peer", "contenders"),
     }
+    assert {
+        *("cpu", "cores", "vector_instructions", "system"),
+        *("python", "torch", "transformers", "x-transformers"),
+    } <= set(race["machine"])
     assert list(race["contenders"]) == names
     seconds = {name: found["seconds"] for name, found in race["contenders"].items()}
     for name, found in race["contenders"].items():
@@ -429,6 +456,31 @@ def check_race(race, names):
         assert found["parameters"] == race["contenders"]["exformer"]["parameters"]
     assert race["best_peer"] != "exformer"
     assert race["ratio_to_best_peer"] == race["contenders"][race["best_peer"]]["ratio"]
+
+
+def test_races_of_other_sizes_stay_in_the_file(tmp_path):
+    file = tmp_path / "found.json"
+    old = {
+        "races": [{"name": name, "rounds": 7} for name in ("quick-encoder-decoder", "gpt-d384", "gpt-d128")]
+    }
+    file.write_text(json.dumps(old), encoding="utf-8")
+    done = run("--quick", "--json", str(file))
+    assert done.returncode == 0, done.stderr
+    races = json.loads(file.read_text(encoding="utf-8"))["races"]
+    quick = ["quick-encoder-decoder", "quick-gpt"]
+    assert [race["name"] for race in races] == ["gpt-d128", "gpt-d384", *sorted([*quick, *quick])]
+    assert races[:2] == [{"name": "gpt-d128", "rounds": 7}, {"name": "gpt-d384", "rounds": 7}]
+    assert all(race["rounds"] > 7 for race in races[2:])
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"scores": 1}', '{"races": [{"name": "gpt-d129"}]}'])
+def test_a_file_of_something_else_is_not_written_over(tmp_path, content):
+    file = tmp_path / "mine.json"
+    file.write_text(content, encoding="utf-8")
+    done = run("--quick", "--json", str(file))
+    assert done.returncode == 2
+    assert f"{file} holds something else than races of training steps" in done.stderr
+    assert file.read_text(encoding="utf-8") == content
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,10 @@ _CONTENDER = _TIMED | {"peak_bytes": None, "parameters": int, "loss": float}
 FORMS = {
     "models": [_MODEL],
     "seeds": [_MODEL],
-    "bench": _RUN
-    | {"optimizer": str, "races": [_RACE | {"contenders": {OURS: _CONTENDER, "*": _CONTENDER}}]},
+    "bench": {
+        "optimizer": str,
+        "races": [_RUN | _RACE | {"contenders": {OURS: _CONTENDER, "*": _CONTENDER}}],
+    },
     "generation": _RUN
     | {
         "gpt": {"d_model": int, "n_layers": int},
@@ -196,8 +198,10 @@ def _models(wanted, results):
 
 def _bench(wanted, results):
     for race in results.files["bench"]["races"]:
-        if race["name"].startswith(wanted["kind"]):
-            yield ("bench", race["name"], race["sizes"]), short_sizes(race), race["ratio_to_best_peer"], ""
+        peers = wanted.get("peers", [race["best_peer"]])
+        if race["name"].startswith(wanted["kind"]) and race["contenders"].keys() >= set(peers):
+            ratio = max(race["contenders"][peer]["ratio"] for peer in peers)
+            yield ("bench", race["name"], race["sizes"]), short_sizes(race), ratio, ""
 
 
 def short_sizes(race):

@@ -236,16 +236,16 @@ def steps(results, kind):
     """Training steps: a group for each race."""
     if "bench" not in results.files:
         return missing("bench", results)
-    found, judged, groups = results.files["bench"], verdicts(results), []
+    found, judged, groups, machines = results.files["bench"], verdicts(results), [], {}
     for race in found["races"]:
         if race["name"].startswith(kind):
             verdict = badge(judged.get(("bench", race["name"], race["sizes"])))
             groups.append(
                 (f"{esc(race['sizes'])}. {verdict}", [_timed(*one) for one in race["contenders"].items()])
             )
+            machines[machine_words(race)] = None  # each once, in their order
     columns = ["one step", "ms", "ours / it", "middle half", "peak MB"]
-    machine = f"{machine_words(found)} {found['optimizer']}."
-    made = made_by(results.asked["commands"]["bench"], machine)
+    made = made_by(results.asked["commands"]["bench"], f"{' '.join(machines)} {found['optimizer']}.")
     return table(f"Time and memory of a training step: {kind}", columns, groups, made=made)
 
 
