@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from exformer.byte_pairs import MAX_SYMBOLS, apply_merges, learn_merges
 from exformer.pretokens import split_pieces
@@ -37,8 +38,8 @@ def _whole(text: str) -> str:
     return text
 
 
-class _Pieces(dict[str, list[int]]):
-    """Remember the ids of each piece of text that was seen, within bounds.
+class _Pieces(dict[str, str]):
+    """Remember the symbols of each piece of text that was seen, within bounds.
 
     Args:
         merges: The symbol that each pair becomes.
@@ -50,13 +51,13 @@ class _Pieces(dict[str, list[int]]):
         super().__init__()
         self.merges = merges
 
-    def __missing__(self, piece: str) -> list[int]:
-        ids = list(map(ord, apply_merges(_symbols(piece), self.merges)))
+    def __missing__(self, piece: str) -> str:
+        symbols = apply_merges(_symbols(piece), self.merges)
         if len(piece) <= self.longest:
             if len(self) >= self.most:
                 self.clear()
-            self[piece] = ids
-        return ids
+            self[piece] = symbols
+        return symbols
 
 
 class BPETokenizer:
@@ -128,7 +129,9 @@ class BPETokenizer:
         return self._ids(data.decode("utf-8", "surrogateescape"))
 
     def _ids(self, text: str) -> list[int]:
-        return list(chain.from_iterable(map(self._pieces.__getitem__, split_pieces(text))))
+        symbols = "".join(map(self._pieces.__getitem__, split_pieces(text)))
+        # The ids are the codes of the symbols: as map(ord, symbols) would say, but at once.
+        return np.frombuffer(symbols.encode("utf-32-le", "surrogatepass"), dtype="<u4").tolist()
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text; special symbols are left out, and what is no UTF-8 becomes U+FFFD.

@@ -1,44 +1,39 @@
 """A text <-> pieces: the words, numbers and gaps that byte-pair encoding never joins."""
 
 import re
+import unicodedata
 from functools import cache
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
 
 # White space as Unicode and GPT-2 have it; Python's \s also holds the four separators 0x1c to 0x1f.
 _SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_BEYOND = re.compile(r"[\U00010000-\U0010ffff]")
+_STAND_INS = {"L": "ª", "N": "0"}  # for a letter and a number; of all that begin 's, 'll, ... they are none
 
 
-@cache
-def _numbers() -> str:
-    r"""Return the numbers that are no decimal digits (½, Ⅷ, ...) as the inside of a character class.
+def _characters(kind: str) -> str:
+    """Return the characters whose category begins so, as the inside of a character class.
 
-    To Python's ``re`` they are like letters: both are in ``\w``, neither in ``\d``. The planes of Unicode
-    from 0x20000 on have ideographs, which are letters, and no such numbers.
+    Only those below 0x10000: ``re`` looks them up in a table, and would go through a list for the others.
     """
-    characters = "".join(map(chr, range(0x20000)))
-    codes = [ord(found) for found in re.findall(r"[^\W\d_]", characters) if not found.isalpha()]
+    codes = [code for code in range(0x10000) if unicodedata.category(chr(code))[0] == kind]
     runs = [[code for _, code in run] for _, run in groupby(enumerate(codes), lambda pair: pair[1] - pair[0])]
     return "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
 
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    """Return GPT-2's pattern, written without the classes that ``re`` lacks.
-
-    The first line of words and the first of signs say nothing new: they are fast ways through plain ASCII. A
-    ``++`` gives nothing back, so that "ca" of "café" is not taken for a word.
-    """
-    letter, number = rf"[^\W\d_{_numbers()}]", rf"[\d{_numbers()}]"
+    """Return GPT-2's pattern with its classes written out, which ``re`` lacks."""
+    letter, number = _characters("L"), _characters("N")
     return re.compile(
-        rf""" ?[A-Za-z]++(?![^\x00-\x7f])"""
-        rf"""|'(?:[stmd]|re|ve|ll)"""
-        rf"""| ?(?:[^A-Za-z0-9{_SPACE}\x80-\U0010ffff]++(?![^\x00-\x7f])"""
-        rf"""|{letter}++"""
-        rf"""|{number}++"""
-        rf"""|(?:[^\w\s]|[_\x1c-\x1f])++)"""
-        rf"""|[{_SPACE}]+(?![^{_SPACE}])"""
-        rf"""|[{_SPACE}]+"""
+        rf"""'(?:[stmd]|re|ve|ll)| ?[{letter}]+| ?[{number}]+| ?[^{letter}{number}{_SPACE}]+"""
+        rf"""|[{_SPACE}]+(?![^{_SPACE}])|[{_SPACE}]+"""
     )
+
+
+def _stand_in(found: re.Match[str]) -> str:
+    """Return a character below 0x10000 that is a letter, a number or neither, as the one that was found."""
+    return _STAND_INS.get(unicodedata.category(found[0])[0], "!")
 
 
 def split_pieces(text: str) -> list[str]:
@@ -59,4 +54,7 @@ def split_pieces(text: str) -> list[str]:
     >>> split_pieces("It's 42 kg,  not 50!")
     ['It', "'s", ' 42', ' kg', ',', ' ', ' not', ' 50', '!']
     """
-    return _pattern().findall(text)
+    if len(text.encode("utf-16-le", "surrogatepass")) == 2 * len(text):  # all below 0x10000
+        return _pattern().findall(text)
+    pieces = _pattern().findall(_BEYOND.sub(_stand_in, text))
+    return [text[start:end] for start, end in pairwise(accumulate(map(len, pieces), initial=0))]
