@@ -1596,9 +1596,21 @@ FILES = [
         "test_cli.py",
         (
             "scored before all are known",
-            "        _find(name)\n",
-            "        pass\n",
+            "in [prepare(name) for name in names]:",
+            "in (prepare(name) for name in names):",
             "test_scoring_begins_when_all_can_be_scored",
+        ),
+        (
+            "byte pairs take the place of the text",
+            "if out.is_file() and out.samefile(name):",
+            "if False:",
+            "test_what_is_learned_from_is_not_replaced",
+        ),
+        (
+            "a place that can't be written is found after the work",
+            '    check_place(asked.out, what="the tokenizer")  # learning takes minutes\n',
+            "",
+            "test_a_place_is_looked_at_before_the_work",
         ),
         (
             "scores of other models are lost",

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from exformer.generation import translate
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.pretrained import save_model
+from exformer.recipes.judge import prepare
 from exformer.tokenizer import CharTokenizer, WordTokenizer
 
 SIZES = {"d_model": 6, "n_heads": 2, "d_ff": 7, "n_layers": 1, "max_len": 12}
@@ -141,9 +143,12 @@ def test_a_line_in_a_line_out(talk, translator: tuple[Path, EncoderDecoder]) -> 
         (("generate", "--model", "WRITER", "--seed", str(-(2**63) - 1)), f"came {-(2**63) - 1}"),
         (("generate", "--model", ""), "expected a folder or one of "),
         (("bench", ""), "came an empty name"),
-        (("generate", "--model", "WRITER", "--tokens", "12"), "prompt and new tokens must fit into 12"),
-        (("generate", "--model", "WRITER", "--tokens", "0"), "prompt and new tokens must fit into 12"),
-        (("generate", "--model", "WRITER", "--prompt", "the fox sleeps"), "the prompt takes 15"),
+        (("generate", "--model", "WRITER", "--tokens", "12"), "--tokens must lie from 1 to 11, came 12"),
+        (("generate", "--model", "WRITER", "--tokens", "0"), "--tokens must lie from 1 to 11, came 0"),
+        (
+            ("generate", "--model", "WRITER", "--prompt", "the fox sleeps"),
+            "must fit into 12: the prompt takes 15, 1 of them put before every text by this model; shorten",
+        ),
         (("generate", "--model", "WRITER", "--prompt", "Zebra"), "came unknown ones: 'Z'"),
         (("generate", "--model", "TRANSLATOR"), "holds a model of kind EncoderDecoder"),
         (("translate", "--model", "WRITER"), "holds a model of kind DecoderLM"),
@@ -196,24 +201,81 @@ def test_the_largest_and_the_smallest_seed(talk, writer: Path) -> None:
         assert talk("generate", "--model", writer, "--seed", seed)[0] == 0
 
 
-def test_scoring_begins_when_all_can_be_scored(talk, writer: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(commands, "judge", None)
-    status, _, err = talk("bench", writer, "nowhere")
-    assert (status, err.startswith("exformer: there is no model nowhere")) == (2, True)
-    status, _, err = talk("bench", writer, "--json", tmp_path / "nowhere" / "found.json")
-    assert (status, err) == (2, f"exformer: there is no folder for {tmp_path}/nowhere/found.json\n")
-    status, _, err = talk("bench", writer, "--json", tmp_path)
-    assert (status, err) == (2, f"exformer: {tmp_path} is a folder: expected a file for the scores\n")
+def judged_by_nobody(monkeypatch) -> None:
+    monkeypatch.setattr(commands, "judge", lambda candidate, progress: pytest.fail("scored"))
+
+
+def candidate(name: str) -> SimpleNamespace:
+    return SimpleNamespace(name=name)
+
+
+def test_scoring_begins_when_all_can_be_scored(talk, writer: Path, monkeypatch) -> None:
+    judged_by_nobody(monkeypatch)
+
+    def prepared(name: str) -> object:
+        return candidate(name) if name == "good" else prepare(name)
+
+    monkeypatch.setattr(commands, "prepare", prepared)
+    for name, said in (
+        ("nowhere", "there is no model nowhere"),
+        (writer, f"{writer}: the card's recipe can't be followed"),
+    ):
+        status, out, err = talk("bench", "good", name)
+        assert (status, out, err.startswith(f"exformer: {said}")) == (2, "", True)
+
+
+WRITES = {
+    "the scores": ("bench", "WRITER", "--json"),
+    "the tokenizer": ("tokenize", "train", "BOOK", "--merges", "1", "--out"),
+}
+
+
+@pytest.mark.parametrize("what", WRITES)
+def test_a_place_is_looked_at_before_the_work(talk, writer: Path, tmp_path: Path, monkeypatch, what) -> None:
+    judged_by_nobody(monkeypatch)
+    monkeypatch.setattr(BPETokenizer, "from_texts", lambda *given, **options: pytest.fail("learned"))
+    monkeypatch.setattr(commands, "prepare", candidate)
+    book = tmp_path / "book.txt"
+    book.write_text("a good text")
+    names = {"WRITER": writer, "BOOK": book}
+    words = [names.get(word, word) for word in WRITES[what]]
+    for place, said in (
+        (
+            tmp_path / "nowhere" / "x",
+            f"there is no folder for {tmp_path}/nowhere/x: make it, or choose anoth",
+        ),
+        (book / "x", f"there is no folder for {book}/x: make it, or choose another place for {what}"),
+        (tmp_path, f"{tmp_path} is a folder: expected a file for {what}"),
+        ("", f"the name of the file is a folder: expected a file for {what}"),
+    ):
+        status, _, err = talk(*words, place)
+        assert (status, err.startswith(f"exformer: {said}")) == (2, True), err
     monkeypatch.setattr("os.access", lambda place, how: place != tmp_path)
-    status, _, err = talk("bench", writer, "--json", tmp_path / "found.json")
-    assert (status, err) == (2, f"exformer: {tmp_path}/found.json may not be written: choose another place\n")
+    status, _, err = talk(*words, tmp_path / "x")
+    wanted = f"exformer: {tmp_path}/x may not be written: choose another place for {what}\n"
+    assert (status, err) == (2, wanted)
+
+
+def test_what_is_learned_from_is_not_replaced(talk, tmp_path: Path) -> None:
+    book, other, link = tmp_path / "book.txt", tmp_path / "other.txt", tmp_path / "link"
+    for file in (book, other):
+        file.write_text("a good text")
+    link.symlink_to(book)
+    (tmp_path / "x").mkdir()
+    for out in (book, link, tmp_path / "x" / ".." / "book.txt"):
+        status, _, err = talk("tokenize", "train", other, book, "--merges", 1, "--out", out)
+        assert (status, err.count("\n")) == (2, 1)
+        assert f"--out {out} would replace the text that is learned from: choose another place" in err
+        assert book.read_text() == "a good text"
+    assert talk("tokenize", "train", book, "--merges", 1, "--out", other)[0] == 0  # an old one is replaced
 
 
 def test_scores_of_other_models_stay(talk, writer: Path, translator, tmp_path: Path, monkeypatch) -> None:
-    def judged(name, progress):
-        return {"model": str(name), "scores": {"loss": len(made)}}
+    def judged(one, progress):
+        return {"model": one.name, "scores": {"loss": len(made)}}
 
     file, made, two = tmp_path / "found.json", [], str(translator[0])
+    monkeypatch.setattr(commands, "prepare", candidate)
     monkeypatch.setattr(commands, "judge", judged)
     monkeypatch.setattr(commands, "shipped_models", lambda: [str(writer)])
     for names, held in (

@@ -25,7 +25,7 @@ from exformer.metrics import corpus_bleu
 from exformer.pretrained import load_model, load_tokenizer
 from exformer.recipes import RECIPES, Recipe
 from exformer.recipes.corpora import CORPORA, Text
-from exformer.recipes.judge import judge
+from exformer.recipes.judge import judge, prepare
 from exformer.recipes.run import run_recipe
 from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.scores import score, tokenize_for_papers
@@ -82,7 +82,7 @@ def test_a_model_is_judged_from_its_weights_alone(
     whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     card = load_model(whole / "model").card
-    found = judge(whole / "model")
+    found = judge(prepare(whole / "model"))
     assert found["recipe"] == TINY.name
     assert set(found["scores"]) == {"validation loss, nats a symbol", "val BLEU, cased", "test BLEU, cased"}
     for name in ("validation loss, nats a symbol", "val BLEU, cased"):
@@ -120,14 +120,14 @@ def with_card(whole: Path, folder: Path, **changes: object) -> Path:
 def test_a_card_without_a_recipe_cannot_be_judged(whole: Path, tmp_path: Path, recipe: object) -> None:
     folder = with_card(whole, tmp_path, recipe=recipe)
     with pytest.raises(ValueError, match="model: the card's recipe can't be followed: "):
-        judge(folder)
+        prepare(folder)
 
 
 def test_the_loaded_model_is_judged_whatever_its_recipe_makes(whole: Path, tmp_path: Path) -> None:
-    wanted = judge(whole / "model")["scores"]
+    wanted = judge(prepare(whole / "model"))["scores"]
     for name, value in (("n_heads", 4), ("d_model", 8), ("max_len", 4)):
         other = TINY.settings() | {"model": {**SIZES, name: value}}
-        assert judge(with_card(whole, tmp_path / name, recipe=other))["scores"] == wanted
+        assert judge(prepare(with_card(whole, tmp_path / name, recipe=other)))["scores"] == wanted
 
 
 def test_what_cannot_be_judged_is_found_before_it_is_scored(
@@ -137,17 +137,17 @@ def test_what_cannot_be_judged_is_found_before_it_is_scored(
     monkeypatch.setitem(CORPORA, "keys", lambda: Text(TEXT, TEXT, {}))
     folder = with_card(whole, tmp_path / "text", recipe=TINY.settings() | {"corpus": "keys"})
     with pytest.raises(ValueError, match=r"the corpus keys .* kind DecoderLM, the model is of kind EncoderD"):
-        judge(folder)
+        prepare(folder)
     for name in ("parameters", "training"):
         folder = with_card(whole, tmp_path / name, **{name: None})
         with pytest.raises(ValueError, match=f"model: the card lacks {name}: expected that of a run"):
-            judge(folder)
+            prepare(folder)
     folder = with_card(whole, tmp_path / "two")
     words = json.loads((folder / "tgt_tokenizer.json").read_text())
     words["symbols"].reverse()
     (folder / "tgt_tokenizer.json").write_text(json.dumps(words))
     with pytest.raises(ValueError, match="one tokenizer for both languages, the model has two"):
-        judge(folder)
+        prepare(folder)
 
 
 def assert_same_run(found: Path, wanted: Path) -> None:

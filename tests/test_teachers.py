@@ -18,7 +18,7 @@ from exformer.generation import translate_many
 from exformer.pretrained import load_model
 from exformer.recipes import RECIPES, teachers
 from exformer.recipes.corpora import CORPORA, Pairs, Text
-from exformer.recipes.judge import judge
+from exformer.recipes.judge import judge, prepare
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run import run_recipe
 from exformer.recipes.run_folder import RunFolder
@@ -119,7 +119,7 @@ def test_a_further_seed_with_the_same_teachers(
         assert said in capsys.readouterr().err
     first, second = (load_model(tmp_path / name / "model").card for name in ("first", "2"))
     assert (second["seed"], second["recipe"]["teachers_seed"]) == (2, 1)
-    judged = [judge(tmp_path / name / "model") for name in ("first", "2")]
+    judged = [judge(prepare(tmp_path / name / "model")) for name in ("first", "2")]
     assert [(m["seed"], m["teachers_seed"]) for m in judged] == [(1, 1), (2, 1)]
     assert (first["data"], first["times"]["back"]) == (second["data"], second["times"]["back"])
 

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -13,11 +12,11 @@ import torch
 
 from exformer.bpe import BPETokenizer
 from exformer.cached import CachedLM
-from exformer.files import replace_file
+from exformer.files import check_place, replace_file
 from exformer.generation import evaluating, greedy, translate_many
 from exformer.pretrained import Pretrained, load_model, load_tokenizer, shipped_models
 from exformer.recipes import find_recipe
-from exformer.recipes.judge import judge
+from exformer.recipes.judge import judge, prepare
 from exformer.recipes.run import run_recipe
 from exformer.sampling import keep_top_k, keep_top_p, sample, temper
 from exformer.tokenizer import WordTokenizer
@@ -25,15 +24,18 @@ from exformer.tokenizer import WordTokenizer
 
 def learn_pairs(asked: argparse.Namespace) -> None:
     """Learn byte pairs from files."""
-    texts = []
+    check_place(asked.out, what="the tokenizer")  # learning takes minutes
+    out, texts = Path(asked.out), []
     for name in asked.files:
+        if out.is_file() and out.samefile(name):
+            raise ValueError(f"--out {out} would replace the text that is learned from: choose another place")
         try:
             texts.append(Path(name).read_bytes().decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             raise ValueError(f"{name} is not text in UTF-8: {error}") from error
     shown = "learning byte pairs" if sys.stderr.isatty() else ""
     tokenizer = BPETokenizer.from_texts(texts, n_merges=asked.merges, progress=shown)
-    tokenizer.save(asked.out)
+    tokenizer.save(out)
 
 
 def train_model(asked: argparse.Namespace) -> None:
@@ -47,13 +49,12 @@ def train_model(asked: argparse.Namespace) -> None:
 def score_models(asked: argparse.Namespace) -> None:
     """Score models, print what was found, and write it down."""
     names, found = dict.fromkeys(asked.models or shipped_models()), []
-    for name in names:  # scoring takes minutes: what can't be scored or written is to be found before
-        _find(name)
+    # Scoring takes minutes: what can't be scored or written is to be found before the first model is.
     others = [] if asked.json is None else _scores_of_others(asked.json, names)
-    for name in names:
-        found.append(judge(name, progress=sys.stderr.isatty()))
+    for candidate in [prepare(name) for name in names]:
+        found.append(judge(candidate, progress=sys.stderr.isatty()))
         for what, number in found[-1]["scores"].items():
-            print(f"{name}: {what}: {number}")
+            print(f"{candidate.name}: {what}: {number}")
     if asked.json is not None:
         replace_file(asked.json, (json.dumps(others + found, indent=1, ensure_ascii=False) + "\n").encode())
 
@@ -78,17 +79,11 @@ def decode_lines(asked: argparse.Namespace) -> None:
 
 def _scores_of_others(path: str, names: Collection[str]) -> list[dict[str, Any]]:
     """Read what a file of scores holds of models that are not scored now; it can be written anew."""
-    place = Path(path).resolve()
-    if place.is_dir():
-        raise ValueError(f"{path or 'the name of the file'} is a folder: expected a file for the scores")
-    if not place.parent.is_dir():
-        raise ValueError(f"there is no folder for {path}")
-    if not os.access(place if place.exists() and not place.is_file() else place.parent, os.W_OK):
-        raise ValueError(f"{path} may not be written: choose another place")
-    if not place.is_file():
+    check_place(path, what="the scores")
+    if not Path(path).is_file():
         return []
     try:
-        return [one for one in json.loads(place.read_text("utf-8-sig")) if one["model"] not in names]
+        return [one for one in json.loads(Path(path).read_text("utf-8-sig")) if one["model"] not in names]
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{path} holds no scores: choose another file") from error
 
@@ -105,15 +100,8 @@ def _lines() -> Iterator[str]:
         yield text.removesuffix("\n").removesuffix("\r")
 
 
-def _find(name: str) -> Pretrained:
-    """Load a model; an empty name is none, though a path would take it for the folder we are in."""
-    if not name:
-        raise ValueError(f"expected a folder or one of {', '.join(shipped_models())}, came an empty name")
-    return load_model(name)
-
-
 def _load(folder: str, tokenizer: str) -> Pretrained:
-    found = _find(folder)
+    found = load_model(folder)
     if tokenizer not in found.tokenizers:
         raise ValueError(f"{folder} holds a model of kind {found.card['kind']}, which can't do this")
     return found
@@ -124,13 +112,9 @@ def go_on(asked: argparse.Namespace) -> None:
     found = _load(asked.model, "tokenizer")
     if found.card["kind"] != "DecoderLM":
         raise ValueError(f"{asked.model} holds a model of kind {found.card['kind']}: expected a DecoderLM")
-    tokenizer, room = found.tokenizers["tokenizer"], found.model.config.max_len
-    ids = [*found.first_ids(), *tokenizer.encode(asked.prompt)]
-    n_new = room - len(ids) if asked.tokens is None else asked.tokens
-    if not 1 <= n_new <= room - len(ids):
-        raise ValueError(
-            f"prompt and new tokens must fit into {room}: the prompt takes {len(ids)}, --tokens is {n_new}"
-        )
+    tokenizer, first = found.tokenizers["tokenizer"], found.first_ids()
+    ids = [*first, *tokenizer.encode(asked.prompt)]
+    n_new = _count_new(asked.tokens, room=found.model.config.max_len, taken=len(ids), first=len(first))
     if not -(2**63) <= asked.seed < 2**64:  # what PyTorch takes
         raise ValueError(f"--seed must lie from -2**63 to 2**64 - 1, came {asked.seed}")
     _narrow(torch.zeros(1, tokenizer.vocab_size), asked)  # refuses what is wrong, also where none is drawn
@@ -148,6 +132,18 @@ def go_on(asked: argparse.Namespace) -> None:
             (new,) = sample(*given, **options, generator=chance, change=change)
     space = " " if asked.prompt and isinstance(tokenizer, WordTokenizer) else ""
     print(asked.prompt + space + tokenizer.decode(new))
+
+
+def _count_new(tokens: int | None, *, room: int, taken: int, first: int) -> int:
+    """Return how many tokens may come, where those of the prompt are taken."""
+    most = room - taken
+    why = f"prompt and new tokens must fit into {room}: the prompt takes {taken}, {first} of them put before "
+    why += "every text by this model"
+    if most < 1:
+        raise ValueError(f"{why}; shorten the prompt")
+    if tokens is not None and not 1 <= tokens <= most:
+        raise ValueError(f"{why}; --tokens must lie from 1 to {most}, came {tokens}")
+    return most if tokens is None else tokens
 
 
 def _narrow(logits: torch.Tensor, asked: argparse.Namespace) -> torch.Tensor:

@@ -27,11 +27,8 @@ def replace_file(path: str | Path, data: bytes) -> None:
         OSError: What the system says, with the file's name.
     """
     path = Path(path)
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        mode = None
-    if path.absolute().parent in _STREAMS or not (mode is None or stat.S_ISREG(mode)):
+    mode = _mode(path)
+    if _is_appended(path, mode):
         _append(path, data)
         return
     path = path.resolve()
@@ -50,6 +47,41 @@ def replace_file(path: str | Path, data: bytes) -> None:
         raise
     finally:
         part.unlink(missing_ok=True)
+
+
+def check_place(path: str | Path, *, what: str) -> None:
+    """Refuse a place that :func:`replace_file` can't write to, before hours go into what it is to hold.
+
+    Args:
+        path: Where to.
+        what: Is to be written there, as "the scores".
+
+    Raises:
+        ValueError: If there is a folder, there is none for the file, or it may not be written.
+        OSError: What the system says if it can't be looked at.
+    """
+    place = Path(path)
+    mode = _mode(place)
+    if mode is not None and stat.S_ISDIR(mode):
+        raise ValueError(f"{path or 'the name of the file'} is a folder: expected a file for {what}")
+    folder = Path(os.path.realpath(place)).parent
+    if not folder.is_dir():
+        raise ValueError(f"there is no folder for {path}: make it, or choose another place for {what}")
+    if not os.access(place if _is_appended(place, mode) else folder, os.W_OK):
+        raise ValueError(f"{path} may not be written: choose another place for {what}")
+
+
+def _mode(path: Path) -> int | None:
+    """Return the mode of what is there, if there is something."""
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _is_appended(path: Path, mode: int | None) -> bool:
+    """Say whether bytes are to stand behind those that are there."""
+    return path.absolute().parent in _STREAMS or not (mode is None or stat.S_ISREG(mode))
 
 
 def _append(path: Path, data: bytes) -> None:

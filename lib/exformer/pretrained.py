@@ -116,8 +116,10 @@ def load_model(name_or_folder: str | Path) -> Pretrained:
         The model, with weights in the default type of numbers.
 
     Raises:
-        ValueError: If something is missing, damaged, or does not fit together.
+        ValueError: If the name is empty, or something is missing, damaged, or does not fit together.
     """
+    if name_or_folder == "":  # a path would take it for the folder that we are in
+        raise ValueError(f"expected a folder or one of {', '.join(shipped_models())}, came an empty name")
     folder = Path(name_or_folder)
     if not folder.is_dir():
         folder = shipped_models().get(str(name_or_folder), folder)

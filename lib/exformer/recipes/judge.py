@@ -1,7 +1,7 @@
 """How good and how fast a trained model is, found from its weights alone: the texts that it never saw."""
 
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +19,35 @@ from exformer.recipes.task import Task, make_task
 _OF_TOKENIZERS = ("vocab_size", "src_vocab_size", "tgt_vocab_size", "pad_id")  # no recipe has them
 
 
-def judge(name_or_folder: str | Path, *, progress: bool = False) -> dict[str, Any]:
-    """Score a model on the validation and the test texts of the corpus that its recipe names.
+@dataclass(frozen=True)
+class Candidate:
+    """Hold a model that can be scored.
 
-    What is scored is the model in the folder, also where the recipe's settings make another one.
+    Args:
+        name: As it was asked for.
+        recipe: On its card, with the sizes that the model has.
+        notes: What else the card knows.
+        data: The corpus that the recipe names.
+        task: With the model.
+    """
+
+    name: str
+    recipe: Recipe
+    notes: dict[str, Any]
+    data: Pairs | Text
+    task: Task
+
+
+def prepare(name_or_folder: str | Path) -> Candidate:
+    """Load a model, and look whether it can be scored, before minutes go into the scores of any.
+
+    What is to be scored is the model in the folder, also where the recipe's settings make another one.
 
     Args:
         name_or_folder: As for :func:`~exformer.pretrained.load_model`.
-        progress: Show bars.
 
     Returns:
-        The name, the recipe's, the seeds of the model and of its teachers, the scores, the seconds that
-        scoring took, and the machine.
+        The model, for :func:`judge`.
 
     Raises:
         ValueError: If there is no such model, its card lacks something or has no recipe that can be followed,
@@ -38,20 +55,33 @@ def judge(name_or_folder: str | Path, *, progress: bool = False) -> dict[str, An
     """
     found = load_model(name_or_folder)
     recipe = _recipe(found, name_or_folder)
-    known = {name: found.card.get(name) for name in ("parameters", "training")}
-    if missing := [name for name, value in known.items() if value is None]:
+    notes = {name: found.card.get(name) for name in ("parameters", "training")}
+    if missing := [name for name, value in notes.items() if value is None]:
         raise ValueError(f"{name_or_folder}: the card lacks {', '.join(missing)}: expected that of a run")
     data = CORPORA[recipe.corpus]()
-    task = _task(found, recipe, data, name_or_folder)
-    start = time.perf_counter()
+    return Candidate(str(name_or_folder), recipe, notes, data, _task(found, recipe, data, name_or_folder))
+
+
+def judge(candidate: Candidate, *, progress: bool = False) -> dict[str, Any]:
+    """Score a model on the validation and the test texts of the corpus that its recipe names.
+
+    Args:
+        candidate: The model, as :func:`prepare` gives it.
+        progress: Show bars.
+
+    Returns:
+        The name, the recipe's, the seeds of the model and of its teachers, the scores, the seconds that
+        scoring took, and the machine.
+    """
+    recipe, data, start = candidate.recipe, candidate.data, time.perf_counter()
     parts = ("val", "test") if isinstance(data, Pairs) else ()
-    scores = score(task, data, recipe, parts=parts, progress=progress)
+    scores = score(candidate.task, data, recipe, parts=parts, progress=progress)
     return {
-        "model": str(name_or_folder),
+        "model": candidate.name,
         "recipe": recipe.name,
         "seed": recipe.seed,
         **({"teachers_seed": recipe.seed_of_teachers} if recipe.teachers else {}),
-        **known,
+        **candidate.notes,
         "signatures": scores.pop("signatures", {}),
         "scores": scores,
         "seconds": round(time.perf_counter() - start, 1),
