@@ -1970,6 +1970,12 @@ RECIPES = [
         "weights.py",
         "test_checkpoint.py",
         (
+            "new weights stand beside an old card",
+            "    remove_card(path)\n",
+            "",
+            "test_new_weights_never_stand_beside_an_old_card",
+        ),
+        (
             "numbers too large for half precision become infinite",
             "if not own.to(dtype).isfinite().all():",
             "if False:",
@@ -2005,6 +2011,18 @@ RECIPES = [
     *_bugs(
         "pretrained.py",
         "test_pretrained.py",
+        (
+            "a new model stands beside an old card",
+            "    remove_card(folder / _WEIGHTS)\n",
+            "",
+            "test_a_save_that_is_cut_leaves_no_model",
+        ),
+        (
+            "the card is away before the save is refused",
+            "    _check_sizes(tokenizers, model.config, where=f\"",
+            "    remove_card(Path(folder) / _WEIGHTS)\n    _check_sizes(tokenizers, model.config, where=f\"",
+            "test_a_save_that_is_refused_leaves_the_folder_as_it_was",
+        ),
         (
             "a card from elsewhere says what the model is",
             "{**own, **card, **own}",

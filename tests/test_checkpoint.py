@@ -418,8 +418,28 @@ def test_weights_in_half_the_bytes(tmp_path: Path) -> None:
 def test_a_card_that_is_none(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "x.json").write_text(text)
-    with pytest.raises(ValueError, match="is no card"):
+    with pytest.raises(ValueError, match="is no card" if text is not None else r"there is no card .*x\.json"):
         read_card(tmp_path / "x.safetensors")
+
+
+def test_new_weights_never_stand_beside_an_old_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, card = tmp_path / "x.safetensors", tmp_path / "card"
+    (tmp_path / "x.json").symlink_to(card)
+    save_weights(path, nn.Linear(2, 2), card={"seed": 0})
+    before = card.read_bytes()
+    broken = nn.Linear(2, 2)
+    nn.init.constant_(broken.bias, torch.nan)
+    with pytest.raises(ValueError, match="not finite"):
+        save_weights(path, broken, card={"seed": 1})
+    assert card.read_bytes() == before
+    monkeypatch.setattr(os, "replace", lambda *names: pytest.fail("cut"))
+    with pytest.raises(pytest.fail.Exception, match="cut"):
+        save_weights(path, nn.Linear(2, 2), card={"seed": 1})
+    with pytest.raises(ValueError, match="there is no card"):
+        read_card(path)
+    monkeypatch.undo()
+    save_weights(path, nn.Linear(2, 2), card={"seed": 1})
+    assert (read_card(path), (tmp_path / "x.json").is_symlink()) == ({"seed": 1}, True)
 
 
 def test_the_state_is_readable_by_others(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """A model in a folder: it comes back the same; a stranger's folder can do no harm."""
 
 import json
+import os
 from dataclasses import replace
+from os import replace as rename
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +134,33 @@ def test_a_save_that_is_refused_leaves_the_folder_as_it_was(tmp_path: Path) -> N
     assert load_model(tmp_path).tokenizers["tokenizer"].vocab_size == other.vocab_size
 
 
+def test_a_save_that_is_cut_leaves_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with torch.no_grad():  # of the same sizes: nothing but the card tells them apart
+        new = language_model()
+        new.embedding.table.add_(1.0)
+    others = WordTokenizer.from_texts(["il lupo rosso", "sogna ora"])
+    assert others.vocab_size == WORDS.vocab_size
+    for whole in range(3):  # files that are written before the cut
+        folder, left = saved(tmp_path / str(whole)), [None] * whole
+
+        def cut(part: Path, path: Path, left: list = left) -> None:
+            if not left:
+                raise KeyboardInterrupt
+            left.pop()
+            rename(part, path)
+
+        with monkeypatch.context() as changes:
+            changes.setattr(os, "replace", cut)
+            with pytest.raises(KeyboardInterrupt):
+                save_model(folder, new, tokenizers={"tokenizer": others}, card={"seed": 1})
+        with pytest.raises(ValueError, match="there is no card"):
+            load_model(folder)
+        save_model(folder, new, tokenizers={"tokenizer": others}, card={"seed": 1})
+        found = load_model(folder)
+        assert torch.equal(found.model.embedding.table, new.embedding.table)
+        assert (found.card["seed"], found.tokenizers["tokenizer"].decode([3])) == (1, others.decode([3]))
+
+
 def test_a_translator_begins_no_text(tmp_path: Path) -> None:
     model = EncoderDecoder(EncoderDecoderConfig(WORDS.vocab_size, WORDS.vocab_size, **SIZES))
     both = {"src_tokenizer": WORDS, "tgt_tokenizer": WORDS}
@@ -143,7 +172,7 @@ def test_a_translator_begins_no_text(tmp_path: Path) -> None:
 def test_there_is_no_such_folder(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"there is no model .*nowhere: expected a folder with model\.safe"):
         load_model(tmp_path / "nowhere")
-    with pytest.raises(ValueError, match="is no card"):
+    with pytest.raises(ValueError, match=r"there is no card .*model\.json: it is written last, so saving"):
         load_model(tmp_path)
 
 

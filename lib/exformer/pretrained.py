@@ -15,7 +15,7 @@ from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.token_file import kind_of_tokenizer
 from exformer.tokenizer import CharTokenizer, Tokenizer, WordTokenizer
-from exformer.weights import check_weights, pack_weights, read_card, read_tensors
+from exformer.weights import check_weights, pack_weights, read_card, read_tensors, remove_card
 
 _WEIGHTS = "model.safetensors"
 _SHIPPED = Path(__file__).with_name("shipped")
@@ -73,6 +73,9 @@ def save_model(
 ) -> None:
     """Write a model, its tokenizers and its card into a folder, as :func:`load_model` reads them.
 
+    The card is written last, and an old one is taken away first: where this is cut, the folder has none, and
+    :func:`load_model` refuses it.
+
     Args:
         folder: Where to; it is made if need be.
         model: A ``DecoderLM``, ``EncoderLM`` or ``EncoderDecoder``.
@@ -94,10 +97,11 @@ def save_model(
     weights, text = pack_weights(model, card={**own, **card, **own}, dtype=dtype)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    remove_card(folder / _WEIGHTS)
     for name, tokenizer in tokenizers.items():
         tokenizer.save(folder / f"{name}.json")
     replace_file(folder / _WEIGHTS, weights)
-    replace_file((folder / _WEIGHTS).with_suffix(".json"), text)  # last: a folder with a card is whole
+    replace_file((folder / _WEIGHTS).with_suffix(".json"), text)
 
 
 def shipped_models() -> dict[str, Path]:

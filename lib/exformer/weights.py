@@ -21,6 +21,8 @@ def save_weights(
 ) -> None:
     """Write a model's parameters and buffers, and its card as JSON beside them.
 
+    The card is written last, and an old one is taken away first: where this is cut, there is none.
+
     Args:
         path: Of the weights, ending in .safetensors; the card gets the same name with .json.
         model: Whose weights they are.
@@ -35,6 +37,7 @@ def save_weights(
     if path.suffix != ".safetensors":
         raise ValueError(f"the name of weights must end in .safetensors, came {path.name!r}")
     weights, text = pack_weights(model, card=card, dtype=dtype)
+    remove_card(path)
     replace_file(path, weights)
     replace_file(path.with_suffix(".json"), text)
 
@@ -81,6 +84,18 @@ def load_weights(path: str | Path, model: nn.Module) -> None:
     model.load_state_dict(tensors)
 
 
+def remove_card(path: str | Path) -> None:
+    """Take the card of weights away, so that nobody takes what is written next for what it describes.
+
+    Args:
+        path: Of the weights.
+
+    Raises:
+        OSError: If it can't be taken away.
+    """
+    Path(path).with_suffix(".json").resolve().unlink(missing_ok=True)  # a link stays a link
+
+
 def read_card(path: str | Path) -> dict[str, Any]:
     """Return the card of weights.
 
@@ -93,6 +108,10 @@ def read_card(path: str | Path) -> dict[str, Any]:
     path = Path(path).with_suffix(".json")
     try:
         card: Any = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ValueError(
+            f"there is no card {path}: it is written last, so saving may have been cut; save the model again"
+        ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{path} is no card: expected a file of JSON ({error})") from error
     if not isinstance(card, dict):
