@@ -1024,6 +1024,12 @@ BEAM_SEARCH = [
             "test_length_is_made_up_for",
         ),
         (
+            "scores that are no numbers",
+            "    if scores.isnan().any():",
+            "    if False:",
+            "test_refusals_of_both",
+        ),
+        (
             "length multiplied",
             "log_probability / n_symbols**alpha",
             "log_probability * n_symbols**alpha",
@@ -1101,7 +1107,7 @@ BEAM_SEARCH = [
         ),
         (
             "scores that are no numbers",
-            "    check_distribution(total)\n",
+            "    check_log_probabilities(total)\n",
             "",
             "test_refusals_of_both",
         ),
@@ -2019,8 +2025,8 @@ RECIPES = [
         ),
         (
             "the card is away before the save is refused",
-            "    _check_sizes(tokenizers, model.config, where=f\"",
-            "    remove_card(Path(folder) / _WEIGHTS)\n    _check_sizes(tokenizers, model.config, where=f\"",
+            '    _check_sizes(tokenizers, model.config, where=f"',
+            '    remove_card(Path(folder) / _WEIGHTS)\n    _check_sizes(tokenizers, model.config, where=f"',
             "test_a_save_that_is_refused_leaves_the_folder_as_it_was",
         ),
         (

@@ -291,14 +291,15 @@ def test_refusals_of_both(search):
             ValueError, match=f"alpha must lie from 0 to 10, got {alpha}: 0 leaves the length"
         ):
             search(next_logits, START, alpha=alpha, **limits)
-    for first in (1, 2):  # the symbol from which on nothing is a number
-        with pytest.raises(ValueError, match="the logits must give a distribution: some are not numbers"):
-            search(broken_after(first), START, **limits)
+    message = "the logits must give a distribution: some are not numbers, or no symbol is left"
+    for first, score in itertools.product((1, 2), (math.nan, math.inf, -math.inf)):
+        with pytest.raises(ValueError, match=message):
+            search(broken_after(first, score), START, **limits)
 
 
-def broken_after(n: int):
-    """Give next_logits that are no numbers from the n-th new symbol on."""
-    return lambda ids: torch.full((len(ids), 3), math.nan if ids.size(1) >= n else 0.0)
+def broken_after(n: int, score: float):
+    """Give next_logits that are all one score, which is no number, from the n-th new symbol on."""
+    return lambda ids: torch.full((len(ids), 3), score if ids.size(1) >= n else 0.0)
 
 
 def test_whatever_the_row_of_an_empty_place_gets():

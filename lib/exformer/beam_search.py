@@ -9,7 +9,7 @@ from torch import Tensor
 from exformer.autoregressive import check_start
 from exformer.exhaustive import (
     Hypothesis,
-    check_distribution,
+    check_log_probabilities,
     check_numbers,
     hypothesis,
     length_normalized,
@@ -90,7 +90,7 @@ def _extend(live: Tensor, logits: Tensor, *, places: Tensor) -> tuple[Tensor, Te
     further, symbols = _largest(log_probabilities(logits), min(beam, logits.size(-1)))
     total = live[..., None] + further.unflatten(0, live.shape)  # (batch, beam, candidates)
     total = total.masked_fill(live.isneginf()[..., None], -torch.inf)  # whatever such a row was given
-    check_distribution(total)
+    check_log_probabilities(total)
     total, index = total.flatten(start_dim=1).topk(beam)
     symbols = symbols.unflatten(0, live.shape).flatten(start_dim=1).gather(1, index)
     over = torch.arange(beam, device=live.device) >= places

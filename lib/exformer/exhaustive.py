@@ -114,8 +114,8 @@ def check_numbers(*, beam: int, alpha: float) -> None:
         )
 
 
-def check_distribution(scores: Tensor) -> None:
-    """Refuse scores that are no log-probabilities.
+def check_log_probabilities(scores: Tensor) -> None:
+    """Refuse what is no log-probability; a row of logits without a distribution gives nothing else.
 
     Args:
         scores: Of any shape; minus infinity is what can't come.
@@ -124,7 +124,7 @@ def check_distribution(scores: Tensor) -> None:
         ValueError: If some are not numbers.
     """
     if scores.isnan().any():
-        raise ValueError("the logits must give a distribution: some are not numbers")
+        raise ValueError("the logits must give a distribution: some are not numbers, or no symbol is left")
 
 
 def hypothesis(new: list[int], log_probability: float, *, eos_id: int) -> Hypothesis:
@@ -153,7 +153,7 @@ def _all_texts(next_logits: Callable, ids: Tensor, *, eos_id: int, max_new_token
                 f"them all (at most {_MOST_TEXTS:,}): take fewer symbols, or beam_search"
             )
         total = log_probability[:, None] + log_probabilities(logits)  # (batch, vocab_size)
-        check_distribution(total)
+        check_log_probabilities(total)
         rows, symbols = total.isfinite().nonzero(as_tuple=True)
         ids, log_probability = torch.cat((ids[rows], symbols[:, None]), dim=1), total[rows, symbols]
         ended = symbols == eos_id
