@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.byte_pair_peers import ids_of, learn_by_recounting, merges_of, tiktoken_of, train_hugging_face  # noqa: E402
 from bench.memory import measure_alone, peak_bytes  # noqa: E402
-from bench.report import machine, write  # noqa: E402
+from bench.report import machine, result_file, write  # noqa: E402
 from bench.timing import summarize, time_in_turns  # noqa: E402
 from exformer.bpe import BPETokenizer  # noqa: E402
 from exformer.corpora.real import tiny_shakespeare  # noqa: E402
@@ -155,6 +155,7 @@ def parse() -> argparse.Namespace:
         parser.error(f"there is no file {', '.join(missing)}")
     if args.threads < 1:
         parser.error(f"--threads must be at least 1, got {args.threads}")
+    args.json = result_file(parser, args.json, name="quick_byte_pairs" if args.quick else "byte_pairs")
     return args
 
 
@@ -194,10 +195,7 @@ def main() -> None:
     slow = race_with_recounting(texts[shortest], n_merges=n_merges, clock=args.clock)
     result["recounting"] = {"name": shortest, **slow}
     print(f"\n{shortest}: training, ours / counting all pairs anew: 1 / {1 / slow['ratio']:.0f}")
-    file = args.json or ROOT / "bench" / "results" / (
-        "quick_byte_pairs.json" if args.quick else "byte_pairs.json"
-    )
-    write(result, file)
+    write(result, args.json)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import torch  # noqa: E402
 
 from bench.encoder_decoder import QUICK, SETTINGS  # noqa: E402
 from bench.generation_peers import Writer, beam_writers, greedy_writers, spread_out  # noqa: E402
-from bench.report import machine, write  # noqa: E402
+from bench.report import machine, result_file, write  # noqa: E402
 from bench.timing import summarize, time_in_turns  # noqa: E402
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig  # noqa: E402
 
@@ -125,6 +125,7 @@ def parse() -> argparse.Namespace:
     args = parser.parse_args()
     if args.threads < 1:
         parser.error(f"--threads must be at least 1, got {args.threads}")
+    args.json = result_file(parser, args.json, name="quick_generation" if args.quick else "generation")
     return args
 
 
@@ -140,9 +141,7 @@ def main() -> None:
     print("in brackets the middle half of the rounds")
     result["gpt"], result["translator"] = asdict(GPT), asdict(TRANSLATOR)
     result["races"] = races(clock=args.clock, quick=args.quick)
-    name = "quick_generation.json" if args.quick else "generation.json"
-    file = args.json or ROOT / "bench" / "results" / name
-    write(result, file)
+    write(result, args.json)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,14 @@ import json
 import os
 import platform
 import subprocess
+from argparse import ArgumentParser
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from exformer.files import check_place, replace_file
 
 PACKAGES = ("exformer", "torch", "transformers", "x-transformers", "numpy")
 COLUMNS = ("", "ms a step", "ours / it", "middle half", "peak MB", "parameters", "loss")
@@ -53,7 +56,8 @@ F.cross_entropy, but exformer.loss for ours.
   ours / it     median, over the rounds, of our time divided by its time; below 1 we are faster
   middle half   of the rounds had a ratio between these
   peak MB       what building and training added to a process of its own
-  loss          with our weights, without dropout, before the race: the same, or there is no race"""
+  loss          with our weights, without dropout, before the race: the same as far as rounding and, in GPT-2
+                as configured, an approximation let it be, or there is no race"""
 
 
 def table(race: dict[str, Any]) -> str:
@@ -95,16 +99,33 @@ def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
+def result_file(parser: ArgumentParser, given: Path | None, *, name: str) -> Path:
+    """Give the file that a result goes to, before the minutes that the result takes; its folder is made.
+
+    Args:
+        parser: Ends the program, with what is wrong, if nothing can be written there.
+        given: By the user, or None.
+        name: Of the file in `bench/results/` if none was given.
+    """
+    file = given or Path(__file__).parent / "results" / f"{name}.json"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        check_place(file, what="the result")
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    return file
+
+
 def write(result: dict[str, Any], file: Path) -> None:
     """Write a result as JSON, the seconds of all rounds with six digits, and say where it is.
 
     Args:
         result: What JSON can hold.
-        file: Where to; its folder is made if need be.
+        file: Where to; its folder is made if need be. What was there stays until all is written.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(_shortened(result), indent=1) + "\n", encoding="utf-8")
-    print(f"\nall rounds: {file}")
+    replace_file(file, (json.dumps(_shortened(result), indent=1) + "\n").encode())
+    print(f"\nall rounds: {file}", flush=True)
 
 
 def _shortened(value: Any, name: str = "") -> Any:

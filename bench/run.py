@@ -25,7 +25,7 @@ import torch  # noqa: E402
 
 from bench.equal_work import check_equal_work  # noqa: E402
 from bench.memory import measure  # noqa: E402
-from bench.report import heading, machine, table, write  # noqa: E402
+from bench.report import heading, machine, result_file, table, write  # noqa: E402
 from bench.setting import OPTIMIZER, make_step  # noqa: E402
 from bench.suites import OURS, QUICK, SETTINGS, SUITES, Suite  # noqa: E402
 from bench.timing import best_peer, summarize, time_in_turns  # noqa: E402
@@ -78,7 +78,7 @@ def race(suite: Suite, setting: Any, *, clock: str) -> dict[str, Any]:
 
 
 def read_races(file: Path) -> list[dict[str, Any]]:
-    """Read what a file holds from earlier, before a race that ends there.
+    """Read what a file holds from earlier, before races that end there.
 
     Args:
         file: Where the result goes.
@@ -88,19 +88,25 @@ def read_races(file: Path) -> list[dict[str, Any]]:
 
     Raises:
         ValueError: If it holds something else, which must not be lost.
+        OSError: If it can't be read.
     """
     if not file.exists():
         return []
     try:
         races = json.loads(file.read_text(encoding="utf-8"))["races"]
-        return sorted(races, key=place)  # which fails if there is no such race any more
+        names = [race["name"] for race in races if race["machine"] and race["optimizer"]]
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{file} holds something else than races of training steps") from error
+        raise ValueError(f"{file} holds something else than races of training steps: move it away") from error
+    if unknown := set(names) - {*SETTINGS, *QUICK}:
+        raise ValueError(f"{file} holds {', '.join(sorted(unknown))}, which nobody races now: move it away")
+    return races
 
 
-def place(race: dict[str, Any]) -> int:
-    """Give the place of a race in the file."""
-    return [*SETTINGS, *QUICK].index(race["name"])
+def keep(file: Path, name: str, found: list[dict[str, Any]]) -> None:
+    """Put the races of one size into a file, in the place of older ones; those of other sizes stay."""
+    races = [race for race in read_races(file) if race["name"] != name] + found
+    order = [*SETTINGS, *QUICK]
+    write({"races": sorted(races, key=lambda race: order.index(race["name"]))}, file)
 
 
 def parse() -> argparse.Namespace:
@@ -120,11 +126,10 @@ def parse() -> argparse.Namespace:
         parser.error(f"there is no {', '.join(unknown)}; there is {', '.join(SETTINGS)}")
     if args.threads < 1:
         parser.error(f"--threads must be at least 1, got {args.threads}")
-    file = ROOT / "bench" / "results" / ("quick.json" if args.quick else "bench.json")
-    args.json = args.json or file
+    args.json = result_file(parser, args.json, name="quick" if args.quick else "bench")
     try:
-        args.races = read_races(args.json)
-    except ValueError as error:
+        read_races(args.json)
+    except (ValueError, OSError) as error:
         parser.error(str(error))
     return args
 
@@ -134,11 +139,11 @@ def main() -> None:
     args = parse()
     torch.set_num_threads(args.threads)
     chosen = QUICK if args.quick else {name: SETTINGS[name] for name in args.names or SETTINGS}
-    races = [race for race in args.races if race["name"] not in chosen]
     run = {"machine": machine(), "threads": args.threads, "clock": args.clock}
-    common = {"optimizer": OPTIMIZER, "warmup_rounds": WARMUP}
-    print(heading(run | common))
+    run |= {"optimizer": OPTIMIZER, "warmup_rounds": WARMUP}
+    print(heading(run))
     for name, (kind, sizes) in chosen.items():
+        races = []
         for i, setting in enumerate(SUITES[kind].races(sizes)):
             found = {"name": name, **run, **race(SUITES[kind], setting, clock=args.clock)}
             if i == 0:  # memory once a size
@@ -147,7 +152,7 @@ def main() -> None:
                     found["contenders"][who]["peak_bytes"] = peak
             races.append(found)
             print(table(found), flush=True)
-    write(common | {"races": sorted(races, key=place)}, args.json)
+        keep(args.json, name, races)  # at once: a run that is broken off has lost only one size
 
 
 if __name__ == "__main__":

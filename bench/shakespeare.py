@@ -26,7 +26,7 @@ if __name__ == "__main__":  # and not where a test imports this: lessons that ru
 import torch  # noqa: E402
 
 from bench import nano_gpt  # noqa: E402
-from bench.report import machine, write  # noqa: E402
+from bench.report import machine, result_file, write  # noqa: E402
 from exformer.batching import Part  # noqa: E402
 from exformer.recipes import find_recipe  # noqa: E402
 from exformer.recipes.corpora import CORPORA  # noqa: E402
@@ -179,7 +179,7 @@ def main() -> None:
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu: of all threads together")
     parser.add_argument("--quick", action="store_true", help="a few steps: does it all work?")
     args = parser.parse_args()
-    file = args.json or ROOT / "bench" / "results" / f"{'quick-' * args.quick}shakespeare.json"
+    file = result_file(parser, args.json, name=f"{'quick-' * args.quick}shakespeare")
     keep_freed_memory()  # as our training does; nanoGPT gains by it too
     chosen = {name: replace(how, steps=4) if args.quick else how for name, how in CONTENDERS.items()}
     found = race(chosen, clock=args.clock)

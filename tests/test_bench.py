@@ -23,7 +23,7 @@ from bench.encoder_decoder import CONTENDERS, QUICK, SETTINGS  # noqa: E402
 from bench.equal_work import check_equal_work, loss_and_slope  # noqa: E402
 from bench.memory import added_bytes, measure, measure_alone, peak_bytes  # noqa: E402
 from bench.report import table  # noqa: E402
-from bench.setting import BOS, EOS, PAD, Contender, make_batches, make_step  # noqa: E402
+from bench.setting import BOS, EOS, OPTIMIZER, PAD, Contender, make_batches, make_step  # noqa: E402
 from bench.suites import SUITES  # noqa: E402
 from bench.timing import Summary, best_peer, summarize, time_in_turns, turns  # noqa: E402
 
@@ -407,10 +407,10 @@ def test_a_process_that_the_system_ends_is_named():
 # --- the whole ---
 
 
-def run(*arguments):
+def run(*arguments, program="run"):
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.run(
-        [sys.executable, str(ROOT / "bench" / "run.py"), *arguments],
+        [sys.executable, str(ROOT / "bench" / f"{program}.py"), *arguments],
         capture_output=True,
         text=True,
         env=environment,
@@ -422,7 +422,7 @@ def test_a_quick_run_from_end_to_end(tmp_path):
     done = run("--quick", "--json", str(file))
     assert done.returncode == 0, done.stderr
     result = json.loads(file.read_text(encoding="utf-8"))
-    assert set(result) == {"optimizer", "warmup_rounds", "races"}
+    assert set(result) == {"races"}
     variants = [(race["setting"]["dropout"], race["setting"].get("precision")) for race in result["races"]]
     assert variants == [(0.1, None), (0.0, None), (0.0, "float32"), (0.0, "bfloat16")]
     for race in result["races"]:
@@ -434,7 +434,7 @@ def test_a_quick_run_from_end_to_end(tmp_path):
 def check_race(race, names):
     """Hold a race of the JSON to its form, and its summary to its rounds."""
     assert set(race) == {
-        *("name", "machine", "threads", "clock"),
+        *("name", "machine", "threads", "clock", "optimizer", "warmup_rounds"),
         *("setting", "sizes", "batches", "padded_share", "rounds"),
         *("best_peer", "ratio_to_best_peer", "contenders"),
     }
@@ -460,27 +460,71 @@ def check_race(race, names):
 
 def test_races_of_other_sizes_stay_in_the_file(tmp_path):
     file = tmp_path / "found.json"
-    old = {
-        "races": [{"name": name, "rounds": 7} for name in ("quick-encoder-decoder", "gpt-d384", "gpt-d128")]
-    }
-    file.write_text(json.dumps(old), encoding="utf-8")
+    own = {"machine": {"cpu": "another"}, "optimizer": "another"}
+    names = ("quick-encoder-decoder", "gpt-d384", "gpt-d128")
+    file.write_text(json.dumps({"races": [{"name": name, "rounds": 7, **own} for name in names]}))
     done = run("--quick", "--json", str(file))
     assert done.returncode == 0, done.stderr
     races = json.loads(file.read_text(encoding="utf-8"))["races"]
     quick = ["quick-encoder-decoder", "quick-gpt"]
     assert [race["name"] for race in races] == ["gpt-d128", "gpt-d384", *sorted([*quick, *quick])]
-    assert races[:2] == [{"name": "gpt-d128", "rounds": 7}, {"name": "gpt-d384", "rounds": 7}]
-    assert all(race["rounds"] > 7 for race in races[2:])
+    assert races[:2] == [{"name": name, "rounds": 7, **own} for name in ("gpt-d128", "gpt-d384")]
+    assert all(race["rounds"] > 7 and race["optimizer"] == OPTIMIZER for race in races[2:])
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"scores": 1}', '{"races": [{"name": "gpt-d129"}]}'])
-def test_a_file_of_something_else_is_not_written_over(tmp_path, content):
+def test_a_size_is_kept_as_soon_as_it_has_raced(tmp_path, monkeypatch):
+    """What was measured before a run is broken off is in the file."""
+    from bench import run as program
+
+    def broken(suite, setting, *, clock):
+        if isinstance(setting, gpt.GPTSetting):
+            raise KeyboardInterrupt
+        return {"contenders": {"exformer": {}}}
+
+    file = tmp_path / "found.json"
+    monkeypatch.setattr(sys, "argv", ["run.py", "--quick", "--json", str(file)])
+    monkeypatch.setattr(program, "race", broken)
+    monkeypatch.setattr(program, "measure", lambda *args, **options: {})
+    monkeypatch.setattr(program, "table", lambda found: "")
+    with pytest.raises(KeyboardInterrupt):
+        program.main()
+    races = json.loads(file.read_text(encoding="utf-8"))["races"]
+    assert [race["name"] for race in races] == ["quick-encoder-decoder"] * 2
+
+
+OLDER = json.dumps({"machine": {"cpu": "a chip"}, "races": [{"name": "gpt-d128"}]})
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "something else"),
+        ("[]", "something else"),
+        ('{"scores": 1}', "something else"),
+        (OLDER, "something else"),  # whose machine stood beside all races
+        (
+            '{"races": [{"name": "gpt-d129", "machine": "m", "optimizer": "o"}]}',
+            "gpt-d129, which nobody races",
+        ),
+    ],
+)
+def test_a_file_of_something_else_is_not_written_over(tmp_path, content, says):
     file = tmp_path / "mine.json"
     file.write_text(content, encoding="utf-8")
     done = run("--quick", "--json", str(file))
     assert done.returncode == 2
-    assert f"{file} holds something else than races of training steps" in done.stderr
+    assert f"{file} holds {says}" in done.stderr
+    assert "move it away" in done.stderr
     assert file.read_text(encoding="utf-8") == content
+
+
+@pytest.mark.parametrize("program", ["run", "generation", "byte_pairs", "shakespeare"])
+def test_a_place_that_takes_no_file_is_refused_at_once(tmp_path, program):
+    (tmp_path / "file").touch()
+    for place in (tmp_path, tmp_path / "file" / "found.json"):
+        done = run("--quick", "--json", str(place), program=program)
+        assert done.returncode == 2, done.stderr
+        assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "book" / "_ext")]
 
 from bench import byte_pairs, shakespeare  # noqa: E402
 from bench.report import write  # noqa: E402
-from bench.suites import SUITES  # noqa: E402
+from bench.suites import SETTINGS, SUITES  # noqa: E402
 from results import SHOWS  # noqa: E402
 from results_curves import describe, draw, histories  # noqa: E402
 from results_data import FILES, FORMS, LOSS, Finding, faults, findings, read_results  # noqa: E402
@@ -45,13 +45,18 @@ def step_race(name, sizes, ratios, **setting):
     contenders = {who: timing(ratio, 0.0125) | more for who, ratio in {"exformer": 1.0, **ratios}.items()}
     best = max(ratios, key=ratios.get)
     race = {"name": name, "setting": {"d_model": 8, **setting}, "sizes": sizes, "rounds": 1}
-    race |= copy.deepcopy(RUN)
+    race |= {"optimizer": "AdamW", **copy.deepcopy(RUN)}
     return race | {"best_peer": best, "ratio_to_best_peer": ratios[best], "contenders": contenders}
 
 
 def gpts(ratio):
     """Return the ratios to the peers of a decoder alone: one judged, one better, one that is not judged."""
     return {"GPT-2": ratio - 0.25, "torch nn.TransformerEncoder": ratio, "GPT-2, PyTorch's gelu": 1.25}
+
+
+def translators(ratio):
+    """Return the ratios to the peers of an encoder and decoder, all alike."""
+    return dict.fromkeys(["torch nn.Transformer", "Marian, sdpa", "Marian, eager", "x-transformers"], ratio)
 
 
 def model(recipe, seed, **scores):
@@ -96,11 +101,11 @@ def written():
         ],
         "seeds": [model("multi30k-en-de", 1, **other), model("multi30k-en-de", 0, **other)],
         "bench": {
-            "optimizer": "AdamW",
             "races": [
-                step_race("encoder-decoder-d8", "eight wide", {"A peer": 0.8309}, dropout=0.1),
-                step_race("gpt-d8", "eight wide, float32", gpts(0.9504), dropout=0.0, precision="float32"),
-                step_race("gpt-d8", "eight wide, bfloat16", gpts(1.0061), dropout=0.0, precision="bfloat16"),
+                step_race("encoder-decoder-d128", "eight wide", translators(0.8309), dropout=0.1),
+                step_race("encoder-decoder-d512", "nine wide", translators(0.8309), dropout=0.1),
+                step_race("gpt-d128", "eight wide, float32", gpts(0.9504), dropout=0.0, precision="float32"),
+                step_race("gpt-d384", "nine wide, bfloat16", gpts(1.0061), dropout=0.0, precision="bfloat16"),
             ],
         },
         "generation": RUN
@@ -215,7 +220,7 @@ def test_the_overview_says_what_was_asked_and_what_was_found(root):
         "missed 4.00 times exformer, to 1.898",
         "missed 5.00 times exformer, to 1.898, bfloat16: its loss is 1.950, not 1.900",
         "missed 0.800 exformer, to 1.60, bfloat16: its loss is 1.601, not 1.600",
-        "met 0.831 d_model 8, dropout 0.1",
+        "met 0.831 in all 2",
         "missed 0.950 to 1.006 in 1 of 2: d_model 8, bfloat16: 1.006",
         "missed 0.800 to 1.250 in 1 of 2: greedy, batch 16: 1.250",
         "met 10.00 times greedy, the cache",
@@ -317,15 +322,43 @@ def test_steps_show_each_contender_and_mark_a_miss(root):
         ["GPT-2", "12.5", "0.700", "0.690 to 0.720", "3"],
         ["torch nn.TransformerEncoder", "12.5", "0.950", "0.940 to 0.970", "3"],
         ["GPT-2, PyTorch's gelu", "12.5", "1.250", "1.240 to 1.270", "3"],
-        ["eight wide, bfloat16. missed asked at most 0.95, found 1.006"],
+        ["nine wide, bfloat16. missed asked at most 0.95, found 1.006"],
         ["exformer", "12.5", "1", "–", "3"],
         ["GPT-2", "12.5", "0.756", "0.746 to 0.776", "3"],
         ["torch nn.TransformerEncoder", "12.5", "1.006", "0.996 to 1.026", "3"],
         ["GPT-2, PyTorch's gelu", "12.5", "1.250", "1.240 to 1.270", "3"],
     ]
     assert [row for row in rows(root, "results-steps", "encoder-decoder") if len(row) == 1] == [
-        ["eight wide. met asked at most 1.0"]
+        ["eight wide. met asked at most 1.0"],
+        ["nine wide. met asked at most 1.0"],
     ]
+
+
+def test_steps_of_some_sizes_are_no_answer(root):
+    found = written()["bench"]
+    found["races"] = [race for race in found["races"] if race["name"] == "gpt-d128"]
+    put(root / "bench" / "results" / "bench.json", found)
+    assert overview(root)["Training step, decoder alone"] == "not measured yet"
+    assert rows(root, "results-steps", "gpt")[0] == ["eight wide, float32. –"]
+    assert "Not measured yet" in SHOWS["results-steps"](read_results(root), "encoder-decoder")
+
+
+def test_a_race_without_a_judged_peer_is_a_miss(root):
+    found = written()["bench"]
+    del found["races"][2]["contenders"]["GPT-2"]
+    put(root / "bench" / "results" / "bench.json", found)
+    assert "GPT-2 did not race" in rows(root, "results-steps", "gpt")[0][0]
+    assert overview(root)["Training step, decoder alone"].startswith("missed")
+
+
+def test_races_on_two_machines_say_which_was_whose(root):
+    found = written()["bench"]
+    found["races"][3]["machine"]["cpu"] = "Another chip"
+    put(root / "bench" / "results" / "bench.json", found)
+    heads = [row[0] for row in rows(root, "results-steps", "gpt") if len(row) == 1]
+    assert ["A chip" in head for head in heads] == [True, False]
+    assert ["Another chip" in head for head in heads] == [False, True]
+    assert "A chip" not in rows(root, "results-steps", "encoder-decoder")[0][0]
 
 
 def test_a_table_says_its_command_and_the_machine_without_the_system_s_release(root):
@@ -525,7 +558,10 @@ def test_the_targets_name_what_is_there():
         assert target["section"] in headings
         assert wanted["file"] in ASKED["commands"]
         assert wanted.get("recipe", "shakespeare-char") in RECIPES
-        assert set(wanted.get("peers", [])) <= set(SUITES[wanted.get("kind", "gpt")].contenders)
+        if wanted["file"] == "bench":
+            [kind] = {SETTINGS[name][0] for name in wanted["races"]}
+            assert wanted["races"] == [*SUITES[kind].settings], "a size that is not judged"
+            assert set(wanted["peers"]) <= set(SUITES[kind].contenders)
         assert set(wanted.get("contenders", [])) <= set(shakespeare.CONTENDERS)
         if wanted["file"] == "byte_pairs":
             assert wanted["peer"] in (byte_pairs.PEER, byte_pairs.OTHER)

@@ -1,6 +1,7 @@
 """What the benchmarks found, and what was asked of them: JSON and YAML -> findings."""
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
@@ -28,6 +29,7 @@ _MODEL = {
 }
 _RACE = {
     "name": str,
+    "optimizer": str,
     "setting": {},
     "sizes": str,
     "rounds": int,
@@ -44,10 +46,7 @@ _CONTENDER = _TIMED | {"peak_bytes": None, "parameters": int, "loss": float}
 FORMS = {
     "models": [_MODEL],
     "seeds": [_MODEL],
-    "bench": {
-        "optimizer": str,
-        "races": [_RUN | _RACE | {"contenders": {OURS: _CONTENDER, "*": _CONTENDER}}],
-    },
+    "bench": {"races": [_RUN | _RACE | {"contenders": {OURS: _CONTENDER, "*": _CONTENDER}}]},
     "generation": _RUN
     | {
         "gpt": {"d_model": int, "n_layers": int},
@@ -197,11 +196,14 @@ def _models(wanted, results):
 
 
 def _bench(wanted, results):
-    for race in results.files["bench"]["races"]:
-        peers = wanted.get("peers", [race["best_peer"]])
-        if race["name"].startswith(wanted["kind"]) and race["contenders"].keys() >= set(peers):
-            ratio = max(race["contenders"][peer]["ratio"] for peer in peers)
-            yield ("bench", race["name"], race["sizes"]), short_sizes(race), ratio, ""
+    races = [race for race in results.files["bench"]["races"] if race["name"] in wanted["races"]]
+    if {race["name"] for race in races} != set(wanted["races"]):
+        return  # what holds for some of the sizes is no answer
+    for race in races:
+        ratios = {peer: race["contenders"].get(peer, {}).get("ratio", math.inf) for peer in wanted["peers"]}
+        worst = max(ratios, key=ratios.get)
+        unfit = f"{worst} did not race" if ratios[worst] == math.inf else ""
+        yield ("bench", race["name"], race["sizes"]), short_sizes(race), ratios[worst], unfit
 
 
 def short_sizes(race):

@@ -236,16 +236,20 @@ def steps(results, kind):
     """Training steps: a group for each race."""
     if "bench" not in results.files:
         return missing("bench", results)
-    found, judged, groups, machines = results.files["bench"], verdicts(results), [], {}
-    for race in found["races"]:
-        if race["name"].startswith(kind):
-            verdict = badge(judged.get(("bench", race["name"], race["sizes"])))
-            groups.append(
-                (f"{esc(race['sizes'])}. {verdict}", [_timed(*one) for one in race["contenders"].items()])
-            )
-            machines[machine_words(race)] = None  # each once, in their order
+    races = [race for race in results.files["bench"]["races"] if race["name"].startswith(kind)]
+    if not races:
+        return missing("bench", results)
+    judged, groups = verdicts(results), []
+    machines = {race["sizes"]: f"{machine_words(race)} {race['optimizer']}." for race in races}
+    several = len(set(machines.values())) > 1
+    for race in races:
+        verdict = badge(judged.get(("bench", race["name"], race["sizes"])))
+        where = f'<span class="of">{esc(machines[race["sizes"]])}</span>' if several else ""
+        rows = [_timed(*one) for one in race["contenders"].items()]
+        groups.append((f"{esc(race['sizes'])}. {verdict} {where}".strip(), rows))
     columns = ["one step", "ms", "ours / it", "middle half", "peak MB"]
-    made = made_by(results.asked["commands"]["bench"], f"{' '.join(machines)} {found['optimizer']}.")
+    machine = "The machine of each race stands above it." if several else next(iter(machines.values()))
+    made = made_by(results.asked["commands"]["bench"], machine)
     return table(f"Time and memory of a training step: {kind}", columns, groups, made=made)
 
 
