@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from recipe_run import TINY, run_code
+from recipe_run import SIZES, TINY, run_code
 from safetensors.torch import load_file
 
 from exformer.cli import main
@@ -211,21 +211,47 @@ run_recipe(replace(TINY, steps=3, precision="bf16", teachers=("there",)), {str(t
     assert load_model(RunFolder(tmp_path).teacher("there").model).card["recipe"]["precision"] == "bf16"
 
 
+def test_what_is_known_at_once_is_refused_before_the_teachers(
+    few: Pairs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = CORPORA[TINY.corpus]()
+    monkeypatch.setitem(CORPORA, "others", lambda: replace(data, train=data.train[:-1]))
+    monkeypatch.setitem(RECIPES, "stranger", recipe("stranger", "others"))
+    for number, (changes, message) in enumerate(
+        (
+            ({"teachers": ("there", "stranger")}, "the teacher stranger must have learned"),
+            ({"model": {**SIZES, "wings": 2, "pad_id": 7}}, "none of: pad_id, wings; expected"),
+            ({"rates": {"wings": 0.1}}, r"rates are for parts of the model \(.*\), came wings"),
+            ({"model": {**SIZES, "max_len": 4}}, r"a sentence has \d+ symbols, the recipe's model max_len 4"),
+        )
+    ):
+        with pytest.raises(ValueError, match=message):
+            run_recipe(replace(LEARNER, **changes), tmp_path / str(number))
+        assert not (tmp_path / str(number) / "teachers").exists()
+
+
 def test_mistakes(
     few: Pairs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     monkeypatch.setitem(RECIPES, "learner", replace(LEARNER, name="learner", teachers=("therex",)))
     assert main(["train", "learner", "--out", str(tmp_path / "a")]) == 2
     assert "there is no recipe 'therex' (close: there)" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="each teacher is asked once, came there, there: name each one once"):
+        run_recipe(replace(LEARNER, teachers=("there", "there")), tmp_path / "b")
     monkeypatch.setitem(RECIPES, "back", replace(LEARNER, name="back", teachers=("there",)))
     with pytest.raises(ValueError, match="the teacher back has teachers itself: choose a recipe that learns"):
         run_recipe(LEARNER, tmp_path / "b")
     assert not (tmp_path / "b").exists()  # the first teacher was not trained in vain
     room = RunFolder(tmp_path / "c")
     room.path.mkdir()
+    seconds = '{"processor_seconds": 1, "wall_seconds": 2.5}'
     for damaged in (
-        '{"texts": ["a", "b", "c"], "time": {}}',
-        '{"texts": "a", "time": {}}',
+        f'{{"texts": ["a", "b", "c"], "time": {seconds}}}',
+        f'{{"texts": "a", "time": {seconds}}}',
+        f'{{"texts": ["a", 1], "time": {seconds}}}',
+        '{"texts": ["a", "b"], "time": {}}',
+        '{"texts": ["a", "b"], "time": {"processor_seconds": 1, "wall_seconds": "long"}}',
+        '{"texts": ["a", "b"], "time": {"processor_seconds": 1, "wall_seconds": NaN}}',
         '{"texts": []}',
         "[1]",
         "{",

@@ -47,8 +47,8 @@ def run_recipe(recipe: Recipe, folder: str | Path, *, resume: bool = False, prog
         The folder of the final model, for :func:`~exformer.pretrained.load_model`.
 
     Raises:
-        ValueError: If the folder holds another run or is in use, the corpus is not to be had or not what the
-            run began with, or training fails.
+        ValueError: If no run can follow the recipe, the folder holds another run or is in use, the corpus is
+            not to be had or not what the run began with, or training fails.
     """
     from accelerate import Accelerator  # here: it takes seconds, and lessons do not need it
 
@@ -92,12 +92,17 @@ def _teach(
     progress: bool,
 ) -> tuple[Pairs | Text, dict[str, dict[str, float]]]:
     """Train the teachers and ask them; return the corpus with their answers, and how long each has taken."""
+    if not recipe.teachers:
+        return data, {}
+    # Teachers take hours: what no run can follow is to be found before.
+    make_optimizers(recipe, make_task(recipe, data, tokenizer, device=torch.device("cpu")).model)
+    # One precision for all: a process has one.
+    own = {"seed": recipe.seed_of_teachers, "precision": recipe.precision}
+    teachers = {name: replace(find_recipe(name), **own) for name in recipe.teachers}
+    reads = {name: texts_for(teacher, data) for name, teacher in teachers.items()}
     answers, spent = {}, {}
-    for name in recipe.teachers:
-        # One precision for all: a process has one.
-        teacher = replace(find_recipe(name), seed=recipe.seed_of_teachers, precision=recipe.precision)
-        room = place.teacher(name)
-        side, texts = texts_for(teacher, data)
+    for name, teacher in teachers.items():
+        room, (side, texts) = place.teacher(name), reads[name]
         # Two runs that learn from one teacher may be started together: the second waits.
         with room.alone(wait=True) if accelerator.is_main_process else nullcontext():
             _run(teacher, room, accelerator, True, progress)
@@ -106,7 +111,7 @@ def _teach(
         answers[name] = (side, found["texts"])
         training = load_model(room.model).card["training"]
         spent[name] = {what: round(training[what] + found["time"][what], 3) for what in training}
-    return (add_answers(data, answers, tokenizer=tokenizer) if answers else data), spent
+    return add_answers(data, answers, tokenizer=tokenizer), spent
 
 
 def _train(recipe: Recipe, task: Task, place: RunFolder, accelerator: Any, progress: bool) -> Clock:

@@ -1,7 +1,7 @@
 """What a run trains: a model, its tokenizer, its batches, and how good it is."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def make_task(recipe: Recipe, data: Pairs | Text, tokenizer: Tokenizer, *, devic
         device: Where the batches are to be.
 
     Raises:
-        ValueError: If the recipe's model does not fit the data.
+        ValueError: If the recipe's model has a setting that there is none of, or does not fit the data.
     """
     make = _translation if isinstance(data, Pairs) else _language_model
     return make(recipe, data, tokenizer, device)
@@ -104,7 +104,8 @@ def _translation(recipe: Recipe, data: Pairs, tokenizer: Tokenizer, device: torc
         for sentences, lengths in (encode_pairs(part, **both) for part in parts)
     )
     size = tokenizer.vocab_size
-    config = EncoderDecoderConfig(size, size, pad_id=tokenizer.pad_id, **recipe.model)
+    own = {"src_vocab_size": size, "tgt_vocab_size": size, "pad_id": tokenizer.pad_id}
+    config = _configure(EncoderDecoderConfig, recipe, own)
     longest = max(int(source.lengths.max()) for source in (train, val))
     if longest > config.max_len:
         raise ValueError(f"a sentence has {longest} symbols, the recipe's model max_len {config.max_len}")
@@ -117,6 +118,17 @@ def _translation(recipe: Recipe, data: Pairs, tokenizer: Tokenizer, device: torc
     return Task(EncoderDecoder(config), both, train, validation, loss_fn)
 
 
+def _configure(kind: type, recipe: Recipe, own: Mapping[str, int]) -> Any:
+    """Make a configuration of a recipe's settings and of those that the tokenizer gives."""
+    known = [each.name for each in fields(kind) if each.name not in own]
+    if unknown := sorted(recipe.model.keys() - set(known)):
+        raise ValueError(
+            f"the recipe {recipe.name} has settings of its model that there are none of: "
+            f"{', '.join(unknown)}; expected some of {', '.join(known)}"
+        )
+    return kind(**own, **recipe.model)
+
+
 def _both_ways(pairs: Sequence[Pair]) -> list[Pair]:
     """Return all pairs as they are and turned round, in an order in which neither way comes first."""
     texts = [(pair.source, pair.target) for pair in pairs]
@@ -127,7 +139,7 @@ def _both_ways(pairs: Sequence[Pair]) -> list[Pair]:
 def _language_model(recipe: Recipe, data: Text, tokenizer: Tokenizer, device: torch.device) -> Task:
     if recipe.both_ways:
         raise ValueError(f"both_ways is for pairs of texts; the corpus {recipe.corpus} has single ones")
-    config = DecoderLMConfig(tokenizer.vocab_size, **recipe.model)
+    config = _configure(DecoderLMConfig, recipe, {"vocab_size": tokenizer.vocab_size})
     width = config.max_len
     train, val = (
         TextWindows(

@@ -1,6 +1,7 @@
 """Teachers: trained translators, and what they make of the training texts, for another one to learn from."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,8 +27,10 @@ def check_teachers(recipe: Recipe) -> None:
         recipe: That names teachers.
 
     Raises:
-        ValueError: If one of them has no recipe, or has teachers itself.
+        ValueError: If one of them is named twice, has no recipe, or has teachers itself.
     """
+    if len(set(recipe.teachers)) < len(recipe.teachers):
+        raise ValueError(f"each teacher is asked once, came {', '.join(recipe.teachers)}: name each one once")
     for name in recipe.teachers:
         if find_recipe(name).teachers:
             raise ValueError(f"the teacher {name} has teachers itself: choose a recipe that learns alone")
@@ -73,8 +76,7 @@ def ask_teacher(
     path, found = place.translations, {"texts": [], "time": {}}
     if path.exists():
         found = read_json(path)
-        kinds = (type(found.get("texts")), type(found.get("time")))
-        if kinds != (list, dict) or len(found["texts"]) > len(texts):
+        if not _is_answer(found, most=len(texts)):
             raise ValueError(f"{path} is damaged: expected the translations of {len(texts)} texts")
     trained, clock = load_model(place.model), Clock(found["time"])
     how = {"beam": teacher.beam, "alpha": teacher.alpha, "progress": progress, **trained.tokenizers}
@@ -83,6 +85,19 @@ def ask_teacher(
         found = {"texts": found["texts"] + new, "time": clock.read()}
         replace_file(path, json.dumps(found, ensure_ascii=False).encode())
     return found
+
+
+def _is_answer(found: Mapping[str, Any], *, most: int) -> bool:
+    """Say whether a file holds what :func:`ask_teacher` writes, of that many texts or fewer."""
+    texts, seconds = found.get("texts"), found.get("time")
+    if not isinstance(texts, list) or not isinstance(seconds, dict):
+        return False
+    times = (seconds.get(clock) for clock in Clock({}).read())
+    return (
+        len(texts) <= most
+        and all(isinstance(text, str) for text in texts)
+        and all(isinstance(each, int | float) and 0 <= each < math.inf for each in times)
+    )
 
 
 def add_answers(
