@@ -161,6 +161,25 @@ def test_a_save_that_is_cut_leaves_no_model(tmp_path: Path, monkeypatch: pytest.
         assert (found.card["seed"], found.tokenizers["tokenizer"].decode([3])) == (1, others.decode([3]))
 
 
+def test_a_full_disk_leaves_the_older_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {path: path.read_bytes() for path in saved(tmp_path).iterdir()}
+    synchronize = os.fsync
+    for whole in range(2):  # the weights, then the card
+        left = [None] * whole
+
+        def full(descriptor: int, left: list = left) -> None:
+            if not left:
+                raise OSError(28, "No space left on device")
+            left.pop()
+            synchronize(descriptor)
+
+        with monkeypatch.context() as changes:
+            changes.setattr(os, "fsync", full)
+            with pytest.raises(OSError, match=r"No space left .*model\."):
+                save_model(tmp_path, language_model(), tokenizers={"tokenizer": WORDS}, card={"seed": 1})
+        assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_a_translator_begins_no_text(tmp_path: Path) -> None:
     model = EncoderDecoder(EncoderDecoderConfig(WORDS.vocab_size, WORDS.vocab_size, **SIZES))
     both = {"src_tokenizer": WORDS, "tgt_tokenizer": WORDS}

@@ -4,6 +4,8 @@ import os
 import secrets
 import stat
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 # What stands behind these names may look like a file, but belongs to who started the process.
@@ -26,27 +28,59 @@ def replace_file(path: str | Path, data: bytes) -> None:
     Raises:
         OSError: What the system says, with the file's name.
     """
+    with staged_file(path, data) as put:
+        put()
+
+
+@contextmanager
+def staged_file(path: str | Path, data: bytes) -> Iterator[Callable[[], None]]:
+    """Write bytes to a file beside the final one, and let the caller say when it takes that one's place.
+
+    So what needs room on the disk is done before anything that is there is given up.
+
+    Args:
+        path: Where to, as for :func:`replace_file`.
+        data: The content.
+
+    Yields:
+        What puts the file into its place; if it is not called, nothing is left of it.
+
+    Raises:
+        OSError: What the system says, with the file's name.
+    """
     path = Path(path)
     mode = _mode(path)
     if _is_appended(path, mode):
-        _append(path, data)
+        yield lambda: _append(path, data)
         return
-    path = path.resolve()
-    part = path.with_name(f"{secrets.token_hex(8)}.part")
+    final = path.resolve()
+    part = final.with_name(f"{secrets.token_hex(8)}.part")
+
+    def put() -> None:
+        with _named(path):
+            os.replace(part, final)
+
     try:
-        with part.open("wb") as out:
+        with _named(path), part.open("wb") as out:
             if mode is not None:
                 part.chmod(stat.S_IMODE(mode))
             out.write(data)
             out.flush()
             os.fsync(out.fileno())
-        os.replace(part, path)
+        yield put
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Let what the system says name the final file."""
+    try:
+        yield
     except OSError as error:
         if error.errno is not None:  # else the system has said nothing that a name could go with
             error.filename = str(path)
         raise
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def check_place(path: str | Path, *, what: str) -> None:

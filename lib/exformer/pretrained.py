@@ -9,13 +9,12 @@ import torch
 from torch import nn
 
 from exformer.bpe import BPETokenizer
-from exformer.files import replace_file
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.token_file import kind_of_tokenizer
 from exformer.tokenizer import CharTokenizer, Tokenizer, WordTokenizer
-from exformer.weights import check_weights, pack_weights, read_card, read_tensors, remove_card
+from exformer.weights import check_weights, pack_weights, read_card, read_tensors, replaced_weights
 
 _WEIGHTS = "model.safetensors"
 _SHIPPED = Path(__file__).with_name("shipped")
@@ -73,8 +72,8 @@ def save_model(
 ) -> None:
     """Write a model, its tokenizers and its card into a folder, as :func:`load_model` reads them.
 
-    The card is written last, and an old one is taken away first: where this is cut, the folder has none, and
-    :func:`load_model` refuses it.
+    A full disk leaves an older model as it was. The card comes last, and an old one is taken away before:
+    where this is cut, the folder has none, and :func:`load_model` refuses it.
 
     Args:
         folder: Where to; it is made if need be.
@@ -97,11 +96,9 @@ def save_model(
     weights, text = pack_weights(model, card={**own, **card, **own}, dtype=dtype)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    remove_card(folder / _WEIGHTS)
-    for name, tokenizer in tokenizers.items():
-        tokenizer.save(folder / f"{name}.json")
-    replace_file(folder / _WEIGHTS, weights)
-    replace_file((folder / _WEIGHTS).with_suffix(".json"), text)
+    with replaced_weights(folder / _WEIGHTS, weights, text):
+        for name, tokenizer in tokenizers.items():
+            tokenizer.save(folder / f"{name}.json")
 
 
 def shipped_models() -> dict[str, Path]:

@@ -1,7 +1,8 @@
 """A model's weights <-> a safetensors file, and the card that says where they come from."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from exformer.files import replace_file
+from exformer.files import staged_file
 
 _SHOWN = 3  # names in a message
 _NUMBERS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -20,8 +21,6 @@ def save_weights(
     path: str | Path, model: nn.Module, *, card: Mapping[str, Any], dtype: torch.dtype | None = None
 ) -> None:
     """Write a model's parameters and buffers, and its card as JSON beside them.
-
-    The card is written last, and an old one is taken away first: where this is cut, there is none.
 
     Args:
         path: Of the weights, ending in .safetensors; the card gets the same name with .json.
@@ -37,9 +36,30 @@ def save_weights(
     if path.suffix != ".safetensors":
         raise ValueError(f"the name of weights must end in .safetensors, came {path.name!r}")
     weights, text = pack_weights(model, card=card, dtype=dtype)
-    remove_card(path)
-    replace_file(path, weights)
-    replace_file(path.with_suffix(".json"), text)
+    with replaced_weights(path, weights, text):
+        pass  # nothing else belongs to them
+
+
+@contextmanager
+def replaced_weights(path: str | Path, weights: bytes, card: bytes) -> Iterator[None]:
+    """Put weights and their card into the place of older ones; the body writes what belongs to them.
+
+    Both lie on the disk before the old card is taken away: a full disk leaves all as it was. The new card
+    comes last: where this is cut, there is none.
+
+    Args:
+        path: Of the weights.
+        weights, card: As :func:`pack_weights` gives them.
+
+    Raises:
+        OSError: If a file can't be written.
+    """
+    card_path = Path(path).with_suffix(".json")
+    with staged_file(path, weights) as put_weights, staged_file(card_path, card) as put_card:
+        card_path.resolve().unlink(missing_ok=True)  # a link stays a link
+        yield
+        put_weights()
+        put_card()
 
 
 def pack_weights(
@@ -82,18 +102,6 @@ def load_weights(path: str | Path, model: nn.Module) -> None:
     tensors, _ = read_tensors(path)
     check_weights(tensors, model, path=path)
     model.load_state_dict(tensors)
-
-
-def remove_card(path: str | Path) -> None:
-    """Take the card of weights away, so that nobody takes what is written next for what it describes.
-
-    Args:
-        path: Of the weights.
-
-    Raises:
-        OSError: If it can't be taken away.
-    """
-    Path(path).with_suffix(".json").resolve().unlink(missing_ok=True)  # a link stays a link
 
 
 def read_card(path: str | Path) -> dict[str, Any]:
