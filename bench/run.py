@@ -84,13 +84,13 @@ def read_races(file: Path) -> list[dict[str, Any]]:
         file: Where the result goes.
 
     Returns:
-        Its races; none if there is no such file.
+        Its races; none if there is no such file, or a pipe in its place.
 
     Raises:
         ValueError: If it holds something else, which must not be lost.
         OSError: If it can't be read.
     """
-    if not file.exists():
+    if not file.is_file():  # a pipe would be waited for
         return []
     try:
         races = json.loads(file.read_text(encoding="utf-8"))["races"]

@@ -23,6 +23,7 @@ from bench.encoder_decoder import CONTENDERS, QUICK, SETTINGS  # noqa: E402
 from bench.equal_work import check_equal_work, loss_and_slope  # noqa: E402
 from bench.memory import added_bytes, measure, measure_alone, peak_bytes  # noqa: E402
 from bench.report import table  # noqa: E402
+from bench.run import read_races  # noqa: E402
 from bench.setting import BOS, EOS, OPTIMIZER, PAD, Contender, make_batches, make_step  # noqa: E402
 from bench.suites import SUITES  # noqa: E402
 from bench.timing import Summary, best_peer, summarize, time_in_turns, turns  # noqa: E402
@@ -490,6 +491,12 @@ def test_a_size_is_kept_as_soon_as_it_has_raced(tmp_path, monkeypatch):
         program.main()
     races = json.loads(file.read_text(encoding="utf-8"))["races"]
     assert [race["name"] for race in races] == ["quick-encoder-decoder"] * 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such pipes")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert read_races(tmp_path / "pipe") == []
 
 
 OLDER = json.dumps({"machine": {"cpu": "a chip"}, "races": [{"name": "gpt-d128"}]})
