@@ -7,9 +7,9 @@ from itertools import pairwise
 import tiktoken
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from exformer.bpe import BPETokenizer
-from exformer.pretokens import split_pieces
-from exformer.vocabulary import SPECIALS
+from exformer.tokenizers.bpe import BPETokenizer
+from exformer.tokenizers.pretokenize import split_pieces
+from exformer.tokenizers.vocabulary import SPECIALS
 
 
 def train_hugging_face(text: str, n_merges: int) -> Tokenizer:

@@ -26,9 +26,9 @@ from bench.byte_pair_peers import ids_of, learn_by_recounting, merges_of, tiktok
 from bench.memory import measure_alone, peak_bytes  # noqa: E402
 from bench.report import machine, result_file, write  # noqa: E402
 from bench.timing import summarize, time_in_turns  # noqa: E402
-from exformer.bpe import BPETokenizer  # noqa: E402
 from exformer.corpora.real import tiny_shakespeare  # noqa: E402
-from exformer.vocabulary import SPECIALS  # noqa: E402
+from exformer.tokenizers.bpe import BPETokenizer  # noqa: E402
+from exformer.tokenizers.vocabulary import SPECIALS  # noqa: E402
 
 OURS, PEER, OTHER, SLOW = "exformer", "tokenizers", "tiktoken", "recounting"
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}

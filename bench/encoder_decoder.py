@@ -16,10 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bench.setting import BOS, EOS, PAD, Contender, Setting, silence_further_dropouts
-from exformer.batching import Seq2SeqBatch
-from exformer.loss import cross_entropy
+from exformer.data.translation import Seq2SeqBatch
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.positional import sinusoidal_encoding
+from exformer.nn.positions.absolute import sinusoidal_encoding
+from exformer.training.loss import cross_entropy
 
 
 def exformer(setting: Setting) -> Contender:

@@ -9,10 +9,10 @@ from bench.encoder_decoder import exformer, marian
 from bench.equal_work import copy_weights
 from bench.gpt import gpt2
 from bench.setting import BOS, EOS, PAD, Setting, make_batches
-from exformer.autoregressive import next_logits_of
-from exformer.beam_search import beam_search
-from exformer.cached import CachedDecoder, CachedLM
-from exformer.generation import evaluating, greedy
+from exformer.generation.autoregressive import next_logits_of
+from exformer.generation.beam_search import beam_search
+from exformer.generation.cached import CachedDecoder, CachedLM
+from exformer.generation.translate import evaluating, greedy
 from exformer.models.decoder_lm import DecoderLM
 
 #: Writes texts, and returns their ids.

@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bench.setting import Contender, silence_further_dropouts
-from exformer.loss import cross_entropy
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.training.loss import cross_entropy
 
 
 @dataclass(frozen=True, kw_only=True)

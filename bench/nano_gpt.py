@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from exformer.schedules import cosine_schedule
+from exformer.training.schedules import cosine_schedule
 
 STEPS, LR, WARMUP = 2000, 1e-3, 100
 

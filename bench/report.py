@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from exformer.files import check_place, replace_file
+from exformer.storage.files import check_place, replace_file
 
 PACKAGES = ("exformer", "torch", "transformers", "x-transformers", "numpy")
 COLUMNS = ("", "ms a step", "ours / it", "middle half", "peak MB", "parameters", "loss")
@@ -51,7 +51,7 @@ def heading(result: dict[str, Any]) -> str:
 
 Dropout, where there is any, acts on the embeddings and on each sublayer's output, in every model; the further
 dropouts of nn.Transformer are switched off. x-transformers has the biases added that it lacks. The loss is
-F.cross_entropy, but exformer.loss for ours.
+F.cross_entropy, but exformer.training.loss for ours.
   ms a step     median of the rounds, the first {result["warmup_rounds"]} left out: the whole step
   ours / it     median, over the rounds, of our time divided by its time; below 1 we are faster
   middle half   of the rounds had a ratio between these

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from exformer.batching import Seq2SeqBatch, pad
+from exformer.data.translation import Seq2SeqBatch, pad
 
 PAD, BOS, EOS = 0, 1, 2
 OPTIMIZER = "AdamW (fused)"
-BATCHES_SORTED_TOGETHER = 50  # as exformer.batching does
+BATCHES_SORTED_TOGETHER = 50  # as exformer.data.translation does
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,14 +27,14 @@ import torch  # noqa: E402
 
 from bench import nano_gpt  # noqa: E402
 from bench.report import machine, result_file, write  # noqa: E402
-from exformer.batching import Part  # noqa: E402
+from exformer.data.translation import Part  # noqa: E402
 from exformer.recipes import find_recipe  # noqa: E402
-from exformer.recipes.corpora import CORPORA  # noqa: E402
+from exformer.recipes.datasets import CORPORA  # noqa: E402
 from exformer.recipes.memory import keep_freed_memory  # noqa: E402
 from exformer.recipes.recipe_optimizers import make_optimizers  # noqa: E402
 from exformer.recipes.task import Task, make_task, validation_loss  # noqa: E402
-from exformer.tokenizer import CharTokenizer  # noqa: E402
-from exformer.training import set_seed, take_steps  # noqa: E402
+from exformer.tokenizers.words import CharTokenizer  # noqa: E402
+from exformer.training.loop import set_seed, take_steps  # noqa: E402
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 TURN = 10  # steps

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 from torch.nn.functional import mse_loss
 
-from exformer.checkpoint import find_checkpoints, load_checkpoint, save_checkpoint
-from exformer.training import set_seed
+from exformer.training.checkpoint import find_checkpoints, load_checkpoint, save_checkpoint
+from exformer.training.loop import set_seed
 
 STEPS = 12
 

@@ -35,7 +35,7 @@ def _bugs(file: str, tests: str, *rows: tuple[str, str, str, str]) -> list[Bug]:
 
 
 ATTENTION = _bugs(
-    "attention.py",
+    "nn/attention.py",
     "test_attention.py",
     ("scale missing", " / math.sqrt(q.size(-1))", "", "test_two_queries_by_hand"),
     ("÷ d_k for ÷ √d_k", "math.sqrt(q.size(-1))", "q.size(-1)", "test_two_queries_by_hand"),
@@ -78,7 +78,7 @@ ATTENTION = _bugs(
 )
 
 MULTI_HEAD = _bugs(
-    "multi_head.py",
+    "nn/multi_head.py",
     "test_multi_head.py",
     (
         "heads cut by view for transpose",
@@ -140,7 +140,7 @@ MULTI_HEAD = _bugs(
 )
 
 MASKS = _bugs(
-    "masks.py",
+    "nn/masks.py",
     "test_masks.py",
     ("causal mask hides the position itself", ".tril()", ".tril(-1)", "test_causal_mask_by_hand"),
     ("causal mask shows the next position", ".tril()", ".tril(1)", "test_causal_mask_by_hand"),
@@ -180,7 +180,7 @@ MASKS = _bugs(
 )
 
 NORMALIZATION = _bugs(
-    "normalization.py",
+    "nn/normalization.py",
     "test_normalization.py",
     (
         "unbiased variance",
@@ -229,7 +229,7 @@ NORMALIZATION = _bugs(
 )
 
 EMBEDDING = _bugs(
-    "embedding.py",
+    "nn/embedding.py",
     "test_embedding.py",
     (
         "a text without a batch is let through",
@@ -260,7 +260,7 @@ EMBEDDING = _bugs(
 )
 
 POSITIONAL = _bugs(
-    "positional.py",
+    "nn/positions/absolute.py",
     "test_positional.py",
     (
         "positions counted from 1",
@@ -320,7 +320,7 @@ POSITIONAL = _bugs(
 )
 
 SIMPLE_POSITIONS = _bugs(
-    "simple_positions.py",
+    "nn/positions/simple.py",
     "test_simple_positions.py",
     (
         "integers in every column",
@@ -367,7 +367,7 @@ SIMPLE_POSITIONS = _bugs(
 )
 
 DROPOUT = _bugs(
-    "dropout.py",
+    "nn/dropout.py",
     "test_dropout.py",
     (
         "kept share and dropped share exchanged",
@@ -408,7 +408,7 @@ DROPOUT = _bugs(
 )
 
 FEED_FORWARD = _bugs(
-    "feedforward.py",
+    "nn/feedforward.py",
     "test_feedforward.py",
     (
         "no bend",
@@ -437,7 +437,7 @@ FEED_FORWARD = _bugs(
 )
 
 LAYERS = _bugs(
-    "layers.py",
+    "nn/layers.py",
     "test_layers.py",
     (
         "residual missing",
@@ -670,7 +670,7 @@ ENCODER_LM = _bugs(
 )
 
 LOSS = _bugs(
-    "loss.py",
+    "training/loss.py",
     "test_loss.py",
     (
         "padding counts",
@@ -737,7 +737,7 @@ LOSS = _bugs(
 )
 
 TRAINING = _bugs(
-    "training.py",
+    "training/loop.py",
     "test_training.py",
     (
         "a negative limit turns every step",
@@ -809,7 +809,7 @@ TRAINING = _bugs(
 )
 
 TOKEN_BATCHES = _bugs(
-    "token_batches.py",
+    "data/sampler.py",
     "test_token_batches.py",
     (
         "every epoch in the same order",
@@ -862,7 +862,7 @@ TOKEN_BATCHES = _bugs(
 )
 
 AUTOREGRESSIVE = _bugs(
-    "autoregressive.py",
+    "generation/autoregressive.py",
     "test_autoregressive.py",
     ("min for max", "logits.max(dim=-1)", "logits.min(dim=-1)", "test_generation.py::test_greedy_by_hand"),
     (
@@ -928,7 +928,7 @@ AUTOREGRESSIVE = _bugs(
 )
 
 SAMPLING = _bugs(
-    "sampling.py",
+    "generation/sampling.py",
     "test_sampling.py",
     (
         "a random number of 1 draws a symbol that is none",
@@ -1015,7 +1015,7 @@ SAMPLING = _bugs(
 
 BEAM_SEARCH = [
     *_bugs(
-        "exhaustive.py",
+        "generation/exhaustive.py",
         "test_beam_search.py",
         (
             "not normalized by length",
@@ -1055,7 +1055,7 @@ BEAM_SEARCH = [
         ),
     ),
     *_bugs(
-        "beam_search.py",
+        "generation/beam_search.py",
         "test_beam_search.py",
         (
             "the columns behind the last block forgotten",
@@ -1164,7 +1164,7 @@ BEAM_SEARCH = [
 
 CACHE = [
     *_bugs(
-        "kv_cache.py",
+        "nn/cache.py",
         "test_kv_cache.py",
         (
             "the queries of a mask are read as sequences",
@@ -1216,7 +1216,7 @@ CACHE = [
         ),
     ),
     *_bugs(
-        "cached_layers.py",
+        "nn/cached_layers.py",
         "test_kv_cache.py",
         (
             "attention without the norm",
@@ -1238,7 +1238,7 @@ CACHE = [
         ),
     ),
     *_bugs(
-        "cached.py",
+        "generation/cached.py",
         "test_cached.py",
         (
             "the texts of the last call may be written over",
@@ -1322,7 +1322,7 @@ CACHE = [
 ]
 
 GENERATION = _bugs(
-    "generation.py",
+    "generation/translate.py",
     "test_generation.py",
     (
         "a long sentence is found at last",
@@ -1382,7 +1382,7 @@ GENERATION = _bugs(
 
 TEXT = [
     *_bugs(
-        "vocabulary.py",
+        "tokenizers/vocabulary.py",
         "test_tokenizer.py",
         ("special symbols written out", "if index >= len(SPECIALS)]", "]", "test_word_ids_by_hand"),
         (
@@ -1399,7 +1399,7 @@ TEXT = [
         ),
     ),
     *_bugs(
-        "tokenizer.py",
+        "tokenizers/words.py",
         "test_tokenizer.py",
         (
             "ids by order of appearance",
@@ -1409,7 +1409,7 @@ TEXT = [
         ),
     ),
     *_bugs(
-        "pretokens.py",
+        "tokenizers/pretokenize.py",
         "test_bpe.py",
         ("the last space left alone", "[{_SPACE}]+(?![^{_SPACE}])|[", "[", "test_pieces_by_hand"),
         (
@@ -1421,7 +1421,7 @@ TEXT = [
         ("numbers of other planes taken for letters", '"N": "0"', '"N": "ª"', "test_pieces_by_hand"),
     ),
     *_bugs(
-        "byte_pairs.py",
+        "tokenizers/bpe_merges.py",
         "test_bpe.py",
         (
             "counts that have sunk are believed",
@@ -1449,7 +1449,7 @@ TEXT = [
         ),
     ),
     *_bugs(
-        "bpe.py",
+        "tokenizers/bpe.py",
         "test_bpe.py",
         (
             "half characters end the decoding",
@@ -1477,7 +1477,7 @@ TEXT = [
         ),
     ),
     *_bugs(
-        "batching.py",
+        "data/translation.py",
         "test_batching.py",
         (
             "target not shifted",
@@ -1505,7 +1505,7 @@ TEXT = [
         ),
     ),
     *_bugs(
-        "metrics.py",
+        "evaluation/metrics.py",
         "test_metrics.py",
         (
             "words too many are free",
@@ -1575,7 +1575,7 @@ CORPORA = [
 
 FILES = [
     *_bugs(
-        "files.py",
+        "storage/files.py",
         "test_checkpoint.py",
         ("a link becomes a file", ".resolve()", "", "test_a_link_stays_a_link_and_a_pipe_a_pipe"),
         (
@@ -1592,13 +1592,13 @@ FILES = [
         ),
     ),
     *_bugs(
-        "counters.py",
+        "evaluation/flops.py",
         "test_counters.py",
         ("a shared table is counted twice", " * (not c.share_embeddings)", "", "test_whole_model"),
         ("gains of queries and keys are forgotten", " * d + gains,", " * d,", "test_whole_model"),
     ),
     *_bugs(
-        "commands.py",
+        "cli/commands.py",
         "test_cli.py",
         (
             "scored before all are known",
@@ -1672,7 +1672,7 @@ FILES = [
         ),
     ),
     *_bugs(
-        "checkpoint.py",
+        "training/checkpoint.py",
         "test_checkpoint.py",
         (
             "PyTorch's random numbers are not put back",
@@ -1689,7 +1689,7 @@ FILES = [
         ),
     ),
     *_bugs(
-        "files.py",
+        "storage/files.py",
         "test_checkpoint.py",
         (
             "half a file is left behind",
@@ -1702,7 +1702,7 @@ FILES = [
 
 MASKED_LM = [
     *_bugs(
-        "masked_lm.py",
+        "data/masking.py",
         "test_masked_lm.py",
         ("a short text gives no word", ".clamp(min=1)", "", "test_how_many_words_of_each_text"),
         (
@@ -1795,7 +1795,7 @@ NEWS = [
         ),
     ),
     *_bugs(
-        "metrics.py",
+        "evaluation/metrics.py",
         "test_metrics.py",
         (
             "words by their stems",
@@ -1809,7 +1809,7 @@ NEWS = [
 
 SWITCHES = [
     *_bugs(
-        "normalization.py",
+        "nn/normalization.py",
         "test_normalization.py",
         (
             "ε outside the root of the mean square",
@@ -1838,7 +1838,7 @@ SWITCHES = [
         ),
     ),
     *_bugs(
-        "feedforward.py",
+        "nn/feedforward.py",
         "test_feedforward.py",
         (
             "the square of what is negative too",
@@ -1849,7 +1849,7 @@ SWITCHES = [
         ("relu without the square", "F.relu(x).square()", "F.relu(x)", "test_squared_relu_by_hand"),
     ),
     *_bugs(
-        "qk_norm.py",
+        "nn/qk_norm.py",
         "test_qk_norm.py",
         ("keys are not normalized", "self.norm_q(q), self.norm_k(k)", "self.norm_q(q), k", "test_by_hand"),
         ("one gain for queries and keys", "self.norm_k(k)\n", "self.norm_q(k)\n", "test_attention_is_qwen3s"),
@@ -1875,7 +1875,7 @@ SWITCHES = [
         ),
     ),
     *_bugs(
-        "kv_cache.py",
+        "nn/cache.py",
         "test_qk_norm.py",
         (
             "the cache forgets what acts on queries and keys",
@@ -1885,7 +1885,7 @@ SWITCHES = [
         ),
     ),
     *_bugs(
-        "initialization.py",
+        "nn/initialization.py",
         "test_initialization.py",
         (
             "the first matrix for the last",
@@ -1944,14 +1944,14 @@ SWITCHES = [
 
 RECIPES = [
     *_bugs(
-        "schedules.py",
+        "training/schedules.py",
         "test_recipes.py",
         ("the root turned over", "sqrt(warmup / step)", "sqrt(step / warmup)", "test_root_schedule_by_hand"),
         ("a whole wave", "math.cos(math.pi *", "math.cos(2 * math.pi *", "test_cosine_schedule_by_hand"),
         ("down to nothing", "(floor + (1 - floor) * wave)", "wave", "test_cosine_schedule_by_hand"),
     ),
     *_bugs(
-        "optimizers.py",
+        "training/optimizers.py",
         "test_optimizers.py",
         (
             "gains and biases decay too",
@@ -1973,7 +1973,7 @@ RECIPES = [
         ),
     ),
     *_bugs(
-        "weights.py",
+        "storage/state_dict.py",
         "test_checkpoint.py",
         (
             "new weights stand beside an old card",
@@ -1995,7 +1995,7 @@ RECIPES = [
         ),
     ),
     *_bugs(
-        "checkpoint.py",
+        "training/checkpoint.py",
         "test_checkpoint.py",
         (
             "the mean of whole numbers is rounded to half precision",
@@ -2005,7 +2005,7 @@ RECIPES = [
         ),
     ),
     *_bugs(
-        "generation.py",
+        "generation/translate.py",
         "test_generation.py",
         (
             "many translations come back by length",
@@ -2015,7 +2015,7 @@ RECIPES = [
         ),
     ),
     *_bugs(
-        "pretrained.py",
+        "hub/pretrained.py",
         "test_pretrained.py",
         (
             "tokenizers come after the card",
@@ -2131,7 +2131,7 @@ RECIPES = [
         ),
     ),
     *_bugs(
-        "recipes/teachers.py",
+        "recipes/distillation.py",
         "test_teachers.py",
         (
             "a teacher that can't be had is found after hours",
@@ -2312,7 +2312,7 @@ RECIPES = [
         ),
     ),
     *_bugs(
-        "training.py",
+        "training/loop.py",
         "test_recipe_runs.py",
         (
             "the mean over processes where the sum is due",
@@ -2328,7 +2328,7 @@ RECIPES = [
         ),
     ),
     *_bugs(
-        "token_batches.py",
+        "data/sampler.py",
         "test_recipe_runs.py",
         (
             "each process normalizes by its own tokens, in a run",
@@ -2370,7 +2370,7 @@ RECIPES = [
         ),
     ),
     *_bugs(
-        "rotary.py",
+        "nn/positions/rotary.py",
         "test_rotary.py",
         (
             "a traced tensor is kept for all",
@@ -2410,7 +2410,7 @@ RECIPES = [
         ),
     ),
     *_bugs(
-        "plot_labels.py",
+        "lessons/plot_labels.py",
         "test_plotting.py",
         (
             "names are spread on a scale that is not known yet",
@@ -2438,7 +2438,7 @@ RECIPES = [
         ),
     ),
     *_bugs(
-        "muon.py",
+        "training/muon.py",
         "test_muon.py",
         (
             "a tall matrix is bent from its long side",
@@ -2490,7 +2490,7 @@ RECIPES = [
 ]
 
 FAST = _bugs(
-    "fast_attention.py",
+    "nn/fast_attention.py",
     "test_fast_attention.py",
     (
         "any square mask is taken for causal",
@@ -2556,7 +2556,7 @@ FAST = _bugs(
 )
 
 LESSON = _bugs(
-    "lesson.py",
+    "lessons/claims.py",
     "test_lesson.py",
     (
         "a number under its bound is told as the bound",

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch_twins import close
 
-from exformer.alibi import ALiBi, alibi_bias, alibi_slopes, biased_attention
-from exformer.attention import scaled_dot_product_attention
-from exformer.masks import causal_mask
+from exformer.nn.attention import scaled_dot_product_attention
+from exformer.nn.masks import causal_mask
+from exformer.nn.positions.alibi import ALiBi, alibi_bias, alibi_slopes, biased_attention
 
 BATCH, HEADS, QUERY, KEY, D_K, D_V = 2, 3, 5, 7, 11, 13
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_twins import backward, close, normal
 
-from exformer.attention import scaled_dot_product_attention
-from exformer.masks import causal_mask
+from exformer.nn.attention import scaled_dot_product_attention
+from exformer.nn.masks import causal_mask
 
 pytestmark = pytest.mark.usefixtures("float64")
 some = settings(max_examples=30)

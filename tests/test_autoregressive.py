@@ -9,9 +9,15 @@ from hypothesis import strategies as st
 from test_decoder_lm import ALL_POSITIONS, VOCAB, build
 from torch_twins import close, randomize
 
-from exformer.autoregressive import append_symbols, best_symbol, count_padding, next_logits_of, pad_left
-from exformer.generation import greedy
-from exformer.models.rnn import RecurrentLM
+from exformer.generation.autoregressive import (
+    append_symbols,
+    best_symbol,
+    count_padding,
+    next_logits_of,
+    pad_left,
+)
+from exformer.generation.translate import greedy
+from exformer.models.rnn_lm import RecurrentLM
 
 pytestmark = pytest.mark.usefixtures("float64")
 ROWS = [[5, 16, 3, 7, 0], [6], [11, 0, 2]]  # 0 is the padding, and a symbol like any other inside a text

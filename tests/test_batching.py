@@ -7,10 +7,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exformer.batching import pad, translation_batches
 from exformer.corpora import english_italian
 from exformer.corpora.pairs import Pair
-from exformer.tokenizer import WordTokenizer
+from exformer.data.translation import pad, translation_batches
+from exformer.tokenizers.words import WordTokenizer
 
 PAIRS = english_italian.sample(311, seed=2)
 SRC = WordTokenizer.from_texts(pair.source for pair in PAIRS)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from test_decoder_lm import VOCAB, build
 from torch_twins import normal
 
-from exformer.autoregressive import next_logits_of, pad_left
-from exformer.beam_search import beam_search
-from exformer.exhaustive import Hypothesis, exhaustive_search, length_normalized
-from exformer.generation import greedy
+from exformer.generation.autoregressive import next_logits_of, pad_left
+from exformer.generation.beam_search import beam_search
+from exformer.generation.exhaustive import Hypothesis, exhaustive_search, length_normalized
+from exformer.generation.translate import greedy
 
 pytestmark = pytest.mark.usefixtures("float64")
 ALPHAS = st.sampled_from([0.0, 0.6, 1.0, 2.0])

@@ -28,7 +28,7 @@ from bench.setting import BOS, EOS, OPTIMIZER, PAD, Contender, make_batches, mak
 from bench.suites import SUITES  # noqa: E402
 from bench.timing import Summary, best_peer, summarize, time_in_turns, turns  # noqa: E402
 
-from exformer.dropout import Dropout  # noqa: E402
+from exformer.nn.dropout import Dropout  # noqa: E402
 
 # x-transformers uses torch.jit.script as it is imported, which PyTorch has deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")

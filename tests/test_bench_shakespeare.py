@@ -16,7 +16,7 @@ from bench.gpt import gpt2
 from bench.shakespeare import PEER, Contender, race
 
 from exformer.models.decoder_lm import DecoderLMConfig
-from exformer.recipes.corpora import CORPORA, Text
+from exformer.recipes.datasets import CORPORA, Text
 
 TEXT = "the keys to the cabinet are on the table, and the cabinet is by the door.\n" * 40
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exformer import bpe
-from exformer.bpe import BPETokenizer
-from exformer.byte_pairs import apply_merges, learn_merges
-from exformer.pretokens import split_pieces
-from exformer.tokenizer import BOS, EOS, PAD, Tokenizer
+from exformer.tokenizers import bpe
+from exformer.tokenizers.bpe import BPETokenizer
+from exformer.tokenizers.bpe_merges import apply_merges, learn_merges
+from exformer.tokenizers.pretokenize import split_pieces
+from exformer.tokenizers.words import BOS, EOS, PAD, Tokenizer
 
 PIPER = "peter piper picked a peck of pickled peppers"
 MIXED = [

@@ -11,8 +11,8 @@ from pydoc_data.topics import topics
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from exformer.bpe import BPETokenizer
-from exformer.pretokens import split_pieces
+from exformer.tokenizers.bpe import BPETokenizer
+from exformer.tokenizers.pretokenize import split_pieces
 
 SPECIALS = ["<pad>", "<s>", "</s>"]
 N_MERGES = 4096

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from test_decoder_lm import ALL_POSITIONS, IDS, VOCAB, build
 from torch_twins import close, randomize
 
-from exformer import kv_cache
-from exformer.autoregressive import next_logits_of, pad_left
-from exformer.beam_search import beam_search
-from exformer.cached import CachedDecoder, CachedLM
-from exformer.generation import greedy
+from exformer.generation.autoregressive import next_logits_of, pad_left
+from exformer.generation.beam_search import beam_search
+from exformer.generation.cached import CachedDecoder, CachedLM
+from exformer.generation.sampling import keep_top_k, sample
+from exformer.generation.translate import greedy
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.sampling import keep_top_k, sample
+from exformer.nn import cache as kv_cache
 
 pytestmark = pytest.mark.usefixtures("float64")
 ROWS = [[5, 16, 3, 7], [6], [11, 0, 2]]

@@ -19,11 +19,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 import exformer
-from exformer.checkpoint import average_weights, find_checkpoints, load_checkpoint, save_checkpoint
-from exformer.files import replace_file
-from exformer.muon import Muon
-from exformer.training import set_seed
-from exformer.weights import load_weights, read_card, save_weights
+from exformer.storage.files import replace_file
+from exformer.storage.state_dict import load_weights, read_card, save_weights
+from exformer.training.checkpoint import average_weights, find_checkpoints, load_checkpoint, save_checkpoint
+from exformer.training.loop import set_seed
+from exformer.training.muon import Muon
 
 
 def undisturbed(steps: int = STEPS, chance: Callable[[], float] = float) -> dict[str, Tensor]:
@@ -82,7 +82,7 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
     fork = "forkserver" in multiprocessing.get_all_start_methods()
     processes = multiprocessing.get_context("forkserver" if fork else "spawn")
     if fork:
-        processes.set_forkserver_preload(["torch", "exformer.checkpoint", "exformer.training"])
+        processes.set_forkserver_preload(["torch", "exformer.training.checkpoint", "exformer.training.loop"])
     moments = random.Random(0)
     for _ in range(20):
         before = len(find_checkpoints(tmp_path))
@@ -332,7 +332,7 @@ def test_a_loop_of_links_is_left_alone(tmp_path: Path) -> None:
 
 
 _PRINTS = """
-from exformer.files import replace_file
+from exformer.storage.files import replace_file
 print("printed")
 replace_file("/dev/stdout", b"written\\n")
 """

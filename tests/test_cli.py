@@ -10,15 +10,15 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from exformer import commands
-from exformer.bpe import BPETokenizer
-from exformer.cli import main
-from exformer.generation import translate
+from exformer.cli import commands
+from exformer.cli.main import main
+from exformer.generation.translate import translate
+from exformer.hub.pretrained import save_model
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.pretrained import save_model
 from exformer.recipes.judge import prepare
-from exformer.tokenizer import CharTokenizer, WordTokenizer
+from exformer.tokenizers.bpe import BPETokenizer
+from exformer.tokenizers.words import CharTokenizer, WordTokenizer
 
 SIZES = {"d_model": 6, "n_heads": 2, "d_ff": 7, "n_layers": 1, "max_len": 12}
 WORDS = WordTokenizer.from_texts(["the red fox sleeps"])

@@ -14,7 +14,7 @@ from exformer.corpora.english.lengths import derivations, mass_by_length
 from exformer.corpora.english.lexicon import CLASSES
 from exformer.corpora.english.pcfg import Grammar
 from exformer.corpora.english.rules import FEATURES, GRAMMAR, RULES, by_rank, read_rules
-from exformer.vocabulary import EOS, SPECIALS
+from exformer.tokenizers.vocabulary import EOS, SPECIALS
 
 NUMBER = {
     word: name.split(".")[-1] for name, words in CLASSES.items() if name.startswith("NOUN") for word in words

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from exformer.counters import (
+from exformer.evaluation.flops import (
     Cost,
     attention_cost,
     decoder_layer_cost,
@@ -21,12 +21,12 @@ from exformer.counters import (
     layer_norm_cost,
     recurrent_layer_cost,
 )
-from exformer.feedforward import FeedForward
-from exformer.layers import DecoderLayer, EncoderLayer
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.models.rnn import recurrent_layers
-from exformer.multi_head import MultiHeadAttention
-from exformer.normalization import LayerNorm
+from exformer.models.rnn_lm import recurrent_layers
+from exformer.nn.feedforward import FeedForward
+from exformer.nn.layers import DecoderLayer, EncoderLayer
+from exformer.nn.multi_head import MultiHeadAttention
+from exformer.nn.normalization import LayerNorm
 
 HEADS, D_MODEL, D_FF, SRC, TGT = 3, 15, 17, 7, 5
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from torch import nn
 from torch_twins import close, copy, normal, papers_formula, randomize, same_gradients, twins
 
-from exformer.masks import causal_mask
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
-from exformer.multi_head import merge_heads, split_heads
+from exformer.nn.masks import causal_mask
+from exformer.nn.multi_head import merge_heads, split_heads
 
 pytestmark = pytest.mark.usefixtures("float64")
 VOCAB, HEADS, D_MODEL, D_FF, LAYERS, MAX_LEN, BATCH, TIME = 17, 3, 30, 13, 2, 11, 2, 7

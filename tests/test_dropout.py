@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from exformer.dropout import Dropout, dropout
+from exformer.nn.dropout import Dropout, dropout
 
 N = 100_003
 

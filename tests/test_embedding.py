@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch_twins import backward, close, copy, normal, randomize, same_gradients, twins
 
-from exformer.embedding import TokenEmbedding, embed
+from exformer.nn.embedding import TokenEmbedding, embed
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -11,12 +11,12 @@ from test_decoder_lm import ALL_POSITIONS
 from torch import nn
 from torch_twins import close, copy, normal, papers_formula, randomize, same_gradients, transformer_twins
 
-from exformer.alibi import ALiBi
-from exformer.masks import causal_mask
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.multi_head import MultiHeadAttention, merge_heads, split_heads
-from exformer.rotary import RotaryPositions
-from exformer.training import set_seed
+from exformer.nn.masks import causal_mask
+from exformer.nn.multi_head import MultiHeadAttention, merge_heads, split_heads
+from exformer.nn.positions.alibi import ALiBi
+from exformer.nn.positions.rotary import RotaryPositions
+from exformer.training.loop import set_seed
 
 pytestmark = pytest.mark.usefixtures("float64")
 SRC_VOCAB, TGT_VOCAB, HEADS, D_MODEL, D_FF, LAYERS, MAX_LEN = 17, 19, 2, 22, 13, 2, 11

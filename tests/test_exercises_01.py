@@ -7,7 +7,7 @@ import torch
 from folded_solutions import solutions
 from torch import nn
 
-from exformer.exercises.lesson_01 import check_clip, check_lstm_step, check_reach
+from exformer.lessons.exercises.recurrence import check_clip, check_lstm_step, check_reach
 from exformer.models.rnn_cells import lstm_cell
 
 LESSON = "01_recurrence"

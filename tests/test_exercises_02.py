@@ -7,9 +7,9 @@ import pytest
 import torch
 from folded_solutions import solutions
 
-from exformer.attention import scaled_dot_product_attention
-from exformer.exercises import looking_mistakes as known
-from exformer.exercises.lesson_02 import check_agreement, check_context, check_first_mistake
+from exformer.lessons.exercises import looking_mistakes as known
+from exformer.lessons.exercises.first_attention import check_agreement, check_context, check_first_mistake
+from exformer.nn.attention import scaled_dot_product_attention
 
 LESSON = "02_first_attention"
 

@@ -8,9 +8,8 @@ import torch
 import torch.nn.functional as F
 from folded_solutions import solutions
 
-from exformer.attention import scaled_dot_product_attention
-from exformer.exercises.grading import grade
-from exformer.exercises.lesson_03 import (
+from exformer.lessons.exercises.grading import grade
+from exformer.lessons.exercises.self_attention import (
     CHARGES,
     check_attention,
     check_circle,
@@ -19,6 +18,7 @@ from exformer.exercises.lesson_03 import (
     suspect_a,
     suspect_b,
 )
+from exformer.nn.attention import scaled_dot_product_attention
 
 LESSON = "03_self_attention"
 

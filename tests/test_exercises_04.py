@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from folded_solutions import solutions
 
-from exformer.exercises.lesson_04 import check_multi_head, check_silence, check_split
+from exformer.lessons.exercises.multi_head_attention import check_multi_head, check_silence, check_split
 
 LESSON = "04_multi_head"
 

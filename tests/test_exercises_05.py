@@ -7,10 +7,10 @@ import pytest
 import torch
 from folded_solutions import solutions
 
-from exformer.alibi import alibi_bias
-from exformer.exercises.lesson_05 import check_alibi, check_encoding, check_rotate
-from exformer.positional import sinusoidal_encoding
-from exformer.rotary import rotate
+from exformer.lessons.exercises.positional_encoding import check_alibi, check_encoding, check_rotate
+from exformer.nn.positions.absolute import sinusoidal_encoding
+from exformer.nn.positions.alibi import alibi_bias
+from exformer.nn.positions.rotary import rotate
 
 LESSON = "05_positions"
 

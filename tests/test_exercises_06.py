@@ -7,12 +7,12 @@ import torch.nn.functional as F
 from folded_solutions import solutions
 from torch import nn
 
-from exformer.dropout import Dropout
-from exformer.exercises import layer_mistakes
-from exformer.exercises.lesson_06 import check_layer_norm, check_parameters, check_residual
-from exformer.layers import EncoderLayer
-from exformer.layers import residual as library_residual
-from exformer.normalization import layer_norm
+from exformer.lessons.exercises import layer_mistakes
+from exformer.lessons.exercises.transformer_layer import check_layer_norm, check_parameters, check_residual
+from exformer.nn.dropout import Dropout
+from exformer.nn.layers import EncoderLayer
+from exformer.nn.layers import residual as library_residual
+from exformer.nn.normalization import layer_norm
 
 LESSON = "06_transformer_layer"
 

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from folded_solutions import solutions
 
-from exformer.batching import pad
-from exformer.exercises.lesson_07 import check_greedy, check_log_likelihood, check_shift
+from exformer.data.translation import pad
+from exformer.lessons.exercises.encoder_decoder import check_greedy, check_log_likelihood, check_shift
 
 LESSON = "07_encoder_decoder"
 

@@ -10,14 +10,14 @@ import torch
 import torch.nn.functional as F
 from folded_solutions import solutions
 
-from exformer.byte_pairs import apply_merges, learn_merges
-from exformer.embedding import embed
-from exformer.exercises.lesson_08 import (
+from exformer.lessons.exercises.tokens import (
     check_best_pair,
     check_decode,
     check_encode,
     check_table_gradient,
 )
+from exformer.nn.embedding import embed
+from exformer.tokenizers.bpe_merges import apply_merges, learn_merges
 
 LESSON = "08_tokens"
 

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from folded_solutions import solutions
 
-from exformer.exercises.lesson_09 import check_excess, check_log_probability, check_perplexity
+from exformer.lessons.exercises.language_model import check_excess, check_log_probability, check_perplexity
 
 LESSON = "09_language_model"
 

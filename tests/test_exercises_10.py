@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from folded_solutions import solutions
 
-from exformer.exercises.lesson_10 import check_beam_step, check_tempered, check_top_p
+from exformer.lessons.exercises.generation import check_beam_step, check_tempered, check_top_p
 
 LESSON = "10_generation"
 

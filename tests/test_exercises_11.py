@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from folded_solutions import solutions
 
-from exformer.exercises.lesson_11 import check_fill, check_loss, check_show
-from exformer.loss import cross_entropy
+from exformer.lessons.exercises.masked_language_model import check_fill, check_loss, check_show
+from exformer.training.loss import cross_entropy
 
 LESSON = "11_masked_lm"
 

@@ -8,7 +8,7 @@ import torch
 from folded_solutions import solutions
 from rouge_score.rouge_scorer import RougeScorer
 
-from exformer.exercises.lesson_12 import check_invented, check_rouge_1, check_row
+from exformer.lessons.exercises.summarization import check_invented, check_rouge_1, check_row
 
 LESSON = "12_summarization"
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from exformer.exercises.comparing import as_numbers
-from exformer.exercises.grading import UnfitError, Verdict, first_of, grade, takes_functions
-from exformer.exercises.lesson_01 import check_clip, check_lstm_step, check_reach
-from exformer.exercises.lesson_03 import check_attention
-from exformer.exercises.lesson_04 import check_split
-from exformer.exercises.lesson_06 import check_parameters
+from exformer.lessons.exercises.comparing import as_numbers
+from exformer.lessons.exercises.grading import UnfitError, Verdict, first_of, grade, takes_functions
+from exformer.lessons.exercises.multi_head_attention import check_split
+from exformer.lessons.exercises.recurrence import check_clip, check_lstm_step, check_reach
+from exformer.lessons.exercises.self_attention import check_attention
+from exformer.lessons.exercises.transformer_layer import check_parameters
 
 CASES = ((torch.ones(2),), (torch.zeros(3),))
 TOLD = "But it changes what it was given: a caller may still need it."

@@ -7,12 +7,12 @@ import torch
 import torch.nn.functional as F
 from torch_twins import close
 
-from exformer import fast_attention as module
-from exformer.alibi import ALiBi, biased_attention
-from exformer.attention import scaled_dot_product_attention
-from exformer.fast_attention import fast_attention
-from exformer.masks import causal_mask
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.nn import fast_attention as module
+from exformer.nn.attention import scaled_dot_product_attention
+from exformer.nn.fast_attention import fast_attention
+from exformer.nn.masks import causal_mask
+from exformer.nn.positions.alibi import ALiBi, biased_attention
 
 BATCH, HEADS, TIME, D_HEAD = 2, 3, 7, 5
 PADDING = torch.tensor([[True] * 4 + [False] * 3, [False] * 7])[:, None, None]  # the second sees nothing

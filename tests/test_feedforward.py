@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch_twins import backward, close, copy, normal, randomize, same_gradients, twins
 
-from exformer.feedforward import ACTIVATIONS, FeedForward, squared_relu
+from exformer.nn.feedforward import ACTIVATIONS, FeedForward, squared_relu
 
 pytestmark = pytest.mark.usefixtures("float64")
 

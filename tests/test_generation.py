@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from torch import nn
 from torch_twins import normal, randomize
 
-from exformer import generation
-from exformer.beam_search import beam_search
-from exformer.cached import CachedDecoder
-from exformer.generation import evaluating, greedy, translate
+from exformer.generation import translate as generation
+from exformer.generation.beam_search import beam_search
+from exformer.generation.cached import CachedDecoder
+from exformer.generation.translate import evaluating, greedy, translate
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.models.rnn_translation import RecurrentConfig, RecurrentEncoderDecoder
-from exformer.tokenizer import WordTokenizer
+from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
+from exformer.tokenizers.words import WordTokenizer
 
 pytestmark = pytest.mark.usefixtures("float64")
 

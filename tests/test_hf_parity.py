@@ -16,11 +16,11 @@ from transformers import (
     MarianMTModel,
 )
 
+from exformer.models.classification import ClassHead, TagHead
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
-from exformer.models.heads import ClassHead, TagHead
-from exformer.normalization import LayerNorm
+from exformer.nn.normalization import LayerNorm
 
 pytestmark = pytest.mark.usefixtures("float64")
 VOCAB, TGT_VOCAB, HEADS, D_MODEL, D_FF, LAYERS, MAX_LEN, CLASSES = 17, 19, 3, 30, 13, 2, 11, 5

@@ -9,11 +9,11 @@ from test_cached import SRC, TGT
 from test_decoder_lm import CONFIG, IDS
 from torch_twins import close, randomize
 
-from exformer.initialization import zero_outputs
-from exformer.layers import DecoderLayer, EncoderLayer
-from exformer.loss import cross_entropy
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.encoder_decoder import EncoderDecoder
+from exformer.nn.initialization import zero_outputs
+from exformer.nn.layers import DecoderLayer, EncoderLayer
+from exformer.training.loss import cross_entropy
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_twins import close, normal, randomize
 
-from exformer.alibi import ALiBi
-from exformer.cached_layers import decoder_layer_step, encoder_layer_step
-from exformer.kv_cache import Cache, KeysValues, attend_kept, keys_values
-from exformer.layers import DecoderLayer, EncoderLayer
-from exformer.masks import causal_mask
-from exformer.multi_head import MultiHeadAttention
-from exformer.rotary import RotaryPositions
+from exformer.nn.cache import Cache, KeysValues, attend_kept, keys_values
+from exformer.nn.cached_layers import decoder_layer_step, encoder_layer_step
+from exformer.nn.layers import DecoderLayer, EncoderLayer
+from exformer.nn.masks import causal_mask
+from exformer.nn.multi_head import MultiHeadAttention
+from exformer.nn.positions.alibi import ALiBi
+from exformer.nn.positions.rotary import RotaryPositions
 
 pytestmark = pytest.mark.usefixtures("float64")
 BATCH, TIME, SRC, D_MODEL, HEADS, D_FF = 2, 7, 5, 18, 3, 11

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from torch import nn
 from torch_twins import backward, close, copy, normal, randomize, same_gradients, twins
 
-from exformer.layers import DecoderLayer, EncoderLayer, residual
-from exformer.masks import causal_mask, from_torch_mask, padding_mask
-from exformer.multi_head import merge_heads, split_heads
-from exformer.rotary import RotaryPositions
+from exformer.nn.layers import DecoderLayer, EncoderLayer, residual
+from exformer.nn.masks import causal_mask, from_torch_mask, padding_mask
+from exformer.nn.multi_head import merge_heads, split_heads
+from exformer.nn.positions.rotary import RotaryPositions
 
 pytestmark = pytest.mark.usefixtures("float64")
 BATCH, TGT, SRC, HEADS, D_FF = 2, 5, 7, 3, 13

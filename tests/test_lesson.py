@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from exformer import lesson
-from exformer.lesson import ClaimError, at_least, at_most, claim, show_source, start
+from exformer.lessons import claims as lesson
+from exformer.lessons.claims import ClaimError, at_least, at_most, claim, show_source, start
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exformer.loss import cross_entropy
-from exformer.masked_lm import Hiding, hide_tokens
+from exformer.data.masking import Hiding, hide_tokens
+from exformer.training.loss import cross_entropy
 
 PAD, CLS, END, VOCAB = 0, 1, 2, 43
 MASK = VOCAB - 1

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from exformer.masks import causal_mask, check_mask, from_torch_mask, padding_mask
+from exformer.nn.masks import causal_mask, check_mask, from_torch_mask, padding_mask
 
 
 def test_causal_mask_by_hand():

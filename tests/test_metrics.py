@@ -7,7 +7,7 @@ import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exformer.metrics import corpus_bleu, exact_match, perplexity, rouge, token_accuracy
+from exformer.evaluation.metrics import corpus_bleu, exact_match, perplexity, rouge, token_accuracy
 
 sentences = st.lists(st.text(alphabet="ab ", max_size=9), min_size=1, max_size=5)
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from torch import nn
 from torch_twins import backward, close, copy, normal, randomize, same_gradients, twins
 
-from exformer.masks import causal_mask, from_torch_mask, padding_mask
-from exformer.multi_head import MultiHeadAttention, merge_heads, split_heads
+from exformer.nn.masks import causal_mask, from_torch_mask, padding_mask
+from exformer.nn.multi_head import MultiHeadAttention, merge_heads, split_heads
 
 pytestmark = pytest.mark.usefixtures("float64")
 BATCH, QUERY, KEY, HEADS, D_HEAD = 2, 5, 7, 3, 11

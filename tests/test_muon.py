@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch_twins import close
 
-from exformer.muon import Muon, orthogonalize
+from exformer.training.muon import Muon, orthogonalize
 
 SHAPES = [(6, 6), (4, 9), (9, 4), (6, 6), (9, 4)]
 
@@ -41,7 +41,7 @@ def test_half_precision_is_enough() -> None:
 
 @pytest.mark.usefixtures("float64")
 def test_two_steps_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exformer.muon.orthogonalize", lambda x: x)  # what is added, as it is
+    monkeypatch.setattr("exformer.training.muon.orthogonalize", lambda x: x)  # what is added, as it is
     wide, tall = nn.Parameter(torch.ones(1, 4)), nn.Parameter(torch.ones(4, 1))
     optimizer = Muon([wide, tall], lr=0.5, momentum=0.75, weight_decay=0.2)
     for slope in (8.0, 16.0):

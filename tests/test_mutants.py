@@ -37,7 +37,7 @@ def test_text_that_does_not_occur_once_is_refused(text, times):
 
 
 HARMLESS = Bug(
-    "harmless", "masks.py", "at least 1.\n", "1 or more.\n", "test_masks.py::test_causal_mask_by_hand"
+    "harmless", "nn/masks.py", "at least 1.\n", "1 or more.\n", "test_masks.py::test_causal_mask_by_hand"
 )
 
 
@@ -70,9 +70,9 @@ def test_the_copy_is_what_is_imported(tmp_path):
 def test_main_ends_with_1_if_a_bug_is_not_killed(monkeypatch, capsys):
     monkeypatch.setattr(mutants, "run_tests", lambda folder, tests, **limit: (0, ""))
     monkeypatch.setattr(mutants, "judge", lambda bug: "SURVIVED" if bug.name == "no bend" else "killed")
-    assert mutants.main(["masks.py"]) == 0
+    assert mutants.main(["nn/masks.py"]) == 0
     assert mutants.main(["feedforward.py"]) == 1
     assert "SURVIVED  feedforward.py: no bend" in capsys.readouterr().out
     monkeypatch.setattr(mutants, "run_tests", lambda folder, tests, **limit: (1, "red"))
     with pytest.raises(SystemExit, match="without any bug planted the tests must pass: nothing was judged"):
-        mutants.main(["masks.py"])
+        mutants.main(["nn/masks.py"])

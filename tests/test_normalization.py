@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch_twins import backward, close, copy, normal, randomize, same_gradients, twins
 
-from exformer.normalization import LayerNorm, RMSNorm, layer_norm, rms_norm
+from exformer.nn.normalization import LayerNorm, RMSNorm, layer_norm, rms_norm
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -8,7 +8,7 @@ from torch import nn
 
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.optimizers import adamw, split_parameters
+from exformer.training.optimizers import adamw, split_parameters
 
 SIZES = {"d_model": 6, "n_heads": 2, "d_ff": 10, "n_layers": 2, "max_len": 7}
 

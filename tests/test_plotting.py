@@ -12,8 +12,8 @@ import torch
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
-from exformer.plot_labels import _spread
-from exformer.plotting import INK, PALETTE, bars, heat_map, lines, use_book_style
+from exformer.lessons.figures import INK, PALETTE, bars, heat_map, lines, use_book_style
+from exformer.lessons.plot_labels import _spread
 
 WORDS = ["your", "cat", "is", "a", "lovely", "cat"]
 LIGHT, DARK = "#fffefb", "#14171a"  # the backgrounds in book/_static/book.css

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_twins import close, normal, papers_formula
 
-from exformer.positional import (
+from exformer.nn.positions.absolute import (
     POSITIONS,
     LearnedPositions,
     NoPositions,

@@ -11,14 +11,14 @@ from test_decoder_lm import ALL_POSITIONS, CONFIG, HEADS, IDS, build
 from torch import nn
 from torch_twins import close, randomize
 
-from exformer.alibi import ALiBi
-from exformer.cached import CachedDecoder, CachedLM
-from exformer.layers import DecoderLayer, EncoderLayer
-from exformer.masks import causal_mask
+from exformer.generation.cached import CachedDecoder, CachedLM
 from exformer.models.decoder_lm import DecoderLM
-from exformer.multi_head import MultiHeadAttention, merge_heads, split_heads
-from exformer.qk_norm import QKNorm, normalize_heads
-from exformer.rotary import RotaryPositions
+from exformer.nn.layers import DecoderLayer, EncoderLayer
+from exformer.nn.masks import causal_mask
+from exformer.nn.multi_head import MultiHeadAttention, merge_heads, split_heads
+from exformer.nn.positions.alibi import ALiBi
+from exformer.nn.positions.rotary import RotaryPositions
+from exformer.nn.qk_norm import QKNorm, normalize_heads
 
 pytestmark = pytest.mark.usefixtures("float64")
 BATCH, TIME, D_HEAD = 2, 7, 10

@@ -17,19 +17,19 @@ import torch
 from recipe_run import LIBRARY, SIZES, TINY, run_code, train
 from safetensors.torch import load_file
 
-from exformer.checkpoint import average_weights, find_checkpoints
-from exformer.cli import main
+from exformer.cli.main import main
 from exformer.corpora.pairs import Pair
-from exformer.generation import translate
-from exformer.metrics import corpus_bleu
-from exformer.pretrained import load_model, load_tokenizer
+from exformer.evaluation.metrics import corpus_bleu
+from exformer.generation.translate import translate
+from exformer.hub.pretrained import load_model, load_tokenizer
 from exformer.recipes import RECIPES, Recipe
-from exformer.recipes.corpora import CORPORA, Text
+from exformer.recipes.datasets import CORPORA, Text
 from exformer.recipes.judge import judge, prepare
 from exformer.recipes.run import run_recipe
 from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.scores import score, tokenize_for_papers
 from exformer.recipes.task import make_task
+from exformer.training.checkpoint import average_weights, find_checkpoints
 
 # Without chance. Some gradients are longer than the limit: AdamW alone would not mind a multiple of them all.
 STILL = {"model": {**SIZES, "dropout": 0.0}, "clip_norm": 0.7}

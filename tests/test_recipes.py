@@ -9,10 +9,10 @@ from recipe_run import run_code
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.recipes import RECIPES, find_recipe
-from exformer.recipes.corpora import CORPORA
+from exformer.recipes.datasets import CORPORA
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.recipe_optimizers import make_optimizers
-from exformer.schedules import cosine_schedule, root_schedule
+from exformer.training.schedules import cosine_schedule, root_schedule
 
 PLAIN = Recipe("plain", "english-italian")
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from torch import nn
 from torch_twins import close
 
-from exformer.models.rnn import CELLS, RecurrentLM, recurrent_layers
 from exformer.models.rnn_cells import gru_cell, lstm_cell, rnn_cell, unroll
+from exformer.models.rnn_lm import CELLS, RecurrentLM, recurrent_layers
 
 BATCH, TIME, D_MODEL, VOCAB = 3, 7, 5, 11
 GATES = {"rnn": 1, "lstm": 4, "gru": 3}

@@ -5,14 +5,14 @@ import torch
 from torch import nn
 from torch_twins import close
 
-from exformer.batching import translation_batches
 from exformer.corpora.algorithmic import reverse
-from exformer.generation import translate
-from exformer.loss import cross_entropy
-from exformer.models.rnn import CELLS
-from exformer.models.rnn_translation import RecurrentConfig, RecurrentEncoderDecoder
-from exformer.tokenizer import WordTokenizer
-from exformer.training import train
+from exformer.data.translation import translation_batches
+from exformer.generation.translate import translate
+from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
+from exformer.models.rnn_lm import CELLS
+from exformer.tokenizers.words import WordTokenizer
+from exformer.training.loop import train
+from exformer.training.loss import cross_entropy
 
 SRC_VOCAB, TGT_VOCAB, D_MODEL, SRC, TGT = 13, 11, 7, 5, 3
 src = torch.tensor([[4, 5, 6, 7, 2], [12, 3, 2, 0, 0]])

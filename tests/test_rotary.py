@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_twins import close
 
-from exformer import rotary as module
-from exformer.alibi import ALiBi
-from exformer.masks import causal_mask
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
-from exformer.multi_head import MultiHeadAttention, merge_heads, split_heads
-from exformer.positional import positions_of
-from exformer.rotary import RotaryPositions, rotate
+from exformer.nn.masks import causal_mask
+from exformer.nn.multi_head import MultiHeadAttention, merge_heads, split_heads
+from exformer.nn.positions import rotary as module
+from exformer.nn.positions.absolute import positions_of
+from exformer.nn.positions.alibi import ALiBi
+from exformer.nn.positions.rotary import RotaryPositions, rotate
 
 BATCH, TIME, HEADS, D_HEAD = 2, 7, 3, 10
 D_MODEL = HEADS * D_HEAD

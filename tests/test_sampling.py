@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from test_decoder_lm import VOCAB, build
 from torch_twins import close, normal
 
-from exformer.autoregressive import next_logits_of, pad_left
-from exformer.generation import greedy
-from exformer.sampling import draw, keep_top_k, keep_top_p, sample, temper
+from exformer.generation.autoregressive import next_logits_of, pad_left
+from exformer.generation.sampling import draw, keep_top_k, keep_top_p, sample, temper
+from exformer.generation.translate import greedy
 
 pytestmark = pytest.mark.usefixtures("float64")
 #: Many equal scores, so that it shows which of equals is kept.

@@ -12,18 +12,18 @@ import torch
 from recipe_run import SIZES, TINY, run_code
 from safetensors.torch import load_file
 
-from exformer.cli import main
+from exformer.cli.main import main
 from exformer.corpora.pairs import Pair
-from exformer.generation import translate_many
-from exformer.pretrained import load_model
+from exformer.generation.translate import translate_many
+from exformer.hub.pretrained import load_model
 from exformer.recipes import RECIPES, teachers
-from exformer.recipes.corpora import CORPORA, Pairs, Text
+from exformer.recipes.datasets import CORPORA, Pairs, Text
+from exformer.recipes.distillation import add_answers, ask_teacher, texts_for
 from exformer.recipes.judge import judge, prepare
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run import run_recipe
 from exformer.recipes.run_folder import RunFolder
-from exformer.recipes.teachers import add_answers, ask_teacher, texts_for
-from exformer.tokenizer import CharTokenizer
+from exformer.tokenizers.words import CharTokenizer
 
 LETTERS = CharTokenizer.from_texts(["abcdefghijklmnopqrstuvwxyz "])
 SMALL = Pairs([Pair("ab", "xyz"), Pair("c", "z")], [Pair("a", "x")], [Pair("b", "y")], {"file": "0" * 64})
@@ -200,7 +200,7 @@ def test_teachers_compute_as_the_learner_does(tmp_path: Path) -> None:
 from dataclasses import replace
 from recipe_run import TINY
 from exformer.recipes import RECIPES
-from exformer.recipes.corpora import CORPORA
+from exformer.recipes.datasets import CORPORA
 from exformer.recipes.run import run_recipe
 data = CORPORA[TINY.corpus]()
 CORPORA[TINY.corpus] = lambda: replace(data, train=data.train[:80], val=data.train[:5])

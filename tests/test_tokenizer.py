@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from exformer.tokenizer import BOS, EOS, PAD, CharTokenizer, Tokenizer, Vocabulary, WordTokenizer
+from exformer.tokenizers.words import BOS, EOS, PAD, CharTokenizer, Tokenizer, Vocabulary, WordTokenizer
 
 SPECIALS = (PAD, BOS, EOS)
 BOTH = pytest.mark.parametrize("tokenizer", [WordTokenizer, CharTokenizer])
@@ -90,7 +90,9 @@ def test_at_most_five_unknown_words_are_listed(unknown, ending):
 
 def test_close_ones_are_looked_for_five_times_at_most(monkeypatch):
     asked = []
-    monkeypatch.setattr("exformer.vocabulary.get_close_matches", lambda word, _: asked.append(word))
+    monkeypatch.setattr(
+        "exformer.tokenizers.vocabulary.get_close_matches", lambda word, _: asked.append(word)
+    )
     with pytest.raises(ValueError, match=r"and 9995 more$"):
         WordTokenizer.from_texts(["il cane"]).encode(" ".join(f"z{n}" for n in range(10_000)))
     assert asked == ["z0", "z1", "z2", "z3", "z4"]

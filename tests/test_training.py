@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from exformer.batching import Part
-from exformer.loss import cross_entropy
+from exformer.data.translation import Part
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.training import linear_schedule, set_seed, take_steps, train, warmup_schedule
+from exformer.training.loop import linear_schedule, set_seed, take_steps, train, warmup_schedule
+from exformer.training.loss import cross_entropy
 
 
 class Weights(nn.Module):

@@ -9,12 +9,12 @@ import math
 import torch
 from torch import Tensor, nn
 
-from exformer.embedding import TokenEmbedding
-from exformer.feedforward import FeedForward
-from exformer.layers import DecoderLayer, EncoderLayer
 from exformer.models.encoder_decoder import EncoderDecoder
-from exformer.multi_head import MultiHeadAttention
-from exformer.normalization import LayerNorm
+from exformer.nn.embedding import TokenEmbedding
+from exformer.nn.feedforward import FeedForward
+from exformer.nn.layers import DecoderLayer, EncoderLayer
+from exformer.nn.multi_head import MultiHeadAttention
+from exformer.nn.normalization import LayerNorm
 
 Twins = list[tuple[nn.Parameter, nn.Parameter, slice]]
 WHOLE = slice(None)

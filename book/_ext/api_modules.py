@@ -4,12 +4,7 @@ from pathlib import Path
 
 #: A module imports only modules that stand before it here; a package stands for all modules in it.
 ORDER = """
-    corpora files token_file vocabulary tokenizer pretokens byte_pairs bpe batching token_batches
-    masks masked_lm embedding positional simple_positions rotary attention alibi fast_attention multi_head
-    normalization qk_norm dropout feedforward initialization layers models
-    counters loss weights optimizer_state checkpoint training schedules muon optimizers
-    autoregressive kv_cache cached_layers cached sampling exhaustive beam_search generation metrics pretrained
-    recipes plot_labels plotting lesson exercises commands cli __main__
+    storage corpora tokenizers data nn models training generation evaluation hub recipes lessons cli __main__
 """.split()  # noqa: SIM905 (a list of words reads better)
 MARK = "<!-- modules of the library -->"
 

@@ -36,8 +36,8 @@ def draw(found, unit):
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    from exformer.plot_labels import label_ends
-    from exformer.plotting import PALETTE, use_book_style
+    from exformer.lessons.figures import PALETTE, use_book_style
+    from exformer.lessons.plot_labels import label_ends
 
     with mpl.rc_context():
         use_book_style()

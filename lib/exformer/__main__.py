@@ -2,6 +2,6 @@
 
 import sys
 
-from exformer.cli import main
+from exformer.cli.main import main
 
 sys.exit(main())

@@ -5,13 +5,13 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from exformer.alibi import ALiBi
-from exformer.embedding import check_batch
-from exformer.feedforward import ACTIVATIONS
-from exformer.initialization import zero_outputs
-from exformer.positional import POSITIONS, NoPositions
-from exformer.qk_norm import normalize_heads
-from exformer.rotary import RotaryPositions
+from exformer.nn.embedding import check_batch
+from exformer.nn.feedforward import ACTIVATIONS
+from exformer.nn.initialization import zero_outputs
+from exformer.nn.positions.absolute import POSITIONS, NoPositions
+from exformer.nn.positions.alibi import ALiBi
+from exformer.nn.positions.rotary import RotaryPositions
+from exformer.nn.qk_norm import normalize_heads
 
 _COUNTS = ("d_model", "n_heads", "d_ff", "n_layers", "max_len")
 
@@ -116,8 +116,8 @@ def relative_positions(config: Any) -> nn.Module | None:
 def apply_switches(config: Any, *stacks: nn.Module) -> None:
     """Do to new layers what a configuration switches on.
 
-    ``qk_norm`` normalizes the queries and keys of every head (:func:`~exformer.qk_norm.normalize_heads`);
-    with ``zero_init`` the layers add nothing yet (:func:`~exformer.initialization.zero_outputs`).
+    ``qk_norm`` normalizes the queries and keys of every head (:func:`~exformer.nn.qk_norm.normalize_heads`);
+    with ``zero_init`` the layers add nothing yet (:func:`~exformer.nn.initialization.zero_outputs`).
 
     Args:
         config: A model's dataclass.

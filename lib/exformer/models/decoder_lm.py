@@ -6,10 +6,6 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.dropout import Dropout
-from exformer.embedding import TokenEmbedding
-from exformer.layers import EncoderLayer
-from exformer.masks import causal_mask
 from exformer.models.config import (
     added_positions,
     apply_switches,
@@ -17,7 +13,11 @@ from exformer.models.config import (
     check_ids,
     relative_positions,
 )
-from exformer.normalization import LayerNorm
+from exformer.nn.dropout import Dropout
+from exformer.nn.embedding import TokenEmbedding
+from exformer.nn.layers import EncoderLayer
+from exformer.nn.masks import causal_mask
+from exformer.nn.normalization import LayerNorm
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.dropout import Dropout
-from exformer.embedding import TokenEmbedding
-from exformer.layers import DecoderLayer, EncoderLayer
-from exformer.masks import causal_mask, padding_mask
 from exformer.models.config import added_positions, apply_switches, check_config, relative_positions
-from exformer.normalization import LayerNorm
+from exformer.nn.dropout import Dropout
+from exformer.nn.embedding import TokenEmbedding
+from exformer.nn.layers import DecoderLayer, EncoderLayer
+from exformer.nn.masks import causal_mask, padding_mask
+from exformer.nn.normalization import LayerNorm
 
 
 @dataclass(frozen=True)

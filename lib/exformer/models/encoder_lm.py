@@ -7,13 +7,13 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.dropout import Dropout
-from exformer.embedding import TokenEmbedding
-from exformer.layers import EncoderLayer
-from exformer.masks import padding_mask
 from exformer.models.config import check_config, check_ids
-from exformer.normalization import LayerNorm
-from exformer.positional import LearnedPositions
+from exformer.nn.dropout import Dropout
+from exformer.nn.embedding import TokenEmbedding
+from exformer.nn.layers import EncoderLayer
+from exformer.nn.masks import padding_mask
+from exformer.nn.normalization import LayerNorm
+from exformer.nn.positions.absolute import LearnedPositions
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 import torch
 
-from exformer.checkpoint import average_weights, find_checkpoints
-from exformer.pretrained import save_model
+from exformer.hub.pretrained import save_model
 from exformer.recipes.clock import machine
-from exformer.recipes.corpora import Pairs, Text
+from exformer.recipes.datasets import Pairs, Text
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.scores import score
 from exformer.recipes.task import Task
+from exformer.training.checkpoint import average_weights, find_checkpoints
 
 FILE_TYPE = torch.float16  # of the final weights: half the bytes
 

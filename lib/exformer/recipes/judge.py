@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
+from exformer.hub.pretrained import Pretrained, load_model
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.encoder_decoder import EncoderDecoder
-from exformer.pretrained import Pretrained, load_model
 from exformer.recipes.clock import machine
-from exformer.recipes.corpora import CORPORA, Pairs, Text
+from exformer.recipes.datasets import CORPORA, Pairs, Text
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.scores import score
 from exformer.recipes.task import Task, make_task
@@ -44,7 +44,7 @@ def prepare(name_or_folder: str | Path) -> Candidate:
     What is to be scored is the model in the folder, also where the recipe's settings make another one.
 
     Args:
-        name_or_folder: As for :func:`~exformer.pretrained.load_model`.
+        name_or_folder: As for :func:`~exformer.hub.pretrained.load_model`.
 
     Returns:
         The model, for :func:`judge`.

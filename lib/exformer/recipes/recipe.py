@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
-from exformer.exhaustive import check_numbers
-from exformer.schedules import cosine_schedule, root_schedule
-from exformer.training import Schedule, linear_schedule
+from exformer.generation.exhaustive import check_numbers
+from exformer.training.loop import Schedule, linear_schedule
+from exformer.training.schedules import cosine_schedule, root_schedule
 
 _CHOICES = {
     "tokenizer": ("byte-pair", "character", "word"),
@@ -30,7 +30,7 @@ class Recipe:
 
     Args:
         name: As it is asked for.
-        corpus: What is learned from, a name in :data:`~exformer.recipes.corpora.CORPORA`.
+        corpus: What is learned from, a name in :data:`~exformer.recipes.datasets.CORPORA`.
         model: Settings of the model's configuration, but for the sizes of vocabularies.
         tokenizer: "byte-pair", "character" or "word"; one for both languages of a translation.
         n_merges: Of the byte pairs.

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from exformer.muon import Muon
-from exformer.optimizers import adamw, split_parameters
 from exformer.recipes.recipe import Recipe
-from exformer.training import Schedule
+from exformer.training.loop import Schedule
+from exformer.training.muon import Muon
+from exformer.training.optimizers import adamw, split_parameters
 
 #: Each with the learning rate of step 1, 2, ...
 Optimizers = list[tuple[torch.optim.Optimizer, Schedule]]

@@ -14,22 +14,22 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from exformer.batching import Part
-from exformer.checkpoint import load_checkpoint, save_checkpoint
-from exformer.pretrained import load_model
+from exformer.data.sampler import split_steps
+from exformer.data.translation import Part
+from exformer.hub.pretrained import load_model
 from exformer.recipes import find_recipe
 from exformer.recipes.clock import Clock
-from exformer.recipes.corpora import CORPORA, Pairs, Text
+from exformer.recipes.datasets import CORPORA, Pairs, Text
+from exformer.recipes.distillation import add_answers, ask_teacher, check_teachers, texts_for
 from exformer.recipes.finish import finish_run
 from exformer.recipes.memory import keep_freed_memory
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.recipe_optimizers import Optimizers, make_optimizers
 from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.task import Task, learn_tokenizer, make_task, validation_loss
-from exformer.recipes.teachers import add_answers, ask_teacher, check_teachers, texts_for
-from exformer.token_batches import split_steps
-from exformer.tokenizer import Tokenizer
-from exformer.training import set_seed, take_steps
+from exformer.tokenizers.words import Tokenizer
+from exformer.training.checkpoint import load_checkpoint, save_checkpoint
+from exformer.training.loop import set_seed, take_steps
 
 
 def run_recipe(recipe: Recipe, folder: str | Path, *, resume: bool = False, progress: bool = False) -> Path:
@@ -44,7 +44,7 @@ def run_recipe(recipe: Recipe, folder: str | Path, *, resume: bool = False, prog
         progress: Show bars.
 
     Returns:
-        The folder of the final model, for :func:`~exformer.pretrained.load_model`.
+        The folder of the final model, for :func:`~exformer.hub.pretrained.load_model`.
 
     Raises:
         ValueError: If no run can follow the recipe, the folder holds another run or is in use, the corpus is

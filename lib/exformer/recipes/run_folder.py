@@ -9,9 +9,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from exformer.checkpoint import find_checkpoints
-from exformer.files import replace_file
 from exformer.recipes.recipe import Recipe
+from exformer.storage.files import replace_file
+from exformer.training.checkpoint import find_checkpoints
 
 
 class RunFolder:

@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from exformer.generation import translate_many
-from exformer.metrics import bleu_signature, corpus_bleu
-from exformer.recipes.corpora import Pairs, Text
+from exformer.evaluation.metrics import bleu_signature, corpus_bleu
+from exformer.generation.translate import translate_many
+from exformer.recipes.datasets import Pairs, Text
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.task import Task, validation_loss
 

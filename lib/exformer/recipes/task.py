@@ -10,18 +10,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from exformer.batching import Part, Seq2SeqBatch, encode_pairs
-from exformer.bpe import BPETokenizer
 from exformer.corpora.pairs import Pair
-from exformer.generation import evaluating
-from exformer.loss import cross_entropy
+from exformer.data.sampler import Source, TextWindows, TokenBatches
+from exformer.data.translation import Part, Seq2SeqBatch, encode_pairs
+from exformer.generation.translate import evaluating
+from exformer.hub.pretrained import load_tokenizer
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.pretrained import load_tokenizer
-from exformer.recipes.corpora import Pairs, Text
+from exformer.recipes.datasets import Pairs, Text
 from exformer.recipes.recipe import Recipe
-from exformer.token_batches import Source, TextWindows, TokenBatches
-from exformer.tokenizer import CharTokenizer, Tokenizer, WordTokenizer
+from exformer.tokenizers.bpe import BPETokenizer
+from exformer.tokenizers.words import CharTokenizer, Tokenizer, WordTokenizer
+from exformer.training.loss import cross_entropy
 
 _AT_ONCE = 4096  # symbols, in validation
 
@@ -32,7 +32,7 @@ class Task:
 
     Args:
         model: New.
-        tokenizers: By name, as :func:`~exformer.pretrained.save_model` wants them.
+        tokenizers: By name, as :func:`~exformer.hub.pretrained.save_model` wants them.
         source: Of the batches to learn from.
         validation: The validation set in parts, each with its share of the symbols.
         loss_fn: Of a model and a batch, in nats a symbol; takes ``label_smoothing``.

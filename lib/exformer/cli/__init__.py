@@ -1,0 +1,1 @@
+"""The command: exformer train | translate | generate | tokenize | bench."""

@@ -1,0 +1,128 @@
+"""The command ``exformer``: cut text into tokens, train a model, go on with a text, translate lines.
+
+Text comes in on the standard input and goes out on the standard output, in UTF-8; a mistake is one line on
+the standard error and exit status 2.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from exformer.cli import commands
+from exformer.hub.pretrained import shipped_models
+from exformer.recipes import RECIPES
+
+_NAMES = ", ".join(shipped_models())
+
+
+class _Parser(argparse.ArgumentParser):
+    """Say what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+        arguments: The words after ``exformer``; None for those of the process.
+
+    Returns:
+        The exit status: 0, or 2 after a mistake.
+    """
+    if sys.stderr is None:  # it is closed: nobody wants to read what goes wrong
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    asked = _parser().parse_args(arguments)
+    try:
+        if sys.stdout is None:
+            raise ValueError("the standard output is closed")
+        asked.run(asked)
+        sys.stdout.flush()
+    except BrokenPipeError:  # who reads our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (ValueError, OSError) as error:
+        print(f"exformer: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="exformer", description="The library of The Executable Transformer, as a command.")
+    group = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_tokenize(group)
+    example = "--model NAME --prompt 'the keys' --temperature 0.8 --top-p 0.9 --seed 1"
+    add = _command(group, "generate", commands.go_on, "go on with a text", example)
+    add("--model", required=True, metavar="NAME", help=f"a language model: a folder, or one of {_NAMES}")
+    add("--prompt", default="", metavar="TEXT", help="how the text begins")
+    add("--temperature", type=float, default=1.0, metavar="T", help="0 takes the most probable token (1.0)")
+    add("--top-k", type=int, metavar="K", help="draw from the K most probable tokens")
+    add("--top-p", type=float, metavar="P", help="draw from the fewest tokens that reach this probability")
+    add("--seed", type=int, default=0, metavar="N", help="the same seed gives the same text (0)")
+    add("--tokens", type=int, metavar="N", help="at most so many new ones (as the model can)")
+    add = _command(
+        group, "translate", commands.translate_lines, "a line in, a line out", "--model NAME < in > out"
+    )
+    add("--model", required=True, metavar="NAME", help=f"an encoder-decoder: a folder, or one of {_NAMES}")
+    add("--beam", type=int, default=1, metavar="N", help="candidates kept (1: greedy)")
+    add("--alpha", type=float, default=1.0, metavar="A", help="how a beam makes up for length (1.0)")
+    _add_train(group)
+    _add_bench(group)
+    return parser
+
+
+def _add_tokenize(group: Any) -> None:
+    cut = group.add_parser("tokenize", help="learn byte pairs; text to ids and back")
+    kinds = cut.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    add = _command(
+        kinds,
+        "train",
+        commands.learn_pairs,
+        "learn byte pairs from files",
+        "book.txt --merges 1000 --out bpe.json",
+    )
+    add("files", nargs="+", metavar="FILE", help="text in UTF-8")
+    add("--merges", type=int, required=True, metavar="N", help="how many pairs to join")
+    add("--out", required=True, metavar="FILE", help="the tokenizer, as JSON")
+    for name, run, what in (
+        ("encode", commands.encode_lines, "lines to ids"),
+        ("decode", commands.decode_lines, "ids to lines"),
+    ):
+        add = _command(kinds, name, run, what, "--tokenizer bpe.json < in > out")
+        add("--tokenizer", required=True, metavar="FILE", help="what tokenize train wrote")
+
+
+def _add_train(group: Any) -> None:
+    add = _command(
+        group, "train", commands.train_model, "train a model by a recipe", "multi30k-en-de --out DIR"
+    )
+    add("recipe", metavar="RECIPE", help=", ".join(RECIPES))
+    add("--out", required=True, metavar="DIR", help="folder of the run; the model will be in DIR/model")
+    add("--resume", action="store_true", help="go on with the run in the folder, to the same weights")
+    add("--seed", type=int, metavar="N", help="in place of the recipe's")
+    add("--teachers-seed", type=int, metavar="N", help="of all teachers, in place of the run's own seed")
+
+
+def _add_bench(group: Any) -> None:
+    what = "score models on their test texts, and time them"
+    add = _command(group, "bench", commands.score_models, what, "multi30k-en-de --json scores.json")
+    add("models", nargs="*", metavar="NAME", help=f"{_NAMES}, or a folder; all that are shipped if left out")
+    add("--json", metavar="FILE", help="where all is written; what it holds of models not named now stays")
+
+
+def _command(group: Any, name: str, run: Callable, what: str, example: str) -> Callable:
+    """Add a command with an example in its help; return what adds an option to it."""
+    parser = group.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
+    parser.epilog = f"example: {parser.prog} {example}"
+    parser.set_defaults(run=run)
+    return parser.add_argument
+
+
+if __name__ == "__main__":
+    sys.exit(main())

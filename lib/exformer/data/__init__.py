@@ -1,0 +1,1 @@
+"""Token ids -> batches: padding, windows, samplers, masking."""

@@ -1,0 +1,194 @@
+"""Ids -> batches of about equally many tokens, from any step on: what a long training run reads."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+from exformer.data.translation import Part, Seq2SeqBatch, take_rows
+
+_BATCHES_SORTED_TOGETHER = 20  # more: less padding; fewer: more chance in what shares a batch
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Say what every source of batches can do."""
+
+    def steps(self, *, done: int = 0) -> Iterator[np.ndarray]:
+        """Name the rows of each step's batch, without end, from the step after ``done`` on."""
+        ...
+
+    def batch(self, rows: np.ndarray) -> Any:
+        """Return some rows as a batch."""
+        ...
+
+    def n_targets(self, rows: np.ndarray) -> int:
+        """Return how many symbols are to be predicted in some rows."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBatches:
+    """Cut sentences with their translations into batches; a source for :func:`split_steps`.
+
+    What a step reads depends on the seed and the step alone. Sentences of like length share a batch. In an
+    epoch each sentence comes once; the next epoch has other batches in another order.
+
+    Args:
+        sentences: All sentences as one batch, see :func:`~exformer.data.translation.encode_pairs`.
+        lengths: Symbols in each row of ``sentences.src`` and of ``sentences.tgt_in``.
+        tokens: Most target symbols in a batch, padding among them; a longer sentence is a batch of its own.
+        seed: Of the order.
+
+    Raises:
+        ValueError: If there may be no token in a batch, or there is no sentence.
+    """
+
+    sentences: Seq2SeqBatch
+    lengths: Int64[np.ndarray, "batch 2"]
+    tokens: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        """Refuse what gives no batches."""
+        if self.tokens < 1 or len(self.lengths) == 0:
+            raise ValueError(
+                f"expected at least one token a batch and one sentence, came {self.tokens} tokens "
+                f"and {len(self.lengths)} sentences"
+            )
+
+    def epoch(self, number: int) -> list[np.ndarray]:
+        """Return the rows of each batch of an epoch.
+
+        Args:
+            number: Of the epoch, from 0.
+        """
+        rng = np.random.default_rng((self.seed, number))
+        order = rng.permutation(len(self.lengths))
+        piece = max(1, round(_BATCHES_SORTED_TOGETHER * self.tokens / self.lengths[:, 1].mean()))
+        batches: list[np.ndarray] = []
+        for start in range(0, len(order), piece):
+            rows = order[start : start + piece]
+            batches += self._cut(rows[np.lexsort(self.lengths[rows].T)])
+        return [batches[index] for index in rng.permutation(len(batches))]
+
+    def _cut(self, rows: np.ndarray) -> Iterator[np.ndarray]:
+        """Cut rows, sorted by the lengths of their targets, where the next one would be too much."""
+        first = 0
+        for end, width in enumerate(self.lengths[rows, 1].tolist()):
+            if first < end and (end + 1 - first) * width > self.tokens:
+                yield rows[first:end]
+                first = end
+        yield rows[first:]
+
+    def steps(self, *, done: int = 0) -> Iterator[np.ndarray]:
+        """Name the rows of each step's batch, epoch after epoch, without end.
+
+        Args:
+            done: How many steps are left out at the beginning.
+        """
+        number = 0
+        while True:
+            batches = self.epoch(number)
+            yield from batches[done:]
+            done, number = max(0, done - len(batches)), number + 1
+
+    def batch(self, rows: np.ndarray) -> Seq2SeqBatch:
+        """Return some sentences, no wider than the longest of them."""
+        return take_rows(self.sentences, rows, lengths=self.lengths)
+
+    def n_targets(self, rows: np.ndarray) -> int:
+        """Return how many target symbols some sentences have, without padding."""
+        return int(self.lengths[rows, 1].sum())
+
+
+@dataclass(frozen=True, slots=True)
+class TextWindows:
+    """Cut windows out of a long text, each anywhere; a source for :func:`split_steps`.
+
+    What a step reads depends on the seed and the step alone. A row is the place where a window begins; its
+    batch has a symbol more than are predicted: the first is only read.
+
+    Args:
+        ids: The text.
+        width: How many symbols of a window are to be predicted.
+        batch_size: Windows in a batch.
+        seed: Of the places.
+
+    Raises:
+        ValueError: If a number is below 1, or the text is not longer than a window.
+    """
+
+    ids: Int64[Tensor, " time"]
+    width: int
+    batch_size: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        """Refuse what gives no windows."""
+        if self.width < 1 or self.batch_size < 1 or len(self.ids) <= self.width:
+            raise ValueError(
+                f"width ({self.width}) and batch_size ({self.batch_size}) must be at least 1, and the text "
+                f"({len(self.ids)} symbols) longer than the width"
+            )
+
+    def steps(self, *, done: int = 0) -> Iterator[np.ndarray]:
+        """Name the places of each step's windows, without end.
+
+        Args:
+            done: How many steps are left out at the beginning.
+        """
+        while True:
+            rng = np.random.default_rng((self.seed, done))
+            yield rng.integers(len(self.ids) - self.width, size=self.batch_size)
+            done += 1
+
+    def batch(self, rows: np.ndarray) -> Int64[Tensor, "batch time"]:
+        """Return the windows that begin at some places."""
+        places = rows[:, None] + np.arange(self.width + 1)  # (batch, time)
+        return self.ids[torch.from_numpy(places)]
+
+    def n_targets(self, rows: np.ndarray) -> int:
+        """Return how many symbols are to be predicted in some windows."""
+        return len(rows) * self.width
+
+
+def split_steps(
+    source: Source, *, done: int = 0, accumulate: int = 1, process: int = 0, processes: int = 1
+) -> Iterator[list[Part]]:
+    """Give the parts of each step's batch that one process is to work on, without end.
+
+    All processes see the same batches, and each takes its own rows of them, so that nobody has to be asked
+    how many tokens the others have.
+
+    Args:
+        source: Of the batches.
+        done: How many steps are left out at the beginning.
+        accumulate: How many parts each process gets.
+        process: Number of this process, from 0.
+        processes: How many there are.
+
+    Yields:
+        The parts; their shares count target symbols, and sum to 1 over all processes. Where there are fewer
+        rows than parts, a part has a row of another and no share.
+
+    Raises:
+        ValueError: If there is no part, no such process, or fewer than no steps are left out.
+    """
+    if done < 0 or accumulate < 1 or not 0 <= process < processes:
+        raise ValueError(
+            "done must be 0 or more, accumulate at least 1 and process below processes, "
+            f"came {done}, {accumulate}, {process} and {processes}"
+        )
+    n_parts = accumulate * processes
+    for rows in source.steps(done=done):
+        whole, parts = source.n_targets(rows), []
+        for first in range(process * accumulate, (process + 1) * accumulate):
+            own = rows[first::n_parts]
+            share = source.n_targets(own) / whole
+            parts.append(Part(source.batch(own if len(own) else rows[:1]), share))
+        yield parts

@@ -1,0 +1,1 @@
+"""Logits -> token ids: greedy decoding, sampling, beam search, translation."""

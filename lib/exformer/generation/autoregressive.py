@@ -1,0 +1,179 @@
+"""Symbol by symbol: the loop that greedy choice and sampling share, and the scores that it asks for."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from exformer.data.translation import pad
+from exformer.nn.embedding import check_batch
+
+
+def append_symbols(
+    next_logits: Callable[[Int64[Tensor, "batch time"]], Float[Tensor, "batch vocab_size"]],
+    prompts: Int64[Tensor, "batch time"],
+    *,
+    choose: Callable[[Float[Tensor, "batch vocab_size"], int], Int64[Tensor, " batch"]],
+    eos_id: int,
+    max_new_tokens: int,
+) -> list[list[int]]:
+    r"""Append one chosen symbol to each sequence, again and again, until the end symbol.
+
+    .. math:: y_t = \mathrm{choose}\left(p(\cdot \mid y_{<t}),\, t\right)
+
+    Args:
+        next_logits: Scores of the next symbol, given all symbols so far.
+        prompts: How each sequence begins, at least one symbol each; see :func:`pad_left` for unequal ones.
+        choose: From the scores and the number of the step, counted from 0, to one symbol a sequence.
+        eos_id: The symbol that ends a sequence.
+        max_new_tokens: How many symbols are appended at most.
+
+    Returns:
+        For each prompt the new symbols, without prompt and end symbol.
+
+    Raises:
+        ValueError: If the prompts are empty or nothing may be appended.
+    """
+    check_start(prompts, max_new_tokens=max_new_tokens)
+    ids = prompts
+    finished = torch.zeros(len(prompts), dtype=torch.bool, device=prompts.device)
+    for step in range(max_new_tokens):
+        chosen = choose(next_logits(ids), step)  # (batch,)
+        chosen = chosen.masked_fill(finished, eos_id)
+        ids = torch.cat((ids, chosen[:, None]), dim=1)
+        finished = finished | (chosen == eos_id)
+        if finished.all():
+            break
+    new = ids[:, prompts.size(1) :].tolist()
+    return [row[: row.index(eos_id)] if eos_id in row else row for row in new]
+
+
+def best_symbol(logits: Float[Tensor, "batch vocab_size"]) -> Int64[Tensor, " batch"]:
+    """Take the most probable symbol of each row; of equals the one with the lowest id.
+
+    Args:
+        logits: Scores; minus infinity for what can't come.
+
+    Returns:
+        One symbol a row.
+
+    Raises:
+        ValueError: If a row gives no distribution.
+    """
+    best, chosen = logits.max(dim=-1)
+    check_distribution(best)
+    return chosen
+
+
+def check_distribution(of_rows: Tensor) -> None:
+    """Refuse scores that give no distribution.
+
+    Args:
+        of_rows: Of each row a number that is finite if and only if it gives one: its largest score, or the
+            sum of its probabilities.
+
+    Raises:
+        ValueError: If one is not.
+    """
+    if not of_rows.isfinite().all():
+        raise ValueError("the logits must give a distribution: some are not numbers, or no symbol is left")
+
+
+def check_start(prompts: Tensor, *, max_new_tokens: int) -> None:
+    """Refuse what no text can be made from.
+
+    Args:
+        prompts: How each sequence begins (batch, time).
+        max_new_tokens: How many symbols are appended at most.
+
+    Raises:
+        ValueError: If the prompts are not (batch, time) or empty, or nothing may be appended.
+    """
+    if prompts.dim() != 2 or prompts.numel() == 0:
+        raise ValueError(
+            "prompts must be (batch, time) with at least one symbol each, "
+            f"got the shape {tuple(prompts.shape)}"
+        )
+    if max_new_tokens < 1:
+        raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
+
+
+def pad_left(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "batch time"]:
+    """Put prompts of unequal lengths into one tensor, so that the newest symbol of each stands last.
+
+    Sentences to learn from are filled up at the end, by :func:`~exformer.data.translation.pad`. Where symbols
+    are still to come, the end must be free: the padding stands in front, and what scores the next symbols
+    takes it away again. :func:`next_logits_of` does so, and so does :class:`~exformer.generation.cached.CachedLM`.
+
+    Args:
+        sequences: Ids; none may be without.
+        pad_id: What stands in front of the shorter ones.
+
+    Returns:
+        The ids, as wide as the longest sequence.
+
+    Raises:
+        ValueError: If there is no sequence, or one has no ids.
+
+    >>> pad_left([[5, 6, 7], [8]], pad_id=0)
+    tensor([[5, 6, 7],
+            [0, 0, 8]])
+    """
+    if not all(map(len, sequences)):
+        raise ValueError(f"each prompt needs at least one symbol, got the lengths {[*map(len, sequences)]}")
+    return pad([row[::-1] for row in sequences], pad_id=pad_id).flip(1)
+
+
+def count_padding(ids: Int64[Tensor, "batch time"], *, pad_id: int | None) -> Int64[Tensor, " batch"]:
+    """Count the padding in front of each sequence; the same symbol further on is no padding.
+
+    Args:
+        ids: Sequences, padded in front.
+        pad_id: What stands there; None if nothing does.
+
+    Returns:
+        How many symbols of each sequence are padding.
+
+    Raises:
+        ValueError: If the sequences are not (batch, time), or one is nothing but padding.
+    """
+    check_batch(ids)
+    if pad_id is None:
+        return ids.new_zeros(len(ids))
+    count = (ids == pad_id).long().cumprod(dim=1).sum(dim=1)
+    if (count == ids.size(1)).any():
+        raise ValueError(
+            f"each prompt needs at least one symbol, got one that is nothing but padding ({pad_id})"
+        )
+    return count
+
+
+def next_logits_of(
+    model: Callable[[Int64[Tensor, "batch time"]], Float[Tensor, "batch time vocab_size"]],
+    *,
+    pad_id: int | None = None,
+) -> Callable[[Int64[Tensor, "batch time"]], Float[Tensor, "batch vocab_size"]]:
+    """Make of a language model what scores the next symbol, whatever the padding in front.
+
+    The padding is moved behind the text, where a model that reads from left to right cannot see it; then the
+    scores at the text's own last symbol are taken. All positions are computed anew each time.
+
+    Args:
+        model: A language model, such as :class:`~exformer.models.decoder_lm.DecoderLM`; with dropout, in
+            evaluation mode.
+        pad_id: What stands in front of the shorter texts; None if all are equally long.
+
+    Returns:
+        A function from texts to the scores of the symbol after each, without gradients.
+    """
+
+    @torch.no_grad()
+    def next_logits(ids: Tensor) -> Tensor:
+        count = count_padding(ids, pad_id=pad_id)[:, None]  # (batch, 1)
+        places = torch.arange(ids.size(1), device=ids.device)
+        moved = ids.gather(1, (places + count) % ids.size(1))  # (batch, time)
+        last = ids.size(1) - 1 - count  # (batch, 1)
+        return model(moved).take_along_dim(last[..., None], dim=1)[:, 0]
+
+    return next_logits

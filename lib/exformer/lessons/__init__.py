@@ -1,0 +1,1 @@
+"""What the lessons use: claims, figures, exercises."""

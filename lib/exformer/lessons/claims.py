@@ -1,0 +1,172 @@
+"""What a lesson starts with, states and shows: set-up, claims, the library's source."""
+
+import ast
+import inspect
+import math
+import re
+from dataclasses import dataclass
+from html import escape
+from textwrap import dedent
+
+import torch
+
+from exformer.lessons.figures import use_book_style
+from exformer.training.loop import set_seed
+
+CLAIM_ID = re.compile(r"[A-Z]\d\d")
+CARD_STYLE = "border-left: 4px solid #1f7a5c; padding: 0.5em 1em; margin: 0.75em 0"
+
+
+class ClaimError(Exception):
+    """A claim that the numbers do not bear out."""
+
+
+def start(*, seed: int = 0) -> None:
+    """Make a lesson give the same numbers each time, in the book's style: seeds, one thread, exact kernels.
+
+    Args:
+        seed: Seed of the random numbers of Python, numpy and torch.
+    """
+    set_seed(seed)
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    torch.set_printoptions(precision=3, sci_mode=False)
+    use_book_style()
+
+
+@dataclass(frozen=True)
+class _Card:
+    """One claim that holds, as a line of text and as a card."""
+
+    claim_id: str
+    says: str
+
+    def __repr__(self) -> str:
+        return f"claim {self.claim_id} | {self.says}"
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<div class="claim" id="claim-{self.claim_id}" style="{CARD_STYLE}">'
+            f"<strong>Claim {self.claim_id}</strong> {escape(self.says)}</div>"
+        )
+
+
+def claim(claim_id: str, *, holds: object, says: str) -> None:
+    """State a row of the ledger, with the numbers that were measured.
+
+    It shows one line, ``claim A15 | q·k spreads as √d_k: 32 at d_k = 1,024``, from which the book makes
+    its ledger.
+
+    Args:
+        claim_id: The row's id: a letter and two digits.
+        holds: Whether the measurement bears the claim out, with a margin: anything with a truth value.
+        says: What was found, in one line, with the numbers.
+
+    Raises:
+        ClaimError: If it does not hold.
+        ValueError: If the id or the sentence is not of the given form.
+
+    Examples:
+        >>> claim("A15", holds=31.9 > 30, says="q·k spreads as √d_k: 32 at d_k = 1,024")
+        claim A15 | q·k spreads as √d_k: 32 at d_k = 1,024
+    """
+    if not CLAIM_ID.fullmatch(claim_id):
+        raise ValueError(f"claim id ({claim_id!r}) must be a letter and two digits, such as 'A15'")
+    if not says.strip() or "\n" in says:
+        raise ValueError(f"claim {claim_id}: says ({says!r}) must be one line that is not empty")
+    if not bool(holds):
+        raise ClaimError(f"claim {claim_id} does not hold: {says}")
+    _show(_Card(claim_id, says.strip()))
+
+
+def at_least(value: float, bound: float, spec: str = ".0%") -> str:
+    """Say of a measured number only that it reached a bound, else the number: after a training, the last
+    digits differ between processors.
+
+    Args:
+        value: What was measured.
+        bound: The least that is expected, with no more digits than are written.
+        spec: How to write either, as in ``format``: a whole percentage unless told.
+
+    Returns:
+        The bound and "or more", or the number if it is less.
+
+    Raises:
+        ValueError: If the bound, as it is written, is another number.
+
+    >>> at_least(0.973, 0.9), at_least(0.873, 0.9), at_least(2.41, 2.0, ".1f")
+    ('90% or more', '87%', '2.0 or more')
+    """
+    told = _exactly(bound, spec)
+    return f"{told} or more" if value >= bound else f"{value:{spec}}"
+
+
+def at_most(value: float, bound: float, spec: str = ".0%") -> str:
+    """Say of a measured number only that it stayed under a bound, else the number: see ``at_least``.
+
+    >>> at_most(0.023, 0.1), at_most(0.123, 0.1)
+    ('10% or less', '12%')
+    """
+    told = _exactly(bound, spec)
+    return f"{told} or less" if value <= bound else f"{value:{spec}}"
+
+
+def _exactly(bound: float, spec: str) -> str:
+    """Write a bound; a rounded one would say what was not measured."""
+    told = f"{bound:{spec}}"
+    number = float(told.rstrip("%").replace(",", "")) / (100 if told.endswith("%") else 1)
+    if not math.isclose(number, bound):
+        raise ValueError(f"bound ({bound}) must have no more digits than are told, came {told!r}: round it")
+    return told
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A piece of source text, shown as code."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_markdown_(self) -> str:
+        return f"```python\n{self.text}\n```"
+
+
+def show_source(thing: object, *, docstring: bool = False) -> None:
+    """Show the library's own text of a function or a class.
+
+    Args:
+        thing: A function or a class.
+        docstring: Whether its docstrings are shown too.
+
+    Examples:
+        >>> from exformer.lessons.claims import ClaimError
+        >>> show_source(ClaimError, docstring=True)
+        class ClaimError(Exception):
+            \"\"\"A claim that the numbers do not bear out.\"\"\"
+    """
+    text = dedent(inspect.getsource(thing)).rstrip()
+    _show(_Source(text if docstring else _without_docstrings(text)))
+
+
+def _without_docstrings(text: str) -> str:
+    drop: set[int] = set()
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef) or len(node.body) < 2:
+            continue
+        if ast.get_docstring(node, clean=False) is not None:
+            first, last = node.body[0].lineno, node.body[0].end_lineno
+            after = {last + 1} if last < len(lines) and not lines[last].strip() else set()
+            drop |= set(range(first, last + 1)) | after
+    return "\n".join(line for number, line in enumerate(lines, start=1) if number not in drop)
+
+
+def _show(thing: object) -> None:
+    try:
+        from IPython.display import display
+    except ImportError:  # plain Python, without a notebook
+        print(thing)
+    else:
+        display(thing)

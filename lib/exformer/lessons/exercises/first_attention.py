@@ -1,0 +1,145 @@
+"""Graders of lesson 02: the context vector, the first mistake of a text, weights against an alignment."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from exformer.lessons.exercises import looking_mistakes as known
+from exformer.lessons.exercises.grading import Verdict, and_also, first_of, grade, takes_functions
+
+#: The numbers of target and source words, and pairs of (source place, target place).
+_SQUARE = (
+    ((8, 8), [(0, 0), (1, 2), (2, 1), (3, 3), (4, 4), (5, 4), (6, 6)]),
+    ((6, 6), [(0, 1), (3, 2), (2, 3), (4, 0), (1, 0)]),
+)
+_OBLONG = ((5, 9), [(0, 1), (3, 2), (8, 3), (7, 0), (1, 0)])
+
+
+@takes_functions
+def check_context(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_context(h_d, h_e, real)``.
+
+    Args:
+        answer: Takes the decoder's states (batch, tgt, d_model), the encoder's (batch, src, d_model) and
+            where there is no padding (batch, src); returns the context vectors (batch, tgt, d_model).
+
+    Returns:
+        The verdict; a known mistake is named.
+
+    Examples:
+        >>> check_context(lambda h_d, h_e, real: None)
+        Not yet. Your function returns nothing yet.
+    """
+    draw = torch.Generator().manual_seed(2)
+    # In the square cases a mistake has the right shape, and can be named.
+    square = [_states(draw, lengths=(6, 4, 2), tgt=6, d_model=6) for _ in range(2)]
+    oblong = [_states(draw, lengths=(5, 3), tgt=4, d_model=9)]
+    first, second, far = (
+        grade(
+            answer,
+            right=known.context,
+            mistakes=hints,
+            cases=cases,
+            praise="Each context is a mean of real states, weighted by their fit.",
+            frame=first_of(3),
+        )
+        for cases, hints in ((square, known.CONTEXT), (oblong, {}), ([_far(*square[0])], {}))
+    )
+    seen = and_also(first, second, "With 4 target places, 5 source places and states of width 9")
+    return and_also(seen, far, "Where all scores are near -30, and padding comes first")
+
+
+def _states(
+    draw: torch.Generator, *, lengths: tuple[int, ...], tgt: int, d_model: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    src = max(lengths)
+    h_d = torch.randn((len(lengths), tgt, d_model), generator=draw)
+    h_e = torch.randn((len(lengths), src, d_model), generator=draw)
+    return h_d, h_e, torch.arange(src) < torch.tensor(lengths)[:, None]
+
+
+def _far(h_d: Tensor, h_e: Tensor, real: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Lower all scores by 30, which changes no weight; and let the padding come first."""
+    h_d, h_e = h_d.clone(), h_e.flip(1)
+    h_d[..., 0] = 1.0
+    h_e[..., 0] -= 30.0
+    return h_d, h_e, real.flip(1)
+
+
+@takes_functions
+def check_first_mistake(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_first_mistake(said, truth, pad_id)``.
+
+    Args:
+        answer: Takes two tables of ids (batch, tgt); returns for each sentence the place of its first
+            mistake, or, where there is none, the number of its true symbols.
+
+    Returns:
+        The verdict; a known mistake is named.
+    """
+
+    def places(given: Any, *case: object) -> object:
+        if isinstance(given, list | tuple):
+            return [each.item() if isinstance(each, Tensor) and each.numel() == 1 else each for each in given]
+        return given
+
+    return grade(
+        answer,
+        right=known.first_mistake,
+        mistakes=known.FIRST_MISTAKE,
+        cases=[_texts(0, end=2), _texts(9, end=12)],
+        praise="One place a sentence, counted from 0, and padding is no mistake.",
+        frame=places,
+    )
+
+
+def _texts(pad_id: int, end: int) -> tuple[Tensor, Tensor, int]:
+    full = [3, 4, 5, 6, 7, 8, end]  # as wide as the table
+    truth = [[5, 6, 7, 8, end], [4, 3, end], [7, end], full, [8, 8, 5, end], [6, end], [4, 5, 3, end]]
+    # Wrong at 1 and 3; right; wrong at once; right; wrong at the last; right; padding at 1, wrong at 2.
+    said = [[5, 1, 7, 7, end], [4, 3, end], [end, end], full, [8, 8, 5, 5], [6, end], [4, pad_id, 4, end]]
+    width, behind = 7, iter(range(20, 80))
+    filled = [row + [pad_id] * (width - len(row)) for row in truth]
+    # Behind the end a model says anything; first a padding symbol that happens to fit.
+    more = [[*row, pad_id, *(next(behind) for _ in range(width - 1 - len(row)))][:width] for row in said]
+    return torch.tensor(more), torch.tensor(filled), pad_id
+
+
+@takes_functions
+def check_agreement(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_agreement(weights, alignment)``.
+
+    Args:
+        answer: Takes weights (tgt, src) and pairs (source place, target place); returns the share of aligned
+            target places whose largest weight is on a source place that they are aligned with.
+
+    Returns:
+        The verdict; a known mistake is named.
+    """
+    draw = torch.Generator().manual_seed(11)
+    cases = []
+    for shape, alignment in (*3 * _SQUARE, _OBLONG):
+        scores = torch.randn(shape, generator=draw)
+        for number, (source, target) in enumerate(alignment):
+            scores[target, source] += 3.0 * (number % 3 > 0)
+        cases.append((scores.softmax(dim=-1), alignment))
+
+    def one_number(given: Any, *case: object) -> object:
+        is_single = isinstance(given, Tensor | np.ndarray) and len(given.ravel()) == 1
+        return given.ravel()[0] if is_single else given
+
+    square, oblong = (
+        grade(
+            answer,
+            right=known.agreement,
+            frame=one_number,
+            mistakes=hints,
+            cases=some,
+            praise="It counts words, not links, and looks along each row for the largest weight.",
+        )
+        for some, hints in ((cases[:-1], known.AGREEMENT), (cases[-1:], {}))
+    )
+    return and_also(square, oblong, "With 5 target words and 9 source words")

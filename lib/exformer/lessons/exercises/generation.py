@@ -1,0 +1,140 @@
+"""Graders of lesson 10: the softmax with a temperature, the cut at a probability, one step of beam search."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+
+from exformer.lessons.exercises import choosing_mistakes as choosing
+from exformer.lessons.exercises import cutting_mistakes as cutting
+from exformer.lessons.exercises.comparing import as_numbers
+from exformer.lessons.exercises.grading import UnfitError, Verdict, grade, takes_functions
+
+
+@takes_functions
+def check_tempered(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_tempered(logits, temperature)``.
+
+    Args:
+        answer: Takes logits (batch, vocab_size) and a temperature above 0; returns probabilities.
+
+    Returns:
+        The verdict; a known mistake is named.
+
+    Examples:
+        >>> check_tempered(lambda logits, temperature: None)
+        Not yet. Your function returns nothing yet.
+    """
+    draw = torch.Generator().manual_seed(10)
+    cases = [(torch.randn(3, 7, generator=draw), t) for t in (0.5, 1.0, 2.0, 1e6)]
+    cases += [(torch.tensor([[12.0, 11.5, -3.0], [-8.0, -7.5, -9.0]]), t) for t in (0.7, 1e-4)]
+    watch = _SoftmaxWatch()
+
+    def watched(logits: torch.Tensor, temperature: float) -> object:
+        with watch:
+            return answer(logits, temperature)
+
+    verdict = grade(
+        watched,
+        right=choosing.tempered,
+        mistakes=choosing.TEMPERED,
+        cases=cases,
+        praise="Near 0 the best symbol takes all, near infinity all become alike, and nothing overflows.",
+    )
+    if verdict and watch.seen:
+        return Verdict(False, "The numbers are right. Now write it without a softmax of PyTorch.")
+    return verdict
+
+
+class _SoftmaxWatch(TorchFunctionMode):
+    """See whether a softmax of PyTorch was called, by whatever name."""
+
+    seen = False
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> object:
+        self.seen = self.seen or "softmax" in getattr(func, "__name__", "")
+        return func(*args, **(kwargs or {}))
+
+
+@takes_functions
+def check_top_p(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_top_p(p, threshold)``.
+
+    Args:
+        answer: Takes the probabilities of the symbols (vocab_size) and the probability to be reached; returns
+            the new probabilities, in the same places.
+
+    Returns:
+        The verdict; a known mistake is named.
+    """
+    cases = [
+        (torch.tensor([0.05, 0.4, 0.1, 0.3, 0.15]), 0.8),
+        (torch.tensor([0.05, 0.4, 0.1, 0.3, 0.15]), 0.3),
+        (torch.tensor([0.25, 0.0625, 0.5, 0.125, 0.0625]), 0.75),  # exactly the sum of two
+        (torch.tensor([0.02, 0.03, 0.9, 0.05]), 0.92),
+        (torch.tensor([0.25, 0.5, 0.25]), 0.6),  # either of two
+        (torch.tensor([0.1, 0.25, 0.3, 0.15, 0.2]), 0.78),  # 1 - p keeps fewer than a sum that stays below p
+    ]
+    return grade(
+        answer,
+        right=cutting.top_p,
+        mistakes=cutting.TOP_P,
+        cases=cases,
+        praise="The smallest set that reaches p, each probability in its place, and their sum is 1.",
+        frame=_sorted_among_equals,
+    )
+
+
+def _sorted_among_equals(given: Any, p: torch.Tensor, threshold: float) -> np.ndarray:
+    """Make all choices among symbols of one probability alike."""
+    found, own = as_numbers(given), as_numbers(p)
+    if found.shape == own.shape:
+        for value in own:
+            found[own == value] = np.sort(found[own == value])
+    return found
+
+
+@takes_functions
+def check_beam_step(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_beam_step(live, further, beam)``.
+
+    Args:
+        answer: Takes the log-probabilities of the beginnings (beam), those of each next symbol after each
+            beginning (beam, vocab_size), and how many continuations are kept; returns their
+            log-probabilities, the largest first, then the row of the beginning and the symbol of each.
+
+    Returns:
+        The verdict; a known mistake is named.
+    """
+    draw = torch.Generator().manual_seed(11)
+    cases = []
+    for beam, vocab_size in ((2, 5), (3, 7), (4, 11)):
+        live = torch.randn(beam, generator=draw) - 3.0
+        further = (2 * torch.randn(beam, vocab_size, generator=draw)).log_softmax(dim=-1)
+        cases.append((live, further, beam))
+    return grade(
+        answer,
+        right=choosing.beam_step,
+        mistakes=choosing.BEAM_STEP,
+        cases=cases,
+        praise="All continuations compete, and each remembers from which beginning it comes.",
+        frame=_three_rows,
+    )
+
+
+def _three_rows(given: Any, live: torch.Tensor, further: torch.Tensor, beam: int) -> np.ndarray:
+    try:
+        parts = [as_numbers(part) for part in given]
+    except (TypeError, ValueError):
+        parts = []
+    if [part.shape for part in parts] != [(beam,)] * 3:
+        raise UnfitError(f"Return three things of {beam} numbers each: log-probabilities, rows, symbols.")
+    return np.stack(parts)

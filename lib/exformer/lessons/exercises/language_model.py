@@ -1,0 +1,101 @@
+"""Graders of lesson 09: the probability of a sentence, perplexity with padding, the excess over the truth."""
+
+from collections.abc import Callable
+
+import torch
+
+from exformer.lessons.exercises import measure_mistakes as measure
+from exformer.lessons.exercises import sentence_mistakes as sentences
+from exformer.lessons.exercises.grading import Verdict, grade, takes_functions
+
+
+@takes_functions
+def check_log_probability(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_log_probability(next_words, sentence)``.
+
+    Args:
+        answer: Takes a function from the beginning of a sentence to the probabilities of its next word, and a
+            sentence; returns the logarithm of the sentence's probability, in nats.
+
+    Returns:
+        The verdict; a known mistake is named.
+
+    Examples:
+        >>> check_log_probability(lambda next_words, sentence: None)
+        Not yet. Your function returns nothing yet.
+    """
+    texts = ("a dog sees no bird", "bird", "no dog sees a dog sees no dog", "sees a bird")
+    return grade(
+        answer,
+        right=sentences.log_probability,
+        mistakes=sentences.LOG_PROBABILITY,
+        cases=[(sentences.language(salt), text) for salt, text in enumerate(texts, start=2)],
+        praise="Every word is predicted from all before it, and so is the end.",
+    )
+
+
+@takes_functions
+def check_perplexity(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_perplexity(logits, targets, pad_id)``.
+
+    Args:
+        answer: Takes logits (batch, time, vocab_size) and targets (batch, time); returns one number.
+
+    Returns:
+        The verdict; a known mistake is named.
+    """
+    draw = torch.Generator().manual_seed(9)
+    cases = []
+    for lengths, vocab_size, pad_id in (((7, 4, 2), 11, 0), ((1, 5), 7, 3)):
+        time = max(lengths)
+        logits = 2 * torch.randn((len(lengths), time, vocab_size), generator=draw)
+        targets = torch.randint(vocab_size - 1, (len(lengths), time), generator=draw)
+        targets += targets >= pad_id  # none of the words is the padding symbol
+        targets[0, 0] = 0 if pad_id else 1  # 0 is a word like others where it is not the padding
+        targets[torch.arange(time) >= torch.tensor(lengths)[:, None]] = pad_id
+        cases.append((logits, targets, pad_id))
+    return grade(
+        answer,
+        right=lambda *case: measure.mean_nats(*case).exp(),
+        mistakes=measure.PERPLEXITY,
+        cases=cases,
+        praise="The mean runs over the tokens of all sentences, the padding left out, and then comes exp.",
+    )
+
+
+@takes_functions
+def check_excess(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_excess(model_nats, true_nats, n_tokens)``.
+
+    Args:
+        answer: Takes, of each sentence, the model's surprise, the true one and the number of tokens; returns
+            two numbers in nats a token: the excess, and its standard error.
+
+    Returns:
+        The verdict; a known mistake is named, first those of the excess.
+    """
+    cases = [
+        (torch.tensor([23.0, 9.5, 41.0]), torch.tensor([21.5, 9.75, 38.0]), torch.tensor([11, 4, 19])),
+        (torch.tensor([8.0, 60.0, 17.5]), torch.tensor([8.5, 51.0, 16.0]), torch.tensor([5, 23, 8])),
+    ]
+    verdict = grade(
+        answer,
+        right=measure.excess_and_error,
+        mistakes={hint: _with_excess(mistake) for hint, mistake in measure.ERROR.items()},
+        cases=cases,
+        praise="All nats too much by all tokens, and the luck that both share falls out of the difference.",
+    )
+    if "the numbers are not" not in verdict.says:
+        return verdict
+    first = grade(
+        lambda *case: answer(*case)[0], right=measure.excess, mistakes=measure.EXCESS, cases=cases, praise=""
+    )
+    return (
+        first
+        if not first
+        else Verdict(False, f"The excess is right, its standard error is not. {verdict.says}")
+    )
+
+
+def _with_excess(mistake: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    return lambda *case: torch.stack((measure.excess(*case), mistake(*case)))

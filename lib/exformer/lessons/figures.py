@@ -1,0 +1,199 @@
+"""Figures that read well on a light and on a dark page, on a desk and on a phone."""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+
+from exformer.lessons.plot_labels import label_ends, last_point, name_cells, number_cells
+
+#: One ink for text and axes, legible on white and on black; the book's pages swap it for theirs.
+INK = "#767676"
+#: Blue, vermilion, green and purple, told apart by colour-blind eyes; 3 to 1 or more on white and on black.
+PALETTE = ("#3a86bd", "#d0660a", "#3f8f6c", "#a13ee6")
+MAX_CELLS_WITH_NUMBERS = 80
+MAX_CELLS_AS_SHAPES = 400
+MAX_TICKS = 8
+
+
+def use_book_style() -> None:
+    """Set matplotlib's defaults: no background, one ink, stable SVG, no dates; SVG and PNG in notebooks."""
+    inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+    mpl.rcParams.update(
+        dict.fromkeys(inked, INK)
+        | {
+            "figure.figsize": (5.0, 3.1),
+            "figure.dpi": 110,
+            "figure.facecolor": "none",
+            "axes.facecolor": "none",
+            "savefig.facecolor": "none",
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlelocation": "left",
+            "axes.titlesize": 11,
+            "font.size": 11,
+            "axes.prop_cycle": mpl.cycler(color=PALETTE),
+            "lines.linewidth": 2.0,
+            "svg.hashsalt": "exformer",
+            "svg.fonttype": "path",
+        }
+    )
+    try:
+        from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+        set_matplotlib_formats("svg", "png", metadata={"Date": None}, bbox_inches="tight")
+    except (ImportError, AttributeError):  # plain Python, without a notebook
+        pass
+
+
+def heat_map(
+    matrix: object,
+    *,
+    rows: Sequence[object] | None = None,
+    columns: Sequence[object] | None = None,
+    title: str = "",
+    labels: tuple[str, str] = ("", ""),
+    limits: tuple[float | int, float | int] | None = None,
+    ax: Axes | None = None,
+) -> None:
+    """Draw a matrix as coloured cells; up to 80 cells carry their numbers, more have a colour bar.
+
+    Args:
+        matrix: Numbers (row, column): a tensor, an array or nested lists.
+        rows: A name for each row.
+        columns: A name for each column.
+        title: What is to be seen.
+        labels: What the columns are, and what the rows are.
+        limits: Values of the first and the last colour. Without them: 0 to the largest, or symmetric about 0
+            where there are negative numbers.
+        ax: Where to draw; without it a new figure.
+    """
+    values = _matrix(matrix)
+    low, high = limits or _limits(values)
+    ax = ax or plt.subplots(figsize=_size(values.shape))[1]
+    cmap = "RdBu_r" if low < 0 else "viridis"
+    if values.size <= MAX_CELLS_AS_SHAPES:  # drawn cell by cell: sharp at any size
+        picture = ax.pcolormesh(values, cmap=cmap, vmin=low, vmax=high, edgecolors="face", linewidth=0.3)
+    else:
+        extent = (0, values.shape[1], values.shape[0], 0)
+        picture = ax.imshow(
+            values, cmap=cmap, vmin=low, vmax=high, extent=extent, interpolation="none", aspect="auto"
+        )
+    ax.set_ylim(values.shape[0], 0)
+    ax.spines[:].set_visible(False)
+    name_cells(ax, rows=rows, columns=columns, shape=values.shape)
+    ax.set(title=title, xlabel=labels[0], ylabel=labels[1])
+    if values.size <= MAX_CELLS_WITH_NUMBERS:
+        number_cells(ax, values=values, picture=picture)
+    else:
+        bar = ax.figure.colorbar(picture, ax=ax, fraction=0.05, pad=0.03)
+        bar.outline.set_visible(False)
+
+
+def lines(
+    series: Mapping[str, object],
+    *,
+    x: object = None,
+    title: str = "",
+    labels: tuple[str, str] = ("", ""),
+    log: str = "",
+    ax: Axes | None = None,
+) -> None:
+    """Draw one line a series, with its name at its end instead of a legend.
+
+    A line has gaps where values are not finite, as those of a loss that diverged; its name stands at the last
+    point that can be drawn, and a line without any has none.
+
+    Args:
+        series: Name of each line, and its values: a tensor, an array or a list.
+        x: Where the values stand; without it 0, 1, 2, ….
+        title: What is to be seen.
+        labels: What the two axes are, with units.
+        log: Which axes are logarithmic: ``""``, ``"x"``, ``"y"`` or ``"xy"``.
+        ax: Where to draw; without it a new figure.
+
+    Raises:
+        ValueError: If there is no series, or more than can be told apart, if one has not a value for each
+            place, or if an axis is unknown.
+    """
+    styles = _styles()
+    if not 1 <= len(series) <= len(styles):
+        raise ValueError(f"expected 1 to {len(styles)} series (of more, draw two figures), got {len(series)}")
+    if set(log) - {"x", "y"}:
+        raise ValueError(f"log must be '', 'x', 'y' or 'xy', got {log!r}")
+    ax = ax or plt.subplots()[1]
+    drawn = []
+    for style, (name, values) in zip(styles, series.items(), strict=False):
+        values = _numbers(values)
+        if values.ndim != 1 or not len(values):
+            raise ValueError(f"{name!r} has shape {values.shape}: expected a row of at least one number")
+        places = np.arange(len(values)) if x is None else _numbers(x).ravel()
+        if len(places) != len(values):
+            raise ValueError(f"{name!r} has {len(values)} values for {len(places)} places: give one for each")
+        drawn += [(name, line) for line in ax.plot(places, values, **style)]
+    if "x" in log:
+        ax.set_xscale("log")
+        if len(places) <= MAX_TICKS:
+            ax.set_xticks(places, [f"{place:,g}" for place in places], minor=False)
+            ax.xaxis.minorticks_off()
+    if "y" in log:
+        ax.set_yscale("log")
+    ax.set(title=title, xlabel=labels[0], ylabel=labels[1])
+    label_ends(ax, [(name, *last_point(line)) for name, line in drawn])
+
+
+def bars(
+    values: Mapping[str, float | int],
+    *,
+    title: str = "",
+    label: str = "",
+    digits: int = 2,
+    ax: Axes | None = None,
+) -> None:
+    """Draw one horizontal bar a value, its name at the left and its number at its end.
+
+    Args:
+        values: Name of each bar, and its length.
+        title: What is to be seen.
+        label: What the numbers are, with units.
+        digits: Digits after the point.
+        ax: Where to draw; without it a new figure.
+    """
+    ax = ax or plt.subplots(figsize=(5.0, 0.7 + 0.42 * len(values)))[1]
+    drawn = ax.barh(list(values), list(values.values()), color=PALETTE[0], height=0.65)
+    ax.bar_label(drawn, labels=[f"{value:,.{digits}f}" for value in values.values()], padding=4)
+    ax.invert_yaxis()
+    ax.margins(x=0.14)
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.set(title=title, xlabel=label)
+
+
+def _matrix(matrix: object) -> np.ndarray:
+    values = _numbers(matrix)
+    if values.ndim != 2:
+        raise ValueError(f"matrix has shape {values.shape}: pick one (row, column) matrix out of it")
+    return values
+
+
+def _limits(values: np.ndarray) -> tuple[float, float]:
+    largest = float(np.abs(values).max()) or 1.0
+    return (-largest, largest) if values.min() < 0 else (0.0, largest)
+
+
+def _size(shape: tuple[int, int]) -> tuple[float, float]:
+    n_rows, n_columns = shape
+    width = min(5.0, max(3.4, 1.6 + 0.5 * n_columns))
+    return width, min(5.0, max(1.8, 1.2 + (width - 1.4) * n_rows / n_columns))
+
+
+def _numbers(values: object) -> np.ndarray:
+    """Turn a tensor, an array or a list into an array of floats."""
+    found = values.detach().double().cpu() if hasattr(values, "detach") else values
+    return np.asarray(found, dtype=float)
+
+
+def _styles() -> list[dict[str, str]]:
+    return [{"color": color, "linestyle": dash} for dash in ("-", "--", ":") for color in PALETTE]

@@ -1,0 +1,175 @@
+"""Translation by recurrent networks: an encoder, a decoder, and between them one vector, or attention."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from exformer.models.config import check_config
+from exformer.models.rnn_lm import recurrent_layers
+from exformer.nn.attention import scaled_dot_product_attention
+from exformer.nn.embedding import TokenEmbedding, check_batch
+from exformer.nn.masks import padding_mask
+
+
+@dataclass(frozen=True)
+class RecurrentConfig:
+    """What a :class:`RecurrentEncoderDecoder` is made of.
+
+    Args:
+        src_vocab_size: Symbols of the source language.
+        tgt_vocab_size: Symbols of the target language.
+        d_model: Width of the vectors and of the states.
+        n_layers: Recurrent layers of the encoder, and as many of the decoder.
+        cell: ``"rnn"``, ``"lstm"`` or ``"gru"``.
+        attention: Whether the decoder looks back at all states of the encoder, not only at the last.
+        max_len: Longest sentence that is translated, in symbols; the network itself has no limit.
+        dropout: Share of embeddings and states set to zero in training.
+        pad_id: The padding symbol of both languages; it stands behind a sentence.
+
+    Raises:
+        ValueError: As :func:`~exformer.models.config.check_config`.
+    """
+
+    src_vocab_size: int
+    tgt_vocab_size: int
+    d_model: int = 128
+    n_layers: int = 1
+    cell: str = "gru"
+    attention: bool = True
+    max_len: int = 128
+    dropout: float = 0.1
+    pad_id: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what no model can be built from."""
+        check_config(self)
+
+
+class RecurrentEncoderDecoder(nn.Module):
+    r"""Read a sentence into states, then write its translation, with or without attention to these states.
+
+    .. math::
+        c_i &= \sum_j \alpha_{ij}\, h^e_j, \qquad
+        \alpha_{ij} = \mathrm{softmax}_j\left(h^d_{i-1} \cdot h^e_j\right) \\
+        p(y_i \mid y_{<i}, x) &= \mathrm{softmax}\left(E \tanh(W [c_i; h^d_{i-1}])\right)
+
+    The state :math:`h^d_{i-1}` has read the start symbol and i - 1 words, and is about to say word i. The
+    decoder starts from the encoder's last state :math:`h^e`: each of its layers, and an LSTM's store too.
+    Without attention that one vector is all it gets, and :math:`p = \mathrm{softmax}(E\, h^d_{i-1})`.
+
+    Args:
+        config: The sizes and choices.
+
+    Raises:
+        ValueError: If the cell is unknown.
+
+    Source:
+        Sutskever, Vinyals and Le 2014; with attention Luong, Pham and Manning 2015, equations 5 to 8, "dot".
+    """
+
+    def __init__(self, config: RecurrentConfig) -> None:
+        super().__init__()
+        c = self.config = config
+        layers = {"cell": c.cell, "n_layers": c.n_layers, "dropout": c.dropout}
+        self.src_embedding = TokenEmbedding(c.src_vocab_size, d_model=c.d_model)
+        self.tgt_embedding = TokenEmbedding(c.tgt_vocab_size, d_model=c.d_model)
+        self.encoder = recurrent_layers(c.d_model, **layers)
+        self.decoder = recurrent_layers(c.d_model, **layers)
+        self.combine = nn.Linear(2 * c.d_model, c.d_model, bias=False) if c.attention else None
+        self.dropout = nn.Dropout(c.dropout)
+
+    def forward(
+        self, src: Int64[Tensor, "batch src"], tgt: Int64[Tensor, "batch tgt"]
+    ) -> Float[Tensor, "batch tgt vocab_size"]:
+        """Score the symbol after each target position.
+
+        Args:
+            src: Source sentences, padded.
+            tgt: Target sentences so far, from the start symbol on, padded.
+
+        Returns:
+            Logits; at position t they speak of symbol t + 1.
+
+        Raises:
+            ValueError: If a batch is empty, an id unknown, or the batches differ.
+        """
+        return self.decode(tgt, memory=self.encode(src), src=src)
+
+    def encode(self, src: Int64[Tensor, "batch src"]) -> Float[Tensor, "batch src d_model"]:
+        """Read the source sentences.
+
+        Args:
+            src: Source sentences, padded.
+
+        Returns:
+            The state after each symbol; zero at padding.
+        """
+        check_batch(src)
+        states, _ = self.encoder(self.dropout(self.src_embedding(src)))
+        return states * (src != self.config.pad_id)[..., None]
+
+    def decode(
+        self,
+        tgt: Int64[Tensor, "batch tgt"],
+        *,
+        memory: Float[Tensor, "batch src d_model"],
+        src: Int64[Tensor, "batch src"],
+    ) -> Float[Tensor, "batch tgt vocab_size"]:
+        """Score the symbol after each target position, given the memory.
+
+        Args:
+            tgt: Target sentences so far.
+            memory: What :meth:`encode` made of ``src``.
+            src: The source sentences, to know their padding.
+
+        Returns:
+            Logits.
+        """
+        h = self._states(tgt, memory=memory, src=src)  # (batch, tgt, d_model)
+        if self.combine is not None:
+            context, _ = self._attend(h, memory=memory, src=src)
+            h = torch.tanh(self.combine(torch.cat((context, h), dim=-1)))
+        return self.tgt_embedding.logits(self.dropout(h))
+
+    @torch.no_grad()
+    def attention_weights(
+        self, src: Int64[Tensor, "batch src"], tgt: Int64[Tensor, "batch tgt"]
+    ) -> Float[Tensor, "batch tgt src"]:
+        r"""Give the weights :math:`\alpha` with which each target position looks at the source.
+
+        Args:
+            src: Source sentences, padded.
+            tgt: Target sentences, padded.
+
+        Returns:
+            One row a target position; it sums to 1.
+
+        Raises:
+            ValueError: If the model has no attention, or is in training mode.
+        """
+        if self.combine is None:
+            raise ValueError("this model has no attention: build it with attention=True")
+        if self.training:
+            raise ValueError("attention weights are read in evaluation mode: call model.eval() first")
+        memory = self.encode(src)
+        return self._attend(self._states(tgt, memory=memory, src=src), memory=memory, src=src)[1]
+
+    def _states(self, tgt: Tensor, *, memory: Tensor, src: Tensor) -> Tensor:
+        check_batch(tgt)
+        if tgt.size(0) != src.size(0):
+            raise ValueError(f"there are {src.size(0)} source sentences and {tgt.size(0)} target sentences")
+        places = torch.arange(src.size(1), device=src.device)
+        last = ((src != self.config.pad_id) * places).argmax(dim=1)  # (batch,), 0 in an empty sentence
+        start = memory[torch.arange(len(src), device=src.device), last]  # (batch, d_model)
+        start = start.expand(self.config.n_layers, -1, -1).contiguous()  # every layer starts from it
+        state = (start, start) if self.config.cell == "lstm" else start
+        return self.decoder(self.dropout(self.tgt_embedding(tgt)), state)[0]
+
+    def _attend(self, h: Tensor, *, memory: Tensor, src: Tensor) -> tuple[Tensor, Tensor]:
+        # The decoder's states are the queries, the encoder's are keys and values at once. The factor takes
+        # back the division by √d_model: these dot products are not scaled.
+        mask = padding_mask(src, pad_id=self.config.pad_id)
+        return scaled_dot_product_attention(h * math.sqrt(h.size(-1)), memory, memory, mask=mask)

@@ -1,0 +1,83 @@
+"""Recurrent networks: one step a symbol, and all that was read is kept in one vector."""
+
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from exformer.nn.embedding import TokenEmbedding
+
+#: The kinds of recurrent layer, by name. What a step of each computes stands in ``rnn_cells``.
+CELLS: dict[str, type[nn.Module]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
+
+
+def recurrent_layers(d_model: int, *, cell: str, n_layers: int = 1, dropout: float = 0.0) -> nn.Module:
+    """Make recurrent layers of PyTorch, batch first.
+
+    Args:
+        d_model: Width of what comes in, and of the states.
+        cell: ``"rnn"``, ``"lstm"`` or ``"gru"``.
+        n_layers: How many, one upon the other.
+        dropout: Share of the outputs between two layers set to zero in training.
+
+    Returns:
+        The layers.
+
+    Raises:
+        ValueError: If the cell is unknown.
+    """
+    if cell not in CELLS:
+        raise ValueError(f"cell must be one of {', '.join(CELLS)}, got {cell!r}")
+    between = dropout if n_layers > 1 else 0.0  # PyTorch warns where there is no between
+    return CELLS[cell](d_model, d_model, num_layers=n_layers, dropout=between, batch_first=True)
+
+
+class RecurrentLM(nn.Module):
+    r"""A recurrent language model: it reads a text once, and scores the next symbol after each.
+
+    .. math:: p(w_{k+1} \mid w_{\le k}) = \mathrm{softmax}(E\, h_k)
+
+    Args:
+        vocab_size: Number of symbols.
+        d_model: Width of the vectors and of the state.
+        cell: ``"rnn"``, ``"lstm"`` or ``"gru"``.
+        n_layers: Recurrent layers, each reading the states of the one below.
+        dropout: Share of the embeddings and of each layer's output set to zero in training.
+
+    Raises:
+        ValueError: If the cell is unknown.
+
+    Source:
+        Mikolov et al. 2010; Press and Wolf 2017 for the tied output.
+    """
+
+    def __init__(
+        self, vocab_size: int, *, d_model: int, cell: str = "rnn", n_layers: int = 1, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.embedding = TokenEmbedding(vocab_size, d_model=d_model)
+        self.recurrent = recurrent_layers(d_model, cell=cell, n_layers=n_layers, dropout=dropout)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, ids: Int64[Tensor, "batch time"]) -> Float[Tensor, "batch time vocab_size"]:
+        """Score the symbol after each position; padding behind a text changes none of its scores.
+
+        Args:
+            ids: Texts.
+
+        Returns:
+            Logits; at position t they speak of symbol t + 1.
+
+        Raises:
+            ValueError: If there are no symbols, or one is unknown.
+        """
+        return self.embedding.logits(self.states(ids))
+
+    def states(self, ids: Int64[Tensor, "batch time"]) -> Float[Tensor, "batch time d_model"]:
+        """Give the state of the last layer after each symbol: all that the model still knows of the text.
+
+        Args:
+            ids: Texts.
+
+        Returns:
+            One state a position.
+        """
+        return self.dropout(self.recurrent(self.dropout(self.embedding(ids)))[0])

@@ -1,0 +1,1 @@
+"""Positions: added to the embeddings, or acting on queries and keys."""

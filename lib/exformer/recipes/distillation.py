@@ -1,0 +1,130 @@
+"""Teachers: trained translators, and what they make of the training texts, for another one to learn from."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from exformer.corpora.pairs import Pair
+from exformer.generation.translate import translate_many
+from exformer.hub.pretrained import load_model
+from exformer.recipes import find_recipe
+from exformer.recipes.clock import Clock
+from exformer.recipes.datasets import CORPORA, Pairs, Text, hash_texts
+from exformer.recipes.recipe import Recipe
+from exformer.recipes.run_folder import RunFolder, read_json
+from exformer.storage.files import replace_file
+from exformer.tokenizers.words import Tokenizer
+
+_AT_ONCE = 1000  # texts between two writings of the file
+
+
+def check_teachers(recipe: Recipe) -> None:
+    """Refuse a recipe whose teachers can't be trained, before hours are spent on the first of them.
+
+    Args:
+        recipe: That names teachers.
+
+    Raises:
+        ValueError: If one of them is named twice, has no recipe, or has teachers itself.
+    """
+    if len(set(recipe.teachers)) < len(recipe.teachers):
+        raise ValueError(f"each teacher is asked once, came {', '.join(recipe.teachers)}: name each one once")
+    for name in recipe.teachers:
+        if find_recipe(name).teachers:
+            raise ValueError(f"the teacher {name} has teachers itself: choose a recipe that learns alone")
+
+
+def texts_for(teacher: Recipe, data: Pairs | Text) -> tuple[str, list[str]]:
+    """Return the side of the pairs that a teacher reads, "source" or "target", and all its training texts.
+
+    Args:
+        teacher: Recipe of the teacher.
+        data: Of the one that learns.
+
+    Raises:
+        ValueError: If the teacher has learned from other texts, or there are no pairs.
+    """
+    theirs = CORPORA[teacher.corpus]()
+    if isinstance(data, Pairs) and isinstance(theirs, Pairs):
+        texts = [pair.source for pair in theirs.train]
+        for side in ("source", "target"):
+            if texts == [getattr(pair, side) for pair in data.train]:
+                return side, texts
+    raise ValueError(f"the teacher {teacher.name} must have learned from the same pairs, in any direction")
+
+
+def ask_teacher(
+    teacher: Recipe, place: RunFolder, texts: Sequence[str], *, progress: str = ""
+) -> dict[str, Any]:
+    """Translate texts by the model of a finished run; where this was cut, it goes on.
+
+    Args:
+        teacher: Recipe of the run; beam and alpha are its own.
+        place: Of the run. ``translations.json`` beside the model keeps the answer.
+        texts: In the language that the model reads.
+        progress: Title of progress bars; none if empty.
+
+    Returns:
+        Under "texts" one translation for each, and under "time" the seconds that they took, as
+        :meth:`~exformer.recipes.clock.Clock.read` gives them.
+
+    Raises:
+        ValueError: If the file is damaged, or holds more translations than there are texts.
+    """
+    path, found = place.translations, {"texts": [], "time": {}}
+    if path.exists():
+        found = read_json(path)
+        if not _is_answer(found, most=len(texts)):
+            raise ValueError(f"{path} is damaged: expected the translations of {len(texts)} texts")
+    trained, clock = load_model(place.model), Clock(found["time"])
+    how = {"beam": teacher.beam, "alpha": teacher.alpha, "progress": progress, **trained.tokenizers}
+    for start in range(len(found["texts"]), len(texts), _AT_ONCE):
+        new = translate_many(trained.model, texts[start : start + _AT_ONCE], **how)
+        found = {"texts": found["texts"] + new, "time": clock.read()}
+        replace_file(path, json.dumps(found, ensure_ascii=False).encode())
+    return found
+
+
+def _is_answer(found: Mapping[str, Any], *, most: int) -> bool:
+    """Say whether a file holds what :func:`ask_teacher` writes, of that many texts or fewer."""
+    texts, seconds = found.get("texts"), found.get("time")
+    if not isinstance(texts, list) or not isinstance(seconds, dict):
+        return False
+    times = (seconds.get(clock) for clock in Clock({}).read())
+    return (
+        len(texts) <= most
+        and all(isinstance(text, str) for text in texts)
+        and all(isinstance(each, int | float) and 0 <= each < math.inf for each in times)
+    )
+
+
+def add_answers(
+    data: Pairs, answers: Mapping[str, tuple[str, Sequence[str]]], *, tokenizer: Tokenizer
+) -> Pairs:
+    """Let what teachers wrote stand beside the pairs of people, each with the text that it translates.
+
+    A translation that is empty, or has more than twice the symbols of the one by people, is left out: a beam
+    that has lost its way says a word again and again.
+
+    Args:
+        data: The corpus.
+        answers: By teacher, the side that it read and a translation of each text there.
+        tokenizer: That counts symbols.
+
+    Returns:
+        The corpus with more to learn from: first its own pairs, then those of each teacher.
+
+    Source:
+        Nguyen et al. 2020, "data diversification", with one round and one teacher a direction.
+    """
+    train, hashes = list(data.train), dict(data.hashes)
+    for name, (side, texts) in answers.items():
+        other = "target" if side == "source" else "source"
+        for pair, text in zip(data.train, texts, strict=True):
+            most = 2 * len(tokenizer.encode(getattr(pair, other)))
+            if text.strip() and len(tokenizer.encode(text)) <= most:
+                train.append(Pair(**{side: getattr(pair, side), other: text}))
+        hashes[f"translations by {name}"] = hash_texts(texts)
+    return replace(data, train=train, hashes=hashes)

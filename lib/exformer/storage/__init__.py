@@ -1,0 +1,1 @@
+"""Files and weights: what every other package reads and writes with."""

@@ -1,0 +1,199 @@
+"""A model's weights <-> a safetensors file, and the card that says where they come from."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from exformer.storage.files import staged_file
+
+_SHOWN = 3  # names in a message
+_NUMBERS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def save_weights(
+    path: str | Path, model: nn.Module, *, card: Mapping[str, Any], dtype: torch.dtype | None = None
+) -> None:
+    """Write a model's parameters and buffers, and its card as JSON beside them.
+
+    Args:
+        path: Of the weights, ending in .safetensors; the card gets the same name with .json.
+        model: Whose weights they are.
+        card: What is known of them, as JSON can hold it: recipe, seed, data, time, scores.
+        dtype: Of the numbers in the file, as ``torch.float16`` for half the bytes; their own if None.
+
+    Raises:
+        ValueError: If the path has another ending, or as :func:`pack_weights`.
+        OSError: If a file can't be written.
+    """
+    path = Path(path)
+    if path.suffix != ".safetensors":
+        raise ValueError(f"the name of weights must end in .safetensors, came {path.name!r}")
+    weights, text = pack_weights(model, card=card, dtype=dtype)
+    with replaced_weights(path, weights, text):
+        pass  # nothing else belongs to them
+
+
+@contextmanager
+def replaced_weights(path: str | Path, weights: bytes, card: bytes) -> Iterator[None]:
+    """Put weights and their card into the place of older ones; the body writes what belongs to them.
+
+    Both lie on the disk before the old card is taken away: a full disk leaves all as it was. The new card
+    comes last: where this is cut, there is none.
+
+    Args:
+        path: Of the weights.
+        weights, card: As :func:`pack_weights` gives them.
+
+    Raises:
+        OSError: If a file can't be written.
+    """
+    card_path = Path(path).with_suffix(".json")
+    with staged_file(path, weights) as put_weights, staged_file(card_path, card) as put_card:
+        card_path.resolve().unlink(missing_ok=True)  # a link stays a link
+        yield
+        put_weights()
+        put_card()
+
+
+def pack_weights(
+    model: nn.Module, *, card: Mapping[str, Any], dtype: torch.dtype | None = None
+) -> tuple[bytes, bytes]:
+    """Make the two files that :func:`save_weights` writes, after all is known to be right.
+
+    Args:
+        model, card, dtype: As for :func:`save_weights`.
+
+    Returns:
+        The weights, and the card.
+
+    Raises:
+        ValueError: If a number is not finite or too large for the type, the type is none that weights are
+            computed with, or the card is not what JSON can hold.
+    """
+    if dtype not in (None, *_NUMBERS):
+        raise ValueError(
+            f"the dtype of weights must be one of {_NUMBERS}, or None for their own, came {dtype}"
+        )
+    tensors = {name: _ready(name, value, dtype) for name, value in model.state_dict().items()}
+    try:
+        text = json.dumps(dict(card), indent=2, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the card must be what JSON can hold: {error}") from error
+    return save(tensors), f"{text}\n".encode()
+
+
+def load_weights(path: str | Path, model: nn.Module) -> None:
+    """Put weights from a file into a model; nothing in the file is run.
+
+    Args:
+        path: What :func:`save_weights` wrote, or any safetensors file with the same names.
+        model: Of the shape of the one that was saved.
+
+    Raises:
+        ValueError: If the file is no safetensors file, is damaged, or does not fit the model.
+    """
+    tensors, _ = read_tensors(path)
+    check_weights(tensors, model, path=path)
+    model.load_state_dict(tensors)
+
+
+def read_card(path: str | Path) -> dict[str, Any]:
+    """Return the card of weights.
+
+    Args:
+        path: Of the weights.
+
+    Raises:
+        ValueError: If the card is missing or no JSON object.
+    """
+    path = Path(path).with_suffix(".json")
+    try:
+        card: Any = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ValueError(
+            f"there is no card {path}: it is written last, so saving may have been cut; save the model again"
+        ) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is no card: expected a file of JSON ({error})") from error
+    if not isinstance(card, dict):
+        raise ValueError(f"{path} is no card: expected a JSON object, came {type(card).__name__}")
+    return card
+
+
+def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Return the tensors of a safetensors file, and the notes in its header.
+
+    Raises:
+        ValueError: If the file is something else, cut, or its header lies about its length.
+    """
+    try:
+        with safe_open(path, framework="pt") as opened:
+            names = opened.keys()
+            return {name: opened.get_tensor(name) for name in names}, opened.metadata() or {}
+    except (SafetensorError, OSError, OverflowError) as error:
+        raise ValueError(f"{path} is not a whole safetensors file: {error}") from error
+
+
+def check_weights(found: Mapping[str, Tensor], model: nn.Module, *, path: str | Path) -> None:
+    """Refuse weights that are not those of a model of this shape.
+
+    Raises:
+        ValueError: If a name is missing or too many, or a shape or type of number differs.
+    """
+    check_names(found, model.state_dict(), path=path)
+    floating = {name: value for name, value in found.items() if value.is_floating_point()}
+    if strange := [name for name, value in floating.items() if value.dtype not in _NUMBERS]:
+        raise ValueError(f"{path} holds weights of a type that can't be computed with: {_some(strange)}")
+    broken = [name for name, value in floating.items() if not value.isfinite().all()]
+    if broken:
+        raise ValueError(f"{path} holds weights that are no numbers: {_some(broken)}")
+
+
+def check_names(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], *, path: str | Path) -> None:
+    """Refuse tensors that do not have the wanted names and shapes.
+
+    Raises:
+        ValueError: If they don't.
+    """
+    missing, unknown = wanted.keys() - found.keys(), found.keys() - wanted.keys()
+    if missing or unknown:
+        raise ValueError(
+            f"{path} does not fit the model: {len(missing)} weights missing ({_some(missing)}), "
+            f"{len(unknown)} unknown ({_some(unknown)}); was it built with other settings?"
+        )
+    for name, value in wanted.items():
+        if found[name].shape != value.shape or found[name].is_floating_point() != value.is_floating_point():
+            raise ValueError(
+                f"{path} does not fit the model: {name} is {_kind(found[name])}, expected {_kind(value)}"
+            )
+
+
+def _ready(name: str, tensor: Tensor, dtype: torch.dtype | None) -> Tensor:
+    """Bring a tensor to where and what it is to be in the file."""
+    own = tensor.detach().cpu().contiguous()
+    if not own.is_floating_point():
+        return own
+    if not own.isfinite().all():
+        raise ValueError(f"{name} has numbers that are not finite: a model with them can't be loaded again")
+    if dtype is None:
+        return own
+    if not own.to(dtype).isfinite().all():
+        raise ValueError(f"{name} has numbers that {dtype} can't hold: save it with another dtype")
+    return own.to(dtype)
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
+
+
+def _some(names: Any) -> str:
+    """Name a few, and say that there are more."""
+    first = sorted(names)[:_SHOWN]
+    return ", ".join(first) + (", …" if len(names) > _SHOWN else "") if first else "none"

@@ -1,0 +1,1 @@
+"""Loss, optimizers, schedules, the loop, checkpoints."""

@@ -1,0 +1,174 @@
+"""Training <-> a file: weights, optimizer and random numbers, so that a run goes on as if never cut."""
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from exformer.storage.files import replace_file
+from exformer.storage.state_dict import check_names, check_weights, read_tensors
+from exformer.training.optimizer_state import flatten_state, restore_state
+
+_FORMAT = "exformer checkpoint 1"
+_OPTIMIZERS = Sequence[torch.optim.Optimizer]
+
+
+def save_checkpoint(
+    folder: str | Path,
+    *,
+    step: int,
+    model: nn.Module,
+    optimizers: _OPTIMIZERS,
+    notes: Mapping[str, Any] | None = None,
+    keep: int = 3,
+) -> Path:
+    """Write all that a run needs to go on, as one file, then delete the oldest.
+
+    Args:
+        folder: Of the run; it is made if need be.
+        step: How many steps were taken.
+        model: Whose parameters and buffers are kept.
+        optimizers: Whose states are kept, in this order.
+        notes: What else to remember, as JSON can hold it: a place in the data, losses.
+        keep: How many checkpoints stay in the folder, at least 1: those of the most steps, and this one.
+
+    Returns:
+        The file.
+
+    Raises:
+        ValueError: If keep or step is too small.
+        OSError: If the file can't be written; the earlier checkpoints are still there.
+    """
+    if keep < 1 or step < 0:
+        raise ValueError(f"keep must be at least 1 and step at least 0, came {keep} and {step}")
+    tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
+    tensors["random.torch"] = torch.get_rng_state()
+    for device, state in enumerate(torch.cuda.get_rng_state_all()):  # none without a GPU
+        tensors[f"random.cuda.{device}"] = state
+    settings = []
+    for number, optimizer in enumerate(optimizers):
+        found, plain = flatten_state(optimizer)
+        tensors |= {f"optimizer.{number}.{name}": value for name, value in found.items()}
+        settings.append(plain)
+    name, keys, *rest = np.random.get_state()
+    state = {
+        "step": step,
+        "optimizers": settings,
+        "random": {"python": random.getstate(), "numpy": [name, keys.tolist(), *rest]},
+        "notes": dict(notes or {}),
+    }
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"step_{step:08}.safetensors"
+    ready = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    replace_file(path, save(ready, {"format": _FORMAT, "state": json.dumps(state)}))
+    for old in find_checkpoints(folder)[:-keep]:
+        if old != path:
+            old.unlink()
+    return path
+
+
+def find_checkpoints(folder: str | Path) -> list[Path]:
+    """Return the checkpoints of a folder, oldest first; a folder that isn't there has none."""
+    found = Path(folder).glob("step_????????*.safetensors")
+    whole = [path for path in found if path.stem.removeprefix("step_").isdecimal()]
+    return sorted(whole, key=lambda path: (len(path.name), path.name))  # step 100,000,000 has a digit more
+
+
+def load_checkpoint(path: str | Path, *, model: nn.Module, optimizers: _OPTIMIZERS) -> tuple[int, dict]:
+    """Put a run back to where it was when a checkpoint was written.
+
+    Args:
+        path: The file.
+        model: Of the same shape as the one that was saved.
+        optimizers: Of the same kinds, in the same order.
+
+    Returns:
+        The number of steps taken, and the notes.
+
+    Raises:
+        ValueError: If the file is no checkpoint, damaged, or of another model or optimizer.
+    """
+    tensors, state = _read(path)
+    weights = _named(tensors, "model.")
+    check_weights(weights, model, path=path)
+    if len(state["optimizers"]) != len(optimizers):
+        raise ValueError(
+            f"{path} has {len(state['optimizers'])} optimizers, expected {len(optimizers)}: "
+            "give those of the run that wrote it"
+        )
+    for number, (optimizer, plain) in enumerate(zip(optimizers, state["optimizers"], strict=True)):
+        restore_state(optimizer, _named(tensors, f"optimizer.{number}."), plain, path=path)
+    _restore_chance(state["random"], tensors, path=path)
+    model.load_state_dict(weights)
+    return state["step"], state["notes"]
+
+
+def _restore_chance(found: Any, tensors: Mapping[str, Tensor], *, path: str | Path) -> None:
+    """Let all random numbers go on as they would have."""
+    try:
+        version, words, gauss = found["python"]
+        random.setstate((version, tuple(words), gauss))
+        name, keys, *rest = found["numpy"]
+        np.random.set_state((name, np.array(keys, dtype=np.uint32), *rest))
+        torch.set_rng_state(tensors["random.torch"])
+        for device in range(torch.cuda.device_count()):
+            if f"random.cuda.{device}" in tensors:
+                torch.cuda.set_rng_state(tensors[f"random.cuda.{device}"], device)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{path} is damaged: its random numbers can't go on ({error})") from error
+
+
+def average_weights(
+    paths: Sequence[str | Path], *, dtype: torch.dtype | None = None
+) -> dict[str, Float[Tensor, "..."]]:
+    """Return the mean of the weights of several checkpoints, for ``model.load_state_dict``.
+
+    Args:
+        paths: The checkpoints, of the same model.
+        dtype: To what numbers the mean is rounded, as ``torch.float16``; those of the checkpoints if None.
+
+    Raises:
+        ValueError: If there is none, or their weights have other names or shapes.
+
+    Source:
+        Vaswani et al. 2017, section 6.1.
+    """
+    if not paths:
+        raise ValueError("expected at least one checkpoint to take the mean of, came none")
+    many = [_named(_read(path)[0], "model.") for path in paths]
+    for path, one in zip(paths, many, strict=True):
+        check_names(one, many[0], path=path)
+    mean = {}
+    for name, first in many[0].items():
+        wanted = dtype if dtype and first.is_floating_point() else first.dtype
+        mean[name] = torch.stack([one[name].double() for one in many]).mean(dim=0).to(wanted)
+    return mean
+
+
+def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return the tensors of a checkpoint and its state."""
+    tensors, notes = read_tensors(path)
+    if notes.get("format") != _FORMAT:
+        raise ValueError(f"{path} is not a checkpoint: expected the format {_FORMAT!r}")
+    try:
+        state = json.loads(notes["state"])
+        complete = {"step", "optimizers", "random", "notes"} <= state.keys() and "random.torch" in tensors
+        complete &= isinstance(state.get("optimizers"), list)
+    except (KeyError, ValueError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: its state is no JSON object ({error})") from error
+    if not complete:
+        raise ValueError(f"{path} is damaged: a part of its state is missing")
+    return tensors, state
+
+
+def _named(tensors: Mapping[str, Tensor], begin: str) -> dict[str, Tensor]:
+    """Return the tensors whose names begin so, by the rest of their names."""
+    return {name.removeprefix(begin): value for name, value in tensors.items() if name.startswith(begin)}
