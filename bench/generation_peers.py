@@ -12,8 +12,9 @@ from bench.setting import BOS, EOS, PAD, Setting, make_batches
 from exformer.generation.autoregressive import next_logits_of
 from exformer.generation.beam_search import beam_search
 from exformer.generation.cached import CachedDecoder, CachedLM
-from exformer.generation.translate import evaluating, greedy
+from exformer.generation.translate import greedy
 from exformer.models.decoder_lm import DecoderLM
+from exformer.models.evaluating import evaluating
 
 #: Writes texts, and returns their ids.
 Writer = Callable[[], list[list[int]]]

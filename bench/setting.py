@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from exformer.data.translation import Seq2SeqBatch, pad
+from exformer.data.padding import pad
+from exformer.data.translation import Seq2SeqBatch
 
 PAD, BOS, EOS = 0, 1, 2
 OPTIMIZER = "AdamW (fused)"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import exformer
 from exformer.recipes.run import run_recipe
-from exformer.recipes.small import ENGLISH_ITALIAN
+from exformer.recipes.zoo import ENGLISH_ITALIAN
 
 LIBRARY = str(Path(exformer.__file__).parents[1])  # for other processes
 SIZES = {"d_model": 16, "n_heads": 2, "d_ff": 32, "n_layers": 1, "max_len": 32, "share_embeddings": True}

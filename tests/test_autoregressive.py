@@ -9,13 +9,8 @@ from hypothesis import strategies as st
 from test_decoder_lm import ALL_POSITIONS, VOCAB, build
 from torch_twins import close, randomize
 
-from exformer.generation.autoregressive import (
-    append_symbols,
-    best_symbol,
-    count_padding,
-    next_logits_of,
-    pad_left,
-)
+from exformer.data.padding import count_padding, pad_left
+from exformer.generation.autoregressive import append_symbols, best_symbol, next_logits_of
 from exformer.generation.translate import greedy
 from exformer.models.rnn_lm import RecurrentLM
 

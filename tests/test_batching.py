@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from exformer.corpora import english_italian
 from exformer.corpora.pairs import Pair
-from exformer.data.translation import pad, translation_batches
+from exformer.data.padding import pad
+from exformer.data.translation import translation_batches
 from exformer.tokenizers.words import WordTokenizer
 
 PAIRS = english_italian.sample(311, seed=2)

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from test_decoder_lm import VOCAB, build
 from torch_twins import normal
 
-from exformer.generation.autoregressive import next_logits_of, pad_left
+from exformer.data.padding import pad_left
+from exformer.generation.autoregressive import next_logits_of
 from exformer.generation.beam_search import beam_search
-from exformer.generation.exhaustive import Hypothesis, exhaustive_search, length_normalized
+from exformer.generation.exhaustive import exhaustive_search
+from exformer.generation.hypothesis import Hypothesis, length_normalized
 from exformer.generation.translate import greedy
 
 pytestmark = pytest.mark.usefixtures("float64")

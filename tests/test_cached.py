@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from test_decoder_lm import ALL_POSITIONS, IDS, VOCAB, build
 from torch_twins import close, randomize
 
-from exformer.generation.autoregressive import next_logits_of, pad_left
+from exformer.data.padding import pad_left
+from exformer.generation.autoregressive import next_logits_of
 from exformer.generation.beam_search import beam_search
 from exformer.generation.cached import CachedDecoder, CachedLM
 from exformer.generation.sampling import keep_top_k, sample

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from folded_solutions import solutions
 
-from exformer.data.translation import pad
+from exformer.data.padding import pad
 from exformer.lessons.exercises.encoder_decoder import check_greedy, check_log_likelihood, check_shift
 
 LESSON = "07_encoder_decoder"

@@ -12,8 +12,9 @@ from torch_twins import normal, randomize
 from exformer.generation import translate as generation
 from exformer.generation.beam_search import beam_search
 from exformer.generation.cached import CachedDecoder
-from exformer.generation.translate import evaluating, greedy, translate
+from exformer.generation.translate import greedy, translate
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.models.evaluating import evaluating
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.tokenizers.words import WordTokenizer
 

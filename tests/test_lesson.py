@@ -8,7 +8,9 @@ import pytest
 import torch
 
 from exformer.lessons import claims as lesson
-from exformer.lessons.claims import ClaimError, at_least, at_most, claim, show_source, start
+from exformer.lessons.claims import ClaimError, at_least, at_most, claim
+from exformer.lessons.setup import start
+from exformer.lessons.source import show_source
 
 
 @pytest.fixture

@@ -13,12 +13,13 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from exformer.hub import pretrained
-from exformer.hub.pretrained import load_model, load_tokenizer, save_model, shipped_models
+from exformer.hub.pretrained import load_model, save_model, shipped_models
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.recipes import RECIPES, Recipe, find_recipe
 from exformer.tokenizers.bpe import BPETokenizer
+from exformer.tokenizers.loading import load_tokenizer
 from exformer.tokenizers.words import CharTokenizer, WordTokenizer
 
 TEXTS = ["the red fox sleeps", "a fox"]

@@ -21,7 +21,7 @@ from exformer.cli.main import main
 from exformer.corpora.pairs import Pair
 from exformer.evaluation.metrics import corpus_bleu
 from exformer.generation.translate import translate
-from exformer.hub.pretrained import load_model, load_tokenizer
+from exformer.hub.pretrained import load_model
 from exformer.recipes import RECIPES, Recipe
 from exformer.recipes.datasets import CORPORA, Text
 from exformer.recipes.judge import judge, prepare
@@ -29,6 +29,7 @@ from exformer.recipes.run import run_recipe
 from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.scores import score, tokenize_for_papers
 from exformer.recipes.task import make_task
+from exformer.tokenizers.loading import load_tokenizer
 from exformer.training.checkpoint import average_weights, find_checkpoints
 
 # Without chance. Some gradients are longer than the limit: AdamW alone would not mind a multiple of them all.
@@ -448,7 +449,7 @@ def test_translations_are_judged_as_the_recipe_says(whole: Path, monkeypatch: py
 
 _FAULTS = """
 import resource, sys, torch
-from exformer.recipes.memory import keep_freed_memory
+from exformer.recipes.environment import keep_freed_memory
 torch.set_num_threads(1)
 if sys.argv[1] == "keep":
     keep_freed_memory()
@@ -472,7 +473,7 @@ def test_freed_memory_is_kept() -> None:
 
 _END = """
 import ctypes, sys
-from exformer.recipes.memory import keep_freed_memory
+from exformer.recipes.environment import keep_freed_memory
 if sys.argv[1] == "keep":
     keep_freed_memory()
 libc = ctypes.CDLL(None)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from test_decoder_lm import VOCAB, build
 from torch_twins import close, normal
 
-from exformer.generation.autoregressive import next_logits_of, pad_left
+from exformer.data.padding import pad_left
+from exformer.generation.autoregressive import next_logits_of
 from exformer.generation.sampling import draw, keep_top_k, keep_top_p, sample, temper
 from exformer.generation.translate import greedy
 

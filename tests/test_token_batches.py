@@ -8,8 +8,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exformer.data.sampler import TextWindows, TokenBatches, split_steps
+from exformer.data.sampler import TokenBatches, split_steps
 from exformer.data.translation import Seq2SeqBatch
+from exformer.data.windows import TextWindows
 
 LENGTHS = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=60)
 

@@ -6,14 +6,13 @@ import random
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import nn
 
-from exformer.data.translation import Part
+from exformer.data.sampler import Part
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.training.loop import linear_schedule, set_seed, take_steps, train, warmup_schedule
+from exformer.training.loop import set_seed, take_steps, train
 from exformer.training.loss import cross_entropy
+from exformer.training.schedules import linear_schedule
 
 
 class Weights(nn.Module):
@@ -50,28 +49,10 @@ def test_set_seed_sets_all_three_generators():
     )
 
 
-@given(step=st.integers(1, 10**6), d_model=st.integers(1, 2048), warmup=st.integers(1, 10**5))
-def test_warmup_schedule_is_the_papers_formula(step, d_model, warmup):
-    wanted = min(1 / math.sqrt(step), step / math.sqrt(warmup) ** 3) / math.sqrt(d_model)
-    assert warmup_schedule(step, d_model=d_model, warmup=warmup) == pytest.approx(wanted, rel=1e-12)
-
-
-def test_warmup_schedule_by_hand():
-    # d_model = 4, warmup = 4: 1/2 · step/8 up to step 4, then 1/2 · 1/√step.
-    got = [warmup_schedule(step, d_model=4, warmup=4) for step in (1, 2, 4, 16)]
-    assert got == pytest.approx([1 / 16, 1 / 8, 1 / 4, 1 / 8], rel=1e-12)
-
-
 def test_linear_schedule_by_hand():
     # Up by thirds to 6, then down by quarters: step 7 would be 0.
     got = [linear_schedule(step, peak=6.0, warmup=3, total=6) for step in range(1, 7)]
     assert got == pytest.approx([2, 4, 6, 4.5, 3, 1.5], rel=1e-12)
-
-
-@pytest.mark.parametrize(("step", "warmup"), [(0, 5), (-1, 5), (1, 0)])
-def test_warmup_schedule_counts_from_one(step, warmup):
-    with pytest.raises(ValueError, match=rf"steps are counted from 1 .*got {step} and {warmup}"):
-        warmup_schedule(step, d_model=8, warmup=warmup)
 
 
 @pytest.mark.parametrize(("step", "warmup", "total"), [(0, 2, 5), (6, 2, 5), (1, 0, 5), (1, 5, 5)])

@@ -12,13 +12,15 @@ import torch
 
 from exformer.generation.cached import CachedLM
 from exformer.generation.sampling import keep_top_k, keep_top_p, sample, temper
-from exformer.generation.translate import evaluating, greedy, translate_many
-from exformer.hub.pretrained import Pretrained, load_model, load_tokenizer, shipped_models
+from exformer.generation.translate import greedy, translate_many
+from exformer.hub.pretrained import Pretrained, load_model, shipped_models
+from exformer.models.evaluating import evaluating
 from exformer.recipes import find_recipe
 from exformer.recipes.judge import judge, prepare
 from exformer.recipes.run import run_recipe
 from exformer.storage.files import check_place, replace_file
 from exformer.tokenizers.bpe import BPETokenizer
+from exformer.tokenizers.loading import load_tokenizer
 from exformer.tokenizers.words import WordTokenizer
 
 

@@ -2,16 +2,26 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-import torch
 from jaxtyping import Int64
-from torch import Tensor
 
-from exformer.data.translation import Part, Seq2SeqBatch, take_rows
+from exformer.data.translation import Seq2SeqBatch, take_rows
 
 _BATCHES_SORTED_TOGETHER = 20  # more: less padding; fewer: more chance in what shares a batch
+
+
+class Part(NamedTuple):
+    """Hold what is shown to the model at once, and how much it counts.
+
+    Args:
+        batch: What the loss function understands.
+        share: Of the step's loss; the shares of all parts of a step sum to 1.
+    """
+
+    batch: Any
+    share: float = 1.0
 
 
 @runtime_checkable
@@ -104,57 +114,6 @@ class TokenBatches:
     def n_targets(self, rows: np.ndarray) -> int:
         """Return how many target symbols some sentences have, without padding."""
         return int(self.lengths[rows, 1].sum())
-
-
-@dataclass(frozen=True, slots=True)
-class TextWindows:
-    """Cut windows out of a long text, each anywhere; a source for :func:`split_steps`.
-
-    What a step reads depends on the seed and the step alone. A row is the place where a window begins; its
-    batch has a symbol more than are predicted: the first is only read.
-
-    Args:
-        ids: The text.
-        width: How many symbols of a window are to be predicted.
-        batch_size: Windows in a batch.
-        seed: Of the places.
-
-    Raises:
-        ValueError: If a number is below 1, or the text is not longer than a window.
-    """
-
-    ids: Int64[Tensor, " time"]
-    width: int
-    batch_size: int
-    seed: int
-
-    def __post_init__(self) -> None:
-        """Refuse what gives no windows."""
-        if self.width < 1 or self.batch_size < 1 or len(self.ids) <= self.width:
-            raise ValueError(
-                f"width ({self.width}) and batch_size ({self.batch_size}) must be at least 1, and the text "
-                f"({len(self.ids)} symbols) longer than the width"
-            )
-
-    def steps(self, *, done: int = 0) -> Iterator[np.ndarray]:
-        """Name the places of each step's windows, without end.
-
-        Args:
-            done: How many steps are left out at the beginning.
-        """
-        while True:
-            rng = np.random.default_rng((self.seed, done))
-            yield rng.integers(len(self.ids) - self.width, size=self.batch_size)
-            done += 1
-
-    def batch(self, rows: np.ndarray) -> Int64[Tensor, "batch time"]:
-        """Return the windows that begin at some places."""
-        places = rows[:, None] + np.arange(self.width + 1)  # (batch, time)
-        return self.ids[torch.from_numpy(places)]
-
-    def n_targets(self, rows: np.ndarray) -> int:
-        """Return how many symbols are to be predicted in some windows."""
-        return len(rows) * self.width
 
 
 def split_steps(

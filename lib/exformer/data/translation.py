@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -10,47 +9,10 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from exformer.corpora.pairs import Pair
+from exformer.data.padding import pad
 from exformer.tokenizers.words import Tokenizer
 
 _BATCHES_SORTED_TOGETHER = 50  # more: less padding; fewer: more chance in what shares a batch
-
-
-def pad(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "batch time"]:
-    """Put sequences of ids into one tensor, filling the short ones up at the end.
-
-    Args:
-        sequences: Ids; at least one of the sequences must have some.
-        pad_id: What stands where a sequence has no more ids.
-
-    Returns:
-        The ids, as wide as the longest sequence.
-
-    Raises:
-        ValueError: If there is no sequence, or no id in any.
-
-    >>> pad([[5, 6, 7], [8]], pad_id=0)
-    tensor([[5, 6, 7],
-            [8, 0, 0]])
-    """
-    width = max(map(len, sequences), default=0)
-    if width == 0:
-        raise ValueError(f"expected a sequence with at least one id, came {len(sequences)} sequences without")
-    rows = np.full((len(sequences), width), pad_id, dtype=np.int64)
-    for row, sequence in zip(rows, sequences, strict=True):
-        row[: len(sequence)] = sequence
-    return torch.from_numpy(rows)
-
-
-class Part(NamedTuple):
-    """Hold what is shown to the model at once, and how much it counts.
-
-    Args:
-        batch: What the loss function understands.
-        share: Of the step's loss; the shares of all parts of a step sum to 1.
-    """
-
-    batch: Any
-    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

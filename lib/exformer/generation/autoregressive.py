@@ -1,13 +1,12 @@
 """Symbol by symbol: the loop that greedy choice and sampling share, and the scores that it asks for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from exformer.data.translation import pad
-from exformer.nn.embedding import check_batch
+from exformer.data.padding import count_padding
 
 
 def append_symbols(
@@ -97,56 +96,6 @@ def check_start(prompts: Tensor, *, max_new_tokens: int) -> None:
         )
     if max_new_tokens < 1:
         raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
-
-
-def pad_left(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "batch time"]:
-    """Put prompts of unequal lengths into one tensor, so that the newest symbol of each stands last.
-
-    Sentences to learn from are filled up at the end, by :func:`~exformer.data.translation.pad`. Where symbols
-    are still to come, the end must be free: the padding stands in front, and what scores the next symbols
-    takes it away again. :func:`next_logits_of` does so, and so does :class:`~exformer.generation.cached.CachedLM`.
-
-    Args:
-        sequences: Ids; none may be without.
-        pad_id: What stands in front of the shorter ones.
-
-    Returns:
-        The ids, as wide as the longest sequence.
-
-    Raises:
-        ValueError: If there is no sequence, or one has no ids.
-
-    >>> pad_left([[5, 6, 7], [8]], pad_id=0)
-    tensor([[5, 6, 7],
-            [0, 0, 8]])
-    """
-    if not all(map(len, sequences)):
-        raise ValueError(f"each prompt needs at least one symbol, got the lengths {[*map(len, sequences)]}")
-    return pad([row[::-1] for row in sequences], pad_id=pad_id).flip(1)
-
-
-def count_padding(ids: Int64[Tensor, "batch time"], *, pad_id: int | None) -> Int64[Tensor, " batch"]:
-    """Count the padding in front of each sequence; the same symbol further on is no padding.
-
-    Args:
-        ids: Sequences, padded in front.
-        pad_id: What stands there; None if nothing does.
-
-    Returns:
-        How many symbols of each sequence are padding.
-
-    Raises:
-        ValueError: If the sequences are not (batch, time), or one is nothing but padding.
-    """
-    check_batch(ids)
-    if pad_id is None:
-        return ids.new_zeros(len(ids))
-    count = (ids == pad_id).long().cumprod(dim=1).sum(dim=1)
-    if (count == ids.size(1)).any():
-        raise ValueError(
-            f"each prompt needs at least one symbol, got one that is nothing but padding ({pad_id})"
-        )
-    return count
 
 
 def next_logits_of(

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from exformer.generation.autoregressive import check_start
-from exformer.generation.exhaustive import (
+from exformer.generation.hypothesis import (
     Hypothesis,
     check_log_probabilities,
     check_numbers,
@@ -45,7 +45,7 @@ def beam_search(
         eos_id: The symbol that ends a sequence.
         max_new_tokens: How many symbols are appended at most.
         beam: :math:`b`, how many beginnings are kept for each prompt.
-        alpha: See :func:`~exformer.generation.exhaustive.length_normalized`; complete texts are compared by
+        alpha: See :func:`~exformer.generation.hypothesis.length_normalized`; complete texts are compared by
             this score.
 
     Returns:

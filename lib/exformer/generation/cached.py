@@ -4,13 +4,12 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.generation.autoregressive import count_padding
+from exformer.data.padding import check_batch, count_padding
 from exformer.models.config import check_length
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.encoder_decoder import EncoderDecoder
 from exformer.nn.cache import Cache, keys_values
 from exformer.nn.cached_layers import decoder_layer_step, encoder_layer_step
-from exformer.nn.embedding import check_batch
 from exformer.nn.masks import causal_mask, padding_mask
 
 

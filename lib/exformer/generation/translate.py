@@ -1,44 +1,23 @@
 """Generation: from the scores of the next symbol to a sequence of symbols."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from exformer.data.translation import pad
+from exformer.data.padding import pad
 from exformer.generation.autoregressive import append_symbols, best_symbol
 from exformer.generation.beam_search import beam_search
 from exformer.generation.cached import CachedDecoder
-from exformer.generation.exhaustive import check_numbers
+from exformer.generation.hypothesis import check_numbers
 from exformer.models.encoder_decoder import EncoderDecoder
+from exformer.models.evaluating import evaluating
 from exformer.models.rnn_encoder_decoder import RecurrentEncoderDecoder
 from exformer.tokenizers.words import Tokenizer
 
 _SHOWN = 40  # characters of a sentence in a message
-
-
-@contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Switch dropout and gradients off for a while, then put the model back as it was.
-
-    Args:
-        model: What is evaluated.
-
-    Yields:
-        Nothing.
-    """
-    were_training = [module for module in model.modules() if module.training]
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        for module in were_training:
-            module.training = True
 
 
 def greedy(
@@ -96,7 +75,7 @@ def translate(
         max_new_tokens: Longest translation; None, or more than the model can: as long as it can.
         beam: How many candidates are kept for each sentence; 1 is greedy.
         alpha: How much a beam makes up for length, see
-            :func:`~exformer.generation.exhaustive.length_normalized`.
+            :func:`~exformer.generation.hypothesis.length_normalized`.
 
     Returns:
         One translation a sentence.

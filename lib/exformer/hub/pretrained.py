@@ -13,7 +13,7 @@ from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
 from exformer.tokenizers.bpe import BPETokenizer
-from exformer.tokenizers.token_file import kind_of_tokenizer
+from exformer.tokenizers.loading import load_tokenizer
 from exformer.tokenizers.words import CharTokenizer, Tokenizer, WordTokenizer
 
 _WEIGHTS = "model.safetensors"
@@ -145,21 +145,6 @@ def load_model(name_or_folder: str | Path) -> Pretrained:
     tokenizers = {name: load_tokenizer(folder / f"{name}.json") for name in names}
     _check_sizes(tokenizers, config, where=folder)
     return Pretrained(model, tokenizers, card)
-
-
-def load_tokenizer(path: str | Path) -> Tokenizer:
-    """Read a tokenizer of any kind.
-
-    Args:
-        path: The file that the tokenizer's ``save`` wrote.
-
-    Raises:
-        ValueError: If the file is not there, of no known kind, or damaged.
-    """
-    kind = kind_of_tokenizer(path)
-    if kind not in _TOKENIZERS:
-        raise ValueError(f"{path}: the kind must be one of {', '.join(_TOKENIZERS)}, came {kind!r}")
-    return _TOKENIZERS[kind].load(path)
 
 
 def _check_sizes(tokenizers: Mapping[str, Tokenizer], config: Any, *, where: str | Path) -> None:

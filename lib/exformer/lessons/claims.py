@@ -1,17 +1,11 @@
 """What a lesson starts with, states and shows: set-up, claims, the library's source."""
 
-import ast
-import inspect
 import math
 import re
 from dataclasses import dataclass
 from html import escape
-from textwrap import dedent
 
-import torch
-
-from exformer.lessons.figures import use_book_style
-from exformer.training.loop import set_seed
+from exformer.lessons.source import show
 
 CLAIM_ID = re.compile(r"[A-Z]\d\d")
 CARD_STYLE = "border-left: 4px solid #1f7a5c; padding: 0.5em 1em; margin: 0.75em 0"
@@ -19,19 +13,6 @@ CARD_STYLE = "border-left: 4px solid #1f7a5c; padding: 0.5em 1em; margin: 0.75em
 
 class ClaimError(Exception):
     """A claim that the numbers do not bear out."""
-
-
-def start(*, seed: int = 0) -> None:
-    """Make a lesson give the same numbers each time, in the book's style: seeds, one thread, exact kernels.
-
-    Args:
-        seed: Seed of the random numbers of Python, numpy and torch.
-    """
-    set_seed(seed)
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
-    torch.set_printoptions(precision=3, sci_mode=False)
-    use_book_style()
 
 
 @dataclass(frozen=True)
@@ -76,7 +57,7 @@ def claim(claim_id: str, *, holds: object, says: str) -> None:
         raise ValueError(f"claim {claim_id}: says ({says!r}) must be one line that is not empty")
     if not bool(holds):
         raise ClaimError(f"claim {claim_id} does not hold: {says}")
-    _show(_Card(claim_id, says.strip()))
+    show(_Card(claim_id, says.strip()))
 
 
 def at_least(value: float, bound: float, spec: str = ".0%") -> str:
@@ -118,55 +99,3 @@ def _exactly(bound: float, spec: str) -> str:
     if not math.isclose(number, bound):
         raise ValueError(f"bound ({bound}) must have no more digits than are told, came {told!r}: round it")
     return told
-
-
-@dataclass(frozen=True)
-class _Source:
-    """A piece of source text, shown as code."""
-
-    text: str
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def _repr_markdown_(self) -> str:
-        return f"```python\n{self.text}\n```"
-
-
-def show_source(thing: object, *, docstring: bool = False) -> None:
-    """Show the library's own text of a function or a class.
-
-    Args:
-        thing: A function or a class.
-        docstring: Whether its docstrings are shown too.
-
-    Examples:
-        >>> from exformer.lessons.claims import ClaimError
-        >>> show_source(ClaimError, docstring=True)
-        class ClaimError(Exception):
-            \"\"\"A claim that the numbers do not bear out.\"\"\"
-    """
-    text = dedent(inspect.getsource(thing)).rstrip()
-    _show(_Source(text if docstring else _without_docstrings(text)))
-
-
-def _without_docstrings(text: str) -> str:
-    drop: set[int] = set()
-    lines = text.splitlines()
-    for node in ast.walk(ast.parse(text)):
-        if not isinstance(node, ast.FunctionDef | ast.ClassDef) or len(node.body) < 2:
-            continue
-        if ast.get_docstring(node, clean=False) is not None:
-            first, last = node.body[0].lineno, node.body[0].end_lineno
-            after = {last + 1} if last < len(lines) and not lines[last].strip() else set()
-            drop |= set(range(first, last + 1)) | after
-    return "\n".join(line for number, line in enumerate(lines, start=1) if number not in drop)
-
-
-def _show(thing: object) -> None:
-    try:
-        from IPython.display import display
-    except ImportError:  # plain Python, without a notebook
-        print(thing)
-    else:
-        display(thing)

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from exformer.nn.embedding import check_batch
+from exformer.data.padding import check_batch
 from exformer.nn.feedforward import ACTIVATIONS
 from exformer.nn.initialization import zero_outputs
 from exformer.nn.positions.absolute import POSITIONS, NoPositions

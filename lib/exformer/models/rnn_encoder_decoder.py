@@ -7,10 +7,11 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from exformer.data.padding import check_batch
 from exformer.models.config import check_config
 from exformer.models.rnn_lm import recurrent_layers
 from exformer.nn.attention import scaled_dot_product_attention
-from exformer.nn.embedding import TokenEmbedding, check_batch
+from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.masks import padding_mask
 
 

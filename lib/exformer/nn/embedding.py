@@ -39,21 +39,6 @@ def embed(
         ) from None
 
 
-def check_batch(ids: Tensor) -> None:
-    """Refuse one text where a model reads many.
-
-    Args:
-        ids: The texts.
-
-    Raises:
-        ValueError: If they are not (batch, time).
-    """
-    if ids.dim() != 2:
-        raise ValueError(
-            f"ids must be (batch, time), got the shape {tuple(ids.shape)}: one text is ids[None]"
-        )
-
-
 class TokenEmbedding(nn.Module):
     r"""A learned table of vectors, scaled up for the sum with the positions, usable as output layer as well.
 

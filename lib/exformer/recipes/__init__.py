@@ -2,10 +2,17 @@
 
 from difflib import get_close_matches
 
-from exformer.recipes.multi30k import DE_EN, DE_EN_ALONE, EN_DE, EN_DE_ALONE
 from exformer.recipes.recipe import Recipe
-from exformer.recipes.shakespeare import BYTE_PAIRS, CHARACTERS, CHARACTERS_CLASSIC
-from exformer.recipes.small import ENGLISH_ITALIAN
+from exformer.recipes.zoo import (
+    BYTE_PAIRS,
+    CHARACTERS,
+    CHARACTERS_CLASSIC,
+    DE_EN,
+    DE_EN_ALONE,
+    EN_DE,
+    EN_DE_ALONE,
+    ENGLISH_ITALIAN,
+)
 
 __all__ = ["RECIPES", "Recipe", "find_recipe"]
 

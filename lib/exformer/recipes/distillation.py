@@ -10,8 +10,8 @@ from exformer.corpora.pairs import Pair
 from exformer.generation.translate import translate_many
 from exformer.hub.pretrained import load_model
 from exformer.recipes import find_recipe
-from exformer.recipes.clock import Clock
 from exformer.recipes.datasets import CORPORA, Pairs, Text, hash_texts
+from exformer.recipes.environment import Clock
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run_folder import RunFolder, read_json
 from exformer.storage.files import replace_file
@@ -68,7 +68,7 @@ def ask_teacher(
 
     Returns:
         Under "texts" one translation for each, and under "time" the seconds that they took, as
-        :meth:`~exformer.recipes.clock.Clock.read` gives them.
+        :meth:`~exformer.recipes.environment.Clock.read` gives them.
 
     Raises:
         ValueError: If the file is damaged, or holds more translations than there are texts.

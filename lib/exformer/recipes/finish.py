@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import torch
 
 from exformer.hub.pretrained import save_model
-from exformer.recipes.clock import machine
 from exformer.recipes.datasets import Pairs, Text
+from exformer.recipes.environment import machine
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.scores import score

@@ -10,8 +10,8 @@ import torch
 from exformer.hub.pretrained import Pretrained, load_model
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.encoder_decoder import EncoderDecoder
-from exformer.recipes.clock import machine
 from exformer.recipes.datasets import CORPORA, Pairs, Text
+from exformer.recipes.environment import machine
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.scores import score
 from exformer.recipes.task import Task, make_task

@@ -6,9 +6,8 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
-from exformer.generation.exhaustive import check_numbers
-from exformer.training.loop import Schedule, linear_schedule
-from exformer.training.schedules import cosine_schedule, root_schedule
+from exformer.generation.hypothesis import check_numbers
+from exformer.training.schedules import Schedule, cosine_schedule, linear_schedule, root_schedule
 
 _CHOICES = {
     "tokenizer": ("byte-pair", "character", "word"),

@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 from exformer.recipes.recipe import Recipe
-from exformer.training.loop import Schedule
 from exformer.training.muon import Muon
 from exformer.training.optimizers import adamw, split_parameters
+from exformer.training.schedules import Schedule
 
 #: Each with the learning rate of step 1, 2, ...
 Optimizers = list[tuple[torch.optim.Optimizer, Schedule]]

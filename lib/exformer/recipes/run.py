@@ -14,15 +14,13 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from exformer.data.sampler import split_steps
-from exformer.data.translation import Part
+from exformer.data.sampler import Part, split_steps
 from exformer.hub.pretrained import load_model
 from exformer.recipes import find_recipe
-from exformer.recipes.clock import Clock
 from exformer.recipes.datasets import CORPORA, Pairs, Text
 from exformer.recipes.distillation import add_answers, ask_teacher, check_teachers, texts_for
+from exformer.recipes.environment import Clock, keep_freed_memory
 from exformer.recipes.finish import finish_run
-from exformer.recipes.memory import keep_freed_memory
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.recipe_optimizers import Optimizers, make_optimizers
 from exformer.recipes.run_folder import RunFolder

@@ -11,15 +11,16 @@ import torch
 from torch import Tensor, nn
 
 from exformer.corpora.pairs import Pair
-from exformer.data.sampler import Source, TextWindows, TokenBatches
-from exformer.data.translation import Part, Seq2SeqBatch, encode_pairs
-from exformer.generation.translate import evaluating
-from exformer.hub.pretrained import load_tokenizer
+from exformer.data.sampler import Part, Source, TokenBatches
+from exformer.data.translation import Seq2SeqBatch, encode_pairs
+from exformer.data.windows import TextWindows
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.models.evaluating import evaluating
 from exformer.recipes.datasets import Pairs, Text
 from exformer.recipes.recipe import Recipe
 from exformer.tokenizers.bpe import BPETokenizer
+from exformer.tokenizers.loading import load_tokenizer
 from exformer.tokenizers.words import CharTokenizer, Tokenizer, WordTokenizer
 from exformer.training.loss import cross_entropy
 

@@ -12,10 +12,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from exformer.data.translation import Part
-
-#: Gives the learning rate of a step; the first step is number 1.
-Schedule = Callable[[int], float]
+from exformer.data.sampler import Part
+from exformer.training.schedules import Schedule
 
 
 def set_seed(seed: int) -> None:
@@ -27,66 +25,6 @@ def set_seed(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)
-
-
-def warmup_schedule(step: int, *, d_model: int, warmup: int) -> float:
-    r"""Give the paper's learning rate: up in a straight line, then down with the root of the step.
-
-    .. math:: lr = d_{model}^{-0.5} \cdot \min(step^{-0.5},\; step \cdot warmup^{-1.5})
-
-    Args:
-        step: The step that is about to be taken, counted from 1.
-        d_model: Width of the model.
-        warmup: How many steps the rate climbs, at least 1.
-
-    Returns:
-        The learning rate.
-
-    Raises:
-        ValueError: If step or warmup is below 1.
-
-    Source:
-        Vaswani et al. 2017, equation 3.
-
-    >>> warmup_schedule(100, d_model=64, warmup=100) == 64**-0.5 * 100**-0.5
-    True
-    """
-    if step < 1 or warmup < 1:
-        raise ValueError(f"steps are counted from 1 and warmup is at least 1, got {step} and {warmup}")
-    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
-
-
-def linear_schedule(step: int, *, peak: float, warmup: int, total: int) -> float:
-    r"""Give a learning rate that climbs to its peak, then falls, both in straight lines.
-
-    The line would reach zero one step after the last.
-
-    .. math:: lr = peak \cdot \min\left(\frac{step}{warmup},\,
-              \frac{total - step + 1}{total - warmup + 1}\right)
-
-    Args:
-        step: The step that is about to be taken, counted from 1.
-        peak: The highest rate, reached at step ``warmup``.
-        warmup: How many steps the rate climbs, at least 1.
-        total: How many steps there are in all, more than ``warmup``.
-
-    Returns:
-        The learning rate.
-
-    Raises:
-        ValueError: If the steps are not in the order 1 <= warmup < total, or step is outside 1..total.
-
-    Source:
-        Devlin et al. 2019, appendix A.2.
-
-    >>> [linear_schedule(step, peak=1.0, warmup=2, total=4) for step in (1, 2, 4)]
-    [0.5, 1.0, 0.3333333333333333]
-    """
-    if not 1 <= warmup < total or not 1 <= step <= total:
-        raise ValueError(
-            f"1 <= warmup ({warmup}) < total ({total}) and 1 <= step ({step}) <= total must hold"
-        )
-    return peak * min(step / warmup, (total - step + 1) / (total - warmup + 1))
 
 
 def train(

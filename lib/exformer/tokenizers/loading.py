@@ -1,0 +1,24 @@
+"""A tokenizer's file -> the tokenizer, of whatever kind it is."""
+
+from pathlib import Path
+
+from exformer.tokenizers.bpe import BPETokenizer
+from exformer.tokenizers.token_file import kind_of_tokenizer
+from exformer.tokenizers.words import CharTokenizer, Tokenizer, WordTokenizer
+
+_TOKENIZERS = {"word": WordTokenizer, "character": CharTokenizer, "byte-pair": BPETokenizer}
+
+
+def load_tokenizer(path: str | Path) -> Tokenizer:
+    """Read a tokenizer of any kind.
+
+    Args:
+        path: The file that the tokenizer's ``save`` wrote.
+
+    Raises:
+        ValueError: If the file is not there, of no known kind, or damaged.
+    """
+    kind = kind_of_tokenizer(path)
+    if kind not in _TOKENIZERS:
+        raise ValueError(f"{path}: the kind must be one of {', '.join(_TOKENIZERS)}, came {kind!r}")
+    return _TOKENIZERS[kind].load(path)
