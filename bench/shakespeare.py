@@ -27,10 +27,10 @@ import torch  # noqa: E402
 
 from bench import nano_gpt  # noqa: E402
 from bench.report import machine, result_file, write  # noqa: E402
-from exformer.data.translation import Part  # noqa: E402
+from exformer.data.sampler import MicroBatch  # noqa: E402
 from exformer.recipes import find_recipe  # noqa: E402
 from exformer.recipes.datasets import CORPORA  # noqa: E402
-from exformer.recipes.memory import keep_freed_memory  # noqa: E402
+from exformer.recipes.environment import keep_freed_memory  # noqa: E402
 from exformer.recipes.recipe_optimizers import make_optimizers  # noqa: E402
 from exformer.recipes.task import Task, make_task, validation_loss  # noqa: E402
 from exformer.tokenizers.words import CharTokenizer  # noqa: E402
@@ -102,7 +102,7 @@ def begin(name: str, how: Contender, *, seed: int = 0) -> tuple[Task, Iterator[f
         return replace(task, model=model), nano_gpt.training(model, batches, steps=how.steps)
     walk = take_steps(
         task.model,
-        ([Part(batch)] for _, batch in zip(range(how.steps), batches, strict=False)),
+        ([MicroBatch(batch)] for _, batch in zip(range(how.steps), batches, strict=False)),
         loss_fn=partial(_loss, task.loss_fn, how.precision),
         optimizers=make_optimizers(recipe, task.model),
         clip_norm=recipe.clip_norm,

@@ -5,12 +5,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exformer.data.masking import Hiding, hide_tokens
+from exformer.data.masking import MaskingConfig, mask_tokens
 from exformer.training.loss import cross_entropy
 
 PAD, CLS, END, VOCAB = 0, 1, 2, 43
 MASK = VOCAB - 1
-HIDING = Hiding(VOCAB, mask_id=MASK)
+CONFIG = MaskingConfig(VOCAB, mask_id=MASK)
 
 
 def texts(*lengths: int, seed: int = 0) -> torch.Tensor:
@@ -23,18 +23,18 @@ def texts(*lengths: int, seed: int = 0) -> torch.Tensor:
     return ids
 
 
-def hide(ids: torch.Tensor, *, seed: int = 0, hiding: Hiding = HIDING):
-    return hide_tokens(ids, hiding=hiding, generator=torch.Generator().manual_seed(seed))
+def mask(ids: torch.Tensor, *, seed: int = 0, config: MaskingConfig = CONFIG):
+    return mask_tokens(ids, config=config, generator=torch.Generator().manual_seed(seed))
 
 
 def test_how_many_words_of_each_text():
-    found = hide(texts(1, 3, 9, 11, 20, 40)).targets != PAD
+    found = mask(texts(1, 3, 9, 11, 20, 40)).targets != PAD
     assert found.sum(dim=1).tolist() == [1, 1, 1, 2, 3, 6]  # 15 %, rounded, at least one
 
 
 def test_all_words_and_no_special_symbol():
     ids = texts(5, 13)
-    batch = hide(ids, hiding=Hiding(VOCAB, mask_id=MASK, share=1.0, masked=1.0, random=0.0))
+    batch = mask(ids, config=MaskingConfig(VOCAB, mask_id=MASK, rate=1.0, masked=1.0, random=0.0))
     word = ids > END
     assert batch.targets.tolist() == ids.where(word, PAD).tolist()
     assert batch.inputs.tolist() == ids.where(~word, MASK).tolist()
@@ -42,26 +42,26 @@ def test_all_words_and_no_special_symbol():
 
 def test_every_word_is_chosen_equally_often():
     ids = texts(*[20] * 3000)
-    chosen = (hide(ids).targets != PAD)[:, 1:21].float().mean(dim=0)  # one share a place
+    chosen = (mask(ids).targets != PAD)[:, 1:21].float().mean(dim=0)  # one share a place
     assert (chosen - 0.15).abs().max() < 0.03
 
 
 def test_eighty_ten_ten():
     ids = texts(*[20] * 3000)
-    batch = hide(ids)
+    batch = mask(ids)
     chosen = batch.targets != PAD
     shown, was = batch.inputs[chosen], ids[chosen]
     other = (shown != MASK) & (shown != was)
     assert (shown == MASK).float().mean().item() == pytest.approx(0.8, abs=0.02)
     assert (shown == was).float().mean().item() == pytest.approx(0.1 + 0.1 / 39, abs=0.02)
-    assert set(shown[other].tolist()) == set(HIDING.words)
+    assert set(shown[other].tolist()) == set(CONFIG.words)
     assert batch.targets[chosen].tolist() == was.tolist()
 
 
 @pytest.mark.parametrize(("masked", "random"), [(0.0, 1.0), (0.0, 0.0), (0.5, 0.5)])
 def test_other_shares(masked, random):
     ids = texts(*[20] * 500)
-    batch = hide(ids, hiding=Hiding(VOCAB, mask_id=MASK, masked=masked, random=random))
+    batch = mask(ids, config=MaskingConfig(VOCAB, mask_id=MASK, masked=masked, random=random))
     chosen = batch.targets != PAD
     shown, was = batch.inputs[chosen], ids[chosen]
     assert (shown == MASK).float().mean().item() == pytest.approx(masked, abs=0.05)
@@ -72,7 +72,7 @@ def test_other_shares(masked, random):
 def test_nothing_else_changes(lengths, seed):
     ids = texts(*lengths, seed=seed)
     kept = ids.clone()
-    batch = hide(ids, seed=seed)
+    batch = mask(ids, seed=seed)
     chosen = batch.targets != PAD
     assert (ids == kept).all()
     assert (batch.inputs[~chosen] == ids[~chosen]).all()
@@ -84,23 +84,23 @@ def test_nothing_else_changes(lengths, seed):
 def test_a_text_without_words_gives_none():
     ids = texts(4, 6)
     ids[0, 1:] = torch.tensor([END] + [PAD] * 6)
-    chosen = hide(ids).targets != PAD
+    chosen = mask(ids).targets != PAD
     assert chosen.sum(dim=1).tolist() == [0, 1]
 
 
 def test_the_generator_decides():
     ids = texts(*[20] * 20)
-    first, again, other = hide(ids, seed=5), hide(ids, seed=5), hide(ids, seed=6)
+    first, again, other = mask(ids, seed=5), mask(ids, seed=5), mask(ids, seed=6)
     assert (first.inputs == again.inputs).all()
     assert (first.targets == again.targets).all()
     assert (first.targets != other.targets).any()
     one = torch.Generator().manual_seed(5)
-    calls = [hide_tokens(ids, hiding=HIDING, generator=one) for _ in range(2)]
+    calls = [mask_tokens(ids, config=CONFIG, generator=one) for _ in range(2)]
     assert (calls[0].targets != calls[1].targets).any()  # each call draws anew
 
 
 def test_targets_fit_the_loss():
-    batch = hide(texts(20, 7))
+    batch = mask(texts(20, 7))
     logits = torch.zeros(*batch.inputs.shape, VOCAB)
     assert cross_entropy(logits, batch.targets, pad_id=PAD).exp().item() == pytest.approx(VOCAB, rel=1e-5)
 
@@ -108,8 +108,8 @@ def test_targets_fit_the_loss():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"share": 0.0}, r"share must lie in \(0, 1\], got 0.0"),
-        ({"share": 1.1}, "got 1.1"),
+        ({"rate": 0.0}, r"rate must lie in \(0, 1\], got 0.0"),
+        ({"rate": 1.1}, "got 1.1"),
         ({"masked": 0.8, "random": 0.3}, "sum to at most 1, got 0.8 and 0.3"),
         ({"masked": float("nan")}, "sum to at most 1, got nan and 0.1"),
         ({"random": -0.1}, "0 or more"),
@@ -121,7 +121,7 @@ def test_targets_fit_the_loss():
 )
 def test_refused_ways_of_hiding(change, message):
     with pytest.raises(ValueError, match=message):
-        Hiding(**({"vocab_size": VOCAB, "mask_id": MASK} | change))
+        MaskingConfig(**({"vocab_size": VOCAB, "mask_id": MASK} | change))
 
 
 @pytest.mark.parametrize(
@@ -135,9 +135,9 @@ def test_refused_ways_of_hiding(change, message):
 )
 def test_refused_texts(ids, message):
     with pytest.raises(ValueError, match=message):
-        hide(torch.tensor(ids))
+        mask(torch.tensor(ids))
 
 
 def test_no_text_is_refused():
     with pytest.raises(ValueError, match="got none"):
-        hide(torch.zeros(0, 5, dtype=torch.int64))
+        mask(torch.zeros(0, 5, dtype=torch.int64))

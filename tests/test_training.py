@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from exformer.data.sampler import Part
+from exformer.data.sampler import MicroBatch
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.training.loop import set_seed, take_steps, train
 from exformer.training.loss import cross_entropy
@@ -158,7 +158,7 @@ def step_by_step(steps, *, rates=(1.0,), **options):
 
 def test_parts_are_one_batch():
     # A quarter of the slopes (4, 8) and three quarters of (8, 0) are (7, 2); the losses 12 and 8 are 9.
-    parts = [Part((4.0, 8.0), 0.25), Part((8.0, 0.0), 0.75)]
+    parts = [MicroBatch((4.0, 8.0), 0.25), MicroBatch((8.0, 0.0), 0.75)]
     assert step_by_step([parts], rates=(0.5,)) == ([9.0], (-2.5, 0.0))
     assert step_by_step([parts], clip_norm=1.0)[1] == pytest.approx(
         (1 - 7 / math.sqrt(53), 1 - 2 / math.sqrt(53)), abs=1e-5
@@ -166,18 +166,18 @@ def test_parts_are_one_batch():
 
 
 def test_each_optimizer_has_its_own_rate():
-    assert step_by_step([[Part((1.0, 1.0))]], rates=(0.5, 0.25)) == ([2.0], (0.5, 0.75))
+    assert step_by_step([[MicroBatch((1.0, 1.0))]], rates=(0.5, 0.25)) == ([2.0], (0.5, 0.75))
 
 
 def test_later_steps_have_later_rates():
-    assert step_by_step([[Part((1.0, 0.0))]], rates=(0.125,), first=3)[1] == (1 - 3 / 8, 1.0)
+    assert step_by_step([[MicroBatch((1.0, 0.0))]], rates=(0.125,), first=3)[1] == (1 - 3 / 8, 1.0)
 
 
 def test_a_walk_that_is_not_finished_leaves_the_last_step():
     model = Weights()
     walk = take_steps(
         model,
-        [[Part((1.0, 0.0))]] * 3,
+        [[MicroBatch((1.0, 0.0))]] * 3,
         loss_fn=plane,
         optimizers=[(torch.optim.SGD(model.parameters(), 0.25), None)],
     )

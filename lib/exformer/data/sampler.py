@@ -12,7 +12,7 @@ from exformer.data.translation import Seq2SeqBatch, take_rows
 _BATCHES_SORTED_TOGETHER = 20  # more: less padding; fewer: more chance in what shares a batch
 
 
-class Part(NamedTuple):
+class MicroBatch(NamedTuple):
     """Hold what is shown to the model at once, and how much it counts.
 
     Args:
@@ -25,8 +25,8 @@ class Part(NamedTuple):
 
 
 @runtime_checkable
-class Source(Protocol):
-    """Say what every source of batches can do."""
+class BatchSampler(Protocol):
+    """Say what every sampler of batches can do."""
 
     def steps(self, *, done: int = 0) -> Iterator[np.ndarray]:
         """Name the rows of each step's batch, without end, from the step after ``done`` on."""
@@ -43,7 +43,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TokenBatches:
-    """Cut sentences with their translations into batches; a source for :func:`split_steps`.
+    """Cut sentences with their translations into batches; a sampler for :func:`split_steps`.
 
     What a step reads depends on the seed and the step alone. Sentences of like length share a batch. In an
     epoch each sentence comes once; the next epoch has other batches in another order.
@@ -117,15 +117,15 @@ class TokenBatches:
 
 
 def split_steps(
-    source: Source, *, done: int = 0, accumulate: int = 1, process: int = 0, processes: int = 1
-) -> Iterator[list[Part]]:
+    sampler: BatchSampler, *, done: int = 0, accumulate: int = 1, process: int = 0, processes: int = 1
+) -> Iterator[list[MicroBatch]]:
     """Give the parts of each step's batch that one process is to work on, without end.
 
     All processes see the same batches, and each takes its own rows of them, so that nobody has to be asked
     how many tokens the others have.
 
     Args:
-        source: Of the batches.
+        sampler: What names the batches and makes them.
         done: How many steps are left out at the beginning.
         accumulate: How many parts each process gets.
         process: Number of this process, from 0.
@@ -144,10 +144,10 @@ def split_steps(
             f"came {done}, {accumulate}, {process} and {processes}"
         )
     n_parts = accumulate * processes
-    for rows in source.steps(done=done):
-        whole, parts = source.n_targets(rows), []
+    for rows in sampler.steps(done=done):
+        whole, parts = sampler.n_targets(rows), []
         for first in range(process * accumulate, (process + 1) * accumulate):
             own = rows[first::n_parts]
-            share = source.n_targets(own) / whole
-            parts.append(Part(source.batch(own if len(own) else rows[:1]), share))
+            share = sampler.n_targets(own) / whole
+            parts.append(MicroBatch(sampler.batch(own if len(own) else rows[:1]), share))
         yield parts

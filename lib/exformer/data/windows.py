@@ -11,7 +11,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class TextWindows:
-    """Cut windows out of a long text, each anywhere; a source for :func:`split_steps`.
+    """Cut windows out of a long text, each anywhere; a sampler for :func:`split_steps`.
 
     What a step reads depends on the seed and the step alone. A row is the place where a window begins; its
     batch has a symbol more than are predicted: the first is only read.

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from exformer.data.sampler import Part, split_steps
+from exformer.data.sampler import MicroBatch, split_steps
 from exformer.hub.pretrained import load_model
 from exformer.recipes import find_recipe
 from exformer.recipes.datasets import CORPORA, Pairs, Text
@@ -156,7 +156,7 @@ def _measure(
     return {"validation_loss": found, "best": min(found, best), "since": since, "ended": ended}
 
 
-def _steps(recipe: Recipe, task: Task, done: int, accelerator: Any) -> Iterator[list[Part]]:
+def _steps(recipe: Recipe, task: Task, done: int, accelerator: Any) -> Iterator[list[MicroBatch]]:
     """Give this process its parts of each step; what is left to chance depends on seed, step and process."""
     own = {"process": accelerator.process_index, "processes": accelerator.num_processes}
     parts = split_steps(task.source, done=done, accumulate=recipe.accumulate, **own)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from exformer.corpora.pairs import Pair
-from exformer.data.sampler import Part, Source, TokenBatches
+from exformer.data.sampler import BatchSampler, MicroBatch, TokenBatches
 from exformer.data.translation import Seq2SeqBatch, encode_pairs
 from exformer.data.windows import TextWindows
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
@@ -42,8 +42,8 @@ class Task:
 
     model: nn.Module
     tokenizers: dict[str, Tokenizer]
-    source: Source
-    validation: list[Part]
+    source: BatchSampler
+    validation: list[MicroBatch]
     loss_fn: Callable[..., Tensor]
     notes: dict[str, Any] = field(default_factory=dict)
 
@@ -161,10 +161,10 @@ def _language_model(recipe: Recipe, data: Text, tokenizer: Tokenizer, device: to
     return Task(DecoderLM(config), {"tokenizer": tokenizer}, train, validation, loss_fn, notes)
 
 
-def _whole(source: Source, batches: Sequence[np.ndarray]) -> list[Part]:
+def _whole(source: BatchSampler, batches: Sequence[np.ndarray]) -> list[MicroBatch]:
     """Return batches with their shares of all their symbols."""
     counts = list(map(source.n_targets, batches))
-    return [Part(source.batch(rows), n / sum(counts)) for rows, n in zip(batches, counts, strict=True)]
+    return [MicroBatch(source.batch(rows), n / sum(counts)) for rows, n in zip(batches, counts, strict=True)]
 
 
 def _move(batch: Seq2SeqBatch, device: Any) -> Seq2SeqBatch:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from exformer.data.sampler import Part
+from exformer.data.sampler import MicroBatch
 from exformer.training.schedules import Schedule
 
 
@@ -55,7 +55,7 @@ def train(
         ValueError: If there are no batches, ``clip_norm`` is not above 0, or the loss or a parameter stops
             being a number.
     """
-    steps = ([Part(batch)] for batch in tqdm(batches, desc=progress, disable=not progress, leave=False))
+    steps = ([MicroBatch(batch)] for batch in tqdm(batches, desc=progress, disable=not progress, leave=False))
     options = {"loss_fn": loss_fn, "optimizers": [(optimizer, schedule)], "clip_norm": clip_norm}
     losses = list(take_steps(model, steps, **options))
     if not losses:
@@ -65,7 +65,7 @@ def train(
 
 def take_steps(
     model: nn.Module,
-    steps: Iterable[Iterable[Part]],
+    steps: Iterable[Iterable[MicroBatch]],
     *,
     loss_fn: Callable[[nn.Module, Any], Float[Tensor, ""]],
     optimizers: Sequence[tuple[torch.optim.Optimizer, Schedule | None]],
@@ -119,7 +119,7 @@ def take_steps(
         )
 
 
-def _add_gradients(model: nn.Module, parts: list[Part], loss_fn: Callable, accelerator: Any) -> float:
+def _add_gradients(model: nn.Module, parts: list[MicroBatch], loss_fn: Callable, accelerator: Any) -> float:
     """Add up the parts' gradients and losses, each with its share; processes talk at the last part only."""
     losses = []
     for part in parts:
