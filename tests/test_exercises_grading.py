@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from exformer.lessons.exercises.comparing import as_numbers
-from exformer.lessons.exercises.grading import UnfitError, Verdict, first_of, grade, takes_functions
+from exformer.lessons.exercises.grading import (
+    UnfitError,
+    Verdict,
+    as_numbers,
+    first_of,
+    grade,
+    takes_functions,
+)
 from exformer.lessons.exercises.multi_head_attention import check_split
 from exformer.lessons.exercises.recurrence import check_clip, check_lstm_step, check_reach
 from exformer.lessons.exercises.self_attention import check_attention

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from exformer.lessons import claims as lesson
+from exformer.lessons import claims, source
 from exformer.lessons.claims import ClaimError, at_least, at_most, claim
 from exformer.lessons.setup import start
 from exformer.lessons.source import show_source
@@ -16,7 +16,8 @@ from exformer.lessons.source import show_source
 @pytest.fixture
 def shown(monkeypatch):
     things = []
-    monkeypatch.setattr(lesson, "_show", things.append)
+    for module in (claims, source):
+        monkeypatch.setattr(module, "show", things.append)
     return things
 
 

@@ -50,6 +50,7 @@ def _without_docstrings(text: str) -> str:
 
 
 def show(thing: object) -> None:
+    """Show something as a notebook does; print it where there is none."""
     try:
         from IPython.display import display
     except ImportError:  # plain Python, without a notebook

@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from exformer.lessons.exercises import teaching_mistakes as teaching
-from exformer.lessons.exercises import writing_mistakes as writing
-from exformer.lessons.exercises.comparing import as_numbers
-from exformer.lessons.exercises.grading import UnfitError, Verdict, grade, takes_functions
+from exformer.lessons.exercises import encoder_decoder_mistakes as known
+from exformer.lessons.exercises.grading import UnfitError, Verdict, as_numbers, grade, takes_functions
 
 _GAP = -99.0  # marks what is not there
 _CALLS = 60  # more than any right answer needs
@@ -32,8 +30,8 @@ def check_shift(answer: Callable[..., object]) -> Verdict:
     """
     return grade(
         answer,
-        right=teaching.shift,
-        mistakes=teaching.SHIFT,
+        right=known.shift,
+        mistakes=known.SHIFT,
         cases=[
             ([[5, 6, 7, 8], [9]], 0, 1, 2),
             ([[4], [3, 11, 13], [7, 5]], 0, 1, 2),
@@ -93,11 +91,11 @@ def check_log_likelihood(answer: Callable[..., object]) -> Verdict:
         cases.append((logits, targets, pad_id))
     return grade(
         answer,
-        right=teaching.log_likelihood,
-        mistakes=teaching.LOG_LIKELIHOOD,
+        right=known.log_likelihood,
+        mistakes=known.LOG_LIKELIHOOD,
         cases=cases,
         praise="One number a sentence, its padding left out, none of them above 0.",
-        frame=lambda given, logits, targets, pad_id: teaching.spread(given, like=targets),
+        frame=lambda given, logits, targets, pad_id: known.spread(given, like=targets),
     )
 
 
@@ -116,23 +114,23 @@ def check_greedy(answer: Callable[..., object]) -> Verdict:
     longest = []
 
     def new_ids(bos_id: int, eos_id: int, salt: int, length: int, limit: int) -> object:
-        language = writing.Language(salt, length=length, calls=_CALLS, ends=(bos_id, eos_id))
+        language = known.Language(salt, length=length, calls=_CALLS, ends=(bos_id, eos_id))
         try:
             return answer(language, bos_id, eos_id, limit)
-        except writing.TooManyCallsError:
-            return writing.ENDLESS
+        except known.TooManyCallsError:
+            return known.ENDLESS
         finally:
             longest.append(language.longest)
 
     cases = [(1, 4, 9), (2, 1, 9), (3, 30, 6), (5, 6, 6), (7, 0, 5), (11, 7, 12), (4, 3, 0)]
     verdict = grade(
         new_ids,
-        right=writing.in_a_language(writing.greedy),
-        mistakes={hint: writing.in_a_language(mistake) for hint, mistake in writing.GREEDY.items()},
+        right=known.in_a_language(known.greedy),
+        mistakes={hint: known.in_a_language(mistake) for hint, mistake in known.GREEDY.items()},
         cases=[*((1, 2, *case) for case in cases), (7, 11, 8, 5, 9)],
         praise="It feeds on its own words, stops at the end symbol, and never goes beyond the limit.",
         frame=lambda given, *case: as_numbers(given).ravel(),
     )
-    if verdict.says == writing.FIRST_ROW and max(longest) == 1:
-        return Verdict(False, writing.NEVER_FED)
+    if verdict.says == known.FIRST_ROW and max(longest) == 1:
+        return Verdict(False, known.NEVER_FED)
     return verdict

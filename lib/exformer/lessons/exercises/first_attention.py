@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from exformer.lessons.exercises import looking_mistakes as known
+from exformer.lessons.exercises import first_attention_mistakes as known
 from exformer.lessons.exercises.grading import Verdict, and_also, first_of, grade, takes_functions
 
 #: The numbers of target and source words, and pairs of (source place, target place).

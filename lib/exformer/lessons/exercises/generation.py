@@ -7,10 +7,8 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-from exformer.lessons.exercises import choosing_mistakes as choosing
-from exformer.lessons.exercises import cutting_mistakes as cutting
-from exformer.lessons.exercises.comparing import as_numbers
-from exformer.lessons.exercises.grading import UnfitError, Verdict, grade, takes_functions
+from exformer.lessons.exercises import generation_mistakes as known
+from exformer.lessons.exercises.grading import UnfitError, Verdict, as_numbers, grade, takes_functions
 
 
 @takes_functions
@@ -38,8 +36,8 @@ def check_tempered(answer: Callable[..., object]) -> Verdict:
 
     verdict = grade(
         watched,
-        right=choosing.tempered,
-        mistakes=choosing.TEMPERED,
+        right=known.tempered,
+        mistakes=known.TEMPERED,
         cases=cases,
         praise="Near 0 the best symbol takes all, near infinity all become alike, and nothing overflows.",
     )
@@ -85,8 +83,8 @@ def check_top_p(answer: Callable[..., object]) -> Verdict:
     ]
     return grade(
         answer,
-        right=cutting.top_p,
-        mistakes=cutting.TOP_P,
+        right=known.top_p,
+        mistakes=known.TOP_P,
         cases=cases,
         praise="The smallest set that reaches p, each probability in its place, and their sum is 1.",
         frame=_sorted_among_equals,
@@ -122,8 +120,8 @@ def check_beam_step(answer: Callable[..., object]) -> Verdict:
         cases.append((live, further, beam))
     return grade(
         answer,
-        right=choosing.beam_step,
-        mistakes=choosing.BEAM_STEP,
+        right=known.beam_step,
+        mistakes=known.BEAM_STEP,
         cases=cases,
         praise="All continuations compete, and each remembers from which beginning it comes.",
         frame=_three_rows,

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import torch
 
-from exformer.lessons.exercises import measure_mistakes as measure
-from exformer.lessons.exercises import sentence_mistakes as sentences
+from exformer.lessons.exercises import language_model_mistakes as known
 from exformer.lessons.exercises.grading import Verdict, grade, takes_functions
 
 
@@ -27,9 +26,9 @@ def check_log_probability(answer: Callable[..., object]) -> Verdict:
     texts = ("a dog sees no bird", "bird", "no dog sees a dog sees no dog", "sees a bird")
     return grade(
         answer,
-        right=sentences.log_probability,
-        mistakes=sentences.LOG_PROBABILITY,
-        cases=[(sentences.language(salt), text) for salt, text in enumerate(texts, start=2)],
+        right=known.log_probability,
+        mistakes=known.LOG_PROBABILITY,
+        cases=[(known.language(salt), text) for salt, text in enumerate(texts, start=2)],
         praise="Every word is predicted from all before it, and so is the end.",
     )
 
@@ -56,8 +55,8 @@ def check_perplexity(answer: Callable[..., object]) -> Verdict:
         cases.append((logits, targets, pad_id))
     return grade(
         answer,
-        right=lambda *case: measure.mean_nats(*case).exp(),
-        mistakes=measure.PERPLEXITY,
+        right=lambda *case: known.mean_nats(*case).exp(),
+        mistakes=known.PERPLEXITY,
         cases=cases,
         praise="The mean runs over the tokens of all sentences, the padding left out, and then comes exp.",
     )
@@ -80,15 +79,15 @@ def check_excess(answer: Callable[..., object]) -> Verdict:
     ]
     verdict = grade(
         answer,
-        right=measure.excess_and_error,
-        mistakes={hint: _with_excess(mistake) for hint, mistake in measure.ERROR.items()},
+        right=known.excess_and_error,
+        mistakes={hint: _with_excess(mistake) for hint, mistake in known.ERROR.items()},
         cases=cases,
         praise="All nats too much by all tokens, and the luck that both share falls out of the difference.",
     )
     if "the numbers are not" not in verdict.says:
         return verdict
     first = grade(
-        lambda *case: answer(*case)[0], right=measure.excess, mistakes=measure.EXCESS, cases=cases, praise=""
+        lambda *case: answer(*case)[0], right=known.excess, mistakes=known.EXCESS, cases=cases, praise=""
     )
     return (
         first
@@ -98,4 +97,4 @@ def check_excess(answer: Callable[..., object]) -> Verdict:
 
 
 def _with_excess(mistake: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    return lambda *case: torch.stack((measure.excess(*case), mistake(*case)))
+    return lambda *case: torch.stack((known.excess(*case), mistake(*case)))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import torch
 
-from exformer.lessons.exercises import hiding_mistakes as known
+from exformer.lessons.exercises import masked_language_model_mistakes as known
 from exformer.lessons.exercises.grading import UnfitError, Verdict, and_also, grade, takes_functions
 
 _SYMBOLS = 11

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from exformer.lessons.exercises import head_mistakes as known
-from exformer.lessons.exercises import silence_mistakes as quiet
+from exformer.lessons.exercises import multi_head_attention_mistakes as known
 from exformer.lessons.exercises.grading import Verdict, and_also, first_of, grade, takes_functions
 
 
@@ -116,12 +115,12 @@ def check_silence(answer: Callable[..., object]) -> Verdict:
     verdict, empty = (
         grade(
             watched,
-            right=quiet.silence,
+            right=known.silence,
             mistakes=hints,
             cases=some,
             praise="The silent heads add nothing, and all others are as they were.",
         )
-        for some, hints in ((cases[:-1], quiet.SILENCE), (cases[-1:], {}))
+        for some, hints in ((cases[:-1], known.SILENCE), (cases[-1:], {}))
     )
     if changed:
         return Verdict(False, "Your function changes the weight that it was given: work on a copy.")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import torch
 
-from exformer.lessons.exercises import position_mistakes as mistakes
+from exformer.lessons.exercises import positional_encoding_mistakes as known
 from exformer.lessons.exercises.grading import Verdict, grade, takes_functions
 from exformer.nn.positions.absolute import sinusoidal_encoding
 from exformer.nn.positions.alibi import alibi_bias
@@ -28,7 +28,7 @@ def check_encoding(answer: Callable[..., object]) -> Verdict:
     return grade(
         answer,
         right=lambda n, d: sinusoidal_encoding(n, d_model=d),
-        mistakes=mistakes.ENCODING,
+        mistakes=known.ENCODING,
         cases=[(7, 6), (31, 16), (12, 10)],
         praise="Each pair is the same point on a circle, at a frequency of its own.",
         tolerance=3e-5,  # angles in float32 are a little off
@@ -53,7 +53,7 @@ def check_rotate(answer: Callable[..., object]) -> Verdict:
     return grade(
         answer,
         right=rotate,
-        mistakes=mistakes.ROTATE,
+        mistakes=known.ROTATE,
         cases=cases,
         praise="Lengths stay, and a dot product of two turned vectors knows the distance alone.",
         tolerance=3e-5,  # angles in float32 are a little off
@@ -74,7 +74,7 @@ def check_alibi(answer: Callable[..., object]) -> Verdict:
     return grade(
         answer,
         right=lambda n, h: alibi_bias(torch.arange(n), torch.arange(n), n_heads=h),
-        mistakes=mistakes.ALIBI,
+        mistakes=known.ALIBI,
         cases=[(5, 2), (4, 8), (7, 4), (3, 16)],  # with 16 heads the exponents are no whole numbers
         praise="Each head loses interest with distance, each at its own rate.",
     )

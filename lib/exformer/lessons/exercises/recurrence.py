@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from exformer.lessons.exercises import recurrence_mistakes as known
-from exformer.lessons.exercises.comparing import as_numbers
-from exformer.lessons.exercises.grading import UnfitError, Verdict, grade, takes_functions
+from exformer.lessons.exercises.grading import UnfitError, Verdict, as_numbers, grade, takes_functions
 
 
 @takes_functions

@@ -1,4 +1,4 @@
-"""What goes wrong in recurrent networks: each hint beside a function that makes the mistake."""
+"""Known mistakes, each with its hint: an LSTM's step, the reach of a gradient, clipping."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from exformer.lessons.exercises import attention_mistakes as known
+from exformer.lessons.exercises import self_attention_mistakes as known
 from exformer.lessons.exercises.grading import Verdict, first_of, grade, takes_functions
 
 #: What may be wrong with a suspect, and the experiment that would refute it.

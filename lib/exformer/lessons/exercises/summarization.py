@@ -4,8 +4,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from exformer.lessons.exercises import row_mistakes
-from exformer.lessons.exercises import summary_mistakes as known
+from exformer.lessons.exercises import summarization_mistakes as known
 from exformer.lessons.exercises.grading import UnfitError, Verdict, and_also, grade, takes_functions
 
 _ROWS = (
@@ -67,8 +66,8 @@ def check_row(answer: Callable[..., object]) -> Verdict:
         return named
     return grade(
         answer,
-        right=row_mistakes.row,
-        mistakes=row_mistakes.ROW,
+        right=known.row,
+        mistakes=known.ROW,
         cases=list(_ROWS),
         praise="The first word asked for stands where the separator is shown.",
         tolerance=1e-9,  # ids are right to the last digit
@@ -88,7 +87,7 @@ def _wrong_length(answer: Callable[..., object]) -> Verdict | None:
         rows = [[[int(word) for word in part] for part in answer(*deepcopy(case))] for case in _ROWS]
     except Exception:  # grade tells the reader what the code raised
         return None
-    for hint, mistake in row_mistakes.ROW_LENGTHS.items():
+    for hint, mistake in known.ROW_LENGTHS.items():
         if rows == [[*mistake(*case)] for case in _ROWS]:
             return Verdict(False, hint)
     lengths = [len(part) for part in rows[0]]

@@ -5,8 +5,7 @@ from typing import Any
 
 import torch
 
-from exformer.lessons.exercises import merge_mistakes as merging
-from exformer.lessons.exercises import token_mistakes as known
+from exformer.lessons.exercises import tokens_mistakes as known
 from exformer.lessons.exercises.grading import UnfitError, Verdict, grade, takes_functions
 
 _CUTS = (  # a word, and what each pair becomes, in the order of learning
@@ -95,8 +94,8 @@ def check_encode(answer: Callable[..., object]) -> Verdict:
     """
     return grade(
         answer,
-        right=merging.encode,
-        mistakes=merging.ENCODE,
+        right=known.encode,
+        mistakes=known.ENCODE,
         cases=list(_CUTS),
         praise="The merges in their order, from the left, and no symbol is used twice.",
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from exformer.lessons.exercises import layer_mistakes as known
+from exformer.lessons.exercises import transformer_layer_mistakes as known
 from exformer.lessons.exercises.grading import Verdict, grade, takes_functions
 
 _SIZES = ((20, 2, 48), (35, 5, 70), (36, 4, 200))

@@ -1,4 +1,4 @@
-"""What goes wrong with positions: each hint stands beside a function that makes the mistake it names."""
+"""Known mistakes, each with its hint: sinusoidal encoding, rotary positions, ALiBi."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What goes wrong with hidden words: each hint stands beside a function that makes the mistake it names."""
+"""Known mistakes, each with its hint: masking, its loss, filling a gap."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What goes wrong in a layer: each hint stands beside a function that makes the mistake it names."""
+"""Known mistakes, each with its hint: layer norm, residual connections, counting parameters."""
 
 from collections.abc import Callable
 

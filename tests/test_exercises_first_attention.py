@@ -7,7 +7,7 @@ import pytest
 import torch
 from folded_solutions import solutions
 
-from exformer.lessons.exercises import looking_mistakes as known
+from exformer.lessons.exercises import first_attention_mistakes as known
 from exformer.lessons.exercises.first_attention import check_agreement, check_context, check_first_mistake
 from exformer.nn.attention import scaled_dot_product_attention
 

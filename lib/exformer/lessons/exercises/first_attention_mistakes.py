@@ -1,4 +1,4 @@
-"""What goes wrong in looking back: each hint beside a function that makes the mistake it names."""
+"""Known mistakes, each with its hint: context vectors, first mistakes, alignments."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from folded_solutions import solutions
 from torch import nn
 
-from exformer.lessons.exercises import layer_mistakes
+from exformer.lessons.exercises import transformer_layer_mistakes as known
 from exformer.lessons.exercises.transformer_layer import check_layer_norm, check_parameters, check_residual
 from exformer.nn.dropout import Dropout
 from exformer.nn.layers import EncoderLayer
@@ -243,7 +243,7 @@ def test_wrong_counts_are_named(hint):
 
 
 def test_no_two_known_mistakes_agree():
-    found = [tuple(f(*s) for s in ((20, 2, 48), (35, 5, 70))) for f in layer_mistakes.PARAMETERS.values()]
+    found = [tuple(f(*s) for s in ((20, 2, 48), (35, 5, 70))) for f in known.PARAMETERS.values()]
     assert len(set(found)) == len(found)
 
 

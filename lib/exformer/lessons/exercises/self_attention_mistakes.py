@@ -1,4 +1,4 @@
-"""What goes wrong in attention: each hint stands beside a function that makes the mistake it names."""
+"""Known mistakes, each with its hint: attention and its mask."""
 
 import math
 from collections.abc import Callable
