@@ -87,19 +87,19 @@ def end_last(sentences, p, b, e):
 WRONG_SHIFTS = {
     "the very word": pair_of(lambda s, b, e: [*s, e], lambda s, b, e: [*s, e]),
     "Nothing is shifted": pair_of(lambda s, b, e: s, lambda s, b, e: s),
-    "start symbol is missing": pair_of(lambda s, b, e: s, lambda s, b, e: [*s, e]),
+    "start token is missing": pair_of(lambda s, b, e: s, lambda s, b, e: [*s, e]),
     "never learns to stop": pair_of(lambda s, b, e: [b, *s], lambda s, b, e: s),
     "last word of each sentence is lost": pair_of(lambda s, b, e: ([b, *s])[:-1], lambda s, b, e: s),
     "the wrong way": pair_of(lambda s, b, e: [*s, e], lambda s, b, e: [b, *s]),
-    "ask for no <s>": pair_of(lambda s, b, e: [b, *s, e], lambda s, b, e: [b, *s, e]),
-    "show the end symbol as well": lambda s, p, b, e: (
+    "no <s> into the targets": pair_of(lambda s, b, e: [b, *s, e], lambda s, b, e: [b, *s, e]),
+    "inputs hold the end token": lambda s, p, b, e: (
         padded([[b, *x, e] for x in s], p),
         padded([[*x, e] for x in s], p),
     ),
-    "behind the padding": end_last,
+    "comes after the padding": end_last,
     "fill up with 0": lambda s, p, b, e: with_tensors(s, 0, b, e),
     "Both tables are the same": pair_of(lambda s, b, e: [b, *s], lambda s, b, e: [b, *s]),
-    "Both tables need one row a sentence": lambda *case: tuple(part.T for part in with_tensors(*case)),
+    "Both tables need one row per sentence": lambda *case: tuple(part.T for part in with_tensors(*case)),
     "should have the shape (2, 2, 5), yours has (2, 2, 6)": lambda s, p, b, e: tuple(
         F.pad(part, (0, 1), value=p) for part in with_tensors(s, p, b, e)
     ),
@@ -116,7 +116,7 @@ WRONG_SHIFTS = {
 }
 
 
-ONE_WIDTH = ["start symbol is missing", "never learns to stop"]
+ONE_WIDTH = ["start token is missing", "never learns to stop"]
 
 
 @pytest.mark.parametrize("hint", ONE_WIDTH)
@@ -212,17 +212,19 @@ WRONG_LIKELIHOODS = {
     "must return numbers, got list": lambda z, y, p: [[1.0], [1.0, 2.0]],
     "take the softmax twice": lambda z, y, p: by_torch(z.softmax(2), y, p),
     "mean over the words: the": lambda z, y, p: by_torch(z, y, p) / y.ne(p).sum(1),
-    "mean over all places": lambda z, y, p: of_words(F.log_softmax(z, 2), y).mean(1),
+    "mean over all positions": lambda z, y, p: of_words(F.log_softmax(z, 2), y).mean(1),
     "one number for the whole batch": lambda z, y, p: by_torch(z, y, p).sum(),
     "mean over the words of all": lambda z, y, p: (
         -F.cross_entropy(z.flatten(0, 1), y.flatten(), ignore_index=p)
     ),
     "That is the loss": lambda z, y, p: F.cross_entropy(z.flatten(0, 1), y.flatten(), ignore_index=p),
-    "one place off": lambda z, y, p: by_torch(z[:, :-1], y[:, 1:], p),
-    "runs over the places": lambda z, y, p: torch.where(y == p, 0.0, of_words(F.log_softmax(z, 1), y)).sum(1),
+    "one position off": lambda z, y, p: by_torch(z[:, :-1], y[:, 1:], p),
+    "runs over the positions": lambda z, y, p: torch.where(y == p, 0.0, of_words(F.log_softmax(z, 1), y)).sum(
+        1
+    ),
     "to base 2": lambda z, y, p: torch.where(y == p, 0.0, of_words(F.softmax(z, 2), y).log2()).sum(1),
     "to base 10": lambda z, y, p: torch.where(y == p, 0.0, of_words(F.softmax(z, 2), y).log10()).sum(1),
-    "best word at each place": lambda z, y, p: torch.where(
+    "best word at each position": lambda z, y, p: torch.where(
         y == p, 0.0, F.log_softmax(z, 2).max(2).values
     ).sum(1),
     "returns nothing yet": lambda z, y, p: ...,
@@ -319,7 +321,7 @@ WRONG_GREEDY = {
     "must return numbers, got dict": lambda *case: {1: 2},
     "must return numbers, got str": lambda *case: " ".join(map(str, plain(*case))),
     "must return numbers, got list": lambda *case: [[1], [2, 3]],
-    "where no end symbol comes": lambda *case: endless(*case, stops=True),
+    "where no end token comes": lambda *case: endless(*case, stops=True),
     "does not end": endless,
     "returns nothing yet": lambda *case: None,
     "raised TypeError": lambda f, b, e: [],

@@ -78,7 +78,7 @@ WRONG_CONTEXTS = {
     "Your mask hides rows": lambda d, e, r: (
         torch.softmax(torch.where(r.unsqueeze(2), d @ e.mT, torch.tensor(-1e9)), 2) @ e
     ),
-    "over the Italian places": lambda d, e, r: torch.softmax(scores_of(d, e, r, hide=-1e9), 1) @ e,
+    "over the Italian positions": lambda d, e, r: torch.softmax(scores_of(d, e, r, hide=-1e9), 1) @ e,
     "over the sentences of the batch": lambda d, e, r: torch.softmax(scores_of(d, e, r, hide=-1e9), 0) @ e,
     "The softmax is missing: scores": lambda d, e, r: scores_of(d, e, r, hide=0.0) @ e,
     "missing, and padding": lambda d, e, r: d @ (e.mT @ e),
@@ -86,7 +86,7 @@ WRONG_CONTEXTS = {
     "the decoder's own states: the": lambda d, e, r: torch.softmax(scores_of(d, e, r), 2) @ d,
     "compare the decoder's states": lambda d, e, r: torch.softmax(scores_of(d, d, r), 2) @ e,
     "compare the encoder's states": lambda d, e, r: torch.softmax(scores_of(e, e, r), 2) @ e,
-    "The wrong side asks": lambda d, e, r: torch.softmax(scores_of(e, d, r), 2) @ e,
+    "Queries and keys are exchanged": lambda d, e, r: torch.softmax(scores_of(e, d, r), 2) @ e,
     "scores are h_d @ h_e": lambda d, e, r: torch.softmax(scores_of(d, e.mT, r), 2) @ e,
     "have the same weight": lambda d, e, r: (
         torch.stack([states[real].mean(dim=0) for states, real in zip(e, r, strict=True)])
@@ -161,7 +161,7 @@ def test_padding_is_found_by_the_mask_and_not_by_its_number():
 
 HIDDEN = {
     "look at padding only": lambda d, e, r: filled(d, e, ~r, hide=-math.inf),
-    "over the Italian places": lambda d, e, r: scores_of(d, e, r).softmax(-2) @ e,
+    "over the Italian positions": lambda d, e, r: scores_of(d, e, r).softmax(-2) @ e,
     "Your mask hides rows": lambda d, e, r: (d @ e.mT).masked_fill(~r[..., None], -math.inf).softmax(-1) @ e,
 }
 
@@ -235,7 +235,7 @@ WRONG_MISTAKES = {
     "you give 0": or_else(lambda truth, lengths: 0),
     "you give -1": or_else(lambda truth, lengths: -1),
     "width of the table": or_else(lambda truth, lengths: truth.size(1)),
-    "one place too early": or_else(lambda truth, lengths: lengths - 1),
+    "one position too early": or_else(lambda truth, lengths: lengths - 1),
     "the last mistake": last,
     "number of mistakes": lambda *case: differ(*case).sum(dim=1),
     "number of words that are right": lambda s, t, p: (s.eq(t) & t.ne(p)).sum(dim=1),
@@ -298,11 +298,11 @@ WRONG_AGREEMENTS = {
     "of a column": lambda w, a: by_words(w.T, a),
     "number of links": lambda w, a: hits(w, a) / len(a),
     "number of all rows": lambda w, a: hits(w, a) / w.shape[0],
-    "a share is wanted": hits,
+    "return a share": hits,
     "add up the weights": lambda w, a: mass(w, a) / len({y for _, y in a}),
     "mean weight on a link": lambda w, a: mass(w, a) / len(a),
-    "one place late": lambda w, a: by_words(torch.cat((w[1:], w[:1])), a),
-    "one place early": lambda w, a: by_words(torch.cat((w[-1:], w[:-1])), a),
+    "one position late": lambda w, a: by_words(torch.cat((w[1:], w[:1])), a),
+    "one position early": lambda w, a: by_words(torch.cat((w[-1:], w[:-1])), a),
     "only on the last": lambda w, a: (
         sum(w[y].argmax().item() == x for y, x in {y: x for x, y in a}.items()) / len({y for _, y in a})
     ),

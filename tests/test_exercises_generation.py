@@ -68,7 +68,7 @@ def stable(z, *, shared_maximum=False, shared_sum=False):
 
 WRONG_TEMPERED = {
     "each row's own maximum": lambda z, t: stable(z / t, shared_maximum=True),
-    "sum over the symbols": lambda z, t: stable(z / t, shared_sum=True),
+    "sum over the vocabulary": lambda z, t: stable(z / t, shared_sum=True),
     "multiply by the temperature": lambda z, t: F.softmax(t * z, dim=1),
     "leave the temperature out": lambda z, t: F.softmax(z, dim=1),
     "divide the probabilities": lambda z, t: F.softmax(z, dim=1) / t,
@@ -168,18 +168,18 @@ WRONG_TOP_P = {
     "bring the mask back": with_a_sorted_mask,
     "write to them": with_gather,
     "above 1 - p": lambda p, t: torch.where(p < 1 - t, 0, p) / p[p >= 1 - t].sum(),
-    "drop the symbol at which": lambda p, t: cut(
+    "drop the token at which": lambda p, t: cut(
         p, int((p.sort(descending=True).values.cumsum(0) <= t).sum())
     ),
     "only while the sum is below": lambda p, t: cut(p, count(p, t) - 1),
-    "one more: the smallest set": lambda p, t: cut(
+    "one more: return the smallest set": lambda p, t: cut(
         p, int((p.sort(descending=True).values.cumsum(0) <= t).sum()) + 1
     ),
     "does not sum to 1": lambda p, t: cut(p, count(p, t), scale=lambda kept: kept),
     "you keep all": with_a_mask,
     "softmax of probabilities": lambda p, t: cut(p, count(p, t), scale=softmax_of_kept),
-    "softmax over all symbols": lambda p, t: cut(p, count(p, t), scale=lambda kept: kept.softmax(0)),
-    "least probable symbol": lambda p, t: cut(p, count(p, t, descending=False), descending=False),
+    "softmax over all tokens": lambda p, t: cut(p, count(p, t), scale=lambda kept: kept.softmax(0)),
+    "least probable token": lambda p, t: cut(p, count(p, t, descending=False), descending=False),
     "in the order of the ids": in_given_order,
     "compare each probability": lambda p, t: p * (p >= t) / (p * (p >= t)).sum(),
     "Your result is sorted": lambda p, t: with_a_loop(p.sort(descending=True).values, t),
@@ -283,7 +283,7 @@ WRONG_BEAM_STEPS = {
     ),
     "least probable": worst,
     "best beginning alone": best_only,
-    "rows come before symbols": lambda *case: [flat(*case)[i] for i in (0, 2, 1)],
+    "rows come before tokens": lambda *case: [flat(*case)[i] for i in (0, 2, 1)],
     "returns nothing yet": lambda *case: None,
     "three things": lambda *case: flat(*case)[0],
     "raised TypeError": lambda live: live,

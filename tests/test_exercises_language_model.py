@@ -60,7 +60,7 @@ WRONG_CHAINS = {
     "both are predicted": chain(words=str.split, join=lambda steps: sum(map(math.log, steps[1:]))),
     "probability itself": chain(join=math.prod),
     "You add probabilities": chain(join=sum),
-    "Yours is the surprise": chain(join=lambda steps: -sum(map(math.log, steps))),
+    "Yours is the negative log-likelihood": chain(join=lambda steps: -sum(map(math.log, steps))),
     "mean over the tokens": chain(join=lambda steps: float(np.mean(np.log(steps)))),
     "to base 2": chain(join=lambda steps: sum(map(math.log2, steps))),
     "to base 10": chain(join=lambda steps: sum(map(math.log10, steps))),
@@ -138,12 +138,12 @@ def per_sentence(z, y, p):
 
 
 WRONG_PERPLEXITIES = {
-    "mean surprise in nats": lambda z, y, p: perplexity_by_torch(z, y, p).log(),
+    "mean loss in nats": lambda z, y, p: perplexity_by_torch(z, y, p).log(),
     "You count the padding": lambda z, y, p: nats(z, y).mean().exp(),
     "use pad_id": lambda z, y, p: perplexity_by_torch(z, y, 0),
     "invert the mean probability": lambda z, y, p: 1 / (-nats(z, y)[y != p]).exp().mean(),
     "add the nats of all tokens": lambda z, y, p: nats(z, y, p).sum().exp(),
-    "still divide by its places": lambda z, y, p: nats(z, y, p).mean().exp(),
+    "still divide by its positions": lambda z, y, p: nats(z, y, p).mean().exp(),
     "perplexities of the sentences": lambda z, y, p: per_sentence(z, y, p).exp().mean(),
     "You average over the sentences": lambda z, y, p: per_sentence(z, y, p).mean().exp(),
     "probabilities' inverses": lambda z, y, p: nats(z, y)[y != p].exp().mean(),
@@ -151,12 +151,12 @@ WRONG_PERPLEXITIES = {
     "at least 1": lambda z, y, p: 1 / perplexity_by_torch(z, y, p),
     "raised to base 2": lambda z, y, p: 2 ** perplexity_by_torch(z, y, p).log(),
     "exp belongs to nats": lambda z, y, p: perplexity_by_torch(z, y, p).log2().exp(),
-    "runs over the places": lambda z, y, p: F.nll_loss(
+    "runs over the positions": lambda z, y, p: F.nll_loss(
         F.log_softmax(z, 1).flatten(0, 1), y.flatten(), ignore_index=p
     ).exp(),
     "You average logits": lambda z, y, p: F.nll_loss(z.flatten(0, 1), y.flatten(), ignore_index=p).exp(),
     "take the softmax twice": lambda z, y, p: perplexity_by_torch(z.softmax(2), y, p),
-    "one place off": lambda z, y, p: perplexity_by_torch(z[:, :-1], y[:, 1:], p),
+    "one position off": lambda z, y, p: perplexity_by_torch(z[:, :-1], y[:, 1:], p),
     "returns nothing yet": lambda z, y, p: None,
     "should have the shape": lambda z, y, p: per_sentence(z, y, p).exp(),
     "raised IndexError": lambda z, y, p: z[99],
@@ -218,7 +218,7 @@ WRONG_EXCESSES = {
     "the model's loss: subtract": both(lambda m, t, n: m.sum() / n.sum()),
     "sign is wrong": both(lambda m, t, n: (t - m).sum() / n.sum()),
     "average over the sentences": both(lambda m, t, n: (m / n - t / n).mean()),
-    "nats a sentence: divide by the number": both(lambda m, t, n: m.mean() - t.mean()),
+    "nats per sentence: divide by the number": both(lambda m, t, n: m.mean() - t.mean()),
     "You do not divide": both(lambda m, t, n: m.sum() - t.sum()),
     "absolute differences": both(lambda m, t, n: (m - t).abs().sum() / n.sum()),
     "cut off what is negative": both(lambda m, t, n: F.relu(m - t).sum() / n.sum()),
@@ -230,7 +230,7 @@ WRONG_EXCESSES = {
     "difference of perplexities": both(lambda m, t, n: (m.sum() / n.sum()).exp() - (t.sum() / n.sum()).exp()),
     "once is enough": both(lambda m, t, n: (m - t).sum() / n.sum() ** 2),
     "that of the model's loss": lambda m, t, n: (plain(m, t, n), error_of(m, n)),
-    "as if the luck of the draw were not the same": lambda m, t, n: (
+    "as if the sample were not the same": lambda m, t, n: (
         plain(m, t, n),
         math.hypot(error_of(m, n), error_of(t, n)),
     ),
@@ -240,7 +240,7 @@ WRONG_EXCESSES = {
     "its share of the mean first": lambda m, t, n: (plain(m, t, n), (m - t).norm() / n.sum()),
     "because it is long": lambda m, t, n: (plain(m, t, n), ((m - t) - (m - t).mean()).norm() / n.sum()),
     "from a whole sentence": lambda m, t, n: (plain(m, t, n), (m - t - plain(m, t, n)).norm() / n.sum()),
-    "error in nats a sentence": lambda m, t, n: (plain(m, t, n), error_of(m - t, n) * n.sum() / len(n)),
+    "error in nats per sentence": lambda m, t, n: (plain(m, t, n), error_of(m - t, n) * n.sum() / len(n)),
     "The excess is right, its standard error is not": lambda m, t, n: (plain(m, t, n), 1.0),
     "returns nothing yet": lambda m, t, n: None,
     "should have the shape": lambda m, t, n: plain(m, t, n),

@@ -65,7 +65,7 @@ WRONG_SHOWS = {
     "you exchange it too": shows("mask", "other", "other"),
     "you leave the word as it is": shows("mask", "same", "same"),
     "have each other's share": shows("other", "mask", "same"),
-    "Words are hidden that were not chosen": lambda i, c, x, d, m: shows("mask", "other", "same")(
+    "Words are masked that were not chosen": lambda i, c, x, d, m: shows("mask", "other", "same")(
         i, c | True, x, d, m
     ),
     "all words but the chosen ones": lambda i, c, x, d, m: shows("mask", "other", "same")(i, ~c, x, d, m),
@@ -113,10 +113,10 @@ def nats(logits, ids):
 WRONG_LOSSES = {
     "only the chosen ones count": lambda x, i, c: F.cross_entropy(x.flatten(0, 1), i.flatten()),
     "divide by the number of chosen": lambda x, i, c: F.cross_entropy(x[c], i[c], reduction="sum"),
-    "by the number of all places": lambda x, i, c: (nats(x, i) * c).mean(),
+    "by the number of all positions": lambda x, i, c: (nats(x, i) * c).mean(),
     "a mean of rows": lambda x, i, c: sum(F.cross_entropy(*r) for r in rows(x, i, c)) / len(i),
     "by the number of rows": lambda x, i, c: (nats(x, i) * c).sum() / len(i),
-    "shifted by one place": lambda x, i, c: with_torch(x[:, :-1], i[:, 1:], c[:, 1:]),
+    "shifted by one position": lambda x, i, c: with_torch(x[:, :-1], i[:, 1:], c[:, 1:]),
     "the chosen ones do not": lambda x, i, c: with_torch(x, i, ~c),
     "The sign is wrong": lambda x, i, c: -with_torch(x, i, c),
     "without its softmax": lambda x, i, c: F.nll_loss(x[c], i[c]),
@@ -180,8 +180,8 @@ WRONG_FILLS = {
     "read the right side too": lambda p, w, i, c: normal(scores(p, w, i, c, right=i + 1)),
     "read the left side too": lambda p, w, i, c: normal(scores(p, w, i, c, left=i)),
     "put beside the word": lambda p, w, i, c: normal(scores(p, w, i, c, wide=0)),
-    "one place too early": lambda p, w, i, c: normal(scores(p, w, i - 1, c)),
-    "one place too late": lambda p, w, i, c: normal(scores(p, w, i + 1, c)),
+    "one position too early": lambda p, w, i, c: normal(scores(p, w, i - 1, c)),
+    "one position too late": lambda p, w, i, c: normal(scores(p, w, i + 1, c)),
     "divide logarithms by their sum": lambda *case: scores(*case) / scores(*case).sum(),
     "taken of probabilities": lambda *case: normal(np.exp(scores(*case))),
     "the more probable the sentence": lambda *case: normal(-scores(*case)),

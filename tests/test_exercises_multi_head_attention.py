@@ -49,11 +49,11 @@ def test_right_splits(pair):
 
 WRONG_SPLITS = {
     "order of memory": lambda x, n: x.view(len(x), n, x.size(1), -1),
-    "stand behind the places": lambda x, n: x.view(*x.shape[:2], n, -1),
+    "come after the positions": lambda x, n: x.view(*x.shape[:2], n, -1),
     "heads are the last axis": lambda x, n: x.view(*x.shape[:2], n, -1).transpose(2, 3),
     "as cards": lambda x, n: torch.stack([x[..., i::n] for i in range(n)], dim=1),
-    "stand before the places": lambda x, n: x.view(*x.shape[:2], n, -1).permute(0, 2, 3, 1),
-    "stand before the batch": lambda x, n: torch.stack(x.chunk(n, dim=-1)),
+    "come before the positions": lambda x, n: x.view(*x.shape[:2], n, -1).permute(0, 2, 3, 1),
+    "come before the batch": lambda x, n: torch.stack(x.chunk(n, dim=-1)),
     "returns nothing yet": lambda x, n: None,
     "should have the shape": lambda x, n: x,
     "raised IndexError": lambda x, n: x[:, :, 99],
@@ -166,13 +166,13 @@ WRONG_MULTI_HEADS = {
     "one wide head": lambda x, q, k, v, o, n: by_kernel(x, q, k, v, o, 1),
     "You cut by view": lambda x, q, k, v, o, n: viewed(x, q, k, v, n).reshape(x.shape) @ o,
     "Your cut mixes words": lambda x, q, k, v, o, n: torch.cat(list(viewed(x, q, k, v, n)), dim=1) @ o,
-    "join the heads without a transpose": lambda x, q, k, v, o, n: (
+    "merge the heads without a transpose": lambda x, q, k, v, o, n: (
         torch.stack(heads_of(x, q, k, v, n).chunk(n, dim=1)).reshape(x.shape) @ o
     ),
     "as cards": lambda *case: looped(*case, own=lambda i, d, n: torch.arange(i, d * n, n)),
     "as nn.Linear does": lambda x, q, k, v, o, n: by_kernel(x, q.T, k.T, v.T, o.T, n),
     "You transpose w_o": lambda x, q, k, v, o, n: by_kernel(x, q, k, v, o.T, n),
-    "Keys ask": lambda x, q, k, v, o, n: by_kernel(x, k, q, v, o, n),
+    "Queries and keys are exchanged": lambda x, q, k, v, o, n: by_kernel(x, k, q, v, o, n),
     "returns nothing yet": lambda *case: None,
     "should have the shape": lambda *case: looped(*case)[None, None],
     "raised RuntimeError": lambda x, q, k, v, o, n: x @ x,
@@ -242,7 +242,7 @@ WRONG_SILENCES = {
     "count heads from 1": lambda w, s, n: zeroed(w, owned(w, [i - 1 for i in s], n)),
     "one head late": lambda w, s, n: zeroed(w, owned(w, [i + 1 for i in s], n)),
     "every n_heads-th column": lambda w, s, n: zeroed(w, [c for c in range(w.size(1)) if c % n in s]),
-    "one column a head": lambda w, s, n: zeroed(w, s),
+    "one column per head": lambda w, s, n: zeroed(w, s),
     "take n_heads for the width": lambda w, s, n: zeroed(
         w, [i * n + j for i in s for j in range(n) if i * n + j < w.size(1)]
     ),

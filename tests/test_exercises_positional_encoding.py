@@ -185,7 +185,7 @@ def test_right_biases(answer):
 
 WRONG_BIASES = {
     "grows with the distance": lambda n, h: -bias_by_loops(n, h),
-    "behind the query get a bonus": lambda n, h: bias_by_loops(n, h, distance=lambda i, j: i - j),
+    "after the query get a bonus": lambda n, h: bias_by_loops(n, h, distance=lambda i, j: i - j),
     "before the query get a bonus": lambda n, h: bias_by_loops(n, h, distance=lambda i, j: j - i),
     "no bias at all": lambda n, h: bias_by_loops(n, h, distance=lambda i, j: max(i - j, 0)),
     "the work of a mask": lambda n, h: bias_by_loops(

@@ -78,7 +78,7 @@ WRONG = {
     "a softmax over the keys is missing": lambda q, k, v: rooted(q, k, q.shape[1]) @ v,
     "do not divide by the sum": lambda q, k, v: torch.exp(rooted(q, k, q.shape[1])) @ v,
     "mean of the keys": lambda q, k, v: F.scaled_dot_product_attention(q, k, k),
-    "keys ask": lambda q, k, v: F.scaled_dot_product_attention(k, q, v),
+    "Queries and keys are exchanged": lambda q, k, v: F.scaled_dot_product_attention(k, q, v),
     "transposed": lambda q, k, v: numpy_attention(q, k, v).T,
     "return the weights": lambda q, k, v: F.softmax(rooted(q, k, q.shape[1]), dim=1),
     "best key only": lambda q, k, v: F.one_hot((q @ k.T).argmax(1), len(k)).float() @ v,

@@ -48,18 +48,18 @@ ROWS = {
     ),
 }
 WRONG_ROWS = {
-    "ask for the article too": row(ask_from="article"),
-    "ask for the separator too": row(ask_from="separator"),
-    "one place late": row(early=-1),
-    "one place early": row(early=1),
-    "end symbol is never asked for": row(end="unasked"),
-    "start symbol is missing": row(first=False),
+    "targets hold the article too": row(ask_from="article"),
+    "targets hold the separator too": row(ask_from="separator"),
+    "one position late": row(early=-1),
+    "one position early": row(early=1),
+    "end token is never a target": row(end="unasked"),
+    "start token is missing": row(first=False),
     "separator is missing": row(sep=False),
-    "show the end symbol": row(end="shown"),
+    "input holds the end token": row(end="shown"),
     "not shifted": lambda a, sep, s, bos, eos, pad: (lambda whole, n: (whole, [pad] * n + whole[n:]))(
         [bos, *a, *sep, *s, eos], 1 + len(a) + len(sep)
     ),
-    "end symbol is missing": lambda a, sep, s, bos, eos, pad: (
+    "end token is missing": lambda a, sep, s, bos, eos, pad: (
         [bos, *a, *sep, *s][:-1],
         [*[pad] * len(a + sep), *s],
     ),
@@ -130,7 +130,7 @@ WRONG_ROUGES = {
     "as the summary has it": of(f1, shared=lambda a, b: len([w for w in b if w in a])),
     "all letters small": lambda a, b: RougeScorer(["rouge1"]).score(b, a)["rouge1"].fmeasure,
     "That is ROUGE-2": lambda a, b: RougeScorer(["rouge2"], tokenizer=AsIs()).score(b, a)["rouge2"].fmeasure,
-    "at the same place": of(f1, shared=lambda a, b: sum(x == y for x, y in zip(a, b, strict=False))),
+    "at the same position": of(f1, shared=lambda a, b: sum(x == y for x, y in zip(a, b, strict=False))),
     "returns nothing yet": lambda a, b: None,
     "raised ZeroDivisionError": lambda a, b: 1 / 0,
     "That is ROUGE-L": lambda a, b: RougeScorer(["rougeL"], tokenizer=AsIs()).score(b, a)["rougeL"].fmeasure,
@@ -153,7 +153,7 @@ WRONG_COUNTS = {
         [w for w in s.split() if w not in a.split()]
     ),
     "20 is found in 200": lambda s, a, names: len([w for w in s.split() if w in names and w not in a]),
-    "said twice is two": lambda s, a, names: len({w for w in s.split() if w in names and w not in a.split()}),
+    "used twice is two": lambda s, a, names: len({w for w in s.split() if w in names and w not in a.split()}),
     "look at the summary's words": lambda s, a, names: len(
         [w for w in a.split() if w in names and w not in s.split()]
     ),
@@ -169,7 +169,7 @@ WRONG_COUNTS = {
         / (len([w for w in s.split() if w in names]) or 1)
     ),
     "found in 2020 too": lambda s, a, names: sum(s.count(n) for n in names if n not in a.split()),
-    "however often the summary says it": lambda s, a, names: len(
+    "however often the summary has it": lambda s, a, names: len(
         [w for w in (Counter(s.split()) - Counter(a.split())).elements() if w in names]
     ),
     "compare whole words": lambda s, a, names: len(

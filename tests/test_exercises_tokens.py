@@ -182,10 +182,10 @@ WRONG_CUTS = {
     "go on; a list is never equal": soon_a_list,
     "make each merge once": all_of(lambda w, p, n: walk(w, p, n, most=1)),
     "from the right": all_of(lambda w, p, n: walk(w[::-1], p[::-1], n)[::-1]),
-    "leave the second symbol": all_of(lambda w, p, n: walk(w, p, n, step=1)),
+    "leave the second token": all_of(lambda w, p, n: walk(w, p, n, step=1)),
     "in either order": all_of(either_order),
-    "lose the last symbol": all_of(lambda w, p, n: walk(w, p, n, rest=False)),
-    "a symbol for two pairs": all_of(overlapping),
+    "lose the last token": all_of(lambda w, p, n: walk(w, p, n, rest=False)),
+    "a token for two pairs": all_of(overlapping),
     "nothing in its place": all_of(lambda w, p, n: tuple(x for x in walk(w, p, n) if x != n)),
     "returns nothing yet": lambda *case: None,
     "raised IndexError": lambda word, merges: [word[0]],
@@ -284,13 +284,13 @@ def met_first(words):
 
 WRONG_BEST = {
     "as often as its word occurs": lambda words: choose(counted(words, times=False)),
-    "only neighbours count": lambda words: choose(
+    "only neighbors count": lambda words: choose(
         sum((Counter({p: n}) for w, n in words.items() for p in combinations(w, 2)), Counter())
     ),
     "the smaller second number decides": lambda words: choose(counted(words), key=lambda pair: pair[0]),
     "Return the pair alone": lambda words: counted(words).most_common(1)[0],
-    "once a word: a word may": lambda words: choose(counted(words, once=True)),
-    "it begins at two places": lambda words: choose(apart(words)),
+    "once per word: a word may": lambda words: choose(counted(words, once=True)),
+    "it begins at two positions": lambda words: choose(apart(words)),
     "neither repeats": lambda words: choose(counted(words, times=False, once=True)),
     "across the ends of words": lambda words: choose(
         Counter(pairwise([symbol for word, n in words.items() for symbol in word * n]))

@@ -67,10 +67,10 @@ def normal(x, dims, eps, *, correction=0):
 
 WRONG_NORMS = {
     "by d - 1. Layer norm": lambda x, g, b, eps: g * normal(x, -1, eps, correction=1) + b,
-    "Your ε stands outside the root": lambda x, g, b, eps: (
+    "Your ε is outside the root": lambda x, g, b, eps: (
         g * (x - x.mean(-1, keepdim=True)) / (x.std(-1, correction=0, keepdim=True) + eps) + b
     ),
-    "and your ε stands outside": lambda x, g, b, eps: (
+    "and your ε is outside": lambda x, g, b, eps: (
         g * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps) + b
     ),
     "Your ε does nothing": lambda x, g, b, eps: g * normal(x, -1, 0.0) + b,

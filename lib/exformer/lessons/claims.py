@@ -61,13 +61,13 @@ def claim(claim_id: str, *, holds: object, says: str) -> None:
 
 
 def at_least(value: float, bound: float, spec: str = ".0%") -> str:
-    """Say of a measured number only that it reached a bound, else the number: after a training, the last
-    digits differ between processors.
+    """Write a measured number as a bound that it reached, else the number: after a training, the last digits
+    differ between processors.
 
     Args:
         value: What was measured.
-        bound: The least that is expected, with no more digits than are written.
-        spec: How to write either, as in ``format``: a whole percentage unless told.
+        bound: The least that is expected, with no more digits than are shown.
+        spec: How to write either, as in ``format``: a whole percentage unless given.
 
     Returns:
         The bound and "or more", or the number if it is less.
@@ -78,24 +78,24 @@ def at_least(value: float, bound: float, spec: str = ".0%") -> str:
     >>> at_least(0.973, 0.9), at_least(0.873, 0.9), at_least(2.41, 2.0, ".1f")
     ('90% or more', '87%', '2.0 or more')
     """
-    told = _exactly(bound, spec)
-    return f"{told} or more" if value >= bound else f"{value:{spec}}"
+    shown = _exactly(bound, spec)
+    return f"{shown} or more" if value >= bound else f"{value:{spec}}"
 
 
 def at_most(value: float, bound: float, spec: str = ".0%") -> str:
-    """Say of a measured number only that it stayed under a bound, else the number: see ``at_least``.
+    """Write a measured number as a bound that it did not exceed, else the number: see ``at_least``.
 
     >>> at_most(0.023, 0.1), at_most(0.123, 0.1)
     ('10% or less', '12%')
     """
-    told = _exactly(bound, spec)
-    return f"{told} or less" if value <= bound else f"{value:{spec}}"
+    shown = _exactly(bound, spec)
+    return f"{shown} or less" if value <= bound else f"{value:{spec}}"
 
 
 def _exactly(bound: float, spec: str) -> str:
     """Write a bound; a rounded one would say what was not measured."""
-    told = f"{bound:{spec}}"
-    number = float(told.rstrip("%").replace(",", "")) / (100 if told.endswith("%") else 1)
+    shown = f"{bound:{spec}}"
+    number = float(shown.rstrip("%").replace(",", "")) / (100 if shown.endswith("%") else 1)
     if not math.isclose(number, bound):
-        raise ValueError(f"bound ({bound}) must have no more digits than are told, came {told!r}: round it")
-    return told
+        raise ValueError(f"bound ({bound}) must have no more digits than are shown, got {shown!r}: round it")
+    return shown

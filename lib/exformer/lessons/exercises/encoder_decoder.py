@@ -1,4 +1,4 @@
-"""Graders of lesson 07: the shift of teacher forcing, the likelihood of a sentence, greedy writing."""
+"""Graders of lesson 07: the shift of teacher forcing, the likelihood of a sentence, greedy decoding."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,8 +18,8 @@ def check_shift(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_shift(sentences, pad_id, bos_id, eos_id)``.
 
     Args:
-        answer: Takes lists of ids without special symbols; returns what the decoder is shown and what it
-            should say, one row a sentence, filled up with ``pad_id``.
+        answer: Takes lists of ids without special tokens; returns the decoder's inputs and its
+            targets, one row per sentence, filled up with ``pad_id``.
 
     Returns:
         The verdict; a known mistake is named.
@@ -37,7 +37,7 @@ def check_shift(answer: Callable[..., object]) -> Verdict:
             ([[4], [3, 11, 13], [7, 5]], 0, 1, 2),
             ([[8, 3], [6, 5, 4]], 12, 10, 14),
         ],
-        praise="Shown and said differ by one place, and padding comes last.",
+        praise="Inputs and targets differ by one position, and padding comes last.",
         frame=_framed_pair,
     )
 
@@ -46,10 +46,12 @@ def _framed_pair(given: Any, sentences: list[list[int]], pad_id: int, *ids: int)
     """Put both tables into one frame; the narrower one is filled up to the width of the other."""
     tables = [[as_numbers(row) for row in part] for part in given] if _is_pair(given) else []
     if not tables or any(row.ndim != 1 for part in tables for row in part):
-        raise UnfitError("Return two tables, one row of ids a sentence: what is shown, what is to be said.")
+        raise UnfitError(
+            "Return two tables, one row of ids per sentence: the decoder's inputs, then its targets."
+        )
     if [len(part) for part in tables] != [len(sentences)] * 2:
         found = " and ".join(str(len(part)) for part in tables)
-        raise UnfitError(f"Both tables need one row a sentence, here {len(sentences)}; yours have {found}.")
+        raise UnfitError(f"Both tables need one row per sentence, here {len(sentences)}; yours have {found}.")
     widths = [{len(row) for row in part} for part in tables]
     wide = max(max(found) for found in widths)
     even = all(len(found) == 1 for found in widths)  # rows of several lengths are a mistake of their own
@@ -57,7 +59,7 @@ def _framed_pair(given: Any, sentences: list[list[int]], pad_id: int, *ids: int)
     for rows, part in zip(frame, tables, strict=True):
         for row, values in zip(rows, part, strict=True):
             row[: len(values)] = values
-    if even and wide == 1 + max(map(len, sentences)):  # where nothing is to be said, what is shown is free
+    if even and wide == 1 + max(map(len, sentences)):  # where the target is padding, the input is free
         frame[0][frame[1] == pad_id] = pad_id
     return frame
 
@@ -85,7 +87,7 @@ def check_log_likelihood(answer: Callable[..., object]) -> Verdict:
     for lengths, tgt, vocab_size, pad_id in (((7, 4, 1), 7, 7, 0), ((2, 5, 4, 3), 5, 11, 3)):
         logits = 2 * torch.randn((len(lengths), tgt, vocab_size), generator=draw)
         targets = torch.randint(vocab_size - 1, (len(lengths), tgt), generator=draw)
-        targets += targets >= pad_id  # none of the words is the padding symbol
+        targets += targets >= pad_id  # none of the words is the padding token
         targets[0, 0] = 0 if pad_id else 1  # 0 is a word like others where it is not the padding
         targets[torch.arange(tgt) >= torch.tensor(lengths)[:, None]] = pad_id
         cases.append((logits, targets, pad_id))
@@ -94,7 +96,7 @@ def check_log_likelihood(answer: Callable[..., object]) -> Verdict:
         right=known.log_likelihood,
         mistakes=known.LOG_LIKELIHOOD,
         cases=cases,
-        praise="One number a sentence, its padding left out, none of them above 0.",
+        praise="One number per sentence, its padding left out, none of them above 0.",
         frame=lambda given, logits, targets, pad_id: known.spread(given, like=targets),
     )
 
@@ -105,8 +107,8 @@ def check_greedy(answer: Callable[..., object]) -> Verdict:
 
     Args:
         answer: Takes a function that gives one row of logits for each id of a list, the id of the start
-            symbol, that of the end symbol, and the largest number of new ids; returns the new ids, without
-            start and end symbol.
+            token, that of the end token, and the largest number of new ids; returns the new ids, without
+            start and end token.
 
     Returns:
         The verdict; a known mistake is named.
@@ -128,7 +130,7 @@ def check_greedy(answer: Callable[..., object]) -> Verdict:
         right=known.in_a_language(known.greedy),
         mistakes={hint: known.in_a_language(mistake) for hint, mistake in known.GREEDY.items()},
         cases=[*((1, 2, *case) for case in cases), (7, 11, 8, 5, 9)],
-        praise="It feeds on its own words, stops at the end symbol, and never goes beyond the limit.",
+        praise="It feeds on its own words, stops at the end token, and never goes beyond the limit.",
         frame=lambda given, *case: as_numbers(given).ravel(),
     )
     if verdict.says == known.FIRST_ROW and max(longest) == 1:

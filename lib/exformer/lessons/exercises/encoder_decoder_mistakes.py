@@ -12,7 +12,7 @@ Shift = Callable[..., tuple[Rows, Rows]]
 
 
 def shift(sentences: Rows, pad_id: int, bos_id: int, eos_id: int) -> tuple[Rows, Rows]:
-    """Shift rightly: the start symbol before what is shown, the end symbol behind what is to be said."""
+    """The right shift: the inputs begin with the start token, the targets finish with the end token."""
     shown, said = [[bos_id, *ids] for ids in sentences], [[*ids, eos_id] for ids in sentences]
     return _fill(shown, pad_id), _fill(said, pad_id)
 
@@ -42,36 +42,38 @@ def _ragged(sentences: Rows, pad_id: int, bos_id: int, eos_id: int) -> tuple[Row
     return [[bos_id, *ids] for ids in sentences], [[*ids, eos_id] for ids in sentences]
 
 
-#: Wrong ways to make what the decoder is shown and what it should say.
+#: Wrong ways to make the decoder's inputs and targets.
 SHIFT: dict[str, Shift] = {
-    "You show the decoder the very word that it should say: what is shown starts with <s>.": _shifted(
+    "You show the decoder the very word that it should predict: its input starts with <s>.": _shifted(
         lambda w, b, e: [*w, e], lambda w, b, e: [*w, e]
     ),
-    "Nothing is shifted, and nothing starts or ends: <s> comes before what is shown, "
-    "</s> behind what is said.": _shifted(lambda w, b, e: w, lambda w, b, e: w),
-    "The start symbol is missing: with nothing shown, the first word cannot be asked for.": _shifted(
+    "Nothing is shifted, and nothing starts or ends: <s> goes before the inputs, "
+    "</s> after the targets.": _shifted(lambda w, b, e: w, lambda w, b, e: w),
+    "The start token is missing: without an input, the first word cannot be predicted.": _shifted(
         lambda w, b, e: w, lambda w, b, e: [*w, e]
     ),
-    "The end symbol is missing: your decoder never learns to stop.": _shifted(
+    "The end token is missing: your decoder never learns to stop.": _shifted(
         lambda w, b, e: [b, *w], lambda w, b, e: w
     ),
-    "The last word of each sentence is lost, and so is the end symbol.": _shifted(
+    "The last word of each sentence is lost, and so is the end token.": _shifted(
         lambda w, b, e: [b, *w[:-1]], lambda w, b, e: w
     ),
-    "You shift the wrong way: shown what comes next, your decoder learns to say what came before.": _shifted(
+    "You shift the wrong way: your decoder sees the next word and predicts the previous one.": _shifted(
         lambda w, b, e: [*w, e], lambda w, b, e: [b, *w]
     ),
-    "Both rows start and end with the special symbols: so <s> is to be said after <s>. "
-    "Show no </s>, and ask for no <s>.": _shifted(lambda w, b, e: [b, *w, e], lambda w, b, e: [b, *w, e]),
-    "You show the end symbol as well: after it nothing is to be said.": _shifted(
+    "Both rows start and end with the special tokens: so <s> would be predicted after <s>. "
+    "Put no </s> into the inputs, and no <s> into the targets.": _shifted(
+        lambda w, b, e: [b, *w, e], lambda w, b, e: [b, *w, e]
+    ),
+    "Your inputs hold the end token: nothing is predicted after it.": _shifted(
         lambda w, b, e: [b, *w, e], lambda w, b, e: [*w, e]
     ),
-    "Your end symbol stands behind the padding: first the symbols, then the padding.": _end_behind_padding,
+    "Your end token comes after the padding: first the tokens, then the padding.": _end_behind_padding,
     "Your padding comes first: fill up at the end.": _shifted(
         lambda w, b, e: [b, *w], lambda w, b, e: [*w, e], left=True
     ),
     "You fill up with 0: use pad_id, which may be another.": lambda s, pad, b, e: shift(s, 0, b, e),
-    "Both tables are the same, and start with <s>: what is to be said comes one word later.": _shifted(
+    "Both tables are the same, and start with <s>: the targets are one word ahead.": _shifted(
         lambda w, b, e: [b, *w], lambda w, b, e: [b, *w]
     ),
     "Your rows differ in length: fill the short ones up with pad_id.": _ragged,
@@ -120,7 +122,7 @@ LOG_LIKELIHOOD: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
     "That is the likelihood itself: take its logarithm, or add logarithms from the start.": (
         lambda z, y, pad: log_likelihood(z, y, pad).exp()
     ),
-    "You count the padding: a place whose target is pad_id adds nothing.": (
+    "You count the padding: a position whose target is pad_id adds nothing.": (
         lambda z, y, pad: _of_targets(z.log_softmax(-1), y).sum(-1)
     ),
     "The sign is wrong: logarithms of probabilities are negative. Yours is the loss of each sentence.": (
@@ -129,27 +131,25 @@ LOG_LIKELIHOOD: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
     "You take the mean over the words: the likelihood is a product over all of them, so add.": (
         lambda z, y, pad: log_likelihood(z, y, pad) / (y != pad).sum(-1)
     ),
-    "You take the mean over all places, padding too: add, and leave the padding out.": (
+    "You take the mean over all positions, padding too: add, and leave the padding out.": (
         lambda z, y, pad: _of_targets(z.log_softmax(-1), y).mean(-1)
     ),
-    "You give one number for the whole batch: one a sentence is wanted.": _of_all,
-    "That is the mean over the words of all sentences: one sum a sentence is wanted.": _mean_of_all,
-    "That is the loss, one mean for the batch: one sum a sentence is wanted, without the minus.": (
+    "You give one number for the whole batch: return one per sentence.": _of_all,
+    "That is the mean over the words of all sentences: return one sum per sentence.": _mean_of_all,
+    "That is the loss, one mean for the batch: return one sum per sentence, without the minus.": (
         lambda z, y, pad: -_mean_of_all(z, y, pad)
     ),
-    "You are one place off: logits at place t belong to the target at place t, which is shifted already.": (
-        _one_off
-    ),
-    "Your softmax runs over the places: it belongs on the last axis, over the vocabulary.": (
+    "You are one position off: targets are shifted already, logits at t belong to targets at t.": (_one_off),
+    "Your softmax runs over the positions: it belongs on the last axis, over the vocabulary.": (
         lambda z, y, pad: (_of_targets(z.log_softmax(-2), y) * (y != pad)).sum(-1)
     ),
-    "You take the logarithm to base 2, so these are bits: nats are wanted.": (
+    "You take the logarithm to base 2, so these are bits: return nats.": (
         lambda z, y, pad: log_likelihood(z, y, pad) / math.log(2)
     ),
-    "You take the logarithm to base 10: the natural one is wanted.": (
+    "You take the logarithm to base 10: take the natural one.": (
         lambda z, y, pad: log_likelihood(z, y, pad) / math.log(10)
     ),
-    "You take the best word at each place: take the probability of the word that stands in targets.": (
+    "You take the best word at each position: take the probability of the word in targets.": (
         lambda z, y, pad: (z.log_softmax(-1).amax(-1) * (y != pad)).sum(-1)
     ),
 }
@@ -159,26 +159,26 @@ ENDLESS = [-2]  # what stands for an answer that never stopped
 
 
 class TooManyCallsError(Exception):
-    """An answer that asks for more words than any limit allows."""
+    """An answer that requests more words than any limit allows."""
 
 
 class Language:
-    """Give logits for each place of a list of ids, each depending on all ids up to its place.
+    """Give logits for each position of a list of ids, each depending on all ids up to its position.
 
     Args:
         salt: Which language it is.
-        length: How many words a sentence has before its end symbol.
+        length: How many words a sentence has before its end token.
         calls: After how many calls it refuses.
-        ends: The ids of the start and the end symbol.
+        ends: The ids of the start and the end token.
     """
 
     def __init__(self, salt: int, *, length: int, calls: int, ends: tuple[int, int]) -> None:
         self.salt, self.length, self.left = salt, length, calls
         self.bos, self.eos = ends
-        self.longest = 0  # ids in the longest list that was asked about
+        self.longest = 0  # ids in the longest list that it was given
 
     def __call__(self, ids: object) -> Tensor:
-        """Score 13 symbols after each place, one row a place."""
+        """Score 13 tokens after each position, one row per position."""
         self.left -= 1
         if self.left < 0:
             raise TooManyCallsError
@@ -195,14 +195,14 @@ class Language:
 
 
 def in_a_language(write: Callable[..., list[int]]) -> Callable[..., list[int]]:
-    """Let a way to write run in a language that is made from the ids of its ends, a salt and a length."""
+    """Let a decoding run in a language that is made from the ids of its ends, a salt and a length."""
     return lambda bos_id, eos_id, salt, length, limit: write(
         Language(salt, length=length, calls=99_999, ends=(bos_id, eos_id)), limit
     )
 
 
 def greedy(logits_of: Language, limit: int) -> list[int]:
-    """Write rightly: append the best word until the end symbol, or until the limit."""
+    """Decode greedily: append the best word until the end token, or until the limit."""
     return _write(logits_of, limit)
 
 
@@ -227,18 +227,18 @@ def _with_end(logits_of: Language, limit: int) -> list[int]:
     return [*found, logits_of.eos] if len(found) < limit else found
 
 
-# The two write alike, the first word again and again; they differ in what they ask.
+# The two generate alike, the first word again and again; they differ in what they feed.
 FIRST_ROW = "You take the first row of logits: the next word is scored in the last row."
-NEVER_FED = "You never feed what was written: each word must join the ids that are asked next."
+NEVER_FED = "You never feed what was generated: each word must join the ids of the next call."
 
-#: Wrong ways to write.
+#: Wrong ways to decode greedily.
 GREEDY: dict[str, Callable[[Language, int], list[int]]] = {
     "Your result starts with <s>: return the new ids only.": lambda f, limit: [f.bos, *_write(f, limit)],
-    "Your result ends with </s>: leave the end symbol out.": _with_end,
-    "Your result has <s> and </s> in it: return the new ids only, without the end symbol.": (
+    "Your result ends with </s>: leave the end token out.": _with_end,
+    "Your result has <s> and </s> in it: return the new ids only, without the end token.": (
         lambda f, limit: [f.bos, *_with_end(f, limit)]
     ),
-    "You do not stop at the end symbol: what comes after </s> is no part of the sentence.": (
+    "You do not stop at the end token: what comes after </s> is no part of the sentence.": (
         lambda f, limit: _write(f, limit, stop=False)
     ),
     FIRST_ROW: (lambda f, limit: _write(f, limit, pick=lambda logits: logits[0].argmax())),
@@ -251,20 +251,20 @@ GREEDY: dict[str, Callable[[Language, int], list[int]]] = {
     "You feed the last word only: the decoder must be shown all words so far.": (
         lambda f, limit: _write(f, limit, feed=lambda ids: ids[-1:])
     ),
-    "You feed the words without <s>: the start symbol stays in front.": (
+    "You feed the words without <s>: the start token stays in front.": (
         lambda f, limit: _write(f, limit, feed=lambda ids: ids[1:] or ids)
     ),
-    "You write one word too few at the limit: limit counts the new words, without <s>.": (
+    "You generate one word too few at the limit: limit counts the new words, without <s>.": (
         lambda f, limit: _write(f, limit - 1)
     ),
-    "You write a word where limit is 0: look at the limit before you write.": (
+    "You generate a word where limit is 0: look at the limit first.": (
         lambda f, limit: _write(f, max(limit, 1))
     ),
-    "You write one word too many at the limit: limit counts the new words.": (
+    "You generate one word too many at the limit: limit counts the new words.": (
         lambda f, limit: _write(f, limit + 1)
     ),
-    "You write on beyond the limit where no end symbol comes: at most limit words.": (
+    "You go beyond the limit where no end token comes: at most limit words.": (
         lambda f, limit: _write(f, 99)
     ),
-    "Your loop does not end: stop at the end symbol, and after limit words.": lambda f, limit: ENDLESS,
+    "Your loop does not end: stop at the end token, and after limit words.": lambda f, limit: ENDLESS,
 }

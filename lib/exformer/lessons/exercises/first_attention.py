@@ -10,7 +10,7 @@ from torch import Tensor
 from exformer.lessons.exercises import first_attention_mistakes as known
 from exformer.lessons.exercises.grading import Verdict, and_also, first_of, grade, takes_functions
 
-#: The numbers of target and source words, and pairs of (source place, target place).
+#: The numbers of target and source words, and pairs of (source position, target position).
 _SQUARE = (
     ((8, 8), [(0, 0), (1, 2), (2, 1), (3, 3), (4, 4), (5, 4), (6, 6)]),
     ((6, 6), [(0, 1), (3, 2), (2, 3), (4, 0), (1, 0)]),
@@ -48,7 +48,7 @@ def check_context(answer: Callable[..., object]) -> Verdict:
         )
         for cases, hints in ((square, known.CONTEXT), (oblong, {}), ([_far(*square[0])], {}))
     )
-    seen = and_also(first, second, "With 4 target places, 5 source places and states of width 9")
+    seen = and_also(first, second, "With 4 target positions, 5 source positions and states of width 9")
     return and_also(seen, far, "Where all scores are near -30, and padding comes first")
 
 
@@ -74,8 +74,8 @@ def check_first_mistake(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_first_mistake(said, truth, pad_id)``.
 
     Args:
-        answer: Takes two tables of ids (batch, tgt); returns for each sentence the place of its first
-            mistake, or, where there is none, the number of its true symbols.
+        answer: Takes two tables of ids (batch, tgt); returns for each sentence the position of its
+            first mistake, or, where there is none, the number of its true tokens.
 
     Returns:
         The verdict; a known mistake is named.
@@ -91,7 +91,7 @@ def check_first_mistake(answer: Callable[..., object]) -> Verdict:
         right=known.first_mistake,
         mistakes=known.FIRST_MISTAKE,
         cases=[_texts(0, end=2), _texts(9, end=12)],
-        praise="One place a sentence, counted from 0, and padding is no mistake.",
+        praise="One position per sentence, counted from 0, and padding is no mistake.",
         frame=places,
     )
 
@@ -103,7 +103,7 @@ def _texts(pad_id: int, end: int) -> tuple[Tensor, Tensor, int]:
     said = [[5, 1, 7, 7, end], [4, 3, end], [end, end], full, [8, 8, 5, 5], [6, end], [4, pad_id, 4, end]]
     width, behind = 7, iter(range(20, 80))
     filled = [row + [pad_id] * (width - len(row)) for row in truth]
-    # Behind the end a model says anything; first a padding symbol that happens to fit.
+    # After the end a model predicts anything; first a padding token that happens to fit.
     more = [[*row, pad_id, *(next(behind) for _ in range(width - 1 - len(row)))][:width] for row in said]
     return torch.tensor(more), torch.tensor(filled), pad_id
 
@@ -113,8 +113,8 @@ def check_agreement(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_agreement(weights, alignment)``.
 
     Args:
-        answer: Takes weights (tgt, src) and pairs (source place, target place); returns the share of aligned
-            target places whose largest weight is on a source place that they are aligned with.
+        answer: Takes weights (tgt, src) and pairs (source position, target position); returns the share of
+            aligned target positions whose largest weight is on a source position they are aligned with.
 
     Returns:
         The verdict; a known mistake is named.

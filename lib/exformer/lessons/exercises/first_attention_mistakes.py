@@ -9,7 +9,7 @@ Links = Sequence[tuple[int, int]]
 
 
 def context(h_d: Tensor, h_e: Tensor, real: Tensor) -> Tensor:
-    """Look back rightly: the encoder's real states, weighted by the softmax of their fit."""
+    """The right context: the encoder's real states, weighted by the softmax of their fit."""
     return _alpha(h_d @ h_e.mT, real) @ h_e
 
 
@@ -55,7 +55,7 @@ CONTEXT: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     "You look at padding only: real is True where there is a word.": (
         lambda d, e, real: ((d @ e.mT).masked_fill(real[:, None], -1e9).softmax(-1)) @ e
     ),
-    "Your softmax runs over the Italian places: it belongs on the last axis, over the English states.": (
+    "Your softmax runs over the Italian positions: it belongs on the last axis, over the English states.": (
         lambda d, e, real: (d @ e.mT).masked_fill(~real[:, None], -1e9).softmax(-2) @ e
     ),
     "Your softmax runs over the sentences of the batch: it belongs on the last axis.": (
@@ -77,7 +77,7 @@ CONTEXT: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     "Your scores compare the encoder's states with each other: compare h_d with h_e.": (
         lambda d, e, real: _alpha(e @ e.mT, real) @ e
     ),
-    "The wrong side asks: the rows of the scores belong to h_d, the columns to h_e.": (
+    "Queries and keys are exchanged: the rows of the scores belong to h_d, the columns to h_e.": (
         lambda d, e, real: _alpha(e @ d.mT, real) @ e
     ),
     "Your scores are h_d @ h_e: transpose the second, or no score is a dot product of two states.": (
@@ -93,12 +93,12 @@ CONTEXT: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
 
 
 def first_mistake(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
-    """Find the first mistake rightly: its place, or the number of true symbols."""
+    """Find the first mistake: its position, or the number of true tokens."""
     return [found[0] if found else length for found, length in _mistakes(said, truth, pad_id)]
 
 
 def _mistakes(said: Tensor, truth: Tensor, pad_id: int | None) -> list[tuple[list[int], int]]:
-    """Give for each sentence the places of its mistakes, and its length; with None, padding counts."""
+    """Give for each sentence the positions of its mistakes, and its length; with None, padding counts."""
     rows = []
     for ours, true in zip(said.tolist(), truth.tolist(), strict=True):
         length = sum(word != pad_id for word in true)
@@ -123,21 +123,21 @@ def _first_right(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
 
 #: Wrong ways to find the first mistake.
 FIRST_MISTAKE: dict[str, Callable[[Tensor, Tensor, int], object]] = {
-    "You count padding: what is said where the truth is pad_id is no mistake.": _with_padding,
-    "You count from 1: the first place is 0.": _where(lambda found, length: (found or [length])[0] + 1),
+    "You count padding: a prediction where the truth is pad_id is no mistake.": _with_padding,
+    "You count from 1: the first position is 0.": _where(lambda found, length: (found or [length])[0] + 1),
     "Without a mistake you give 0, as if the first word were wrong (argmax of zeros is 0): "
-    "give the number of true symbols.": _where(lambda found, length: (found or [0])[0]),
-    "Without a mistake you give -1: give the number of true symbols.": _where(
+    "give the number of true tokens.": _where(lambda found, length: (found or [0])[0]),
+    "Without a mistake you give -1: give the number of true tokens.": _where(
         lambda found, length: (found or [-1])[0]
     ),
-    "Without a mistake you give the width of the table: give the number of true symbols.": (
+    "Without a mistake you give the width of the table: give the number of true tokens.": (
         lambda said, truth, pad: [(found or [truth.size(1)])[0] for found, _ in _mistakes(said, truth, pad)]
     ),
-    "You are one place too early without a mistake: give the number of true symbols, the end symbol too.": (
+    "You are one position too early without a mistake: give the number of true tokens, the end token too.": (
         _where(lambda found, length: (found or [length - 1])[0])
     ),
-    "That is the last mistake: the first is wanted.": _where(lambda found, length: (found or [length])[-1]),
-    "That is the number of mistakes: the place of the first is wanted.": _where(
+    "That is the last mistake: return the first.": _where(lambda found, length: (found or [length])[-1]),
+    "That is the number of mistakes: return the position of the first.": _where(
         lambda found, length: len(found)
     ),
     "That is the number of words that are right: stop at the first mistake.": _where(
@@ -148,7 +148,7 @@ FIRST_MISTAKE: dict[str, Callable[[Tensor, Tensor, int], object]] = {
 
 
 def agreement(weights: Tensor, alignment: Links) -> float:
-    """Measure the agreement rightly: the share of aligned target places that look at a word of theirs."""
+    """Measure the agreement: the share of aligned target positions that attend to a word of theirs."""
     rows = sorted({target for _, target in alignment})
     return sum((weights[t].argmax().item(), t) in set(alignment) for t in rows) / len(rows)
 
@@ -163,7 +163,7 @@ def _moved(by: int) -> Callable[[Tensor, Links], float]:
 
 #: Wrong ways to compare weights with an alignment.
 AGREEMENT: dict[str, Callable[[Tensor, Links], float]] = {
-    "You mix up the pair: the first number is the place in the source, a column.": (
+    "You mix up the pair: the first number is the position in the source, a column.": (
         lambda w, links: agreement(w, [(target, source) for source, target in links])
     ),
     "You look for the largest weight of a column: each target word has a row.": (
@@ -175,7 +175,7 @@ AGREEMENT: dict[str, Callable[[Tensor, Links], float]] = {
     "You divide by the number of all rows: only words that are aligned count.": (
         lambda w, links: _hits(w.argmax(-1).tolist(), links) / len(w)
     ),
-    "You give a number of words: a share is wanted, so divide.": (
+    "You give a number of words: return a share, so divide.": (
         lambda w, links: float(_hits(w.argmax(-1).tolist(), links))
     ),
     "You add up the weights on the links: count the words whose largest weight is on one.": (
@@ -184,8 +184,8 @@ AGREEMENT: dict[str, Callable[[Tensor, Links], float]] = {
     "You take the mean weight on a link: count the words whose largest weight is on one.": (
         lambda w, links: sum(w[t, s].item() for s, t in links) / len(links)
     ),
-    "Your rows are one place late: row t holds the weights with which word t is said.": _moved(-1),
-    "Your rows are one place early: row t holds the weights with which word t is said.": _moved(1),
+    "Your rows are one position late: row t holds the weights with which word t is predicted.": _moved(-1),
+    "Your rows are one position early: row t holds the weights with which word t is predicted.": _moved(1),
     "A word with two links is right if its largest weight is on one of them, not only on the last.": (
         lambda w, links: agreement(w, [(s, t) for t, s in {t: s for s, t in links}.items()])
     ),

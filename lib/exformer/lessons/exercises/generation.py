@@ -1,4 +1,4 @@
-"""Graders of lesson 10: the softmax with a temperature, the cut at a probability, one step of beam search."""
+"""Graders of lesson 10: the softmax with a temperature, top-p, one step of beam search."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -39,7 +39,7 @@ def check_tempered(answer: Callable[..., object]) -> Verdict:
         right=known.tempered,
         mistakes=known.TEMPERED,
         cases=cases,
-        praise="Near 0 the best symbol takes all, near infinity all become alike, and nothing overflows.",
+        praise="Near 0 the best token takes all, near infinity all become alike, and nothing overflows.",
     )
     if verdict and watch.seen:
         return Verdict(False, "The numbers are right. Now write it without a softmax of PyTorch.")
@@ -67,8 +67,8 @@ def check_top_p(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_top_p(p, threshold)``.
 
     Args:
-        answer: Takes the probabilities of the symbols (vocab_size) and the probability to be reached; returns
-            the new probabilities, in the same places.
+        answer: Takes the probabilities of the tokens (vocab_size) and the probability to be reached; returns
+            the new probabilities, in the same order.
 
     Returns:
         The verdict; a known mistake is named.
@@ -92,7 +92,7 @@ def check_top_p(answer: Callable[..., object]) -> Verdict:
 
 
 def _sorted_among_equals(given: Any, p: torch.Tensor, threshold: float) -> np.ndarray:
-    """Make all choices among symbols of one probability alike."""
+    """Make all choices among tokens of one probability alike."""
     found, own = as_numbers(given), as_numbers(p)
     if found.shape == own.shape:
         for value in own:
@@ -105,9 +105,9 @@ def check_beam_step(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_beam_step(live, further, beam)``.
 
     Args:
-        answer: Takes the log-probabilities of the beginnings (beam), those of each next symbol after each
+        answer: Takes the log-probabilities of the beginnings (beam), those of each next token after each
             beginning (beam, vocab_size), and how many continuations are kept; returns their
-            log-probabilities, the largest first, then the row of the beginning and the symbol of each.
+            log-probabilities, the largest first, then the row of the beginning and the token of each.
 
     Returns:
         The verdict; a known mistake is named.
@@ -134,5 +134,5 @@ def _three_rows(given: Any, live: torch.Tensor, further: torch.Tensor, beam: int
     except (TypeError, ValueError):
         parts = []
     if [part.shape for part in parts] != [(beam,)] * 3:
-        raise UnfitError(f"Return three things of {beam} numbers each: log-probabilities, rows, symbols.")
+        raise UnfitError(f"Return three things of {beam} numbers each: log-probabilities, rows, tokens.")
     return np.stack(parts)

@@ -47,20 +47,20 @@ TEMPERED: dict[str, Callable[[Tensor, float], Tensor]] = {
     ),
     "You return logarithms: softmax, not log_softmax.": lambda z, t: (z / t).log_softmax(dim=-1),
     "You return logits: the softmax is missing.": lambda z, t: z / t,
-    "Your softmax runs over the rows: it runs over the symbols, the last axis.": (
+    "Your softmax runs over the rows: it runs over the vocabulary, the last axis.": (
         lambda z, t: (z / t).softmax(dim=0)
     ),
     "At a low temperature your exponentials overflow: subtract the largest logit first, as softmax does.": (
         _exponentials
     ),
     "You subtract the largest logit of the whole batch: subtract each row's own maximum.": _shared_maximum,
-    "You divide by the sum over the whole batch: sum over the symbols, a row at a time.": _shared_sum,
+    "You divide by the sum over the whole batch: sum over the vocabulary, a row at a time.": _shared_sum,
     "At a low temperature your powers p ** (1 / T) all become 0: divide the logits instead.": _powers,
 }
 
 
 def beam_step(live: Tensor, further: Tensor, beam: int) -> Tensor:
-    """Take the best of all continuations: sums, rows and symbols, one row of the result each."""
+    """Take the best of all continuations: sums, rows and tokens, one row of the result each."""
     return _best(live[:, None] + further, beam)
 
 
@@ -109,31 +109,31 @@ BEAM_STEP: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
     "You forget how probable the beginnings are: add their log-probabilities.": (
         lambda live, further, beam: _best(further.clone(), beam)
     ),
-    "You choose by the next symbol alone, and add the beginnings too late: add first, then choose.": (
+    "You choose by the next token alone, and add the beginnings too late: add first, then choose.": (
         lambda live, further, beam: _order_of(further, live, further, beam)
     ),
     "You multiply log-probabilities: the logarithm of a product is a sum.": (
         lambda live, further, beam: _best(live[:, None] * further, beam)
     ),
-    "You return probabilities: the sums of logarithms are asked for.": (
+    "You return probabilities: return the sums of logarithms.": (
         lambda live, further, beam: _best((live[:, None] + further).exp(), beam)
     ),
-    "Your rows and symbols are mixed up: divide the flat index by the size of the vocabulary.": (
+    "Your rows and tokens are mixed up: divide the flat index by the size of the vocabulary.": (
         lambda live, further, beam: _best(live[:, None] + further, beam, width=beam)
     ),
     "Your rows are no whole numbers: divide with //, not with /.": _true_division,
-    "You keep the least probable: the largest sums are asked for.": (
+    "You keep the least probable: keep the largest sums.": (
         lambda live, further, beam: _best(live[:, None] + further, beam, largest=False)
     ),
     "You go on from the best beginning alone: all of them are continued.": _first_row,
-    "Your order is (sums, symbols, rows): rows come before symbols.": (
+    "Your order is (sums, tokens, rows): rows come before tokens.": (
         lambda live, further, beam: beam_step(live, further, beam)[[0, 2, 1]]
     ),
 }
 
 
 def top_p(p: Tensor, threshold: float) -> Tensor:
-    """Keep the most probable symbols until their sum reaches the threshold; make the sum 1 again."""
+    """Keep the most probable tokens until their sum reaches the threshold; make the sum 1 again."""
     return _kept(p, lambda reached, own: reached - own < threshold)
 
 
@@ -144,7 +144,7 @@ def _kept(
     descending: bool = True,
     scale: Callable[[Tensor], Tensor] = lambda kept: kept / kept.sum(),
 ) -> Tensor:
-    """Keep by a rule that sees the sum up to a symbol, and the symbol's own share."""
+    """Keep by a rule that sees the sum up to a token, and the token's own share."""
     own, order = p.sort(descending=descending)
     kept = torch.where(keep(own.cumsum(0), own), own, torch.zeros(()))
     return scale(torch.zeros_like(p).scatter(0, order, kept))
@@ -177,21 +177,21 @@ def _softened(kept: Tensor) -> Tensor:
 
 
 def _both(p: Tensor, threshold: float) -> Tensor:
-    larger = (p * (p > p[:, None])).sum(1)  # of each symbol: the sum of those that are more probable
+    larger = (p * (p > p[:, None])).sum(1)  # of each token: the sum of those that are more probable
     kept = torch.where(larger < threshold, p, torch.zeros(()))
     return kept / kept.sum()
 
 
-#: Wrong ways to cut at a probability.
+#: Wrong ways to keep the smallest set that reaches p.
 TOP_P: dict[str, Callable[[Tensor, float], Tensor]] = {
-    "Of equally probable symbols you keep all: the smallest set may need but one of them.": _both,
-    "You drop the symbol at which the sum reaches p: it belongs to the set.": (
+    "Of equally probable tokens you keep all: the smallest set may need but one of them.": _both,
+    "You drop the token at which the sum reaches p: it belongs to the set.": (
         lambda p, threshold: _kept(p, lambda reached, own: reached <= threshold)
     ),
-    "You keep a symbol only while the sum is below p: the one that reaches it belongs to the set.": (
+    "You keep a token only while the sum is below p: the one that reaches it belongs to the set.": (
         lambda p, threshold: _kept(p, lambda reached, own: reached < threshold)
     ),
-    "Where a sum is exactly p you keep one more: the smallest set is asked for.": (
+    "Where a sum is exactly p you keep one more: return the smallest set.": (
         lambda p, threshold: _kept(p, lambda reached, own: reached - own <= threshold)
     ),
     "What you keep does not sum to 1: divide by the sum that is left.": (
@@ -204,28 +204,28 @@ TOP_P: dict[str, Callable[[Tensor, float], Tensor]] = {
             scale=lambda kept: kept / threshold,
         )
     ),
-    "Your mask is in sorted order, your probabilities are not: bring the mask back to their places.": (
+    "Your mask is in sorted order, your probabilities are not: bring the mask back to their order.": (
         _unsorted_mask
     ),
-    "You read with the sorted places (kept[order]): write to them, as scatter does.": _gathered,
+    "You read with the sorted indices (kept[order]): write to them, as scatter does.": _gathered,
     "You keep what is above 1 - p: each alone is compared; it is their sum that must reach p.": (
         lambda p, threshold: p * (p >= 1 - threshold) / (p * (p >= 1 - threshold)).sum()
     ),
     "You take a softmax of probabilities: divide by the sum that is left.": (
         lambda p, threshold: _kept(p, lambda reached, own: reached - own < threshold, scale=_softened)
     ),
-    "You take a softmax over all symbols, and what was cut off comes back: divide by the sum that is left.": (
+    "You take a softmax over all tokens, and what was cut off comes back: divide by the sum that is left.": (
         lambda p, threshold: _kept(
             p, lambda reached, own: reached - own < threshold, scale=lambda kept: kept.softmax(dim=0)
         )
     ),
-    "You start from the least probable symbol: sort in descending order.": (
+    "You start from the least probable token: sort in descending order.": (
         lambda p, threshold: _kept(p, lambda reached, own: reached - own < threshold, descending=False)
     ),
     "You sum in the order of the ids: sort by probability first.": _by_place,
     "You compare each probability with p: it is their sum, the largest first, that must reach p.": _alone,
     "You return what you were given: nothing is cut off.": lambda p, threshold: p,
-    "Your result is sorted: put each probability back to its own place.": (
+    "Your result is sorted: put each probability back to its own index.": (
         lambda p, threshold: top_p(p, threshold).sort(descending=True).values
     ),
 }

@@ -202,7 +202,7 @@ def all_close(
         given: The results.
         others: As many, to compare with.
         tolerance: Largest difference that counts as equal, for numbers up to 1; it grows with the largest.
-        skip_nan: Whether places are left out where a result is NaN; else NaN agrees with NaN alone.
+        skip_nan: Whether positions are left out where a result is NaN; else NaN agrees with NaN alone.
 
     Returns:
         True if they agree.

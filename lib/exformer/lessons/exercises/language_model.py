@@ -49,7 +49,7 @@ def check_perplexity(answer: Callable[..., object]) -> Verdict:
         time = max(lengths)
         logits = 2 * torch.randn((len(lengths), time, vocab_size), generator=draw)
         targets = torch.randint(vocab_size - 1, (len(lengths), time), generator=draw)
-        targets += targets >= pad_id  # none of the words is the padding symbol
+        targets += targets >= pad_id  # none of the words is the padding token
         targets[0, 0] = 0 if pad_id else 1  # 0 is a word like others where it is not the padding
         targets[torch.arange(time) >= torch.tensor(lengths)[:, None]] = pad_id
         cases.append((logits, targets, pad_id))
@@ -67,8 +67,8 @@ def check_excess(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_excess(model_nats, true_nats, n_tokens)``.
 
     Args:
-        answer: Takes, of each sentence, the model's surprise, the true one and the number of tokens; returns
-            two numbers in nats a token: the excess, and its standard error.
+        answer: Takes, of each sentence, the model's negative log-likelihood, the true one and the number of
+            tokens; returns two numbers in nats per token: the excess, and its standard error.
 
     Returns:
         The verdict; a known mistake is named, first those of the excess.
@@ -82,7 +82,7 @@ def check_excess(answer: Callable[..., object]) -> Verdict:
         right=known.excess_and_error,
         mistakes={hint: _with_excess(mistake) for hint, mistake in known.ERROR.items()},
         cases=cases,
-        praise="All nats too much by all tokens, and the luck that both share falls out of the difference.",
+        praise="All excess nats by all tokens, and what chance both share cancels in the difference.",
     )
     if "the numbers are not" not in verdict.says:
         return verdict

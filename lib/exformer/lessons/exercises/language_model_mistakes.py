@@ -66,16 +66,16 @@ LOG_PROBABILITY: dict[str, Callable[[NextWords, str], float]] = {
     "You add probabilities: they are multiplied, so add their logarithms.": (
         lambda f, s: sum(_all_steps(f, s))
     ),
-    "The sign is wrong: the logarithm of a probability is negative. Yours is the surprise.": (
+    "The sign is wrong: the logarithm of a probability is negative. Yours is the negative log-likelihood.": (
         lambda f, s: -log_probability(f, s)
     ),
     "You take the mean over the tokens: the logarithm of a product is a sum.": (
         lambda f, s: log_probability(f, s) / (len(s.split()) + 1)
     ),
-    "You take the logarithm to base 2, so these are bits: nats are wanted.": (
+    "You take the logarithm to base 2, so these are bits: return nats.": (
         lambda f, s: log_probability(f, s) / math.log(2)
     ),
-    "You take the logarithm to base 10: nats are wanted, math.log.": (
+    "You take the logarithm to base 10: return nats, math.log.": (
         lambda f, s: log_probability(f, s) / math.log(10)
     ),
     "Your beginning is the word before alone: give next_words all words so far.": _from(
@@ -87,7 +87,7 @@ LOG_PROBABILITY: dict[str, Callable[[NextWords, str], float]] = {
     "Your beginning holds the word that is to be predicted, and the end token is missing.": (
         lambda f, s: sum(map(math.log, _steps(f, s.split(), beginning=lambda words, n: words[: n + 1])))
     ),
-    "You take the most probable word at each place: take the one that stands there.": (
+    "You take the most probable word at each position: take the one that is there.": (
         lambda f, s: sum(
             math.log(max(f(" ".join(s.split()[:n])).values())) for n in range(len(s.split()) + 1)
         )
@@ -104,7 +104,7 @@ def _nats(logits: Tensor, targets: Tensor, *, axis: int = -1) -> Tensor:
 
 
 def mean_nats(logits: Tensor, targets: Tensor, pad_id: int) -> Tensor:
-    """Average the surprise over all tokens, padding left out."""
+    """Average the negative log-likelihood over all tokens, padding left out."""
     return _nats(logits, targets)[targets != pad_id].mean()
 
 
@@ -115,11 +115,11 @@ def _by_sentence(logits: Tensor, targets: Tensor, pad_id: int) -> Tensor:
 
 #: Wrong ways to compute the perplexity of a batch.
 PERPLEXITY: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
-    "That is the mean surprise in nats: the perplexity is its exponential.": mean_nats,
-    "You count the padding: leave out each place whose target is pad_id.": (
+    "That is the mean loss in nats: the perplexity is its exponential.": mean_nats,
+    "You count the padding: leave out each position whose target is pad_id.": (
         lambda z, y, pad: _nats(z, y).mean().exp()
     ),
-    "You take 0 for the symbol of the padding: use pad_id, which may be another.": (
+    "You take 0 for the padding token: use pad_id, which may be another.": (
         lambda z, y, pad: mean_nats(z, y, 0).exp()
     ),
     "You invert the mean probability: average the nats, then take the exponential.": (
@@ -128,7 +128,7 @@ PERPLEXITY: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
     "You add the nats of all tokens: a perplexity is of one token, so take their mean.": (
         lambda z, y, pad: _nats(z, y)[y != pad].sum().exp()
     ),
-    "You set the padding to zero and still divide by its places: divide by the real tokens.": (
+    "You set the padding to zero and still divide by its positions: divide by the real tokens.": (
         lambda z, y, pad: (_nats(z, y) * (y != pad)).mean().exp()
     ),
     "You average the perplexities of the sentences: average the nats of all tokens, then exp.": (
@@ -152,7 +152,7 @@ PERPLEXITY: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
     "Your exponent is in bits and your base e: exp belongs to nats.": (
         lambda z, y, pad: (mean_nats(z, y, pad) / math.log(2)).exp()
     ),
-    "Your softmax runs over the places: it belongs on the last axis, over the vocabulary.": (
+    "Your softmax runs over the positions: it belongs on the last axis, over the vocabulary.": (
         lambda z, y, pad: _nats(z, y, axis=1)[y != pad].mean().exp()
     ),
     "You average logits: a log_softmax must first make log-probabilities of them.": (
@@ -161,7 +161,7 @@ PERPLEXITY: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
     "You take the softmax twice: log_softmax and cross_entropy want logits.": (
         lambda z, y, pad: mean_nats(z.softmax(-1), y, pad).exp()
     ),
-    "You are one place off: the targets are shifted already.": (
+    "You are one position off: the targets are already shifted.": (
         lambda z, y, pad: mean_nats(z[:, :-1], y[:, 1:], pad).exp()
     ),
 }
@@ -181,17 +181,17 @@ EXCESS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     "You average over the sentences: short ones then count as much as long ones. Divide all by all tokens.": (
         lambda m, t, n: ((m - t) / n).mean()
     ),
-    "That is nats a sentence: divide by the number of tokens, not of sentences.": (
+    "That is nats per sentence: divide by the number of tokens, not of sentences.": (
         lambda m, t, n: (m - t).mean()
     ),
-    "You do not divide: nats a token are wanted.": lambda m, t, n: (m - t).sum(),
-    "You take absolute differences: where the model is lucky it has less than the truth, and that counts.": (
+    "You do not divide: return nats per token.": lambda m, t, n: (m - t).sum(),
+    "You take absolute differences: by chance the model may have less than the truth, and that counts.": (
         lambda m, t, n: (m - t).abs().sum() / n.sum()
     ),
-    "You cut off what is negative: where the model is lucky it has less than the truth, and that counts.": (
+    "You cut off what is negative: by chance the model may have less than the truth, and that counts.": (
         lambda m, t, n: (m - t).clamp(min=0).sum() / n.sum()
     ),
-    "You count in bits: nats are wanted, so leave the factor out.": (
+    "You count in bits: return nats, so leave the factor out.": (
         lambda m, t, n: excess(m, t, n) / math.log(2)
     ),
     "You leave the end tokens out of the count: n_tokens counts them, and a model predicts them too.": (
@@ -212,7 +212,7 @@ EXCESS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
 
 
 def error(nats: Tensor, n_tokens: Tensor) -> Tensor:
-    """Say how far all nats by all tokens may lie from their mean over other draws: one standard error."""
+    """Say how far all nats by all tokens may lie from their mean over other samples: one standard error."""
     beyond = nats - nats.sum() / n_tokens.sum() * n_tokens
     return beyond.square().sum().sqrt() / n_tokens.sum()
 
@@ -228,7 +228,7 @@ ERROR: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     "The standard error is that of the model's loss: take it of the differences.": (
         lambda m, t, n: error(m, n)
     ),
-    "You add both errors as if the luck of the draw were not the same: take that of the differences.": (
+    "You add both errors as if the sample were not the same: take that of the differences.": (
         lambda m, t, n: (error(m, n) ** 2 + error(t, n) ** 2).sqrt()
     ),
     "You subtract the errors of both losses: take the error of the differences.": (
@@ -246,10 +246,10 @@ ERROR: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     "You subtract the same from each sentence: a long one has more nats because it is long.": (
         lambda m, t, n: (m - t - (m - t).mean()).square().sum().sqrt() / n.sum()
     ),
-    "You subtract the mean a token from a whole sentence: take it times the sentence's tokens.": (
+    "You subtract the mean per token from a whole sentence: take it times the sentence's tokens.": (
         lambda m, t, n: (m - t - excess(m, t, n)).square().sum().sqrt() / n.sum()
     ),
-    "That is the standard error in nats a sentence: divide by tokens, not by sentences.": (
+    "That is the standard error in nats per sentence: divide by tokens, not by sentences.": (
         lambda m, t, n: error(m - t, n) * n.sum() / len(n)
     ),
 }

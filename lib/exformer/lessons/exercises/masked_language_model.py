@@ -1,4 +1,4 @@
-"""Graders of lesson 11: what is shown of a hidden word, the loss there, a gap filled by readings."""
+"""Graders of lesson 11: masking as BERT does, its loss, a gap filled by scoring."""
 
 from collections.abc import Callable
 
@@ -15,8 +15,8 @@ def check_show(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_show(ids, chosen, chance, drawn, mask_id)``.
 
     Args:
-        answer: Takes ids, which of them are chosen, a number from 0 to 1 a place, and a word drawn by chance
-            a place, all (batch, time); returns what the model is shown.
+        answer: Takes ids, which of them are chosen, a random number from 0 to 1 and a random word for
+            each position, all (batch, time); returns what the model is shown.
 
     Returns:
         The verdict; a known mistake is named.
@@ -52,8 +52,8 @@ def check_loss(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_loss(logits, ids, chosen)``.
 
     Args:
-        answer: Takes logits (batch, time, vocab_size), the words that stood there, and which places were
-            chosen (batch, time); returns the mean surprise at the chosen places, in nats.
+        answer: Takes logits (batch, time, vocab_size), the words that were there, and which positions were
+            chosen (batch, time); returns the mean loss at the chosen positions, in nats.
 
     Returns:
         The verdict; a known mistake is named.
@@ -66,7 +66,7 @@ def check_loss(answer: Callable[..., object]) -> Verdict:
         chosen = torch.rand((batch, time), generator=draw) < torch.linspace(0.2, 0.7, batch)[:, None]
         chosen[:, 0], chosen[:, 2] = False, True  # the class token never; in each row at least one
         cases.append((logits, ids, chosen))
-    praise = "Each chosen place counts once, and no other place counts."
+    praise = "Each chosen position counts once, and no other position counts."
     return grade(answer, right=known.loss, mistakes=known.LOSS, cases=cases, praise=praise)
 
 
@@ -75,8 +75,8 @@ def check_fill(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_fill(log_p, words, place, candidates)``.
 
     Args:
-        answer: Takes a function that gives the log-probability of a list of words, such a list, the place of
-            the gap in it, and the words that may stand there; returns one probability a candidate.
+        answer: Takes a function that gives the log-probability of a list of words, such a list, the position
+            of the gap in it, and the words that may fill it; returns one probability per candidate.
 
     Returns:
         The verdict; a known mistake is named.
@@ -95,7 +95,7 @@ def check_fill(answer: Callable[..., object]) -> Verdict:
         (log_p, [6, 1, 3, 9, 4, 2], 4, [7, 2, 5, 8, 1]),
     ]
     long = [(lambda words: log_p(words) - 1000, *cases[0][1:])]
-    praise = "Each candidate is read with both of its sides, and the probabilities sum to 1."
+    praise = "Each candidate is read with the words on both sides, and the probabilities sum to 1."
     usual, improbable = (
         grade(
             answer,

@@ -10,7 +10,7 @@ Score = Callable[[list[int]], float]
 
 
 def show(ids: Tensor, chosen: Tensor, chance: Tensor, drawn: Tensor, mask_id: int) -> Tensor:
-    """Show what the model sees rightly."""
+    """The right input of the model."""
     return _show(ids, chosen, chance, drawn, mask_id)
 
 
@@ -42,7 +42,7 @@ SHOW: dict[str, Callable[..., Tensor]] = {
     "Mask and other word have each other's share: 80 % are masked, 10 % exchanged.": lambda i, c, x, d, m: (
         torch.where(c & (x < 0.8), d, i).masked_fill(c & (x >= 0.8) & (x < 0.9), m)
     ),
-    "Words are hidden that were not chosen: only chosen places change.": lambda i, c, x, d, m: _show(
+    "Words are masked that were not chosen: only chosen positions change.": lambda i, c, x, d, m: _show(
         i, torch.ones_like(c), x, d, m
     ),
     "Words are exchanged that were not chosen: both the mask and the other word need chosen.": (
@@ -54,7 +54,7 @@ SHOW: dict[str, Callable[..., Tensor]] = {
     "Words are masked that were not chosen: both the mask and the other word need chosen.": (
         lambda i, c, x, d, m: torch.where(c & (x >= 0.8) & (x < 0.9), d, i).masked_fill(x < 0.8, m)
     ),
-    "You hide all words but the chosen ones.": lambda i, c, x, d, m: _show(i, ~c, x, d, m),
+    "You mask all words but the chosen ones.": lambda i, c, x, d, m: _show(i, ~c, x, d, m),
     "Chance is read the wrong way round: mask where it is below 0.8.": lambda i, c, x, d, m: _show(
         i, c, 1 - x, d, m
     ),
@@ -69,7 +69,7 @@ SHOW: dict[str, Callable[..., Tensor]] = {
 
 
 def loss(logits: Tensor, ids: Tensor, chosen: Tensor) -> Tensor:
-    """Average the surprise at the chosen places rightly."""
+    """Average the loss at the chosen positions."""
     return _surprise(logits, ids)[chosen].mean()
 
 
@@ -87,20 +87,22 @@ def _shifted(logits: Tensor, ids: Tensor, chosen: Tensor) -> Tensor:
 
 
 LOSS: dict[str, Callable[..., Tensor]] = {
-    "That is the mean over all places: only the chosen ones count.": lambda x, i, c: _surprise(x, i).mean(),
-    "That is the sum: divide by the number of chosen places.": lambda x, i, c: _surprise(x, i)[c].sum(),
-    "You divide by the number of all places, not of the chosen ones.": lambda x, i, c: (
+    "That is the mean over all positions: only the chosen ones count.": lambda x, i, c: _surprise(
+        x, i
+    ).mean(),
+    "That is the sum: divide by the number of chosen positions.": lambda x, i, c: _surprise(x, i)[c].sum(),
+    "You divide by the number of all positions, not of the chosen ones.": lambda x, i, c: (
         _surprise(x, i)[c].sum() / c.numel()
     ),
-    "That is a mean of rows: each chosen place counts the same, whatever its row.": _by_rows,
-    "You divide by the number of rows, not of the chosen places.": lambda x, i, c: (
+    "That is a mean of rows: each chosen position counts the same, whatever its row.": _by_rows,
+    "You divide by the number of rows, not of the chosen positions.": lambda x, i, c: (
         _surprise(x, i)[c].sum() / len(i)
     ),
-    "The logits are shifted by one place: here place t speaks of word t itself.": _shifted,
-    "The places that were not chosen count, and the chosen ones do not.": lambda x, i, c: _surprise(x, i)[
+    "The logits are shifted by one position: here position t predicts word t itself.": _shifted,
+    "The positions that were not chosen count, and the chosen ones do not.": lambda x, i, c: _surprise(x, i)[
         ~c
     ].mean(),
-    "The sign is wrong: surprise is minus the logarithm.": lambda x, i, c: -loss(x, i, c),
+    "The sign is wrong: the loss is minus the logarithm.": lambda x, i, c: -loss(x, i, c),
     "You take the softmax twice: log_softmax and cross_entropy want logits.": lambda x, i, c: loss(
         x.softmax(-1), i, c
     ),
@@ -118,7 +120,7 @@ LOSS: dict[str, Callable[..., Tensor]] = {
 
 
 def fill(log_p: Score, words: Sequence[int], place: int, candidates: Sequence[int]) -> Tensor:
-    """Fill a gap by readings of the whole rightly."""
+    """Fill a gap by scoring whole sentences."""
     return _scores(log_p, words, place, candidates).softmax(dim=0)
 
 
@@ -150,12 +152,14 @@ FILL: dict[str, Callable[..., Tensor]] = {
     "These are logarithms: take the exponential.": lambda *case: _scores(*case).log_softmax(dim=0),
     "Only the left side and the candidate were read: read the right side too.": _left,
     "Only the candidate and the right side were read: read the left side too.": _right,
-    "Each word like the one in the gap was replaced: replace the one at that place.": _by_value,
+    "Each word like the one in the gap was replaced: replace the one at that position.": _by_value,
     "The candidate was put beside the word: it should take its place.": _inserted,
-    "The candidate was put one place too early: places count from 0.": lambda p, w, i, c: fill(
+    "The candidate was put one position too early: positions count from 0.": lambda p, w, i, c: fill(
         p, w, i - 1, c
     ),
-    "The candidate was put one place too late: places count from 0.": lambda p, w, i, c: fill(p, w, i + 1, c),
+    "The candidate was put one position too late: positions count from 0.": lambda p, w, i, c: fill(
+        p, w, i + 1, c
+    ),
     "You divide logarithms by their sum: take the exponential first.": lambda *case: (
         _scores(*case) / _scores(*case).sum()
     ),

@@ -13,7 +13,7 @@ Mistakes = dict[str, Callable[..., Tensor]]
 
 
 def split(x: Tensor, n_heads: int) -> Tensor:
-    """Cut rightly."""
+    """Split the heads."""
     return split_heads(x, n_heads=n_heads)
 
 
@@ -30,22 +30,22 @@ def _strided(x: Tensor, n_heads: int) -> Tensor:
 SPLIT: Mistakes = {
     "The shape is right, but view or reshape deals the numbers out in the order of memory, so words are "
     "mixed: cut the columns first, then transpose heads and time.": _by_view,
-    "You deal the columns out in turn, as cards: each head owns neighbours, d_head columns in a row.": (
+    "You deal the columns out in turn, as cards: each head owns neighbors, d_head columns in a row.": (
         _strided
     ),
 }
 
 #: Orders of the axes batch, heads, time, d_head that are wrong.
 ORDERS = {
-    (0, 2, 1, 3): "Your heads stand behind the places: after the cut, transpose heads and time.",
+    (0, 2, 1, 3): "Your heads come after the positions: after the cut, transpose heads and time.",
     (0, 2, 3, 1): "Your heads are the last axis: the order is batch, heads, time, d_head.",
-    (0, 1, 3, 2): "A head's columns stand before the places: the order is batch, heads, time, d_head.",
-    (1, 0, 2, 3): "Your heads stand before the batch: the order is batch, heads, time, d_head.",
+    (0, 1, 3, 2): "A head's columns come before the positions: the order is batch, heads, time, d_head.",
+    (1, 0, 2, 3): "Your heads come before the batch: the order is batch, heads, time, d_head.",
 }
 
 #: Wrong ways to join heads, all of the right shape.
 MERGE: Mistakes = {
-    "You merge without the transpose, so places are mixed: heads and time change places first.": (
+    "You merge without the transpose, so positions are mixed: swap heads and time first.": (
         lambda heads: heads.reshape(len(heads), heads.size(2), -1)
     ),
     "You join the columns in turn, as cards: the columns of a head stay together.": (
@@ -73,7 +73,7 @@ def several(
 
 
 def multi_head(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int) -> Tensor:
-    """Attend rightly with all heads."""
+    """Attend with all heads."""
     return _beside(several(x, w_q, w_k, w_v, n_heads)) @ w_o
 
 
@@ -144,24 +144,24 @@ MULTI_HEAD: Mistakes = {
     "Your cut mixes words, as view and reshape alone do: cut the columns, then transpose.": (
         lambda x, q, k, v, o, n: _beside(several(x, q, k, v, n, cut=_by_view)) @ o
     ),
-    "You join the heads without a transpose, so places are mixed: heads and time change places first.": (
+    "You merge the heads without a transpose, so positions are mixed: swap heads and time first.": (
         lambda x, q, k, v, o, n: several(x, q, k, v, n).reshape(x.shape) @ o
     ),
-    "You deal the columns out to the heads in turn, as cards: each head owns neighbours.": (
+    "You deal the columns out to the heads in turn, as cards: each head owns neighbors.": (
         lambda x, q, k, v, o, n: _beside(several(x, q, k, v, n, cut=_strided)) @ o
     ),
     "You multiply by transposes, as nn.Linear does: here the matrices multiply as they are, x @ w.": (
         lambda x, q, k, v, o, n: multi_head(x, q.mT, k.mT, v.mT, o.mT, n)
     ),
     "You transpose w_o: it multiplies as it is.": lambda x, q, k, v, o, n: multi_head(x, q, k, v, o.mT, n),
-    "Keys ask and queries answer in yours: the scores are q @ k.mT, one row a query.": (
+    "Queries and keys are exchanged: the scores are q @ k.mT, one row per query.": (
         lambda x, q, k, v, o, n: multi_head(x, k, q, v, o, n)
     ),
 }
 
 
 def silence(weight: Tensor, silent: list[int], n_heads: int) -> Tensor:
-    """Silence rightly: zero the columns of some heads."""
+    """Silence some heads: zero their columns of some heads."""
     return weight * _heard(silent, n_heads).repeat_interleave(weight.size(1) // n_heads)
 
 
@@ -190,10 +190,10 @@ SILENCE: dict[str, Callable[[Tensor, list[int], int], Tensor]] = {
     "Your silence comes one head late: heads are counted from 0.": (
         lambda w, silent, n: silence(w, [i + 1 for i in silent], n)
     ),
-    "You silence every n_heads-th column: a head owns neighbours, d_head columns in a row.": (
+    "You silence every n_heads-th column: a head owns neighbors, d_head columns in a row.": (
         lambda w, silent, n: w * _heard(silent, n).repeat(w.size(1) // n)
     ),
-    "You silence one column a head: each head owns d_head of them.": lambda w, silent, n: _columns(
+    "You silence one column per head: each head owns d_head of them.": lambda w, silent, n: _columns(
         w, silent, 1
     ),
     "You take n_heads for the width of a head: it is d_head, the width divided by n_heads.": (

@@ -50,7 +50,7 @@ def in_degrees(n: int, d_model: int) -> Tensor:
 
 #: Arguments: number of positions, width.
 ENCODING: Mistakes = {
-    "All your sines come first, then all cosines: a sine and its cosine are neighbours here.": (
+    "All your sines come first, then all cosines: a sine and its cosine are neighbors here.": (
         lambda n, d: torch.cat(waves(n, d), dim=-1)
     ),
     "Even columns are sines and odd ones cosines; yours are the other way round.": (
@@ -88,7 +88,7 @@ def turned(
 
 
 def in_halves(x: Tensor, positions: Tensor) -> Tensor:
-    """Turn column i with column i + d/2, not with its neighbour."""
+    """Turn column i with column i + d/2, not with its neighbor."""
     a, b = x.chunk(2, dim=-1)
     return torch.cat(
         (turned(woven(a, b), positions)[:, 0::2], turned(woven(a, b), positions)[:, 1::2]), dim=-1
@@ -107,7 +107,7 @@ def overwritten(x: Tensor, positions: Tensor) -> Tensor:
     return woven(first, turned(woven(first, x[:, 1::2]), positions)[:, 1::2])
 
 
-#: Arguments: one query a row, the position of each.
+#: Arguments: one query per row, the position of each.
 ROTATE: Mistakes = {
     "You turn the wrong way: the minus belongs to b · sin φ in the first column of a pair.": (
         lambda x, p: turned(x, p, signs="+-")
@@ -128,7 +128,7 @@ ROTATE: Mistakes = {
     "Your later pairs turn faster: the position is divided by 10000^(2i/d), not multiplied.": (
         lambda x, p: turned(x, p, power=2.0)
     ),
-    "You turn column i with column i + d/2: here the columns of a pair are neighbours.": in_halves,
+    "You turn column i with column i + d/2: here the columns of a pair are neighbors.": in_halves,
     "Your angles are read as degrees: sine and cosine take radians.": (
         lambda x, p: turned(x, p, unit=DEGREES)
     ),
@@ -140,7 +140,7 @@ ROTATE: Mistakes = {
 
 
 def bias(n: int, slopes: Tensor, distance: Callable[[Tensor], Tensor] = torch.abs) -> Tensor:
-    """Compute minus slope times a distance, made from query place minus key place."""
+    """Compute minus slope times a distance, made from query position minus key position."""
     place = torch.arange(n, dtype=torch.float64)
     return -slopes.to(torch.float64)[:, None, None] * distance(place[:, None] - place)
 
@@ -156,16 +156,16 @@ ALIBI: Mistakes = {
     "Your bias grows with the distance: it is subtracted, so that far keys lose.": (
         lambda n, h: -bias(n, alibi_slopes(h))
     ),
-    "Your keys behind the query get a bonus: the distance is |i - j|, never negative.": (
+    "Your keys after the query get a bonus: the distance is |i - j|, never negative.": (
         lambda n, h: bias(n, alibi_slopes(h), lambda x: x)
     ),
     "Your keys before the query get a bonus: the distance is |i - j|, never negative.": (
         lambda n, h: bias(n, alibi_slopes(h), lambda x: -x)
     ),
-    "Your keys behind the query get no bias at all: the distance is |i - j| on both sides.": (
+    "Your keys after the query get no bias at all: the distance is |i - j| on both sides.": (
         lambda n, h: bias(n, alibi_slopes(h), lambda x: x.clamp(min=0))
     ),
-    "You hide the keys behind the query. That is the work of a mask, not of the bias.": (
+    "You hide the keys after the query. That is the work of a mask, not of the bias.": (
         lambda n, h: bias(n, alibi_slopes(h)).masked_fill(torch.ones(n, n).triu(diagonal=1).bool(), -math.inf)
     ),
     "Your heads are counted from 0: the first slope is 2^(-8/H), not 1.": (

@@ -98,7 +98,7 @@ def _one_vector(given: Any, gradients: list[Tensor], limit: float) -> np.ndarray
     shapes = [tuple(g.shape) for g in gradients]
     parts = [as_numbers(part) for part in given] if isinstance(given, tuple | list) else []
     if [part.shape for part in parts] != shapes:
-        raise UnfitError(f"Return a list of tensors with the shapes that came in, here {shapes}.")
+        raise UnfitError(f"Return a list of tensors with the shapes that you got, here {shapes}.")
     return np.concatenate([part.ravel() for part in parts])
 
 

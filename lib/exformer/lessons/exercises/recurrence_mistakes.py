@@ -14,7 +14,7 @@ Clip = Callable[[Sequence[Tensor], float], list[Tensor]]
 
 
 def lstm_step(x: Tensor, h: Tensor, c: Tensor, w: Tensor, u: Tensor, b: Tensor) -> Tensor:
-    """Take the step rightly: a row of h and a row of c."""
+    """Take the step: a row of h and a row of c."""
     return _write(w @ x + u @ h + b, c)
 
 
@@ -125,7 +125,7 @@ REACH: dict[str, Callable[[float, float], float]] = {
 
 
 def clip(gradients: Sequence[Tensor], limit: float) -> list[Tensor]:
-    """Shorten rightly: all tensors as one vector, by one factor, only if it is too long."""
+    """Shorten: all tensors as one vector, by one factor, only if it is too long."""
     norm = _joint(gradients)
     return [g * min(1.0, limit / norm) for g in gradients]
 

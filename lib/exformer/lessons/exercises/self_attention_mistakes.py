@@ -13,7 +13,7 @@ Mistakes = dict[str, Callable[..., Tensor]]
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Attend rightly, and return the output alone."""
+    """Attend, and return the output alone."""
     return scaled_dot_product_attention(q, k, v, mask=mask)[0]
 
 
@@ -52,10 +52,10 @@ ATTENTION: Mistakes = {
     "Your weights do not sum to 1: a softmax over the keys is missing.": lambda q, k, v: scores(q, k) @ v,
     "You exponentiate, but do not divide by the sum over the keys.": lambda q, k, v: scores(q, k).exp() @ v,
     "You take the mean of the keys: the weights belong on the values.": lambda q, k, v: attention(q, k, k),
-    "Your keys ask and your queries answer: the scores are q @ k.T, one row a query.": (
+    "Queries and keys are exchanged: the scores are q @ k.T, one row per query.": (
         lambda q, k, v: attention(k, q, v)
     ),
-    "Your result is transposed: one row a query, one column a feature of the values.": (
+    "Your result is transposed: one row per query, one column per feature of the values.": (
         lambda q, k, v: attention(q, k, v).mT
     ),
     "You return the weights: multiply them with the values.": lambda q, k, v: scores(q, k).softmax(-1),

@@ -51,15 +51,15 @@ def check_row(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_row(article, separator, summary, bos_id, eos_id, pad_id)``.
 
     Args:
-        answer: Takes three lists of ids and three ids; returns what the model is shown and what it should
-            say at each place, with ``pad_id`` where nothing is asked of it.
+        answer: Takes three lists of ids and three ids; returns the model's input and its targets, with
+            ``pad_id`` where nothing is to be predicted.
 
     Returns:
         The verdict; a known mistake is named.
 
     Examples:
         >>> check_row(lambda a, sep, s, bos, eos, pad: ([bos, *a, *sep, *s], [*a, *sep, *s, eos]))
-        Not yet. You ask for the article too: before the summary, each target is pad_id.
+        Not yet. Your targets hold the article too: before the summary, each target is pad_id.
     """
     named = _wrong_length(answer)
     if named is not None:  # a verdict that refuses is false
@@ -69,7 +69,7 @@ def check_row(answer: Callable[..., object]) -> Verdict:
         right=known.row,
         mistakes=known.ROW,
         cases=list(_ROWS),
-        praise="The first word asked for stands where the separator is shown.",
+        praise="The first target is at the position of the separator.",
         tolerance=1e-9,  # ids are right to the last digit
         frame=_flat,
     )
@@ -131,6 +131,6 @@ def check_invented(answer: Callable[..., object]) -> Verdict:
         right=known.invented,
         mistakes=known.INVENTED,
         cases=list(_SUMMARIES),
-        praise="Whole words, each as often as the summary says it.",
+        praise="Whole words, each as often as the summary has it.",
         tolerance=1e-9,
     )

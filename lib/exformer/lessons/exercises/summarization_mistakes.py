@@ -8,15 +8,15 @@ Ids = list[int]
 
 
 def row(article: Ids, separator: Ids, summary: Ids, bos: int, eos: int, pad: int) -> tuple[Ids, Ids]:
-    """Make the row of a summary: what is shown, and what is asked for.
+    """Make the row of a summary: the model's input, and its targets.
 
     Args:
         article: Ids of the article.
         separator: Ids of the separator.
         summary: Ids of the summary.
-        bos: Stands first.
+        bos: Comes first.
         eos: Ends the summary.
-        pad: Stands where nothing is asked for.
+        pad: The target where nothing is to be predicted.
 
     Returns:
         Two lists of equal length.
@@ -26,7 +26,7 @@ def row(article: Ids, separator: Ids, summary: Ids, bos: int, eos: int, pad: int
 
 
 def _asked_for(n_early: int) -> Callable[..., tuple[Ids, Ids]]:
-    """Ask for the summary some places too early (or too late)."""
+    """Put the targets some positions too early (or too late)."""
 
     def wrong(a: Ids, sep: Ids, s: Ids, bos: int, eos: int, pad: int) -> tuple[Ids, Ids]:
         shown = [bos, *a, *sep, *s]
@@ -37,53 +37,53 @@ def _asked_for(n_early: int) -> Callable[..., tuple[Ids, Ids]]:
 
 
 ROW: dict[str, Callable[..., object]] = {
-    "You ask for the article too: before the summary, each target is pad_id.": (
+    "Your targets hold the article too: before the summary, each target is pad_id.": (
         lambda a, sep, s, bos, eos, pad: ([bos, *a, *sep, *s], [*a, *sep, *s, eos])
     ),
-    "You ask for the separator too: the reader gives it, the model need not say it.": (
+    "Your targets hold the separator too: it is given, the model need not predict it.": (
         lambda a, sep, s, bos, eos, pad: ([bos, *a, *sep, *s], [pad] * len(a) + [*sep, *s, eos])
     ),
-    "Your targets stand one place late, and the end symbol falls off: each place is asked for the word after "
+    "Your targets are one position late, and the end token falls off: each position predicts the word after "
     "its own.": _asked_for(-1),
-    "Your targets stand one place early.": _asked_for(1),
-    "The end symbol is never asked for: the summary would not know where to stop.": (
+    "Your targets are one position early.": _asked_for(1),
+    "The end token is never a target: the summary would not know where to stop.": (
         lambda a, sep, s, bos, eos, pad: (
             [bos, *a, *sep, *s],
             [pad] * (len(a) + len(sep)) + [*s, pad],
         )
     ),
-    "You write 0 where nothing is asked: use pad_id, which need not be 0.": (
+    "You write 0 where nothing is predicted: use pad_id, which need not be 0.": (
         lambda a, sep, s, bos, eos, pad: ([bos, *a, *sep, *s], [0] * (len(a) + len(sep)) + [*s, eos])
     ),
-    "You return the two lists in the other order: first what is shown.": (lambda *case: row(*case)[::-1]),
+    "You return the two lists in the other order: the input comes first.": (lambda *case: row(*case)[::-1]),
 }
 #: Mistakes that make the two lists longer or shorter than they should be.
 ROW_LENGTHS: dict[str, Callable[..., object]] = {
-    "You show the end symbol: it is asked for at the last word, and nothing comes after it.": (
+    "Your input holds the end token: it is the last target, and nothing comes after it.": (
         lambda a, sep, s, bos, eos, pad: (
             [bos, *a, *sep, *s, eos],
             [pad] * (len(a) + len(sep)) + [*s, eos, pad],
         )
     ),
-    "Your targets are not shifted: each place is asked for its own word, not for the next.": (
+    "Your targets are not shifted: each position has its own word as target, not the next.": (
         lambda a, sep, s, bos, eos, pad: (
             [bos, *a, *sep, *s, eos],
             [pad] * (1 + len(a) + len(sep)) + [*s, eos],
         )
     ),
-    "The summary is not shown: in training the model sees its words up to the one asked for.": (
+    "The summary is not shown: in training the model sees its words up to the one to be predicted.": (
         lambda a, sep, s, bos, eos, pad: ([bos, *a, *sep], [pad] * (len(a) + len(sep)) + [*s, eos])
     ),
     "The separator is missing: without it nothing says what is wanted.": (
         lambda a, sep, s, bos, eos, pad: ([bos, *a, *s], [pad] * len(a) + [*s, eos])
     ),
-    "The end symbol is missing: after the summary's last word the model is asked for eos_id.": (
+    "The end token is missing: the target after the summary's last word is eos_id.": (
         lambda a, sep, s, bos, eos, pad: ([bos, *a, *sep, *s[:-1]], [pad] * (len(a) + len(sep)) + s)
     ),
     "You take one id of the separator: it is a list, and may hold several.": (
         lambda a, sep, s, bos, eos, pad: row(a, sep[:1], s, bos, eos, pad)
     ),
-    "The start symbol is missing: bos_id stands first in what is shown.": (
+    "The start token is missing: bos_id comes first in the input.": (
         lambda a, sep, s, bos, eos, pad: ([*a, *sep, *s], [pad] * (len(a) + len(sep) - 1) + [*s, eos])
     ),
 }
@@ -170,7 +170,7 @@ ROUGE_1: dict[str, Callable[..., object]] = {
     "A word counts at most as often as the summary has it.": _counted_in_reference,
     "You make all letters small: leave them as they are.": lambda a, b: rouge_1(a.lower(), b.lower()),
     "That is ROUGE-2: for ROUGE-1 count single words.": _pairs,
-    "A word counts wherever it stands; you want it at the same place.": _in_place,
+    "A word counts wherever it is; you want it at the same position.": _in_place,
     "That is ROUGE-L: for ROUGE-1 the order of the words does not matter.": _in_order,
     "You count letters: cut the texts at spaces first.": _letters,
     "You divide by the words that either has: divide twice the shared ones by the sum of both lengths.": (
@@ -201,7 +201,7 @@ INVENTED: dict[str, Callable[..., object]] = {
     "You look for letters in the article's text: 20 is found in 200. Cut it into words.": (
         lambda summary, article, names: sum(w in names and w not in article for w in summary.split())
     ),
-    "You count each invented word once; a word said twice is two.": (
+    "You count each invented word once; a word used twice is two.": (
         lambda summary, article, names: len((set(summary.split()) & set(names)) - set(article.split()))
     ),
     "You count the names that the summary does not have: look at the summary's words.": (
@@ -227,7 +227,7 @@ INVENTED: dict[str, Callable[..., object]] = {
     "You look for each name in the texts' letters: cut both into words, and count each time.": (
         lambda summary, article, names: sum(n in summary and n not in article for n in names)
     ),
-    "A name that the article has is not made up, however often the summary says it.": (
+    "A name that the article has is not made up, however often the summary has it.": (
         lambda summary, article, names: sum(
             n * (word in names) for word, n in (Counter(summary.split()) - Counter(article.split())).items()
         )

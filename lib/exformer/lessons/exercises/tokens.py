@@ -19,7 +19,7 @@ _CUTS = (  # a word, and what each pair becomes, in the order of learning
     ((8, 9), {(3, 5): 24}),
     ((8,), {(3, 5): 25}),
     ((), {(3, 5): 26}),
-    ((11, 2, 1, 2), {(1, 2): 5}),  # the text "1 2" stands in "11 2", too
+    ((11, 2, 1, 2), {(1, 2): 5}),  # the text "1 2" is found in "11 2", too
 )
 _WORDS = (
     {(1, 2, 3): 5, (2, 3, 1, 2): 2, (9, 9): 6, (4, 9): 1},  # (1, 2) comes 7 times
@@ -33,7 +33,7 @@ _WORDS = (
     {(1, 2, 5, 1, 2): 2, (6, 7): 3},
     {(5, 7): 2, (5, 6): 2},
     {(10, 4): 1, (9, 4): 1},  # as texts, 10 comes before 9
-    {(1, 5, 2): 3, (1, 6, 2): 3, (7, 8): 4},  # 1 and 2 are no neighbours
+    {(1, 5, 2): 3, (1, 6, 2): 3, (7, 8): 4},  # 1 and 2 are no neighbors
 )
 _TOKENS = (b"", b"", b"", b"a", b" ", b"\xc3", b"\xa9", b"perch", b"\xf0\x9f", b"\xa6\x8a", b"\xc3\xa9", b"!")
 _IDS = (
@@ -56,7 +56,7 @@ def check_best_pair(answer: Callable[..., object]) -> Verdict:
 
     Args:
         answer: Takes words (tuples of numbers), each with how often it occurs; returns the most frequent pair
-            of neighbours, of several the one with the smallest numbers.
+            of neighbors, of several the one with the smallest numbers.
 
     Returns:
         The verdict; a known mistake is named.
@@ -82,8 +82,8 @@ def check_encode(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_encode(word, merges)``.
 
     Args:
-        answer: Takes a tuple of symbols (numbers) and a dictionary of merges, pairs with the symbol that each
-            becomes, in the order of learning; returns the symbols that are left when all merges are made.
+        answer: Takes a tuple of tokens (numbers) and a dictionary of merges, pairs with the token that each
+            becomes, in the order of learning; returns the tokens that are left when all merges are made.
 
     Returns:
         The verdict; a known mistake is named.
@@ -97,7 +97,7 @@ def check_encode(answer: Callable[..., object]) -> Verdict:
         right=known.encode,
         mistakes=known.ENCODE,
         cases=list(_CUTS),
-        praise="The merges in their order, from the left, and no symbol is used twice.",
+        praise="The merges in their order, from the left, and no token is used twice.",
     )
 
 
@@ -151,5 +151,5 @@ def check_table_gradient(answer: Callable[..., object]) -> Verdict:
         right=known.table_gradient,
         mistakes=known.TABLE_GRADIENT,
         cases=cases,
-        praise="Each row gets the sum of what its uses ask for, all others get nothing.",
+        praise="Each row gets the sum of its uses' gradients, all others get nothing.",
     )

@@ -11,7 +11,7 @@ Pair = tuple[int, int]
 
 
 def best_pair(words: Mapping[tuple[int, ...], int]) -> Pair:
-    """Choose rightly: the most frequent pair, of several the one with the smallest numbers."""
+    """Choose the most frequent pair, of several the one with the smallest numbers."""
     counts = _counts(words)
     return min(counts, key=lambda pair: (-counts[pair], pair))
 
@@ -36,7 +36,7 @@ def _by(**how: bool) -> Callable[[Mapping[tuple[int, ...], int]], Pair]:
 def _without_overlap(words: Mapping[tuple[int, ...], int]) -> Pair:
     counts: Counter[Pair] = Counter()
     for word, n in words.items():
-        free: dict[Pair, int] = {}  # the first place at which a pair may begin again
+        free: dict[Pair, int] = {}  # the first position at which a pair may begin again
         for place, pair in enumerate(pairwise(word)):
             if place >= free.get(pair, 0):
                 counts[pair] += n
@@ -80,11 +80,11 @@ def _second_number_first(words: Mapping[tuple[int, ...], int]) -> Pair:
 #: Wrong choices of a pair.
 BEST_PAIR: dict[str, Callable[..., Pair]] = {
     "You count each word once: a pair counts as often as its word occurs.": _by(weigh=False),
-    "You count a pair once a word: a word may hold it several times.": _by(once=True),
+    "You count a pair once per word: a word may hold it several times.": _by(once=True),
     "You count neither repeats of a word nor those within it.": _by(weigh=False, once=True),
-    "In a a a you count the pair a a once: it begins at two places, so it counts twice.": _without_overlap,
+    "In a a a you count the pair a a once: it begins at two positions, so it counts twice.": _without_overlap,
     "You count pairs across the ends of words: no pair goes from one word into the next.": _across,
-    "You count all pairs of a word: only neighbours count.": _apart,
+    "You count all pairs of a word: only neighbors count.": _apart,
     "Of equally frequent pairs with one first number you take any: the smaller second number decides.": (
         _first_number_alone
     ),
@@ -100,7 +100,7 @@ BEST_PAIR: dict[str, Callable[..., Pair]] = {
 
 
 def decode(tokens: Sequence[bytes], ids: Sequence[int]) -> str:
-    """Decode rightly: join all bytes, then read them as text."""
+    """Decode: join all bytes, then read them as text."""
     return b"".join(tokens[i] for i in ids).decode("utf-8", "replace")
 
 
@@ -180,7 +180,7 @@ Merges = Mapping[Pair, int]
 
 
 def encode(word: Word, merges: Merges) -> Word:
-    """Cut rightly: each merge everywhere, the one learned first before the others."""
+    """Encode: each merge everywhere, the one learned first before the others."""
     return _one_after_another(_merge)(word, merges)
 
 
@@ -270,7 +270,7 @@ def _longest(word: Word, merges: Merges) -> Word:
 #: Wrong cuts.
 ENCODE: dict[str, Callable[[Word, Merges], Word]] = {
     "You merge nothing: a list is never equal to a tuple, compare tuple(word[i : i + 2]).": lambda w, m: w,
-    "You merge what stands first in the word: the merge that was learned first comes first.": _by_place,
+    "You merge what comes first in the word: the merge that was learned first comes first.": _by_place,
     "You begin with the merge that was learned last: begin with the first.": (
         lambda w, m: encode(w, dict(reversed(m.items())))
     ),
@@ -283,16 +283,16 @@ ENCODE: dict[str, Callable[[Word, Merges], Word]] = {
     "You merge from the right: where pairs overlap, as in a a a, the left one counts.": _one_after_another(
         _from_the_right
     ),
-    "You leave the second symbol of a pair in its place: go on behind it.": _one_after_another(
+    "You leave the second token of a pair where it was: go on after it.": _one_after_another(
         lambda w, p, n: _merge(w, p, n, step=1)
     ),
     "You merge the pair in either order: first and second are not the same.": _one_after_another(
         _either_order
     ),
-    "You lose the last symbol where it is not merged: it has no right neighbour, but it stays.": (
+    "You lose the last token where it is not merged: it has no right neighbor, but it stays.": (
         _one_after_another(_last_lost)
     ),
-    "You use a symbol for two pairs: in a a a the middle one is gone after the first merge.": (
+    "You use a token for two pairs: in a a a the middle one is gone after the first merge.": (
         _one_after_another(_overlapping)
     ),
     "You leave the pair out and put nothing in its place.": _one_after_another(

@@ -11,44 +11,44 @@ Function = Callable[[Tensor], Tensor]
 
 
 def norm(x: Tensor, gain: Tensor, bias: Tensor, eps: float) -> Tensor:
-    """Normalize rightly."""
+    """Normalize."""
     return layer_norm(x, gain, bias, eps=eps)
 
 
 def _parts(x: Tensor, dim: int | tuple[int, ...] = -1, *, unbiased: bool = False) -> tuple[Tensor, Tensor]:
-    """Return the centred numbers and their variance."""
+    """Return the centered numbers and their variance."""
     return x - x.mean(dim=dim, keepdim=True), x.var(dim=dim, keepdim=True, unbiased=unbiased)
 
 
 def _over(dims: Callable[[Tensor], int | tuple[int, ...]]) -> Callable[..., Tensor]:
     def mistake(x: Tensor, gain: Tensor, bias: Tensor, eps: float) -> Tensor:
-        centred, variance = _parts(x, dims(x))
-        return gain * centred / torch.sqrt(variance + eps) + bias
+        centered, variance = _parts(x, dims(x))
+        return gain * centered / torch.sqrt(variance + eps) + bias
 
     return mistake
 
 
 def _outside(x: Tensor, gain: Tensor, bias: Tensor, eps: float) -> Tensor:
-    centred, variance = _parts(x)
-    return gain * centred / (variance.sqrt() + eps) + bias
+    centered, variance = _parts(x)
+    return gain * centered / (variance.sqrt() + eps) + bias
 
 
 def _no_eps(x: Tensor, gain: Tensor, bias: Tensor, eps: float) -> Tensor:
-    centred, variance = _parts(x)
-    return gain * centred / variance.sqrt() + bias
+    centered, variance = _parts(x)
+    return gain * centered / variance.sqrt() + bias
 
 
 def _unbiased(x: Tensor, gain: Tensor, bias: Tensor, eps: float) -> Tensor:
-    centred, variance = _parts(x, unbiased=True)
-    return gain * centred / torch.sqrt(variance + eps) + bias
+    centered, variance = _parts(x, unbiased=True)
+    return gain * centered / torch.sqrt(variance + eps) + bias
 
 
 def _by_variance(x: Tensor, gain: Tensor, bias: Tensor, eps: float) -> Tensor:
-    centred, variance = _parts(x)
-    return gain * centred / (variance + eps) + bias
+    centered, variance = _parts(x)
+    return gain * centered / (variance + eps) + bias
 
 
-def _not_centred(x: Tensor, gain: Tensor, bias: Tensor, eps: float) -> Tensor:
+def _not_centered(x: Tensor, gain: Tensor, bias: Tensor, eps: float) -> Tensor:
     return gain * x / torch.sqrt(_parts(x)[1] + eps) + bias
 
 
@@ -61,8 +61,8 @@ def _bias_first(x: Tensor, gain: Tensor, bias: Tensor, eps: float) -> Tensor:
 
 
 def _unbiased_outside(x: Tensor, gain: Tensor, bias: Tensor, eps: float) -> Tensor:
-    centred, variance = _parts(x, unbiased=True)
-    return gain * centred / (variance.sqrt() + eps) + bias
+    centered, variance = _parts(x, unbiased=True)
+    return gain * centered / (variance.sqrt() + eps) + bias
 
 
 def _without(*, gain: bool, bias: bool) -> Callable[..., Tensor]:
@@ -75,11 +75,11 @@ def _without(*, gain: bool, bias: bool) -> Callable[..., Tensor]:
 #: Wrong layer norms.
 NORM: dict[str, Callable[..., Tensor]] = {
     "You divide the sum of squares by d - 1. Layer norm divides it by d: var(unbiased=False).": _unbiased,
-    "Your ε stands outside the root: add it to the variance, then take the root.": _outside,
-    "You divide the sum of squares by d - 1, and your ε stands outside the root.": _unbiased_outside,
+    "Your ε is outside the root: add it to the variance, then take the root.": _outside,
+    "You divide the sum of squares by d - 1, and your ε is outside the root.": _unbiased_outside,
     "Your ε does nothing: add it to the variance, or equal numbers give 0/0.": _no_eps,
     "You divide by the variance: divide by its root.": _by_variance,
-    "You do not subtract the mean.": _not_centred,
+    "You do not subtract the mean.": _not_centered,
     "You do not subtract the mean, neither above nor under the root: this is RMS norm.": _root_mean_square,
     "Your mean and variance run over the first axis: that is batch norm. Take the last.": _over(lambda x: 0),
     "Your mean and variance run over axis 1: take the last axis, -1, however many there are.": (
@@ -118,7 +118,7 @@ RESIDUAL: dict[str, Callable[..., Tensor]] = {
         lambda x, f, n, pre: f(n(x)) if pre else n(f(x))
     ),
     "The norm is missing.": lambda x, f, n, pre: x + f(x),
-    "In pre-norm you add the normalized x: the sum takes x as it came, or the path is cut.": (
+    "In pre-norm you add the normalized x: the sum takes x as it is, or the path is cut.": (
         lambda x, f, n, pre: n(x) + f(n(x)) if pre else n(x + f(x))
     ),
     "In post-norm you normalize the sublayer's output alone: normalize the sum.": (
@@ -130,7 +130,7 @@ RESIDUAL: dict[str, Callable[..., Tensor]] = {
     "You normalize the sublayer's output, whatever pre_norm says: normalize its input or the sum.": (
         lambda x, f, n, pre: x + n(f(x))
     ),
-    "In post-norm the sublayer gets x as it came: you normalize its input too.": (
+    "In post-norm the sublayer gets x as it is: you normalize its input too.": (
         lambda x, f, n, pre: x + f(n(x)) if pre else n(x + f(n(x)))
     ),
     "In pre-norm you normalize the sum too: nothing but sums belongs on that path.": (
@@ -147,7 +147,7 @@ RESIDUAL: dict[str, Callable[..., Tensor]] = {
 
 
 def parameters(d_model: int, n_heads: int, d_ff: int) -> int:
-    """Count rightly."""
+    """Count."""
     return 4 * d_model * (d_model + 1) + 2 * d_model * d_ff + d_ff + d_model + 4 * d_model
 
 
