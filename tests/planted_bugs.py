@@ -2410,7 +2410,7 @@ RECIPES = [
         ),
     ),
     *_bugs(
-        "lessons/plot_labels.py",
+        "lessons/figures.py",
         "test_plotting.py",
         (
             "names are spread on a scale that is not known yet",

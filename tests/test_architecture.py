@@ -18,7 +18,7 @@ MAX_FUNCTION_LINES, MAX_PARAMETERS = 30, 7
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 #: What speaks to the reader; all else in the library is silent and leaves seeds and devices alone.
 MAY_PRINT = {"lessons.source", "cli.main", "cli.commands"}
-MAY_DRAW = {"lessons.figures", "lessons.plot_labels"}
+MAY_DRAW = {"lessons.figures"}
 MAY_SEED = {"training.loop", "lessons.setup", "cli.commands"}
 
 

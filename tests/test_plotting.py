@@ -12,8 +12,7 @@ import torch
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
-from exformer.lessons.figures import INK, PALETTE, bars, heat_map, lines, use_book_style
-from exformer.lessons.plot_labels import _spread
+from exformer.lessons.figures import INK, PALETTE, _spread, bars, heat_map, lines, use_book_style
 
 WORDS = ["your", "cat", "is", "a", "lovely", "cat"]
 LIGHT, DARK = "#fffefb", "#14171a"  # the backgrounds in book/_static/book.css
@@ -59,13 +58,13 @@ def lab(rgb):
 
 
 @pytest.mark.parametrize("page", [LIGHT, DARK])
-def test_colours_stand_out_on_both_pages(page) -> None:
+def test_colors_stand_out_on_both_pages(page) -> None:
     assert contrast(INK, page) > 3.5
     assert all(contrast(color, page) >= 3 for color in PALETTE), [contrast(c, page) for c in PALETTE]
 
 
 @pytest.mark.parametrize("eye", BLINDNESS)
-def test_colours_are_told_apart_by_all_eyes(eye) -> None:
+def test_colors_are_told_apart_by_all_eyes(eye) -> None:
     seen = [lab(np.clip(np.array(BLINDNESS[eye]) @ linear(color), 0, 1)) for color in PALETTE]
     for i, one in enumerate(seen):
         for other in seen[i + 1 :]:
@@ -127,7 +126,7 @@ def test_a_large_heat_map_has_a_bar_and_no_numbers() -> None:
     assert ax.get_ylim() == (23, 0)
 
 
-def test_negative_numbers_get_two_colours_about_zero() -> None:
+def test_negative_numbers_get_two_colors_about_zero() -> None:
     heat_map([[-1.0, 3.0], [0.5, 0.0]])
     assert plt.gca().collections[0].get_clim() == (-3.0, 3.0)
 
@@ -238,7 +237,7 @@ def test_spread_keeps_order_and_gap() -> None:
         (lambda: heat_map(torch.zeros(2, 3, 5)), r"shape \(2, 3, 5\): pick one"),
         (lambda: heat_map(torch.zeros(2, 3), rows=WORDS), "6 names for 2 rows"),
         (lambda: heat_map(torch.zeros(2, 3), columns=WORDS), "6 names for 3 columns"),
-        (lambda: lines({"a": [1, 2, 3]}, x=[1, 2]), "'a' has 3 values for 2 places"),
+        (lambda: lines({"a": [1, 2, 3]}, x=[1, 2]), "'a' has 3 values for 2 positions"),
         (
             lambda: lines({str(n): [n] for n in range(99)}),
             r"expected 1 to 12 series \(of more, draw two figures\), got 99",
@@ -247,7 +246,7 @@ def test_spread_keeps_order_and_gap() -> None:
         (lambda: lines({"a": []}), r"'a' has shape \(0,\): expected a row of at least one number"),
         (lambda: lines({"a": torch.zeros(2, 3)}), r"'a' has shape \(2, 3\): expected a row"),
         (lambda: lines({"a": 1.0}), r"'a' has shape \(\): expected a row"),
-        (lambda: lines({"a": [1, 2]}, x=3.0), "'a' has 2 values for 1 places"),
+        (lambda: lines({"a": [1, 2]}, x=3.0), "'a' has 2 values for 1 positions"),
         (lambda: lines({"a": [1, 2]}, log="z"), "log must be '', 'x', 'y' or 'xy', got 'z'"),
     ],
 )
