@@ -9,10 +9,9 @@ from bench.encoder_decoder import exformer, marian
 from bench.equal_work import copy_weights
 from bench.gpt import gpt2
 from bench.setting import BOS, EOS, PAD, Setting, make_batches
-from exformer.generation.autoregressive import next_logits_of
+from exformer.generation.autoregressive import greedy, next_logits_of
 from exformer.generation.beam_search import beam_search
 from exformer.generation.cached import CachedDecoder, CachedLM
-from exformer.generation.translate import greedy
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.evaluating import evaluating
 

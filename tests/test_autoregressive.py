@@ -10,8 +10,7 @@ from test_decoder_lm import ALL_POSITIONS, VOCAB, build
 from torch_twins import close, randomize
 
 from exformer.data.padding import count_padding, pad_left
-from exformer.generation.autoregressive import append_symbols, best_symbol, next_logits_of
-from exformer.generation.translate import greedy
+from exformer.generation.autoregressive import append_tokens, best_token, greedy, next_logits_of
 from exformer.models.rnn_lm import RecurrentLM
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -50,9 +49,9 @@ def test_one_text_is_a_batch_of_one():
 
 @pytest.mark.parametrize("scores", [[-math.inf, -math.inf], [0.0, math.nan], [0.0, math.inf]])
 def test_scores_without_a_distribution_are_refused(scores):
-    with pytest.raises(ValueError, match="must give a distribution: some are not numbers, or no symbol"):
-        best_symbol(torch.tensor([[0.0, 1.0], scores]))
-    assert best_symbol(torch.tensor([[0.0, 1.0], [-math.inf, -5.0], [2.0, 2.0]])).tolist() == [1, 1, 0]
+    with pytest.raises(ValueError, match="must give a distribution: some are not numbers, or no token"):
+        best_token(torch.tensor([[0.0, 1.0], scores]))
+    assert best_token(torch.tensor([[0.0, 1.0], [-math.inf, -5.0], [2.0, 2.0]])).tolist() == [1, 1, 0]
 
 
 def test_choose_is_told_the_step():
@@ -62,7 +61,7 @@ def test_choose_is_told_the_step():
         steps.append(step)
         return logits.argmax(-1)
 
-    append_symbols(
+    append_tokens(
         lambda ids: torch.eye(3)[ids[:, -1]], torch.tensor([[1]]), choose=choose, eos_id=2, max_new_tokens=4
     )
     assert steps == [0, 1, 2, 3]

@@ -11,11 +11,10 @@ from test_decoder_lm import VOCAB, build
 from torch_twins import normal
 
 from exformer.data.padding import pad_left
-from exformer.generation.autoregressive import next_logits_of
+from exformer.generation.autoregressive import greedy, next_logits_of
 from exformer.generation.beam_search import beam_search
 from exformer.generation.exhaustive import exhaustive_search
 from exformer.generation.hypothesis import Hypothesis, length_normalized
-from exformer.generation.translate import greedy
 
 pytestmark = pytest.mark.usefixtures("float64")
 ALPHAS = st.sampled_from([0.0, 0.6, 1.0, 2.0])
@@ -89,9 +88,9 @@ def test_length_is_made_up_for(alpha, wanted):
 
 
 def test_scores_by_hand():
-    assert length_normalized(-6.0, n_symbols=4, alpha=0.0) == -6.0
-    assert length_normalized(-6.0, n_symbols=4, alpha=0.5) == -3.0
-    assert length_normalized(-6.0, n_symbols=4, alpha=1.0) == -1.5
+    assert length_normalized(-6.0, n_tokens=4, alpha=0.0) == -6.0
+    assert length_normalized(-6.0, n_tokens=4, alpha=0.5) == -3.0
+    assert length_normalized(-6.0, n_tokens=4, alpha=1.0) == -1.5
     assert Hypothesis([5, 7, 9], -6.0, ended=True).score(alpha=1.0) == -1.5  # the end symbol counts
     assert Hypothesis([5, 7, 9], -6.0, ended=False).score(alpha=1.0) == -2.0
     assert Hypothesis([], -6.0, ended=True).score(alpha=1.0) == -6.0
@@ -284,7 +283,7 @@ SEARCHES = [lambda *args, **rest: beam_search(*args, beam=2, **rest), exhaustive
 def test_refusals_of_both(search):
     next_logits, limits = memory(3, 0), {"eos_id": 0, "max_new_tokens": 2}
     for shape in ((0, 3), (2, 0)):
-        with pytest.raises(ValueError, match="with at least one symbol each, got the shape"):
+        with pytest.raises(ValueError, match="with at least one token each, got the shape"):
             search(next_logits, torch.zeros(shape, dtype=torch.int64), **limits)
     with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
         search(next_logits, START, eos_id=0, max_new_tokens=0)
@@ -293,7 +292,7 @@ def test_refusals_of_both(search):
             ValueError, match=f"alpha must lie from 0 to 10, got {alpha}: 0 leaves the length"
         ):
             search(next_logits, START, alpha=alpha, **limits)
-    message = "the logits must give a distribution: some are not numbers, or no symbol is left"
+    message = "the logits must give a distribution: some are not numbers, or no token is left"
     for first, score in itertools.product((1, 2), (math.nan, math.inf, -math.inf)):
         with pytest.raises(ValueError, match=message):
             search(broken_after(first, score), START, **limits)
@@ -332,5 +331,5 @@ def test_refusals_of_each():
             ValueError, match=f"beam must lie from 1 to 10,000, got {beam}: a beam of 1 is greedy"
         ):
             beam_search(memory(3, 0), START, beam=beam, **limits)
-    with pytest.raises(ValueError, match=r"11 symbols give 11\^6 texts, .* \(at most 1,000,000\)"):
+    with pytest.raises(ValueError, match=r"11 tokens give 11\^6 texts, .* \(at most 1,000,000\)"):
         exhaustive_search(memory(11, 0), START, eos_id=0, max_new_tokens=6)

@@ -10,9 +10,10 @@ from torch import nn
 from torch_twins import normal, randomize
 
 from exformer.generation import translate as generation
+from exformer.generation.autoregressive import greedy
 from exformer.generation.beam_search import beam_search
 from exformer.generation.cached import CachedDecoder
-from exformer.generation.translate import greedy, translate
+from exformer.generation.translate import translate
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.evaluating import evaluating
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
@@ -91,7 +92,7 @@ def test_greedy_leaves_the_prompts_alone():
 @pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), (3,), ()])
 def test_greedy_refuses_prompts_without_a_symbol(shape):
-    with pytest.raises(ValueError, match=r"\(batch, time\) with at least one symbol each, got the shape \("):
+    with pytest.raises(ValueError, match=r"\(batch, time\) with at least one token each, got the shape \("):
         greedy(chain([0]), torch.zeros(shape, dtype=torch.int64), eos_id=0, max_new_tokens=1)
 
 
@@ -207,7 +208,7 @@ def test_a_sentence_that_is_too_long_is_found_before_any_is_translated(monkeypat
     monkeypatch.setattr(generation, "translate", None)
     long = " ".join(["the"] * 11)
     with pytest.raises(
-        ValueError, match=r"sentence 3 is longer than .* \(11\): 12 symbols .* begins 'the the"
+        ValueError, match=r"sentence 3 is longer than .* \(11\): 12 tokens .* begins 'the the"
     ):
         generation.translate_many(build(), ["the fox", "", long], at_once=1, **TOKENIZERS)
 
@@ -249,7 +250,7 @@ def test_translate_writes_as_long_as_asked_and_as_the_model_can(asked, calls, mo
         (["the dgo"], "unknown ones: 'dgo' .*'dog'"),
         (
             ["the fox", " ".join(["the"] * 11)],
-            r"longer than the model's max_len \(11\): 12 symbols with the end",
+            r"longer than the model's max_len \(11\): 12 tokens with the end",
         ),
     ],
 )
@@ -277,7 +278,7 @@ def test_translate_takes_a_sentence_of_the_longest_length():
 @pytest.mark.parametrize("side", ["src", "tgt"])
 def test_translate_refuses_a_tokenizer_of_another_model(side):
     more = WordTokenizer.from_texts(["one two three four five six seven eight nine ten eleven twelve"])
-    message = rf"{side}_tokenizer has {more.vocab_size} symbols and pad_id 0, the model was made for"
+    message = rf"{side}_tokenizer has {more.vocab_size} tokens and pad_id 0, the model was made for"
     with pytest.raises(ValueError, match=message):
         translate(build(), SENTENCES, **(TOKENIZERS | {f"{side}_tokenizer": more}))
     config = dataclasses.replace(build().config, pad_id=3)

@@ -10,9 +10,11 @@ from typing import Any
 
 import torch
 
+from exformer.generation.autoregressive import greedy
 from exformer.generation.cached import CachedLM
-from exformer.generation.sampling import keep_top_k, keep_top_p, sample, temper
-from exformer.generation.translate import greedy, translate_many
+from exformer.generation.logits import apply_temperature, keep_top_k, keep_top_p
+from exformer.generation.sampling import sample
+from exformer.generation.translate import translate_many
 from exformer.hub.pretrained import Pretrained, load_model, shipped_models
 from exformer.models.evaluating import evaluating
 from exformer.recipes import find_recipe
@@ -129,7 +131,7 @@ def go_on(asked: argparse.Namespace) -> None:
             chance = torch.Generator().manual_seed(asked.seed)
 
             def change(logits: torch.Tensor) -> torch.Tensor:
-                return _narrow(temper(logits, asked.temperature), asked)
+                return _narrow(apply_temperature(logits, asked.temperature), asked)
 
             (new,) = sample(*given, **options, generator=chance, change=change)
     space = " " if asked.prompt and isinstance(tokenizer, WordTokenizer) else ""

@@ -1,6 +1,6 @@
-"""Symbol by symbol: the loop that greedy choice and sampling share, and the scores that it asks for."""
+"""Token by token: the loop that greedy decoding and sampling share, and the scores that it asks for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from jaxtyping import Float, Int64
@@ -9,27 +9,28 @@ from torch import Tensor
 from exformer.data.padding import count_padding
 
 
-def append_symbols(
+def token_steps(
     next_logits: Callable[[Int64[Tensor, "batch time"]], Float[Tensor, "batch vocab_size"]],
     prompts: Int64[Tensor, "batch time"],
     *,
     choose: Callable[[Float[Tensor, "batch vocab_size"], int], Int64[Tensor, " batch"]],
     eos_id: int,
     max_new_tokens: int,
-) -> list[list[int]]:
-    r"""Append one chosen symbol to each sequence, again and again, until the end symbol.
+) -> Iterator[Int64[Tensor, " batch"]]:
+    r"""Choose one token for each sequence, append it, and go on until all have ended.
 
     .. math:: y_t = \mathrm{choose}\left(p(\cdot \mid y_{<t}),\, t\right)
 
     Args:
-        next_logits: Scores of the next symbol, given all symbols so far.
-        prompts: How each sequence begins, at least one symbol each; see :func:`pad_left` for unequal ones.
-        choose: From the scores and the number of the step, counted from 0, to one symbol a sequence.
-        eos_id: The symbol that ends a sequence.
-        max_new_tokens: How many symbols are appended at most.
+        next_logits: Scores of the next token, given all tokens so far.
+        prompts: How each sequence begins, at least one token each; see
+            :func:`~exformer.data.padding.pad_left` for unequal ones.
+        choose: From the scores and the number of the step, counted from 0, to one token per sequence.
+        eos_id: The token that ends a sequence; one that has ended gets nothing else.
+        max_new_tokens: Most steps.
 
-    Returns:
-        For each prompt the new symbols, without prompt and end symbol.
+    Yields:
+        The tokens of one step.
 
     Raises:
         ValueError: If the prompts are empty or nothing may be appended.
@@ -40,22 +41,72 @@ def append_symbols(
     for step in range(max_new_tokens):
         chosen = choose(next_logits(ids), step)  # (batch,)
         chosen = chosen.masked_fill(finished, eos_id)
+        yield chosen
         ids = torch.cat((ids, chosen[:, None]), dim=1)
         finished = finished | (chosen == eos_id)
         if finished.all():
             break
-    new = ids[:, prompts.size(1) :].tolist()
+
+
+def append_tokens(
+    next_logits: Callable[[Int64[Tensor, "batch time"]], Float[Tensor, "batch vocab_size"]],
+    prompts: Int64[Tensor, "batch time"],
+    *,
+    choose: Callable[[Float[Tensor, "batch vocab_size"], int], Int64[Tensor, " batch"]],
+    eos_id: int,
+    max_new_tokens: int,
+) -> list[list[int]]:
+    """Run :func:`token_steps` to the end.
+
+    Returns:
+        For each prompt the new tokens, without prompt and end token.
+    """
+    steps = token_steps(next_logits, prompts, choose=choose, eos_id=eos_id, max_new_tokens=max_new_tokens)
+    new = torch.stack(list(steps), dim=1).tolist()
     return [row[: row.index(eos_id)] if eos_id in row else row for row in new]
 
 
-def best_symbol(logits: Float[Tensor, "batch vocab_size"]) -> Int64[Tensor, " batch"]:
-    """Take the most probable symbol of each row; of equals the one with the lowest id.
+def greedy(
+    next_logits: Callable[[Int64[Tensor, "batch time"]], Float[Tensor, "batch vocab_size"]],
+    prompts: Int64[Tensor, "batch time"],
+    *,
+    eos_id: int,
+    max_new_tokens: int,
+) -> list[list[int]]:
+    r"""Append the most probable token, again and again, until the end token.
+
+    .. math:: y_t = \arg\max_w \; p(w \mid y_{<t})
 
     Args:
-        logits: Scores; minus infinity for what can't come.
+        next_logits: Scores of the next token, given all tokens so far.
+        prompts: How each sequence begins, at least one token each.
+        eos_id: The token that ends a sequence.
+        max_new_tokens: How many tokens are appended at most.
 
     Returns:
-        One symbol a row.
+        For each prompt the new tokens, without prompt and end token.
+
+    Raises:
+        ValueError: If the prompts are empty, nothing may be appended, or the scores give no distribution.
+
+    Source:
+        Sutskever, Vinyals and Le 2014, section 3.2, with a beam of 1.
+
+    >>> following = torch.eye(4)[[1, 2, 3, 0]]  # after token 0 comes 1, after 1 comes 2, ...
+    >>> greedy(lambda ids: following[ids[:, -1]], torch.tensor([[0], [2]]), eos_id=3, max_new_tokens=9)
+    [[1, 2], []]
+    """
+    return append_tokens(
+        next_logits,
+        prompts,
+        choose=lambda logits, _: best_token(logits),
+        eos_id=eos_id,
+        max_new_tokens=max_new_tokens,
+    )
+
+
+def best_token(logits: Float[Tensor, "batch vocab_size"]) -> Int64[Tensor, " batch"]:
+    """Take the most probable token of each row; of equals the one with the lowest id.
 
     Raises:
         ValueError: If a row gives no distribution.
@@ -76,7 +127,20 @@ def check_distribution(of_rows: Tensor) -> None:
         ValueError: If one is not.
     """
     if not of_rows.isfinite().all():
-        raise ValueError("the logits must give a distribution: some are not numbers, or no symbol is left")
+        raise ValueError("the logits must give a distribution: some are not numbers, or no token is left")
+
+
+def check_log_probabilities(scores: Tensor) -> None:
+    """Refuse what is no log-probability; a row of logits without a distribution gives nothing else.
+
+    Args:
+        scores: Of any shape; minus infinity is what can't come.
+
+    Raises:
+        ValueError: If some are not numbers.
+    """
+    if scores.isnan().any():
+        raise ValueError("the logits must give a distribution: some are not numbers, or no token is left")
 
 
 def check_start(prompts: Tensor, *, max_new_tokens: int) -> None:
@@ -84,14 +148,14 @@ def check_start(prompts: Tensor, *, max_new_tokens: int) -> None:
 
     Args:
         prompts: How each sequence begins (batch, time).
-        max_new_tokens: How many symbols are appended at most.
+        max_new_tokens: How many tokens are appended at most.
 
     Raises:
         ValueError: If the prompts are not (batch, time) or empty, or nothing may be appended.
     """
     if prompts.dim() != 2 or prompts.numel() == 0:
         raise ValueError(
-            "prompts must be (batch, time) with at least one symbol each, "
+            "prompts must be (batch, time) with at least one token each, "
             f"got the shape {tuple(prompts.shape)}"
         )
     if max_new_tokens < 1:
@@ -103,10 +167,10 @@ def next_logits_of(
     *,
     pad_id: int | None = None,
 ) -> Callable[[Int64[Tensor, "batch time"]], Float[Tensor, "batch vocab_size"]]:
-    """Make of a language model what scores the next symbol, whatever the padding in front.
+    """Make of a language model what scores the next token, whatever the padding in front.
 
     The padding is moved behind the text, where a model that reads from left to right cannot see it; then the
-    scores at the text's own last symbol are taken. All positions are computed anew each time.
+    scores at the text's own last token are taken. All positions are computed anew each time.
 
     Args:
         model: A language model, such as :class:`~exformer.models.decoder_lm.DecoderLM`; with dropout, in
@@ -114,14 +178,14 @@ def next_logits_of(
         pad_id: What stands in front of the shorter texts; None if all are equally long.
 
     Returns:
-        A function from texts to the scores of the symbol after each, without gradients.
+        A function from texts to the scores of the token after each, without gradients.
     """
 
     @torch.no_grad()
     def next_logits(ids: Tensor) -> Tensor:
         count = count_padding(ids, pad_id=pad_id)[:, None]  # (batch, 1)
-        places = torch.arange(ids.size(1), device=ids.device)
-        moved = ids.gather(1, (places + count) % ids.size(1))  # (batch, time)
+        positions = torch.arange(ids.size(1), device=ids.device)
+        moved = ids.gather(1, (positions + count) % ids.size(1))  # (batch, time)
         last = ids.size(1) - 1 - count  # (batch, 1)
         return model(moved).take_along_dim(last[..., None], dim=1)[:, 0]
 

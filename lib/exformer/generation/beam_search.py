@@ -6,10 +6,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from exformer.generation.autoregressive import check_start
+from exformer.generation.autoregressive import check_log_probabilities, check_start
 from exformer.generation.hypothesis import (
     Hypothesis,
-    check_log_probabilities,
     check_numbers,
     hypothesis,
     length_normalized,
@@ -32,18 +31,18 @@ def beam_search(
 
     .. math:: \mathcal{B}_t = \text{the } b \text{ most probable of } \{ y w : y \in \mathcal{B}_{t-1} \}
 
-    A text that ends leaves the beam, and its place stays empty; so a beam of 1 is greedy (of
+    A text that ends leaves the beam, and its slot stays empty; so a beam of 1 is greedy (of
     equals it may take another). What is cut at the largest length counts as complete. A search ends early
     where nothing that goes on can still win.
 
     Args:
-        next_logits: Scores of the next symbol, given all symbols so far. It is asked for ``beam`` rows a
-            prompt: rows i · beam to (i + 1) · beam - 1 continue prompt i; rows of empty places are asked for
+        next_logits: Scores of the next token, given all tokens so far. It is asked for ``beam`` rows per
+            prompt: rows i · beam to (i + 1) · beam - 1 continue prompt i; rows of empty slots are asked for
             too, and do not count. If it has a method ``reorder``, as
             :class:`~exformer.generation.cached.CachedLM` has, that is told from which row each row goes on.
-        prompts: How each sequence begins, at least one symbol each.
-        eos_id: The symbol that ends a sequence.
-        max_new_tokens: How many symbols are appended at most.
+        prompts: How each sequence begins, at least one token each.
+        eos_id: The token that ends a sequence.
+        max_new_tokens: How many tokens are appended at most.
         beam: :math:`b`, how many beginnings are kept for each prompt.
         alpha: See :func:`~exformer.generation.hypothesis.length_normalized`; complete texts are compared by
             this score.
@@ -56,25 +55,31 @@ def beam_search(
 
     Source:
         Sutskever, Vinyals and Le 2014, section 3.2.
+
+    >>> p = torch.tensor([[0, 0.6, 0.4], [0.5, 0.25, 0.25], [1, 0, 0]])  # after token i; 0 is the end
+    >>> [best] = beam_search(lambda ids: p[ids[:, -1]].log(), torch.tensor([[0]]), eos_id=0,
+    ...                      max_new_tokens=3, beam=2, alpha=0.0)
+    >>> best.ids, round(best.score(alpha=0.0), 4)  # 0.4 · 1: greedy would take 1, and end with 0.6 · 0.5
+    ([2], -0.9163)
     """
     check_start(prompts, max_new_tokens=max_new_tokens)
     check_numbers(beam=beam, alpha=alpha)
     ids = prompts.repeat_interleave(beam, dim=0)
     first_rows = torch.arange(len(prompts), device=ids.device)[:, None] * beam  # (batch, 1)
-    live = torch.zeros(len(prompts), beam, device=ids.device)  # log-probabilities; -inf is an empty place
+    live = torch.zeros(len(prompts), beam, device=ids.device)  # log-probabilities; -inf is an empty slot
     live[:, 1:] = -torch.inf
-    places = torch.full_like(first_rows, beam)
+    slots = torch.full_like(first_rows, beam)
     best: list[Hypothesis | None] = [None] * len(prompts)
-    for n_symbols in range(1, max_new_tokens + 1):
-        live, parents, symbols = _extend(live, next_logits(ids), places=places)
+    for n_tokens in range(1, max_new_tokens + 1):
+        live, parents, tokens = _extend(live, next_logits(ids), slots=slots)
         rows = (first_rows + parents).flatten()
-        ids = torch.cat((ids[rows], symbols.flatten()[:, None]), dim=1)
-        ended = (symbols == eos_id) & live.isfinite()  # (batch, beam)
-        complete = ended if n_symbols < max_new_tokens else live.isfinite()
-        for i, place in complete.nonzero().tolist():
-            new = ids[i * beam + place, prompts.size(1) :].tolist()
-            best[i] = _better(best[i], hypothesis(new, live[i, place].item(), eos_id=eos_id), alpha=alpha)
-        places = places - ended.sum(dim=1, keepdim=True)
+        ids = torch.cat((ids[rows], tokens.flatten()[:, None]), dim=1)
+        ended = (tokens == eos_id) & live.isfinite()  # (batch, beam)
+        complete = ended if n_tokens < max_new_tokens else live.isfinite()
+        for i, slot in complete.nonzero().tolist():
+            new = ids[i * beam + slot, prompts.size(1) :].tolist()
+            best[i] = _better(best[i], hypothesis(new, live[i, slot].item(), eos_id=eos_id), alpha=alpha)
+        slots = slots - ended.sum(dim=1, keepdim=True)
         live = live.masked_fill(ended, -torch.inf)
         live = live.masked_fill(_decided(live, best, longest=max_new_tokens, alpha=alpha), -torch.inf)
         if not live.isfinite().any():
@@ -84,18 +89,18 @@ def beam_search(
     return best
 
 
-def _extend(live: Tensor, logits: Tensor, *, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Keep the most probable continuations: log-probabilities, parents and symbols, each (batch, beam)."""
+def _extend(live: Tensor, logits: Tensor, *, slots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Keep the most probable continuations: log-probabilities, parents and tokens, each (batch, beam)."""
     beam = live.size(1)
     # No row can have more than b of the b best: first each row's own, so that little is added and compared.
-    further, symbols = _largest(log_probabilities(logits), min(beam, logits.size(-1)))
+    further, tokens = _largest(log_probabilities(logits), min(beam, logits.size(-1)))
     total = live[..., None] + further.unflatten(0, live.shape)  # (batch, beam, candidates)
     total = total.masked_fill(live.isneginf()[..., None], -torch.inf)  # whatever such a row was given
     check_log_probabilities(total)
     total, index = total.flatten(start_dim=1).topk(beam)
-    symbols = symbols.unflatten(0, live.shape).flatten(start_dim=1).gather(1, index)
-    over = torch.arange(beam, device=live.device) >= places
-    return total.masked_fill(over, -torch.inf), index // further.size(-1), symbols
+    tokens = tokens.unflatten(0, live.shape).flatten(start_dim=1).gather(1, index)
+    over = torch.arange(beam, device=live.device) >= slots
+    return total.masked_fill(over, -torch.inf), index // further.size(-1), tokens
 
 
 def _largest(scores: Tensor, n: int) -> tuple[Tensor, Tensor]:
@@ -116,7 +121,7 @@ def _largest(scores: Tensor, n: int) -> tuple[Tensor, Tensor]:
 def _decided(live: Tensor, best: list, *, longest: int, alpha: float) -> Tensor:
     """Say where nothing can win any more: (batch, 1)."""
     # What goes on can at best lose no probability and grow to the largest length.
-    hopes = [length_normalized(hope, n_symbols=longest, alpha=alpha) for hope in live.amax(dim=1).tolist()]
+    hopes = [length_normalized(hope, n_tokens=longest, alpha=alpha) for hope in live.amax(dim=1).tolist()]
     found = [
         text is not None and text.score(alpha=alpha) >= hope for text, hope in zip(best, hopes, strict=True)
     ]

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from exformer.generation.autoregressive import check_start
-from exformer.generation.hypothesis import Hypothesis, check_log_probabilities, check_numbers, hypothesis
+from exformer.generation.autoregressive import check_log_probabilities, check_start
+from exformer.generation.hypothesis import Hypothesis, check_numbers, hypothesis
 from exformer.training.loss import log_probabilities
 
 _MOST_TEXTS = 1_000_000
@@ -24,11 +24,11 @@ def exhaustive_search(
     """Find every text there is, with its probability: possible where the language is tiny.
 
     Args:
-        next_logits: Scores of the next symbol, given all symbols so far; asked for one row a beginning, for
+        next_logits: Scores of the next token, given all tokens so far; asked for one row a beginning, for
             one prompt after the other.
-        prompts: How each sequence begins, at least one symbol each.
-        eos_id: The symbol that ends a sequence.
-        max_new_tokens: How many symbols are appended at most; what is cut there counts as a text.
+        prompts: How each sequence begins, at least one token each.
+        eos_id: The token that ends a sequence.
+        max_new_tokens: How many tokens are appended at most; what is cut there counts as a text.
         alpha: See :func:`length_normalized`; the texts are sorted by this score.
 
     Returns:
@@ -37,30 +37,42 @@ def exhaustive_search(
     Raises:
         ValueError: If the prompts are empty, a number is out of its range, there are too many texts, or the
             scores give no distribution.
+
+    >>> p = torch.tensor([[0, 0.6, 0.4], [0.5, 0.25, 0.25], [1, 0, 0]])  # after token i; 0 is the end
+    >>> [texts] = exhaustive_search(lambda ids: p[ids[:, -1]].log(), torch.tensor([[0]]), eos_id=0,
+    ...                             max_new_tokens=2, alpha=0.0)
+    >>> for text in texts:
+    ...     print(text.ids, round(2.718281828**text.log_probability, 4))
+    [2] 0.4
+    [1] 0.3
+    [1, 1] 0.15
+    [1, 2] 0.15
     """
     check_start(prompts, max_new_tokens=max_new_tokens)
     check_numbers(beam=1, alpha=alpha)
-    options = {"eos_id": eos_id, "max_new_tokens": max_new_tokens}
-    found = [_all_texts(next_logits, prompt[None], **options) for prompt in prompts]
+    found = [
+        _all_texts(next_logits, prompt[None], eos_id=eos_id, max_new_tokens=max_new_tokens)
+        for prompt in prompts
+    ]
     return [sorted(texts, key=lambda text: -text.score(alpha=alpha)) for texts in found]
 
 
 def _all_texts(next_logits: Callable, ids: Tensor, *, eos_id: int, max_new_tokens: int) -> list[Hypothesis]:
     start, found = ids.size(1), []
     log_probability = torch.zeros(1, device=ids.device)
-    for n_symbols in range(1, max_new_tokens + 1):
+    for n_tokens in range(1, max_new_tokens + 1):
         logits = next_logits(ids)
         if logits.size(-1) ** max_new_tokens > _MOST_TEXTS:
             raise ValueError(
-                f"{logits.size(-1)} symbols give {logits.size(-1)}^{max_new_tokens} texts, too many to try "
-                f"them all (at most {_MOST_TEXTS:,}): take fewer symbols, or beam_search"
+                f"{logits.size(-1)} tokens give {logits.size(-1)}^{max_new_tokens} texts, too many to try "
+                f"them all (at most {_MOST_TEXTS:,}): take fewer tokens, or beam_search"
             )
         total = log_probability[:, None] + log_probabilities(logits)  # (batch, vocab_size)
         check_log_probabilities(total)
-        rows, symbols = total.isfinite().nonzero(as_tuple=True)
-        ids, log_probability = torch.cat((ids[rows], symbols[:, None]), dim=1), total[rows, symbols]
-        ended = symbols == eos_id
-        complete = ended if n_symbols < max_new_tokens else torch.ones_like(ended)
+        rows, tokens = total.isfinite().nonzero(as_tuple=True)
+        ids, log_probability = torch.cat((ids[rows], tokens[:, None]), dim=1), total[rows, tokens]
+        ended = tokens == eos_id
+        complete = ended if n_tokens < max_new_tokens else torch.ones_like(ended)
         for new, value in zip(
             ids[complete, start:].tolist(), log_probability[complete].tolist(), strict=True
         ):

@@ -2,11 +2,7 @@
 
 from dataclasses import dataclass
 
-from torch import Tensor
-
-_LARGEST_BEAM = 10_000  # rows of the model a prompt: more fills the memory
-
-
+_LARGEST_BEAM = 10_000  # rows of the model per prompt: more fills the memory
 _LARGEST_ALPHA = 10.0  # far beyond what prefers long texts; a length to a power without bound is no number
 
 
@@ -15,9 +11,9 @@ class Hypothesis:
     """Hold a text that a search has found.
 
     Args:
-        ids: The new symbols, without prompt and end symbol.
-        log_probability: Of these symbols, given the prompt, in nats; that of the end symbol included.
-        ended: Whether the end symbol has come, or the text was cut at the largest length.
+        ids: The new tokens, without prompt and end token.
+        log_probability: Of these tokens, given the prompt, in nats; that of the end token included.
+        ended: Whether the end token has come, or the text was cut at the largest length.
     """
 
     ids: list[int]
@@ -25,7 +21,7 @@ class Hypothesis:
     ended: bool
 
     def score(self, *, alpha: float) -> float:
-        """Give what texts are compared by, see :func:`length_normalized`; the end symbol counts.
+        """Give what texts are compared by, see :func:`length_normalized`; the end token counts.
 
         Args:
             alpha: How much length is made up for.
@@ -33,21 +29,21 @@ class Hypothesis:
         Returns:
             The score.
         """
-        n_symbols = len(self.ids) + self.ended
-        return length_normalized(self.log_probability, n_symbols=n_symbols, alpha=alpha)
+        n_tokens = len(self.ids) + self.ended
+        return length_normalized(self.log_probability, n_tokens=n_tokens, alpha=alpha)
 
 
-def length_normalized(log_probability: float, *, n_symbols: int, alpha: float) -> float:
+def length_normalized(log_probability: float, *, n_tokens: int, alpha: float) -> float:
     r"""Divide a text's log-probability by a power of its length.
 
     .. math:: s(y) = \frac{\log p(y)}{|y|^\alpha}
 
-    Each further symbol makes a text less probable, so without a remedy a search prefers short ones.
+    Each further token makes a text less probable, so without a remedy a search prefers short ones.
 
     Args:
         log_probability: Of the whole text.
-        n_symbols: :math:`|y|`, the end symbol included.
-        alpha: 0 compares the probabilities themselves, 1 the mean log-probability of a symbol.
+        n_tokens: :math:`|y|`, the end token included.
+        alpha: 0 compares the probabilities themselves, 1 the mean log-probability of a token.
 
     Returns:
         The score; the larger the better.
@@ -55,7 +51,7 @@ def length_normalized(log_probability: float, *, n_symbols: int, alpha: float) -
     Source:
         Wu et al. 2016, section 7; the :math:`(5 + |y|) / 6` that they end with is here :math:`|y|`.
     """
-    return log_probability / n_symbols**alpha
+    return log_probability / n_tokens**alpha
 
 
 def check_numbers(*, beam: int, alpha: float) -> None:
@@ -77,26 +73,13 @@ def check_numbers(*, beam: int, alpha: float) -> None:
         )
 
 
-def check_log_probabilities(scores: Tensor) -> None:
-    """Refuse what is no log-probability; a row of logits without a distribution gives nothing else.
-
-    Args:
-        scores: Of any shape; minus infinity is what can't come.
-
-    Raises:
-        ValueError: If some are not numbers.
-    """
-    if scores.isnan().any():
-        raise ValueError("the logits must give a distribution: some are not numbers, or no symbol is left")
-
-
 def hypothesis(new: list[int], log_probability: float, *, eos_id: int) -> Hypothesis:
-    """Make a hypothesis of the symbols that were appended.
+    """Make a hypothesis of the tokens that were appended.
 
     Args:
-        new: The new symbols, with the end symbol if it has come.
-        log_probability: Of these symbols.
-        eos_id: The end symbol.
+        new: The new tokens, with the end token if it has come.
+        log_probability: Of these tokens.
+        eos_id: The end token.
 
     Returns:
         The hypothesis.

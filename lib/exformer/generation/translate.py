@@ -1,14 +1,13 @@
-"""Generation: from the scores of the next symbol to a sequence of symbols."""
+"""Translation: sentences in, sentences out."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from tqdm import tqdm
 
 from exformer.data.padding import pad
-from exformer.generation.autoregressive import append_symbols, best_symbol
+from exformer.generation.autoregressive import greedy
 from exformer.generation.beam_search import beam_search
 from exformer.generation.cached import CachedDecoder
 from exformer.generation.hypothesis import check_numbers
@@ -18,41 +17,6 @@ from exformer.models.rnn_encoder_decoder import RecurrentEncoderDecoder
 from exformer.tokenizers.words import Tokenizer
 
 _SHOWN = 40  # characters of a sentence in a message
-
-
-def greedy(
-    next_logits: Callable[[Int64[Tensor, "batch time"]], Float[Tensor, "batch vocab_size"]],
-    prompts: Int64[Tensor, "batch time"],
-    *,
-    eos_id: int,
-    max_new_tokens: int,
-) -> list[list[int]]:
-    r"""Append the most probable symbol, again and again, until the end symbol.
-
-    .. math:: y_t = \arg\max_w \; p(w \mid y_{<t})
-
-    Args:
-        next_logits: Scores of the next symbol, given all symbols so far.
-        prompts: How each sequence begins, at least one symbol each.
-        eos_id: The symbol that ends a sequence.
-        max_new_tokens: How many symbols are appended at most.
-
-    Returns:
-        For each prompt the new symbols, without prompt and end symbol.
-
-    Raises:
-        ValueError: If the prompts are empty, nothing may be appended, or the scores give no distribution.
-
-    Source:
-        Sutskever, Vinyals and Le 2014, section 3.2, with a beam of 1.
-    """
-    return append_symbols(
-        next_logits,
-        prompts,
-        choose=lambda logits, _: best_symbol(logits),
-        eos_id=eos_id,
-        max_new_tokens=max_new_tokens,
-    )
 
 
 def translate(
@@ -150,27 +114,27 @@ def _check_tokenizers(model: nn.Module, **tokenizers: Tokenizer) -> None:
         wanted = (getattr(model.config, f"{side}_vocab_size"), model.config.pad_id)
         if (tokenizer.vocab_size, tokenizer.pad_id) != wanted:
             raise ValueError(
-                f"{side}_tokenizer has {tokenizer.vocab_size} symbols and pad_id {tokenizer.pad_id}, the "
+                f"{side}_tokenizer has {tokenizer.vocab_size} tokens and pad_id {tokenizer.pad_id}, the "
                 f"model was made for {wanted[0]} and {wanted[1]}: give the tokenizer that it was trained with"
             )
 
 
 def _encode(sentences: Sequence[str], tokenizer: Tokenizer, *, limit: int) -> list[list[int]]:
-    """Encode sentences, each closed by the end symbol."""
+    """Encode sentences, each closed by the end token."""
     if isinstance(sentences, str):
         raise ValueError(f"sentences must be a list of sentences, got one string: [{sentences!r}] is a list")
     rows = [[*tokenizer.encode(sentence), tokenizer.eos_id] for sentence in sentences]
     for number, (sentence, row) in enumerate(zip(sentences, rows, strict=True), start=1):
         if len(row) > limit:
             raise ValueError(
-                f"sentence {number} is longer than the model's max_len ({limit}): {len(row)} symbols with "
-                f"the end symbol, it begins {sentence[:_SHOWN]!r}"
+                f"sentence {number} is longer than the model's max_len ({limit}): {len(row)} tokens with "
+                f"the end token, it begins {sentence[:_SHOWN]!r}"
             )
     return rows
 
 
 def _writer(model: nn.Module, src: Tensor, *, beam: int) -> Callable[[Tensor], Tensor]:
-    """Make what scores the next symbol of translations; a transformer keeps what it has computed."""
+    """Make what scores the next token of translations; a transformer keeps what it has computed."""
     memory = model.encode(src)
     if isinstance(model, EncoderDecoder):
         return CachedDecoder(model, memory=memory, src=src)
