@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -27,14 +28,13 @@ import torch  # noqa: E402
 
 from bench import nano_gpt  # noqa: E402
 from bench.report import machine, result_file, write  # noqa: E402
-from exformer.data.sampler import MicroBatch  # noqa: E402
 from exformer.recipes import find_recipe  # noqa: E402
 from exformer.recipes.datasets import CORPORA  # noqa: E402
 from exformer.recipes.environment import keep_freed_memory  # noqa: E402
 from exformer.recipes.recipe_optimizers import make_optimizers  # noqa: E402
 from exformer.recipes.task import Task, make_task, validation_loss  # noqa: E402
 from exformer.tokenizers.words import CharTokenizer  # noqa: E402
-from exformer.training.loop import set_seed, take_steps  # noqa: E402
+from exformer.training.loop import set_seed, training_steps  # noqa: E402
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 TURN = 10  # steps
@@ -100,9 +100,9 @@ def begin(name: str, how: Contender, *, seed: int = 0) -> tuple[Task, Iterator[f
         sizes = {key: recipe.model[key] for key in ("d_model", "n_heads", "n_layers")}
         model = nano_gpt.NanoGPT(tokenizer.vocab_size, context=recipe.model["max_len"], **sizes)
         return replace(task, model=model), nano_gpt.training(model, batches, steps=how.steps)
-    walk = take_steps(
+    walk = training_steps(
         task.model,
-        ([MicroBatch(batch)] for _, batch in zip(range(how.steps), batches, strict=False)),
+        islice(batches, how.steps),
         loss_fn=partial(_loss, task.loss_fn, how.precision),
         optimizers=make_optimizers(recipe, task.model),
         clip_norm=recipe.clip_norm,

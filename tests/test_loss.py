@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_twins import close, normal
 
-from exformer.training.loss import cross_entropy, surprise
+from exformer.training.loss import cross_entropy, nll
 
 pytestmark = pytest.mark.usefixtures("float64")
 # Two tokens over two symbols: probabilities (1/4, 3/4) and (1/2, 1/2).
@@ -18,7 +18,7 @@ LOGITS = torch.tensor([[math.log(1), math.log(3)], [5, 5]], dtype=torch.float64)
 
 def test_cross_entropy_by_hand():
     # -ln 3/4 and -ln 1/2, averaged.
-    close(surprise(LOGITS, torch.tensor([1, 0])), torch.tensor([-math.log(3 / 4), -math.log(1 / 2)]))
+    close(nll(LOGITS, torch.tensor([1, 0])), torch.tensor([-math.log(3 / 4), -math.log(1 / 2)]))
     got = cross_entropy(LOGITS, torch.tensor([1, 0]))
     close(got, torch.tensor((-math.log(3 / 4) - math.log(1 / 2)) / 2))
 
@@ -27,7 +27,7 @@ def test_label_smoothing_by_hand():
     # ε = 0.2 leaves 0.8 to the target and gives 0.2/2 = 0.1 to each symbol, the target included: (0.1, 0.9).
     wanted = torch.tensor(-0.1 * math.log(1 / 4) - 0.9 * math.log(3 / 4))
     close(cross_entropy(LOGITS[:1], torch.tensor([1]), label_smoothing=0.2), wanted)
-    close(surprise(LOGITS[0], torch.tensor(1), label_smoothing=0.2), wanted)
+    close(nll(LOGITS[0], torch.tensor(1), label_smoothing=0.2), wanted)
 
 
 def test_padding_by_hand():
@@ -59,16 +59,16 @@ def test_parity_with_torch_and_with_the_mathematics_written_out(seed, pad_id, la
     assert (got_grad[~real] == 0).all()
     for wanted in (
         F.cross_entropy(logits.reshape(-1, 7), targets.reshape(-1), **options),
-        surprise(logits[real], targets[real], label_smoothing=label_smoothing).mean(),
+        nll(logits[real], targets[real], label_smoothing=label_smoothing).mean(),
     ):
         close(got, wanted)
         close(got_grad, torch.autograd.grad(wanted, logits)[0])
 
 
-def test_the_fused_loss_is_the_mean_surprise_of_real_targets():
+def test_the_fused_loss_is_the_mean_nll_of_real_targets():
     for label_smoothing in (0.0, 0.3):
         logits, targets = normal(3, 5, 7), torch.tensor([[1, 2, 3, 0, 0], [4, 5, 6, 1, 2], [3, 0, 0, 0, 0]])
-        wanted = surprise(logits, targets, label_smoothing=label_smoothing)[targets != 0].mean()
+        wanted = nll(logits, targets, label_smoothing=label_smoothing)[targets != 0].mean()
         got = cross_entropy(logits, targets, pad_id=0, label_smoothing=label_smoothing)
         close(got, wanted)
         close(torch.autograd.grad(got, logits)[0], torch.autograd.grad(wanted, logits)[0])
@@ -126,7 +126,7 @@ def test_padding_alone_is_refused():
     with pytest.raises(ValueError, match="no target but padding: the mean over no tokens is not defined"):
         cross_entropy(LOGITS, torch.tensor([1, 1]), pad_id=1)
     nothing = torch.zeros(0, dtype=torch.int64)
-    assert surprise(LOGITS[:0], nothing).shape == (0,)  # no mean is taken: there is nothing to refuse
+    assert nll(LOGITS[:0], nothing).shape == (0,)  # no mean is taken: there is nothing to refuse
     with pytest.raises(ValueError, match="no target but padding"):
         cross_entropy(LOGITS[:0], nothing)
 
@@ -139,17 +139,17 @@ def test_targets_outside_the_vocabulary_are_refused(wrong, pad_id):
         cross_entropy(LOGITS, torch.tensor([1, wrong]), pad_id=pad_id)
 
 
-def test_surprise_of_a_symbol_next_to_an_impossible_one_is_a_number():
+def test_the_nll_of_a_token_next_to_an_impossible_one_is_a_number():
     logits = torch.tensor([[0.0, float("-inf"), 0.0]])
-    for loss in (surprise, cross_entropy):
+    for loss in (nll, cross_entropy):
         assert loss(logits, torch.tensor([2])).item() == pytest.approx(math.log(2), abs=1e-6)
 
 
-def test_surprise_refuses_what_cross_entropy_refuses(unchecked_shapes):
+def test_nll_refuses_what_cross_entropy_refuses(unchecked_shapes):
     with pytest.raises(ValueError, match=r"logits must have the targets' shape \(3,\)"):
-        surprise(torch.zeros(2, 5), torch.zeros(3, dtype=torch.int64))
+        nll(torch.zeros(2, 5), torch.zeros(3, dtype=torch.int64))
     with pytest.raises(ValueError, match=r"targets must lie from 0 to 4 .* got 5 to 5"):
-        surprise(torch.zeros(1, 5), torch.tensor([5]))
+        nll(torch.zeros(1, 5), torch.tensor([5]))
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
@@ -162,7 +162,7 @@ def test_half_precision_loses_no_digit_of_the_loss(dtype, label_smoothing):
     wanted = cross_entropy(exact, targets, label_smoothing=label_smoothing)
     assert got.dtype == torch.float32
     assert got.item() == pytest.approx(wanted.item(), abs=1e-5)
-    of_each = surprise(logits, targets, label_smoothing=label_smoothing)
+    of_each = nll(logits, targets, label_smoothing=label_smoothing)
     assert of_each.mean().item() == pytest.approx(wanted.item(), abs=1e-5)
     got.backward()
     wanted.backward()

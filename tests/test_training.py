@@ -8,9 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from exformer.data.sampler import MicroBatch
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.training.loop import set_seed, take_steps, train
+from exformer.training.loop import set_seed, train, training_steps
 from exformer.training.loss import cross_entropy
 from exformer.training.schedules import linear_schedule
 
@@ -144,7 +143,7 @@ def test_progress_is_shown_where_it_is_asked_for(capsys):
     assert "a title" in capsys.readouterr().err
 
 
-def step_by_step(steps, *, rates=(1.0,), **options):
+def step_by_step(batches, *, rates=(1.0,), **options):
     """Train a and b, each by an optimizer of its own if there are two rates; give losses and numbers."""
     model = Weights()
     parameters = [[model.a], [model.b]] if len(rates) == 2 else [[model.a, model.b]]
@@ -152,38 +151,40 @@ def step_by_step(steps, *, rates=(1.0,), **options):
         (torch.optim.SGD(some, 99.0), lambda step, rate=rate: rate * step)
         for some, rate in zip(parameters, rates, strict=True)
     ]
-    losses = list(take_steps(model, steps, loss_fn=plane, optimizers=optimizers, **options))
+    losses = list(training_steps(model, batches, loss_fn=plane, optimizers=optimizers, **options))
     return losses, (model.a.item(), model.b.item())
 
 
-def test_parts_are_one_batch():
-    # A quarter of the slopes (4, 8) and three quarters of (8, 0) are (7, 2); the losses 12 and 8 are 9.
-    parts = [MicroBatch((4.0, 8.0), 0.25), MicroBatch((8.0, 0.0), 0.75)]
-    assert step_by_step([parts], rates=(0.5,)) == ([9.0], (-2.5, 0.0))
-    assert step_by_step([parts], clip_norm=1.0)[1] == pytest.approx(
-        (1 - 7 / math.sqrt(53), 1 - 2 / math.sqrt(53)), abs=1e-5
-    )
-
-
 def test_each_optimizer_has_its_own_rate():
-    assert step_by_step([[MicroBatch((1.0, 1.0))]], rates=(0.5, 0.25)) == ([2.0], (0.5, 0.75))
+    assert step_by_step([(1.0, 1.0)], rates=(0.5, 0.25)) == ([2.0], (0.5, 0.75))
 
 
 def test_later_steps_have_later_rates():
-    assert step_by_step([[MicroBatch((1.0, 0.0))]], rates=(0.125,), first=3)[1] == (1 - 3 / 8, 1.0)
+    assert step_by_step([(1.0, 0.0)], rates=(0.125,), first_step=3)[1] == (1 - 3 / 8, 1.0)
 
 
 def test_a_walk_that_is_not_finished_leaves_the_last_step():
     model = Weights()
-    walk = take_steps(
+    walk = training_steps(
         model,
-        [[MicroBatch((1.0, 0.0))]] * 3,
+        [(1.0, 0.0)] * 3,
         loss_fn=plane,
         optimizers=[(torch.optim.SGD(model.parameters(), 0.25), None)],
     )
     assert [next(walk), next(walk)] == [1.0, 0.75]
     walk.close()
     assert model.a.item() == 0.5
+
+
+def test_an_optimizer_of_another_model_is_refused():
+    model, earlier = Weights(), Weights()
+    wrong = torch.optim.SGD(earlier.parameters(), 0.5)
+    with pytest.raises(ValueError, match="an optimizer of the model's parameters, got one that moves none"):
+        train(model, [(1.0, 0.0)], loss_fn=plane, optimizer=wrong)
+    two = [(torch.optim.SGD([model.a], 0.5), None), (wrong, None)]
+    with pytest.raises(ValueError, match=r"got one that moves none of them: make it from model.parameters"):
+        next(training_steps(model, [(1.0, 0.0)], loss_fn=plane, optimizers=two))
+    train(model, [(1.0, 0.0)], loss_fn=plane, optimizer=torch.optim.SGD([model.a], 0.5))  # a part will do
 
 
 def test_no_steps_are_none():

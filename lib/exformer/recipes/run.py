@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 from tqdm import tqdm
 
 from exformer.data.sampler import MicroBatch, split_steps
@@ -27,7 +28,7 @@ from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.task import Task, learn_tokenizer, make_task, validation_loss
 from exformer.tokenizers.words import Tokenizer
 from exformer.training.checkpoint import load_checkpoint, save_checkpoint
-from exformer.training.loop import set_seed, take_steps
+from exformer.training.loop import LossFn, set_seed, training_steps
 
 
 def run_recipe(recipe: Recipe, folder: str | Path, *, resume: bool = False, progress: bool = False) -> Path:
@@ -117,14 +118,14 @@ def _train(recipe: Recipe, task: Task, place: RunFolder, accelerator: Any, progr
     optimizers = make_optimizers(recipe, task.model)
     done, notes = _go_back(task, optimizers, place, accelerator)
     clock = Clock(notes)
-    walk = take_steps(
+    walk = training_steps(
         accelerator.prepare_model(task.model),
         islice(_steps(recipe, task, done, accelerator), 0 if notes.get("ended") else recipe.steps - done),
         loss_fn=partial(task.loss_fn, label_smoothing=recipe.label_smoothing),
         optimizers=optimizers,
         clip_norm=recipe.clip_norm,
-        first=done + 1,
-        accelerator=accelerator,
+        first_step=done + 1,
+        backward=partial(_backpropagate_parts, accelerator),
     )
     bar = tqdm(walk, desc=recipe.name, initial=done, total=recipe.steps, disable=not progress)
     for step, loss in enumerate(bar, start=done + 1):
@@ -140,6 +141,20 @@ def _train(recipe: Recipe, task: Task, place: RunFolder, accelerator: Any, progr
         if measured and notes["ended"]:
             break
     return clock
+
+
+def _backpropagate_parts(
+    accelerator: Any, model: nn.Module, parts: list[MicroBatch], loss_fn: LossFn
+) -> float:
+    """Add up the gradients and losses of the parts, each with its share; processes talk at the last only."""
+    losses = []
+    for part in parts:
+        with nullcontext() if part is parts[-1] else accelerator.no_sync(model):
+            loss = loss_fn(model, part.batch) * part.share
+            losses.append(loss.detach())
+            # It takes the mean over the processes, but the shares make it a sum.
+            accelerator.backward(loss * accelerator.num_processes)
+    return accelerator.reduce(torch.stack(losses).sum(), "sum").item()
 
 
 def _measure(

@@ -1,9 +1,8 @@
-"""Training: show a batch, measure the loss, move every parameter a little down its slope, repeat."""
+"""The training loop: the loss of a batch, a step of every parameter against its gradient, and again."""
 
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from exformer.data.sampler import MicroBatch
 from exformer.training.schedules import Schedule
+
+#: The loss of a model on a batch.
+LossFn = Callable[[nn.Module, Any], Float[Tensor, ""]]
 
 
 def set_seed(seed: int) -> None:
-    """Start all random number generators (Python's, NumPy's, PyTorch's) from one number.
-
-    Args:
-        seed: From 0 to 2³² - 1.
-    """
+    """Start all random number generators (Python's, NumPy's, PyTorch's) from one number, 0 to 2³² - 1."""
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)
@@ -31,19 +28,19 @@ def train(
     model: nn.Module,
     batches: Iterable[Any],
     *,
-    loss_fn: Callable[[nn.Module, Any], Float[Tensor, ""]],
+    loss_fn: LossFn,
     optimizer: torch.optim.Optimizer,
-    schedule: Callable[[int], float] | None = None,
+    schedule: Schedule | None = None,
     clip_norm: float | None = None,
     progress: str = "",
 ) -> list[float]:
-    """Take one optimizer step a batch.
+    """Take one optimizer step per batch.
 
     Args:
-        model: What is trained; it is put into training mode.
-        batches: What ``loss_fn`` understands, one a step; their number is the number of steps.
+        model: It is put into training mode.
+        batches: What ``loss_fn`` understands; their number is the number of steps.
         loss_fn: Gives the loss of the model on a batch.
-        optimizer: Moves the parameters.
+        optimizer: Moves parameters of the model.
         schedule: Learning rate of step 1, 2, ...; None leaves the optimizer's own.
         clip_norm: Longest gradient, all parameters as one vector; None for no limit.
         progress: Title of a progress bar; none if empty.
@@ -52,60 +49,63 @@ def train(
         The loss before each step.
 
     Raises:
-        ValueError: If there are no batches, ``clip_norm`` is not above 0, or the loss or a parameter stops
-            being a number.
+        ValueError: If there are no batches, the optimizer moves no parameter of the model, ``clip_norm`` is
+            not above 0, or the loss or a parameter stops being a number.
     """
-    steps = ([MicroBatch(batch)] for batch in tqdm(batches, desc=progress, disable=not progress, leave=False))
-    options = {"loss_fn": loss_fn, "optimizers": [(optimizer, schedule)], "clip_norm": clip_norm}
-    losses = list(take_steps(model, steps, **options))
+    bar = tqdm(batches, desc=progress, disable=not progress, leave=False)
+    optimizers = [(optimizer, schedule)]
+    losses = list(training_steps(model, bar, loss_fn=loss_fn, optimizers=optimizers, clip_norm=clip_norm))
     if not losses:
         raise ValueError("there were no batches to train on")
     return losses
 
 
-def take_steps(
+def backpropagate(model: nn.Module, batch: Any, loss_fn: LossFn) -> float:
+    """Add the gradient of the loss of a batch to that of each parameter; return the loss."""
+    loss = loss_fn(model, batch)
+    loss.backward()
+    return loss.item()
+
+
+def training_steps(
     model: nn.Module,
-    steps: Iterable[Iterable[MicroBatch]],
+    batches: Iterable[Any],
     *,
-    loss_fn: Callable[[nn.Module, Any], Float[Tensor, ""]],
+    loss_fn: LossFn,
     optimizers: Sequence[tuple[torch.optim.Optimizer, Schedule | None]],
     clip_norm: float | None = None,
-    first: int = 1,
-    accelerator: Any = None,
+    first_step: int = 1,
+    backward: Callable[[nn.Module, Any, LossFn], float] = backpropagate,
 ) -> Iterator[float]:
-    r"""Take one step of the optimizers after another, and give the loss after each.
+    """Take a step of the optimizers per batch, and yield the loss after each: :func:`train` as a generator.
 
-    .. math:: L = \sum_i share_i \, L_i
-
-    Between two losses nothing is under way: the model may be measured (then put back into training mode), and
-    all may be saved. A walk that is not finished leaves the model as it was after the last loss.
+    Between two losses nothing is under way: the model may be measured (then put back into training mode) or
+    saved. A caller that stops early leaves the model as it was after the last loss.
 
     Args:
-        model: What is trained; it is put into training mode.
-        steps: What each step is about. Parts are shown one after another, so that a batch may be larger than
-            the memory; with several processes, each process gets its own parts.
-        loss_fn: Gives the loss of the model on a part.
+        model, batches, loss_fn, clip_norm: As for :func:`train`.
         optimizers: Each with the learning rate of step 1, 2, ...; None leaves its own.
-        clip_norm: Longest gradient, all parameters as one vector; None for no limit.
-        first: Number of the first step, for the schedules.
-        accelerator: An ``accelerate.Accelerator`` that has prepared the model, or None: one process.
+        first_step: Number of the first step, for the schedules.
+        backward: Adds the gradients of a batch and returns its loss; the
+            :class:`~exformer.training.trainer.Trainer` splits a batch here.
 
     Yields:
-        The loss before each step, over the parts of all processes.
+        The loss before each step.
 
     Raises:
-        ValueError: If ``clip_norm`` is not above 0, or the loss or a parameter stops being a number.
+        ValueError: As :func:`train`, but for no batches.
     """
     if clip_norm is not None and not clip_norm > 0:
         raise ValueError(f"clip_norm must be above 0, got {clip_norm}: None sets no limit")
+    check_optimizers(model, [optimizer for optimizer, _ in optimizers])
     model.train()
-    step = first - 1
-    for step, parts in enumerate(steps, start=first):
+    step = first_step - 1
+    for step, batch in enumerate(batches, start=first_step):
         for optimizer, schedule in optimizers:
             for group in optimizer.param_groups if schedule else ():
                 group["lr"] = schedule(step)
             optimizer.zero_grad(set_to_none=True)
-        loss = _add_gradients(model, list(parts), loss_fn, accelerator)
+        loss = backward(model, batch, loss_fn)
         if not math.isfinite(loss):
             raise ValueError(f"the loss is {loss} at step {step}: lower the learning rate or clip gradients")
         if clip_norm is not None:
@@ -113,23 +113,24 @@ def take_steps(
         for optimizer, _ in optimizers:
             optimizer.step()
         yield loss
-    if not all(p.isfinite().all() for p in model.parameters()):  # no later loss would show it
+    check_parameters(model, step)  # no later loss would show it
+
+
+def check_optimizers(model: nn.Module, optimizers: Iterable[torch.optim.Optimizer]) -> None:
+    """Refuse an optimizer that moves none of a model's parameters: that of an earlier model, as a rule."""
+    own = {id(parameter) for parameter in model.parameters()}
+    for optimizer in optimizers:
+        moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+        if not moved & own:
+            raise ValueError(
+                "expected an optimizer of the model's parameters, got one that moves none of them: make it "
+                "from model.parameters(), after the model"
+            )
+
+
+def check_parameters(model: nn.Module, step: int) -> None:
+    """Refuse a model whose parameters are no numbers any more."""
+    if not all(p.isfinite().all() for p in model.parameters()):
         raise ValueError(
             f"a parameter is no number after step {step}: lower the learning rate or clip gradients"
         )
-
-
-def _add_gradients(model: nn.Module, parts: list[MicroBatch], loss_fn: Callable, accelerator: Any) -> float:
-    """Add up the parts' gradients and losses, each with its share; processes talk at the last part only."""
-    losses = []
-    for part in parts:
-        waits = accelerator is not None and part is not parts[-1]
-        with accelerator.no_sync(model) if waits else nullcontext():
-            loss = loss_fn(model, part.batch) * part.share
-            losses.append(loss.detach())
-            if accelerator is None:
-                loss.backward()
-            else:  # it takes the mean over the processes, but the shares make it a sum
-                accelerator.backward(loss * accelerator.num_processes)
-    total = torch.stack(losses).sum()
-    return (total if accelerator is None else accelerator.reduce(total, "sum")).item()

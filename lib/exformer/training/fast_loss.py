@@ -1,0 +1,50 @@
+"""The mean of :func:`~exformer.training.loss.nll` in one operation: few passes over the largest tensor.
+
+Autograd would find the same gradient, (p - q) / N, with more passes over the logits. Measured in turns with
+the plain ``nll(…)[real].mean()``, forward and backward on one thread, as a share of its time: 0.5 at 2,048
+targets and a vocabulary of 5,259 with label smoothing, 0.7 without, 1.1 at 768 targets and 65 tokens, where
+both take half a millisecond. The gradients differ in the last bit, so that all sizes use this one.
+"""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+from torch.autograd.function import FunctionCtx, once_differentiable
+
+
+def fused_mean_nll(
+    logits: Float[Tensor, "batch vocab_size"],
+    targets: Int64[Tensor, " batch"],
+    counts: Bool[Tensor, " batch"],
+    label_smoothing: float,
+) -> Float[Tensor, ""]:
+    """Average the negative log-likelihood over the targets that count; all must be in the vocabulary."""
+    return _MeanNLL.apply(logits, targets, counts, label_smoothing)
+
+
+class _MeanNLL(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx, logits: Tensor, targets: Tensor, counts: Tensor, label_smoothing: float
+    ) -> Tensor:
+        half = logits.dtype in (torch.bfloat16, torch.float16)
+        log_p = F.log_softmax(logits, dim=-1, dtype=torch.float32 if half else None)  # (batch, vocab_size)
+        ctx.save_for_backward(log_p, targets, counts)
+        ctx.label_smoothing, ctx.dtype = label_smoothing, logits.dtype
+        nll = -log_p.gather(-1, targets[:, None]).squeeze(-1)  # (batch)
+        if label_smoothing:
+            nll = (1 - label_smoothing) * nll - label_smoothing * log_p.mean(dim=-1)
+        return nll[counts].mean()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None, None, None]:
+        log_p, targets, counts = ctx.saved_tensors
+        difference = log_p.exp()  # p - q, in place from here on
+        if ctx.label_smoothing:
+            difference -= ctx.label_smoothing / log_p.size(-1)
+        of_target = difference.new_full((len(targets), 1), ctx.label_smoothing - 1)
+        difference.scatter_add_(-1, targets[:, None], of_target)
+        difference *= (grad * counts / counts.sum())[:, None]
+        return difference.to(ctx.dtype), None, None, None
