@@ -17,7 +17,7 @@ from exformer.lessons.source import show_source
 def shown(monkeypatch):
     things = []
     for module in (claims, source):
-        monkeypatch.setattr(module, "show", things.append)
+        monkeypatch.setattr(module, "render", things.append)
     return things
 
 

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from html import escape
 
-from exformer.lessons.source import show
+from exformer.lessons.source import render
 
 CLAIM_ID = re.compile(r"[A-Z]\d\d")
 CARD_STYLE = "border-left: 4px solid #1f7a5c; padding: 0.5em 1em; margin: 0.75em 0"
@@ -57,7 +57,7 @@ def claim(claim_id: str, *, holds: object, says: str) -> None:
         raise ValueError(f"claim {claim_id}: says ({says!r}) must be one line that is not empty")
     if not bool(holds):
         raise ClaimError(f"claim {claim_id} does not hold: {says}")
-    show(_Card(claim_id, says.strip()))
+    render(_Card(claim_id, says.strip()))
 
 
 def at_least(value: float, bound: float, spec: str = ".0%") -> str:

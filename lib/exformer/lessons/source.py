@@ -33,7 +33,7 @@ def show_source(thing: object, *, docstring: bool = False) -> None:
             \"\"\"A claim that the numbers do not bear out.\"\"\"
     """
     text = dedent(inspect.getsource(thing)).rstrip()
-    show(_Source(text if docstring else _without_docstrings(text)))
+    render(_Source(text if docstring else _without_docstrings(text)))
 
 
 def _without_docstrings(text: str) -> str:
@@ -49,7 +49,7 @@ def _without_docstrings(text: str) -> str:
     return "\n".join(line for number, line in enumerate(lines, start=1) if number not in drop)
 
 
-def show(thing: object) -> None:
+def render(thing: object) -> None:
     """Show something as a notebook does; print it where there is none."""
     try:
         from IPython.display import display
