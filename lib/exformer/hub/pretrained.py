@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import nn
@@ -12,6 +12,7 @@ from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
+from exformer.storage.upgrade import upgrade_weights
 from exformer.tokenizers.bpe import BPETokenizer
 from exformer.tokenizers.loading import load_tokenizer
 from exformer.tokenizers.words import CharTokenizer, Tokenizer, WordTokenizer
@@ -135,7 +136,7 @@ def load_model(name_or_folder: str | Path) -> Pretrained:
         raise ValueError(f"{folder}: the kind of model must be one of {', '.join(_KINDS)}, came {kind!r}")
     build, configure, names = _KINDS[kind]
     config = _config(configure, card.get("config"), folder=folder)
-    tensors, _ = read_tensors(folder / _WEIGHTS)
+    tensors = upgrade_weights(read_tensors(folder / _WEIGHTS)[0])
     if config.n_layers > len(tensors):
         raise ValueError(f"{folder}: {config.n_layers} layers, but {len(tensors)} weights")
     with torch.device("meta"):  # shapes without memory: a wrong file is found before anything is made
@@ -163,11 +164,13 @@ def _config(configure: type, found: Any, *, folder: Path) -> Any:
     if not isinstance(found, dict) or not found.keys() <= known.keys():
         raise ValueError(f"{folder}: the card's config must have settings of {configure.__name__}")
     for name, value in found.items():
-        right = isinstance(value, int | float) if known[name] is float else type(value) is known[name]
+        kind = known[name]
+        right = type(value) in (int, float) if kind is float else type(value) in (get_args(kind) or (kind,))
         if not right:
-            raise ValueError(f"{folder}: config has {name} {value!r}, expected {known[name].__name__}")
+            expected = getattr(kind, "__name__", kind)
+            raise ValueError(f"{folder}: config has {name} {value!r}, expected {expected}")
         most = _MOST.get(name, _MOST_OF_OTHERS)
-        if known[name] is int and value > most:
+        if type(value) is int and value > most:
             raise ValueError(f"{folder}: config has {name} {value}, expected at most {most}")
     try:
         return configure(**found)

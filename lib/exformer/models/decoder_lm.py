@@ -1,71 +1,49 @@
-"""The decoder alone: a language model that reads a text once and scores the next symbol after each."""
+"""The decoder alone: a language model that scores the next token after every position in one pass."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
-import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.models.config import (
-    added_positions,
-    apply_switches,
-    check_config,
-    check_ids,
-    relative_positions,
-)
+from exformer.models.checks import check_ids, check_step
+from exformer.nn.cache import Cache
+from exformer.nn.config import TransformerConfig
 from exformer.nn.dropout import Dropout
 from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.layers import EncoderLayer
-from exformer.nn.masks import causal_mask
-from exformer.nn.normalization import LayerNorm
+from exformer.nn.masks import left_padding_mask
+from exformer.nn.normalization import NORMS
+from exformer.nn.positions.absolute import added_positions
 
 
 @dataclass(frozen=True)
-class DecoderLMConfig:
-    """What a :class:`DecoderLM` is made of.
+class DecoderLMConfig(TransformerConfig):
+    """What a :class:`DecoderLM` is made of; sizes and choices of the layers as in ``TransformerConfig``.
 
     Args:
-        vocab_size: Number of symbols.
-        d_model: Width of the vectors.
-        n_heads: Attention heads a layer.
-        d_ff: Width of the feed-forward networks' hidden layer.
-        n_layers: Number of layers.
-        max_len: Longest text, in symbols; relative positions and none have no limit of their own.
-        dropout: Share set to zero in training, of the embeddings and of each sublayer's output.
-        pre_norm: Normalize before each sublayer, and once at the end.
-        activation: Of the feed-forward networks.
-        positions: ``"sinusoidal"``, ``"learned"``, ``"rotary"``, ``"alibi"`` or ``"none"``.
+        vocab_size: Number of tokens.
         tie_output: Use the embedding as output layer.
-        qk_norm, zero_init: See :func:`~exformer.models.config.apply_switches`.
+        begin_id: The token that a text begins with when there is no prompt; None: the tokenizer's ``<s>``. A
+            model trained on windows of a long text has never seen ``<s>``.
 
     Raises:
-        ValueError: If a size is below 1, dropout outside [0, 1), or the positions are unknown.
+        ValueError: If no model can be built from it.
 
     Source:
         Radford et al. 2019, section 2.3, for pre-norm and the last normalization.
     """
 
     vocab_size: int
-    d_model: int = 128
-    n_heads: int = 4
-    d_ff: int = 512
-    n_layers: int = 2
-    max_len: int = 128
-    dropout: float = 0.1
+    _: KW_ONLY
     pre_norm: bool = True
     activation: str = "gelu"
     positions: str = "learned"
     tie_output: bool = True
-    qk_norm: bool = False
-    zero_init: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse what no model can be built from."""
-        check_config(self)
+    begin_id: int | None = None
 
 
 class DecoderLM(nn.Module):
-    r"""A stack of layers with causal self-attention, from symbols to the scores of the next ones.
+    r"""A stack of layers with causal self-attention, from token ids to the scores of the next ones.
 
     .. math:: p(w_{t+1} \mid w_{\le t}) = \mathrm{softmax}(E\, h_t)
 
@@ -74,77 +52,81 @@ class DecoderLM(nn.Module):
 
     Source:
         Radford et al. 2018, section 3.1; Radford et al. 2019, section 2.3.
+
+    >>> import torch
+    >>> model = DecoderLM(DecoderLMConfig(vocab_size=11, d_model=8, n_heads=2)).eval()
+    >>> ids = torch.tensor([[3, 1, 4, 1, 5]])
+    >>> model(ids).shape  # (batch, position, vocab_size)
+    torch.Size([1, 5, 11])
+    >>> cache = model.new_cache()
+    >>> first, last = model(ids[:, :4], cache=cache), model(ids[:, 4:], cache=cache)
+    >>> torch.allclose(last, model(ids)[:, 4:], atol=1e-6)
+    True
     """
 
     def __init__(self, config: DecoderLMConfig) -> None:
         super().__init__()
         c = self.config = config
-        layer = {name: getattr(c, name) for name in ("n_heads", "d_ff", "dropout", "pre_norm", "activation")}
         self.embedding = TokenEmbedding(c.vocab_size, d_model=c.d_model)
-        self.positions = added_positions(c)
-        self.layers = nn.ModuleList(
-            EncoderLayer(c.d_model, **layer, positions=relative_positions(c)) for _ in range(c.n_layers)
-        )
-        apply_switches(c, self.layers)
+        self.positions = added_positions(c.positions, c.d_model, max_len=c.max_len)
+        self.layers = nn.ModuleList(EncoderLayer(c) for _ in range(c.n_layers))
         # In a pre-norm stack nothing has normalized the last sum yet.
-        self.norm = LayerNorm(c.d_model) if c.pre_norm else nn.Identity()
+        self.norm = NORMS[c.norm](c.d_model, bias=c.bias) if c.pre_norm else nn.Identity()
         self.output = None if c.tie_output else nn.Linear(c.d_model, c.vocab_size, bias=False)
         self.dropout = Dropout(c.dropout)
 
-    def forward(self, ids: Int64[Tensor, "batch time"]) -> Float[Tensor, "batch time vocab_size"]:
-        """Score the symbol after each position, all at once; padding behind a text changes no score of it.
+    def forward(
+        self,
+        ids: Int64[Tensor, "batch position"],
+        *,
+        cache: Cache | None = None,
+        padding: Int64[Tensor, " batch"] | None = None,
+    ) -> Float[Tensor, "batch position vocab_size"]:
+        """Score the next token after each position; padding behind a text changes no score of it.
 
         Args:
-            ids: Texts.
+            ids: Texts; with a cache, what follows the positions that it holds.
+            cache: Made by :meth:`new_cache`, then used for one batch of texts, in evaluation mode.
+            padding: How many ids at the front of each row are padding: they are not attended to, and
+                positions are counted from the first token behind them. A cache remembers it.
 
         Returns:
-            Logits; at position t they speak of symbol t + 1.
+            Logits; at position t they are the scores of the token at t + 1.
 
         Raises:
-            ValueError: If there are no symbols, one is unknown, or a text is too long.
+            ValueError: If there are no tokens, one is unknown, a text is too long, or the cache is that of
+                another batch.
         """
-        h = self.states(ids)
-        return self.embedding.logits(h) if self.output is None else self.output(h)
+        return self.logits(self.states(ids, cache=cache, padding=padding))
 
-    def states(self, ids: Int64[Tensor, "batch time"]) -> Float[Tensor, "batch time d_model"]:
-        """Give the vector of each position after the last layer; it knows the symbols up to its own.
+    def logits(self, states: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab_size"]:
+        """Turn vectors of :meth:`states` into scores of the next token."""
+        return self.embedding.logits(states) if self.output is None else self.output(states)
 
-        Args:
-            ids: Texts.
+    def states(
+        self,
+        ids: Int64[Tensor, "batch position"],
+        *,
+        cache: Cache | None = None,
+        padding: Int64[Tensor, " batch"] | None = None,
+    ) -> Float[Tensor, "batch position d_model"]:
+        """Return the vector of each position after the last layer; it depends on the tokens up to its own.
 
-        Returns:
-            One vector a position.
+        Arguments as for :meth:`forward`.
         """
-        x, mask = self._start(ids)
-        for layer in self.layers:
-            x = layer(x, mask=mask)
+        start = check_step(self, ids, cache)
+        if cache is not None:
+            if padding is not None:
+                cache.padding = padding
+            padding = cache.padding
+        check_ids(ids, max_len=self.config.max_len, start=start, padding=padding)
+        x = self.dropout(self.positions(self.embedding(ids), start=start, padding=padding))
+        mask = None if padding is None else left_padding_mask(padding, start + ids.size(1))
+        layer_caches = [None] * len(self.layers) if cache is None else cache.layers
+        for layer, layer_cache in zip(self.layers, layer_caches, strict=True):
+            x = layer(x, mask=mask, causal=True, cache=layer_cache)
         return self.norm(x)
 
-    @torch.no_grad()
-    def attention_weights(
-        self, ids: Int64[Tensor, "batch time"]
-    ) -> tuple[Float[Tensor, "batch heads query key"], ...]:
-        """Give the weights of every layer and head.
-
-        Args:
-            ids: Texts.
-
-        Returns:
-            One tensor a layer.
-
-        Raises:
-            ValueError: If the model is in training mode, in which dropout would change what is seen.
-        """
-        if self.training:
-            raise ValueError("attention weights are read in evaluation mode: call model.eval() first")
-        x, mask = self._start(ids)
-        found = []
-        for layer in self.layers:
-            found.append(layer.attention_weights(x, mask=mask))
-            x = layer(x, mask=mask)
-        return tuple(found)
-
-    def _start(self, ids: Tensor) -> tuple[Tensor, Tensor]:
-        check_ids(ids, max_len=self.config.max_len)
-        x = self.positions(self.embedding(ids))
-        return self.dropout(x), causal_mask(ids.size(1), device=ids.device)
+    def new_cache(self) -> Cache:
+        """Return an empty key-value cache for this model."""
+        return Cache(len(self.layers))

@@ -1,39 +1,38 @@
-"""The transformer of the paper: an encoder that reads, a decoder that writes."""
+"""The transformer of the paper: an encoder that reads the source, a decoder that generates the target."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from exformer.models.config import added_positions, apply_switches, check_config, relative_positions
+from exformer.data.padding import check_batch
+from exformer.models.checks import check_step
+from exformer.nn.cache import Cache
+from exformer.nn.config import TransformerConfig
 from exformer.nn.dropout import Dropout
 from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.layers import DecoderLayer, EncoderLayer
-from exformer.nn.masks import causal_mask, padding_mask
-from exformer.nn.normalization import LayerNorm
+from exformer.nn.masks import padding_mask
+from exformer.nn.normalization import NORMS
+from exformer.nn.positions.absolute import added_positions
 
 
 @dataclass(frozen=True)
-class EncoderDecoderConfig:
-    """What an :class:`EncoderDecoder` is made of.
+class EncoderDecoderConfig(TransformerConfig):
+    """What an :class:`EncoderDecoder` is made of; sizes and choices of its layers: see ``TransformerConfig``.
+
+    The encoder and the decoder have ``n_layers`` layers each, and ``max_len`` is the limit of both sides.
 
     Args:
-        src_vocab_size: Symbols of the source language.
-        tgt_vocab_size: Symbols of the target language.
-        d_model: Width of the vectors.
-        n_heads: Attention heads a layer.
-        d_ff: Width of the feed-forward networks' hidden layer.
-        n_layers: Layers of the encoder, and as many of the decoder.
-        max_len: Longest sentence, source or target, in symbols.
-        dropout: Share set to zero in training, of the embeddings and of each sublayer's output.
-        pre_norm: Normalize before each sublayer, and once at the end of each stack.
-        activation: Of the feed-forward networks.
-        positions: ``"sinusoidal"``, ``"learned"``, ``"rotary"``, ``"alibi"`` or ``"none"``.
+        src_vocab_size: Tokens of the source language.
+        tgt_vocab_size: Tokens of the target language.
         tie_output: Use the target embedding as output layer.
-        pad_id: The padding symbol of both languages.
-        qk_norm, zero_init: See :func:`~exformer.models.config.apply_switches`.
         share_embeddings: Use the target embedding for the source too; both have one vocabulary.
+        pad_id: The padding token of both languages.
+
+    Raises:
+        ValueError: If no model can be built from it.
 
     Source:
         Vaswani et al. 2017, table 3.
@@ -41,43 +40,24 @@ class EncoderDecoderConfig:
 
     src_vocab_size: int
     tgt_vocab_size: int
-    d_model: int = 128
-    n_heads: int = 4
-    d_ff: int = 512
-    n_layers: int = 2
-    max_len: int = 128
-    dropout: float = 0.1
-    pre_norm: bool = False
-    activation: str = "relu"
+    _: KW_ONLY
     positions: str = "sinusoidal"
     tie_output: bool = True
-    pad_id: int = 0
-    qk_norm: bool = False
-    zero_init: bool = False
     share_embeddings: bool = False
+    pad_id: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what no model can be built from."""
-        check_config(self)
-
-
-@dataclass(frozen=True)
-class AttentionWeights:
-    """All attention weights of one pass: one tensor (batch, heads, query, key) a layer.
-
-    Args:
-        encoder: Self-attention of the encoder: source positions see source positions.
-        decoder: Self-attention of the decoder: target positions see earlier ones.
-        cross: Target positions see source positions.
-    """
-
-    encoder: tuple[Tensor, ...]
-    decoder: tuple[Tensor, ...]
-    cross: tuple[Tensor, ...]
+        super().__post_init__()
+        if self.share_embeddings and self.src_vocab_size != self.tgt_vocab_size:
+            raise ValueError(
+                "to share embeddings, source and target must have one vocabulary, got "
+                f"{self.src_vocab_size} and {self.tgt_vocab_size} tokens"
+            )
 
 
 class EncoderDecoder(nn.Module):
-    r"""Encode a source sentence, then score each next symbol of the target.
+    r"""Encode a source sentence, then score each next token of the target.
 
     .. math:: p(y_t \mid y_{<t}, x) = \mathrm{softmax}(E \mathrm{Decoder}(y_{<t}, \mathrm{Encoder}(x))_{t-1})
 
@@ -86,40 +66,41 @@ class EncoderDecoder(nn.Module):
 
     Source:
         Vaswani et al. 2017, figure 1.
+
+    >>> import torch
+    >>> model = EncoderDecoder(EncoderDecoderConfig(13, 11, d_model=8, n_heads=2)).eval()
+    >>> src, tgt = torch.tensor([[7, 3, 2]]), torch.tensor([[1, 5, 4, 8]])
+    >>> model(src, tgt).shape  # (batch, tgt, vocab_size)
+    torch.Size([1, 4, 11])
     """
 
     def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
         c = self.config = config
-        layer = {name: getattr(c, name) for name in ("n_heads", "d_ff", "dropout", "pre_norm", "activation")}
         shared = c.share_embeddings
         self.src_embedding = None if shared else TokenEmbedding(c.src_vocab_size, d_model=c.d_model)
         self.tgt_embedding = TokenEmbedding(c.tgt_vocab_size, d_model=c.d_model)
-        self.src_positions, self.tgt_positions = added_positions(c), added_positions(c)
-        self.encoder, self.decoder = (
-            nn.ModuleList(
-                kind(c.d_model, **layer, positions=relative_positions(c)) for _ in range(c.n_layers)
-            )
-            for kind in (EncoderLayer, DecoderLayer)
-        )
-        apply_switches(c, self.encoder, self.decoder)
+        self.src_positions = added_positions(c.positions, c.d_model, max_len=c.max_len)
+        self.tgt_positions = added_positions(c.positions, c.d_model, max_len=c.max_len)
+        self.encoder = nn.ModuleList(EncoderLayer(c) for _ in range(c.n_layers))
+        self.decoder = nn.ModuleList(DecoderLayer(c) for _ in range(c.n_layers))
         # In a pre-norm stack nothing has normalized the last sum yet.
-        self.encoder_norm = LayerNorm(c.d_model) if c.pre_norm else nn.Identity()
-        self.decoder_norm = LayerNorm(c.d_model) if c.pre_norm else nn.Identity()
+        self.encoder_norm = NORMS[c.norm](c.d_model, bias=c.bias) if c.pre_norm else nn.Identity()
+        self.decoder_norm = NORMS[c.norm](c.d_model, bias=c.bias) if c.pre_norm else nn.Identity()
         self.output = None if c.tie_output else nn.Linear(c.d_model, c.tgt_vocab_size, bias=False)
         self.dropout = Dropout(c.dropout)
 
     def forward(
         self, src: Int64[Tensor, "batch src"], tgt: Int64[Tensor, "batch tgt"]
     ) -> Float[Tensor, "batch tgt vocab_size"]:
-        """Score the symbol after each target position, all positions at once.
+        """Score the next token after each target position, all positions at once.
 
         Args:
             src: Source sentences, padded.
-            tgt: Target sentences so far, from the start symbol on, padded.
+            tgt: Target sentences so far, from the start token on, padded.
 
         Returns:
-            Logits; at position t they speak of symbol t + 1.
+            Logits; at position t they are the scores of the token at t + 1.
 
         Raises:
             ValueError: If a batch is empty, a sentence too long, an id unknown, or the batches differ.
@@ -127,13 +108,10 @@ class EncoderDecoder(nn.Module):
         return self.decode(tgt, memory=self.encode(src), src=src)
 
     def encode(self, src: Int64[Tensor, "batch src"]) -> Float[Tensor, "batch src d_model"]:
-        """Turn each source symbol into a vector that knows its sentence.
+        """Turn each source token into a vector that depends on its sentence: the memory.
 
         Args:
             src: Source sentences, padded.
-
-        Returns:
-            The memory, one vector a source position.
         """
         mask = padding_mask(src, pad_id=self.config.pad_id)
         x = self.dropout(self.src_positions((self.src_embedding or self.tgt_embedding)(src)))
@@ -145,56 +123,77 @@ class EncoderDecoder(nn.Module):
         self,
         tgt: Int64[Tensor, "batch tgt"],
         *,
-        memory: Float[Tensor, "batch src d_model"],
-        src: Int64[Tensor, "batch src"],
+        memory: Float[Tensor, "... src d_model"],
+        src: Int64[Tensor, "... src"],
+        cache: Cache | None = None,
     ) -> Float[Tensor, "batch tgt vocab_size"]:
-        """Score the symbol after each target position, given the memory: logits.
+        """Score the next token after each target position, given the memory: logits.
 
         Args:
-            tgt: Target sentences so far.
+            tgt: Target sentences so far; with a cache, what follows the positions that it holds.
             memory: What :meth:`encode` made of ``src``.
             src: The source sentences, to know their padding.
-        """
-        x, masks = self._start_decoder(tgt, src=src)
-        for layer in self.decoder:
-            x = layer(x, memory, **masks)
-        x = self.decoder_norm(x)
-        return self.tgt_embedding.logits(x) if self.output is None else self.output(x)
-
-    @torch.no_grad()
-    def attention_weights(
-        self, src: Int64[Tensor, "batch src"], tgt: Int64[Tensor, "batch tgt"]
-    ) -> AttentionWeights:
-        """Give the weights of every layer and head.
-
-        Args:
-            src, tgt: As in :meth:`forward`.
-
-        Returns:
-            The weights of the three kinds of attention.
+            cache: Made by :meth:`new_cache`, then used for these sentences, in evaluation mode. With it the
+                targets may have b rows per source sentence: rows i·b to (i+1)·b - 1 translate sentence i.
 
         Raises:
-            ValueError: If the model is in training mode, in which dropout would change what is seen.
+            ValueError: If the batches do not fit, a sentence is too long, or the cache is that of another
+                batch.
         """
-        if self.training:
-            raise ValueError("attention weights are read in evaluation mode: call model.eval() first")
-        encoder, own_and_cross = [], []
-        mask = padding_mask(src, pad_id=self.config.pad_id)
-        x = self.src_positions((self.src_embedding or self.tgt_embedding)(src))
-        for layer in self.encoder:
-            encoder.append(layer.attention_weights(x, mask=mask))
-            x = layer(x, mask=mask)
-        memory = self.encoder_norm(x)
-        x, masks = self._start_decoder(tgt, src=src)
-        for layer in self.decoder:
-            own_and_cross.append(layer.attention_weights(x, memory, **masks))
-            x = layer(x, memory, **masks)
-        return AttentionWeights(tuple(encoder), *zip(*own_and_cross, strict=True))
+        return self.logits(self.decoder_states(tgt, memory=memory, src=src, cache=cache))
 
-    def _start_decoder(self, tgt: Tensor, *, src: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        if tgt.size(0) != src.size(0):
-            raise ValueError(f"there are {src.size(0)} source sentences and {tgt.size(0)} target sentences")
-        pad_id = self.config.pad_id
-        x = self.dropout(self.tgt_positions(self.tgt_embedding(tgt)))
-        mask = causal_mask(tgt.size(1), device=tgt.device) & padding_mask(tgt, pad_id=pad_id)
-        return x, {"mask": mask, "memory_mask": padding_mask(src, pad_id=pad_id)}
+    def logits(self, states: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab_size"]:
+        """Turn vectors of the decoder into scores of the next target token."""
+        return self.tgt_embedding.logits(states) if self.output is None else self.output(states)
+
+    def decoder_states(
+        self,
+        tgt: Int64[Tensor, "batch tgt"],
+        *,
+        memory: Float[Tensor, "... src d_model"],
+        src: Int64[Tensor, "... src"],
+        cache: Cache | None = None,
+    ) -> Float[Tensor, "batch tgt d_model"]:
+        """Return the vector of each target position after the last layer; arguments as for :meth:`decode`."""
+        check_batch(tgt)
+        n_tgt, n_src = len(tgt), len(src)
+        if n_tgt != n_src and (cache is None or n_tgt < n_src or n_tgt % n_src):
+            raise ValueError(f"there are {n_src} source sentences and {n_tgt} target sentences")
+        start = check_step(self, tgt, cache)
+        x = self.dropout(self.tgt_positions(self.tgt_embedding(tgt), start=start))
+        mask = padding_mask(tgt, pad_id=self.config.pad_id)
+        if cache is None:
+            memory_mask = padding_mask(src, pad_id=self.config.pad_id)
+            layer_caches = [(None, None)] * len(self.decoder)
+        else:
+            mask, memory_mask = self._cached_masks(mask, src, cache)
+            layer_caches = zip(cache.layers, cache.memories, strict=True)
+        for layer, (layer_cache, memory_cache) in zip(self.decoder, layer_caches, strict=True):
+            x = layer(
+                x,
+                memory,
+                mask=mask,
+                memory_mask=memory_mask,
+                causal=True,
+                cache=layer_cache,
+                memory_cache=memory_cache,
+            )
+        return self.decoder_norm(x)
+
+    def new_cache(self) -> Cache:
+        """Return an empty key-value cache for this model's decoder."""
+        return Cache(len(self.decoder), cross=True)
+
+    def _cached_masks(
+        self, tgt_mask: Tensor, src: Tensor, cache: Cache
+    ) -> tuple[Bool[Tensor, "batch 1 key"] | None, Bool[Tensor, "... 1 src"] | None]:
+        """Bring the masks of a cache up to date; None is one that hides nothing, which takes less time."""
+        if cache.length == 0:
+            memory_mask = padding_mask(src, pad_id=self.config.pad_id)
+            cache.memory_mask = None if memory_mask.all() else memory_mask
+        if cache.tgt_mask is not None or not tgt_mask.all():
+            earlier = cache.tgt_mask
+            if earlier is None:
+                earlier = tgt_mask.new_ones(len(tgt_mask), 1, cache.length)
+            cache.tgt_mask = torch.cat((earlier, tgt_mask), dim=2)
+        return cache.tgt_mask, cache.memory_mask

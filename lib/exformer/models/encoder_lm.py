@@ -1,63 +1,55 @@
-"""The encoder alone: a model that reads both sides of every symbol, and fills in those that were hidden."""
+"""The encoder alone: a model that reads both sides of every token, and predicts those that were masked."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.models.config import check_config, check_ids
+from exformer.models.checks import check_ids
+from exformer.nn.config import TransformerConfig
 from exformer.nn.dropout import Dropout
 from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.layers import EncoderLayer
 from exformer.nn.masks import padding_mask
-from exformer.nn.normalization import LayerNorm
-from exformer.nn.positions.absolute import LearnedPositions
+from exformer.nn.normalization import NORMS
+from exformer.nn.positions.absolute import LearnedPositions, added_positions
 
 
 @dataclass(frozen=True)
-class EncoderLMConfig:
-    """What an :class:`EncoderLM` is made of.
+class EncoderLMConfig(TransformerConfig):
+    """What an :class:`EncoderLM` is made of; sizes and choices of the layers as in ``TransformerConfig``.
 
     Args:
-        vocab_size: Number of symbols, the one that hides others among them.
-        d_model: Width of the vectors.
-        n_heads: Attention heads a layer.
-        d_ff: Width of the feed-forward networks' hidden layer.
-        n_layers: Number of layers.
-        max_len: Longest text, in symbols.
-        dropout: Share set to zero in training, of the embeddings and of each sublayer's output.
-        pad_id: The padding symbol.
-        n_segments: How many parts of a text are told apart by a vector of their own; BERT has 2, for pairs of
-            sentences. With 0 there are no such vectors.
+        vocab_size: Number of tokens, the mask among them.
+        pad_id: The padding token.
+        n_segments: How many parts of a text are distinguished by a vector of their own; BERT has 2, for pairs
+            of sentences. With 0 there are no such vectors.
 
     Raises:
-        ValueError: If a size is below 1, dropout outside [0, 1), or the padding is no symbol.
+        ValueError: If no model can be built from it.
 
     Source:
         Devlin et al. 2019, section 3: post-norm, gelu and learned positions.
     """
 
     vocab_size: int
-    d_model: int = 128
-    n_heads: int = 4
-    d_ff: int = 512
-    n_layers: int = 2
-    max_len: int = 128
-    dropout: float = 0.1
+    _: KW_ONLY
+    activation: str = "gelu"
+    positions: str = "learned"
     pad_id: int = 0
     n_segments: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what no model can be built from."""
-        check_config(self)
+        super().__post_init__()
         if self.n_segments < 0:
             raise ValueError(f"n_segments must be 0 or more, got {self.n_segments}")
 
 
 class EncoderLM(nn.Module):
-    r"""A stack of layers in which every position sees the whole text, with a head that names hidden symbols.
+    r"""A stack of layers in which every position sees the whole text, and a head that predicts masked tokens.
 
     .. math:: p(w_t \mid \text{text}) = \mathrm{softmax}(E\, \mathrm{LayerNorm}(\mathrm{gelu}(W h_t + c)) + b)
 
@@ -69,111 +61,87 @@ class EncoderLM(nn.Module):
 
     Source:
         Devlin et al. 2019, sections 3 and 3.1; the head and the first normalization as in its published code.
+
+    >>> model = EncoderLM(EncoderLMConfig(vocab_size=11, d_model=8, n_heads=2)).eval()
+    >>> model(torch.tensor([[3, 1, 4, 0, 0]])).shape  # (batch, position, vocab_size); 0 is padding
+    torch.Size([1, 5, 11])
     """
 
     def __init__(self, config: EncoderLMConfig) -> None:
         super().__init__()
         c = self.config = config
         self.embedding = TokenEmbedding(c.vocab_size, d_model=c.d_model, scale=False)
-        self.positions = LearnedPositions(c.d_model, max_len=c.max_len)
+        self.positions = added_positions(c.positions, c.d_model, max_len=c.max_len)
         self.segments = TokenEmbedding(c.n_segments, d_model=c.d_model, scale=False) if c.n_segments else None
         for part in (self.embedding, self.positions, self.segments):
-            if part is not None:
+            if isinstance(part, TokenEmbedding | LearnedPositions):
                 nn.init.normal_(part.table, std=0.02)
-        self.norm_embedding = LayerNorm(c.d_model)
-        layer = {name: getattr(c, name) for name in ("n_heads", "d_ff", "dropout")}
-        self.layers = nn.ModuleList(
-            EncoderLayer(c.d_model, **layer, activation="gelu") for _ in range(c.n_layers)
-        )
+        self.norm_embedding = NORMS[c.norm](c.d_model, bias=c.bias)
+        self.layers = nn.ModuleList(EncoderLayer(c) for _ in range(c.n_layers))
+        # In a pre-norm stack nothing has normalized the last sum yet.
+        self.norm = NORMS[c.norm](c.d_model, bias=c.bias) if c.pre_norm else nn.Identity()
         self.transform = nn.Linear(c.d_model, c.d_model)
-        self.norm_output = LayerNorm(c.d_model)
+        self.norm_output = NORMS[c.norm](c.d_model, bias=c.bias)
         self.output_bias = nn.Parameter(torch.zeros(c.vocab_size))
         self.dropout = Dropout(c.dropout)
 
     def forward(
-        self, ids: Int64[Tensor, "batch time"], *, segments: Int64[Tensor, "batch time"] | None = None
-    ) -> Float[Tensor, "batch time vocab_size"]:
-        """Score the symbols that could stand at each position, hidden or not.
+        self, ids: Int64[Tensor, "batch position"], *, segments: Int64[Tensor, "batch position"] | None = None
+    ) -> Float[Tensor, "batch position vocab_size"]:
+        """Score the tokens that could be at each position, masked or not.
 
         Args:
             ids: Texts, padded.
-            segments: Which part of its text each symbol belongs to, from 0; all to part 0 if None.
+            segments: Which part of its text each token belongs to, from 0; all to part 0 if None.
 
         Returns:
-            Logits; at position t they speak of symbol t itself.
+            Logits; at position t they are scores of the token at t itself.
 
         Raises:
-            ValueError: If there are no symbols, one or a segment is unknown, or a text is too long.
+            ValueError: If there are no tokens, one or a segment is unknown, or a text is too long.
         """
         return self.logits(self.states(ids, segments=segments))
 
     def logits(self, hidden: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab_size"]:
-        """Turn vectors of :meth:`states` into scores; those of the hidden positions alone will do.
+        """Turn vectors of :meth:`states` into scores; those of the masked positions alone will do.
 
         Args:
             hidden: Vectors.
 
         Returns:
-            One score a symbol of the vocabulary.
+            One score per token of the vocabulary.
         """
         h = self.norm_output(F.gelu(self.transform(hidden)))
         return self.embedding.logits(h) + self.output_bias
 
     def states(
-        self, ids: Int64[Tensor, "batch time"], *, segments: Int64[Tensor, "batch time"] | None = None
-    ) -> Float[Tensor, "batch time d_model"]:
-        """Give the vector of each position after the last layer; it knows both sides, and no padding.
+        self, ids: Int64[Tensor, "batch position"], *, segments: Int64[Tensor, "batch position"] | None = None
+    ) -> Float[Tensor, "batch position d_model"]:
+        """Return the vector of each position after the last layer; it depends on both sides, but no padding.
 
         Args:
             ids, segments: As in :meth:`forward`.
 
         Returns:
-            One vector a position.
+            One vector per position.
         """
-        x, mask = self._start(ids, segments)
-        for layer in self.layers:
-            x = layer(x, mask=mask)
-        return x
-
-    @torch.no_grad()
-    def attention_weights(
-        self, ids: Int64[Tensor, "batch time"], *, segments: Int64[Tensor, "batch time"] | None = None
-    ) -> tuple[Float[Tensor, "batch heads query key"], ...]:
-        """Give the weights of every layer and head.
-
-        Args:
-            ids, segments: As in :meth:`forward`.
-
-        Returns:
-            One tensor a layer.
-
-        Raises:
-            ValueError: If the model is in training mode, in which dropout would change what is seen.
-        """
-        if self.training:
-            raise ValueError("attention weights are read in evaluation mode: call model.eval() first")
-        x, mask = self._start(ids, segments)
-        found = []
-        for layer in self.layers:
-            found.append(layer.attention_weights(x, mask=mask))
-            x = layer(x, mask=mask)
-        return tuple(found)
-
-    def _start(self, ids: Tensor, segments: Tensor | None) -> tuple[Tensor, Tensor]:
         check_ids(ids, max_len=self.config.max_len)
         x = self.positions(self.embedding(ids))
         if self.segments is not None:
             x = x + self._segments(ids, segments)
         elif segments is not None:
             raise ValueError("this model has no segments: build it with n_segments=2, or leave them out")
-        return self.dropout(self.norm_embedding(x)), padding_mask(ids, pad_id=self.config.pad_id)
+        x, mask = self.dropout(self.norm_embedding(x)), padding_mask(ids, pad_id=self.config.pad_id)
+        for layer in self.layers:
+            x = layer(x, mask=mask)
+        return self.norm(x)
 
     def _segments(self, ids: Tensor, segments: Tensor | None) -> Tensor:
         segments = torch.zeros_like(ids) if segments is None else segments
         if segments.shape != ids.shape:
             raise ValueError(
                 f"the segments have the shape {tuple(segments.shape)}, the texts {tuple(ids.shape)}: "
-                "give one segment a symbol"
+                "give each token one segment"
             )
         low, high, n = segments.min().item(), segments.max().item(), self.config.n_segments
         if low < 0 or high >= n:

@@ -4,15 +4,16 @@ import math
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from exformer.data.padding import check_batch
-from exformer.models.config import check_config
 from exformer.models.rnn_lm import recurrent_layers
 from exformer.nn.attention import scaled_dot_product_attention
+from exformer.nn.config import check_sizes
 from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.masks import padding_mask
+from exformer.nn.recording import recorder
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class RecurrentConfig:
         pad_id: The padding symbol of both languages; it stands behind a sentence.
 
     Raises:
-        ValueError: As :func:`~exformer.models.config.check_config`.
+        ValueError: If a size is below 1, dropout outside [0, 1), or the padding not in a vocabulary.
     """
 
     src_vocab_size: int
@@ -46,7 +47,7 @@ class RecurrentConfig:
 
     def __post_init__(self) -> None:
         """Refuse what no model can be built from."""
-        check_config(self)
+        check_sizes(self)
 
 
 class RecurrentEncoderDecoder(nn.Module):
@@ -79,6 +80,7 @@ class RecurrentEncoderDecoder(nn.Module):
         self.tgt_embedding = TokenEmbedding(c.tgt_vocab_size, d_model=c.d_model)
         self.encoder = recurrent_layers(c.d_model, **layers)
         self.decoder = recurrent_layers(c.d_model, **layers)
+        self.attention = DotAttention() if c.attention else None
         self.combine = nn.Linear(2 * c.d_model, c.d_model, bias=False) if c.attention else None
         self.dropout = nn.Dropout(c.dropout)
 
@@ -130,33 +132,10 @@ class RecurrentEncoderDecoder(nn.Module):
             Logits.
         """
         h = self._states(tgt, memory=memory, src=src)  # (batch, tgt, d_model)
-        if self.combine is not None:
-            context, _ = self._attend(h, memory=memory, src=src)
+        if self.attention is not None:
+            context = self.attention(h, memory, mask=padding_mask(src, pad_id=self.config.pad_id))
             h = torch.tanh(self.combine(torch.cat((context, h), dim=-1)))
         return self.tgt_embedding.logits(self.dropout(h))
-
-    @torch.no_grad()
-    def attention_weights(
-        self, src: Int64[Tensor, "batch src"], tgt: Int64[Tensor, "batch tgt"]
-    ) -> Float[Tensor, "batch tgt src"]:
-        r"""Give the weights :math:`\alpha` with which each target position looks at the source.
-
-        Args:
-            src: Source sentences, padded.
-            tgt: Target sentences, padded.
-
-        Returns:
-            One row a target position; it sums to 1.
-
-        Raises:
-            ValueError: If the model has no attention, or is in training mode.
-        """
-        if self.combine is None:
-            raise ValueError("this model has no attention: build it with attention=True")
-        if self.training:
-            raise ValueError("attention weights are read in evaluation mode: call model.eval() first")
-        memory = self.encode(src)
-        return self._attend(self._states(tgt, memory=memory, src=src), memory=memory, src=src)[1]
 
     def _states(self, tgt: Tensor, *, memory: Tensor, src: Tensor) -> Tensor:
         check_batch(tgt)
@@ -169,8 +148,32 @@ class RecurrentEncoderDecoder(nn.Module):
         state = (start, start) if self.config.cell == "lstm" else start
         return self.decoder(self.dropout(self.tgt_embedding(tgt)), state)[0]
 
-    def _attend(self, h: Tensor, *, memory: Tensor, src: Tensor) -> tuple[Tensor, Tensor]:
-        # The decoder's states are the queries, the encoder's are keys and values at once. The factor takes
-        # back the division by √d_model: these dot products are not scaled.
-        mask = padding_mask(src, pad_id=self.config.pad_id)
-        return scaled_dot_product_attention(h * math.sqrt(h.size(-1)), memory, memory, mask=mask)
+
+class DotAttention(nn.Module):
+    r"""Luong's attention: the decoder's states are the queries, the encoder's both keys and values.
+
+    .. math:: c_i = \sum_j \alpha_{ij}\, h^e_j, \qquad \alpha_{ij} = \mathrm{softmax}_j(h^d_i \cdot h^e_j)
+
+    Source:
+        Luong, Pham and Manning 2015, equations 7 and 8, "dot".
+    """
+
+    def forward(
+        self,
+        h: Float[Tensor, "batch tgt d_model"],
+        memory: Float[Tensor, "batch src d_model"],
+        *,
+        mask: Bool[Tensor, "batch 1 src"],
+    ) -> Float[Tensor, "batch tgt d_model"]:
+        """Return the context of each target position.
+
+        Args:
+            h: States of the decoder.
+            memory: States of the encoder.
+            mask: Which source positions are no padding.
+        """
+        # The factor takes back the division by √d_model: these dot products are not scaled.
+        context, weights = scaled_dot_product_attention(h * math.sqrt(h.size(-1)), memory, memory, mask=mask)
+        if record := recorder(self):
+            record(weights)
+        return context

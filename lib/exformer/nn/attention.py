@@ -1,12 +1,14 @@
-"""Attention: every query asks all keys, and takes the mean of their values, weighted by how well they fit."""
+"""Attention: a query is compared with all keys, and takes the mean of their values by how well they match."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from exformer.nn.masks import check_mask
+from exformer.nn.fast_attention import fast_attention
+from exformer.nn.masks import causal_mask, check_mask, spreads
 
 
 def scaled_dot_product_attention(
@@ -15,31 +17,45 @@ def scaled_dot_product_attention(
     v: Float[Tensor, "*batch key d_v"],
     *,
     mask: Bool[Tensor, "..."] | None = None,
+    bias: Float[Tensor, "..."] | None = None,
 ) -> tuple[Float[Tensor, "*batch query d_v"], Float[Tensor, "*batch query key"]]:
     r"""Attend with every query to all keys.
 
-    .. math:: \mathrm{Attention}(Q, K, V) = \mathrm{softmax}\left(\frac{QK^\top}{\sqrt{d_k}}\right) V
+    .. math:: \mathrm{Attention}(Q, K, V) = \mathrm{softmax}\left(\frac{QK^\top}{\sqrt{d_k}} + B\right) V
 
     Args:
         q: Queries, one row each.
         k: Keys, as wide as the queries.
         v: Values, one for each key.
         mask: True = may attend; broadcast over the axes before (query, key).
+        bias: :math:`B`, added to the scores, broadcast as well; ALiBi's for example. Which keys are hidden is
+            the mask's business, not that of a bias of -∞.
 
     Returns:
-        The outputs, one row a query, and the weights. A row of weights sums to 1; where a query may attend
-        to no key at all, its weights and its output are zero. In float16 a product of 65,504 or more has no
-        number: there use the module, or float32.
+        The outputs, one row per query, and the weights. A row of weights sums to 1; where a query may attend
+        to no key at all, its weights and its output are zero. In float16 a product of 65,504 or more
+        overflows: there use the module, or float32.
 
     Raises:
-        ValueError: If widths or counts do not fit, or the mask is not boolean or does not fit.
+        ValueError: If widths or counts do not fit, or mask or bias do not fit the scores.
 
     Source:
-        Vaswani et al. 2017, equation 1.
+        Vaswani et al. 2017, equation 1; Press, Smith and Lewis 2022, section 3, for the bias.
+
+    >>> q = torch.tensor([[1.0, 0.0]])
+    >>> k = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> output, weights = scaled_dot_product_attention(q, k, v=torch.tensor([[10.0], [20.0]]))
+    >>> weights
+    tensor([[0.6698, 0.3302]])
+    >>> output
+    tensor([[13.3024]])
     """
     check_qkv(q, k, v)
     check_mask(mask, shape=(*q.shape[:-1], k.size(-2)))
+    check_bias(bias, shape=(*q.shape[:-1], k.size(-2)))
     scores = q @ k.mT / math.sqrt(q.size(-1))  # (*batch, query, key)
+    if bias is not None:
+        scores = scores + bias.to(q)
     if mask is not None:
         # The lowest finite number, not -inf: a row of only -inf would become 0/0 in the softmax.
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
@@ -49,13 +65,53 @@ def scaled_dot_product_attention(
     return weights @ v, weights
 
 
-def check_qkv(q: Tensor, k: Tensor, v: Tensor) -> None:
-    """Refuse queries, keys and values that do not fit together.
+def attend(
+    q: Float[Tensor, "batch heads query d_head"],
+    k: Float[Tensor, "batch kv_heads key d_head"],
+    v: Float[Tensor, "batch kv_heads key d_head"],
+    *,
+    mask: Bool[Tensor, "#batch #query #key"] | None = None,
+    bias: Float[Tensor, "heads query key"] | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+    record: Callable[[Tensor], None] | None = None,
+) -> Float[Tensor, "batch heads query d_head"]:
+    """Attend with all heads of a layer: the one way of every model, with or without a cache.
 
     Args:
-        q: Queries (..., query, d_k).
-        k: Keys (..., key, d_k).
-        v: Values (..., key, d_v).
+        q: Queries.
+        k: Keys; each of their heads serves ``heads / kv_heads`` heads of queries, neighbors in order.
+        v: Values.
+        mask: True = may attend, for all heads alike.
+        bias: Added to the scores.
+        causal: Whether each query sees only the keys up to its own position. The last query is at the last
+            key's position, also where earlier keys come from a cache.
+        dropout: Fraction of the weights set to zero.
+        record: Is given the weights (batch, heads, query, key); then they are computed without dropout.
+
+    Returns:
+        One vector per query and head; zero where a query may attend to no key at all.
+
+    Source:
+        Vaswani et al. 2017, section 3.2; Ainslie et al. 2023 for the shared heads of keys and values.
+    """
+    n_queries, n_keys = q.size(2), k.size(2)
+    # The fused kernel has the causal triangle built in, but only for as many queries as keys, and no mask.
+    built_in = causal and n_queries == n_keys and mask is None and bias is None and record is None
+    if causal and n_queries > 1 and not built_in:  # a single query is the last one, and sees all keys
+        triangle = causal_mask(n_queries, n_keys, device=q.device)
+        mask = triangle[None] if mask is None else mask & triangle
+    mask = None if mask is None else mask.unsqueeze(1)  # (batch or 1, 1, query or 1, key)
+    if record is None:
+        return fast_attention(q, k, v, mask=mask, bias=bias, causal=built_in, dropout=dropout)
+    k, v = (x.repeat_interleave(q.size(1) // x.size(1), dim=1) for x in (k, v))
+    heads, weights = scaled_dot_product_attention(q, k, v, mask=mask, bias=bias)
+    record(weights)
+    return heads
+
+
+def check_qkv(q: Tensor, k: Tensor, v: Tensor) -> None:
+    """Refuse queries (..., query, d_k), keys (..., key, d_k) and values (..., key, d_v) that do not fit.
 
     Raises:
         ValueError: If queries and keys differ in width, keys and values in number, or the axes before.
@@ -72,3 +128,13 @@ def check_qkv(q: Tensor, k: Tensor, v: Tensor) -> None:
         )
     if k.size(-2) != v.size(-2):
         raise ValueError(f"there are {k.size(-2)} keys and {v.size(-2)} values: each key needs one value")
+
+
+def check_bias(bias: Tensor | None, *, shape: tuple[int, ...]) -> None:
+    """Refuse a bias that cannot be broadcast to scores of a shape.
+
+    Raises:
+        ValueError: If it can't.
+    """
+    if bias is not None and not spreads(bias, shape=shape):
+        raise ValueError(f"a bias must fit scores of the shape {shape}, got the shape {tuple(bias.shape)}")

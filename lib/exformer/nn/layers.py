@@ -1,24 +1,28 @@
-"""The two layers of the transformer: attention and a feed-forward network, each with a residual sum."""
+"""The two layers of the transformer: attention and a feed-forward network, with residual connections."""
 
 from collections.abc import Callable
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from exformer.nn.cache import KVCache, MemoryCache
+from exformer.nn.config import TransformerConfig
 from exformer.nn.dropout import Dropout
 from exformer.nn.feedforward import FeedForward
 from exformer.nn.multi_head import MultiHeadAttention
-from exformer.nn.normalization import LayerNorm
+from exformer.nn.normalization import NORMS
+from exformer.nn.positions.alibi import ALiBi
+from exformer.nn.positions.rotary import RotaryPositions
 
 
 def residual(
-    x: Float[Tensor, "batch time d_model"],
+    x: Float[Tensor, "batch position d_model"],
     sublayer: Callable[[Tensor], Tensor],
     *,
     norm: nn.Module,
     dropout: nn.Module,
     pre_norm: bool,
-) -> Float[Tensor, "batch time d_model"]:
+) -> Float[Tensor, "batch position d_model"]:
     r"""Add a sublayer's output to its input, and normalize before or after.
 
     .. math::
@@ -26,14 +30,11 @@ def residual(
         \text{pre-norm: } x + \mathrm{Sublayer}(\mathrm{LayerNorm}(x))
 
     Args:
-        x: What comes in.
+        x: The input.
         sublayer: A function of x, or of the normalized x.
         norm: The normalization.
         dropout: Applied to the sublayer's output.
         pre_norm: Whether to normalize before the sublayer; the paper normalizes after the sum.
-
-    Returns:
-        What goes out, of the same shape.
 
     Source:
         Vaswani et al. 2017, section 3.1; Xiong et al. 2020 for pre-norm.
@@ -47,153 +48,158 @@ class EncoderLayer(nn.Module):
     """Self-attention, then a feed-forward network; with a causal mask, the layer of a decoder-only model.
 
     Args:
-        d_model: Width of the vectors.
-        n_heads: Number of attention heads.
-        d_ff: Width of the hidden layer of the feed-forward network.
-        dropout: Share of each sublayer's output set to zero in training.
-        pre_norm: See :func:`residual`.
-        activation: See :class:`~exformer.nn.feedforward.FeedForward`.
-        positions: Relative positions, see :class:`~exformer.nn.multi_head.MultiHeadAttention`.
+        config: Sizes and choices; a model's own configuration will do.
 
     Source:
         Vaswani et al. 2017, section 3.1 and figure 1, left.
+
+    >>> import torch
+    >>> layer = EncoderLayer(TransformerConfig(d_model=8, n_heads=2, d_ff=16))
+    >>> layer(torch.zeros(2, 5, 8)).shape
+    torch.Size([2, 5, 8])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        *,
-        n_heads: int,
-        d_ff: int,
-        dropout: float = 0.1,
-        pre_norm: bool = False,
-        activation: str = "relu",
-        positions: nn.Module | None = None,
-    ) -> None:
+    def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.pre_norm = pre_norm
-        self.self_attention = MultiHeadAttention(d_model, n_heads=n_heads, positions=positions)
-        self.feed_forward = FeedForward(d_model, d_ff=d_ff, activation=activation)
-        self.norm_attention = LayerNorm(d_model)
-        self.norm_feed_forward = LayerNorm(d_model)
-        self.dropout = Dropout(dropout)
+        c = config
+        self.pre_norm = c.pre_norm
+        self.self_attention = self_attention(c)
+        self.feed_forward = feed_forward(c)
+        self.norm_attention = NORMS[c.norm](c.d_model, bias=c.bias)
+        self.norm_feed_forward = NORMS[c.norm](c.d_model, bias=c.bias)
+        self.dropout = Dropout(c.dropout)
 
     def forward(
-        self, x: Float[Tensor, "batch time d_model"], *, mask: Bool[Tensor, "..."] | None = None
-    ) -> Float[Tensor, "batch time d_model"]:
+        self,
+        x: Float[Tensor, "batch position d_model"],
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+        causal: bool = False,
+        cache: KVCache | None = None,
+    ) -> Float[Tensor, "batch position d_model"]:
         """Let the positions exchange information, then work on each by itself.
 
         Args:
-            x: One vector a position.
+            x: One vector per position.
             mask: (query, key) or (batch, query, key); True = may attend.
-
-        Returns:
-            One vector a position.
+            causal: Whether each position sees only itself and those before it.
+            cache: Keys and values of the positions before those of x.
         """
-        wrap = {"dropout": self.dropout, "pre_norm": self.pre_norm}
-        x = residual(x, lambda h: self.self_attention(h, h, h, mask=mask), norm=self.norm_attention, **wrap)
-        return residual(x, self.feed_forward, norm=self.norm_feed_forward, **wrap)
-
-    def attention_weights(
-        self, x: Float[Tensor, "batch time d_model"], *, mask: Bool[Tensor, "..."] | None = None
-    ) -> Float[Tensor, "batch heads query key"]:
-        """Give the weights that :meth:`forward` uses on the same input.
-
-        Args:
-            x, mask: As in :meth:`forward`.
-
-        Returns:
-            One matrix a head.
-        """
-        h = self.norm_attention(x) if self.pre_norm else x
-        return self.self_attention.weights(h, h, mask=mask)
+        x = residual(
+            x,
+            lambda h: self.self_attention(h, h, h, mask=mask, causal=causal, cache=cache),
+            norm=self.norm_attention,
+            dropout=self.dropout,
+            pre_norm=self.pre_norm,
+        )
+        return residual(
+            x, self.feed_forward, norm=self.norm_feed_forward, dropout=self.dropout, pre_norm=self.pre_norm
+        )
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the encoder's output (the memory), then a feed-forward network.
+    """Self-attention, attention to the encoder's output (the memory), then a feed-forward network.
 
     Args:
-        d_model: Width of the vectors.
-        n_heads: Number of attention heads.
-        d_ff: Width of the hidden layer of the feed-forward network.
-        dropout: Share of each sublayer's output set to zero in training.
-        pre_norm: See :func:`residual`.
-        activation: See :class:`~exformer.nn.feedforward.FeedForward`.
-        positions: Relative positions of the self-attention; source and target have no common order.
+        config: Sizes and choices; a model's own configuration will do. Relative positions are those of the
+            self-attention, because source and target have no common order.
 
     Source:
         Vaswani et al. 2017, section 3.1 and figure 1, right.
+
+    >>> import torch
+    >>> layer = DecoderLayer(TransformerConfig(d_model=8, n_heads=2, d_ff=16))
+    >>> layer(torch.zeros(2, 3, 8), torch.zeros(2, 5, 8), causal=True).shape
+    torch.Size([2, 3, 8])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        *,
-        n_heads: int,
-        d_ff: int,
-        dropout: float = 0.1,
-        pre_norm: bool = False,
-        activation: str = "relu",
-        positions: nn.Module | None = None,
-    ) -> None:
+    def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.pre_norm = pre_norm
-        self.self_attention = MultiHeadAttention(d_model, n_heads=n_heads, positions=positions)
-        self.cross_attention = MultiHeadAttention(d_model, n_heads=n_heads)
-        self.feed_forward = FeedForward(d_model, d_ff=d_ff, activation=activation)
-        self.norm_self = LayerNorm(d_model)
-        self.norm_cross = LayerNorm(d_model)
-        self.norm_feed_forward = LayerNorm(d_model)
-        self.dropout = Dropout(dropout)
+        c = config
+        self.pre_norm = c.pre_norm
+        self.self_attention = self_attention(c)
+        self.cross_attention = MultiHeadAttention(
+            c.d_model,
+            n_heads=c.n_heads,
+            n_kv_heads=c.n_kv_heads,
+            bias=c.bias,
+            dropout=c.attention_dropout,
+            qk_norm=c.qk_norm,
+            zero_init=c.zero_init,
+        )
+        self.feed_forward = feed_forward(c)
+        self.norm_self = NORMS[c.norm](c.d_model, bias=c.bias)
+        self.norm_cross = NORMS[c.norm](c.d_model, bias=c.bias)
+        self.norm_feed_forward = NORMS[c.norm](c.d_model, bias=c.bias)
+        self.dropout = Dropout(c.dropout)
 
     def forward(
         self,
         x: Float[Tensor, "batch tgt d_model"],
-        memory: Float[Tensor, "batch src d_model"],
+        memory: Float[Tensor, "... src d_model"],
         *,
         mask: Bool[Tensor, "..."] | None = None,
         memory_mask: Bool[Tensor, "..."] | None = None,
+        causal: bool = False,
+        cache: KVCache | None = None,
+        memory_cache: MemoryCache | None = None,
     ) -> Float[Tensor, "batch tgt d_model"]:
-        """Look at the own past, then at the memory, then work on each position by itself.
+        """Attend to the target so far, then to the memory, then work on each position by itself.
 
         Args:
-            x: One vector a target position.
-            memory: One vector a source position, from the encoder.
-            mask: Which target positions see which; causal in generation and training.
+            x: One vector per target position.
+            memory: One vector per source position, from the encoder.
+            mask: Which target positions see which.
             memory_mask: Which target positions see which source positions.
-
-        Returns:
-            One vector a target position.
+            causal: Whether each target position sees only itself and those before it.
+            cache: Keys and values of the target positions before those of x.
+            memory_cache: Keys and values of the memory; rows of x that belong to one source sentence may
+                share it.
         """
-        wrap = {"dropout": self.dropout, "pre_norm": self.pre_norm}
-        x = residual(x, lambda h: self.self_attention(h, h, h, mask=mask), norm=self.norm_self, **wrap)
         x = residual(
             x,
-            lambda h: self.cross_attention(h, memory, memory, mask=memory_mask),
-            norm=self.norm_cross,
-            **wrap,
+            lambda h: self.self_attention(h, h, h, mask=mask, causal=causal, cache=cache),
+            norm=self.norm_self,
+            dropout=self.dropout,
+            pre_norm=self.pre_norm,
         )
-        return residual(x, self.feed_forward, norm=self.norm_feed_forward, **wrap)
+        x = residual(
+            x,
+            lambda h: self.cross_attention(h, memory, memory, mask=memory_mask, cache=memory_cache),
+            norm=self.norm_cross,
+            dropout=self.dropout,
+            pre_norm=self.pre_norm,
+        )
+        return residual(
+            x, self.feed_forward, norm=self.norm_feed_forward, dropout=self.dropout, pre_norm=self.pre_norm
+        )
 
-    def attention_weights(
-        self,
-        x: Float[Tensor, "batch tgt d_model"],
-        memory: Float[Tensor, "batch src d_model"],
-        *,
-        mask: Bool[Tensor, "..."] | None = None,
-        memory_mask: Bool[Tensor, "..."] | None = None,
-    ) -> tuple[Float[Tensor, "batch heads tgt tgt"], Float[Tensor, "batch heads tgt src"]]:
-        """Give the weights that :meth:`forward` uses on the same input, without dropout.
 
-        Args:
-            x, memory, mask, memory_mask: As in :meth:`forward`.
+def self_attention(config: TransformerConfig) -> MultiHeadAttention:
+    """Make the self-attention of a layer, with the relative positions that the configuration names."""
+    positions: nn.Module | None = None
+    if config.positions == "rotary":
+        positions = RotaryPositions()
+    elif config.positions == "alibi":
+        positions = ALiBi()
+    return MultiHeadAttention(
+        config.d_model,
+        n_heads=config.n_heads,
+        n_kv_heads=config.n_kv_heads,
+        bias=config.bias,
+        dropout=config.attention_dropout,
+        qk_norm=config.qk_norm,
+        positions=positions,
+        zero_init=config.zero_init,
+    )
 
-        Returns:
-            The weights of the self-attention and those of the cross-attention.
-        """
-        h = self.norm_self(x) if self.pre_norm else x
-        self_weights = self.self_attention.weights(h, h, mask=mask)
-        wrap = {"dropout": nn.Identity(), "pre_norm": self.pre_norm}
-        x = residual(x, lambda h: self.self_attention(h, h, h, mask=mask), norm=self.norm_self, **wrap)
-        h = self.norm_cross(x) if self.pre_norm else x
-        return self_weights, self.cross_attention.weights(h, memory, mask=memory_mask)
+
+def feed_forward(config: TransformerConfig) -> FeedForward:
+    """Make the feed-forward network of a layer."""
+    return FeedForward(
+        config.d_model,
+        d_ff=config.d_ff,
+        activation=config.activation,
+        bias=config.bias,
+        zero_init=config.zero_init,
+    )

@@ -10,20 +10,24 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 
-def causal_mask(n_positions: int, *, device: torch.device | None = None) -> Bool[Tensor, "query key"]:
+def causal_mask(
+    n_queries: int, n_keys: int | None = None, *, device: torch.device | None = None
+) -> Bool[Tensor, "query key"]:
     r"""Let each position attend to itself and to the positions before it.
 
-    .. math:: \mathrm{mask}_{ij} = [\, j \le i \,]
+    .. math:: \mathrm{mask}_{ij} = [\, j \le i + n_{keys} - n_{queries} \,]
 
     Args:
-        n_positions: How many positions the sequence has, at least 1.
+        n_queries: How many positions have a query, at least 1.
+        n_keys: How many have a key, at least as many; None: as many. The last query is at the last key's
+            position, so that with a cache the queries are those of the newest positions.
         device: Where the mask is made.
 
     Returns:
         A lower triangular matrix of True.
 
     Raises:
-        ValueError: If ``n_positions`` is below 1.
+        ValueError: If there is no query, or there are fewer keys than queries.
 
     Source:
         Vaswani et al. 2017, section 3.2.3.
@@ -32,23 +36,33 @@ def causal_mask(n_positions: int, *, device: torch.device | None = None) -> Bool
     tensor([[1, 0, 0],
             [1, 1, 0],
             [1, 1, 1]], dtype=torch.int32)
+    >>> causal_mask(2, 4).int()
+    tensor([[1, 1, 1, 0],
+            [1, 1, 1, 1]], dtype=torch.int32)
     """
-    if n_positions < 1:
-        raise ValueError(f"a causal mask needs at least 1 position, got {n_positions}")
-    return torch.ones(n_positions, n_positions, dtype=torch.bool, device=device).tril()
+    n_keys = n_queries if n_keys is None else n_keys
+    if not isinstance(n_queries, int) or n_queries < 1:
+        raise ValueError(f"a causal mask needs a whole number of at least 1 position, got {n_queries}")
+    if n_keys < n_queries:
+        raise ValueError(f"a causal mask needs at least as many keys as queries ({n_queries}), got {n_keys}")
+    return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)
 
 
-def padding_mask(ids: Int64[Tensor, "batch time"], *, pad_id: int) -> Bool[Tensor, "batch 1 time"]:
-    r"""Let every query attend to the real symbols only, not to the padding.
+def padding_mask(ids: Int64[Tensor, "batch position"], *, pad_id: int) -> Bool[Tensor, "batch 1 position"]:
+    r"""Let every query attend to the real tokens only, not to the padding.
 
     .. math:: \mathrm{mask}_{b1j} = [\, \mathrm{ids}_{bj} \ne \mathrm{pad} \,]
 
     Args:
-        ids: Symbols, shorter sentences filled up with ``pad_id``.
-        pad_id: The id of the padding symbol.
+        ids: Token ids (batch, position), shorter sequences filled up with ``pad_id``.
+        pad_id: The id of the padding token.
 
     Returns:
-        One row a sentence. The axis of length 1 stands for all queries.
+        One row per sequence. The axis of length 1 stands for all queries.
+
+    Raises:
+        ValueError: If there is no batch: of a single sequence a mask (position, 1) would be taken for one of
+            (query, key).
 
     Source:
         Vaswani et al. 2017 leave it out; every implementation that trains on batches needs it.
@@ -58,7 +72,28 @@ def padding_mask(ids: Int64[Tensor, "batch time"], *, pad_id: int) -> Bool[Tenso
     <BLANKLINE>
             [[1, 0, 0]]], dtype=torch.int32)
     """
-    return (ids != pad_id).unsqueeze(1)  # (batch, 1, time)
+    if ids.dim() != 2:
+        raise ValueError(
+            f"ids must be (batch, position), got the shape {tuple(ids.shape)}: one sequence is ids[None]"
+        )
+    return (ids != pad_id).unsqueeze(1)  # (batch, 1, position)
+
+
+def left_padding_mask(padding: Int64[Tensor, " batch"], n_keys: int) -> Bool[Tensor, "batch 1 key"]:
+    r"""Hide the padding in front of each sequence.
+
+    .. math:: \mathrm{mask}_{b1j} = [\, j \ge \mathrm{padding}_b \,]
+
+    Args:
+        padding: How many positions at the front of each sequence are padding.
+        n_keys: How many positions there are, padding included.
+
+    >>> left_padding_mask(torch.tensor([0, 2]), 3).int()
+    tensor([[[1, 1, 1]],
+    <BLANKLINE>
+            [[0, 0, 1]]], dtype=torch.int32)
+    """
+    return (torch.arange(n_keys, device=padding.device) >= padding[:, None])[:, None]
 
 
 def from_torch_mask(mask: Bool[Tensor, "*shape"] | Float[Tensor, "*shape"]) -> Bool[Tensor, "*shape"]:

@@ -3,15 +3,16 @@
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from exformer.nn.attention import check_qkv, scaled_dot_product_attention
-from exformer.nn.fast_attention import fast_attention
+from exformer.nn.attention import attend
+from exformer.nn.cache import KVCache, MemoryCache
 from exformer.nn.masks import check_mask
-from exformer.nn.positions.alibi import biased_attention
+from exformer.nn.normalization import RMSNorm
+from exformer.nn.recording import recorder
 
 
 def split_heads(
-    x: Float[Tensor, "batch time d_model"], *, n_heads: int
-) -> Float[Tensor, "batch heads time d_head"]:
+    x: Float[Tensor, "batch position d_model"], *, n_heads: int
+) -> Float[Tensor, "batch heads position d_head"]:
     r"""Cut each vector into ``n_heads`` equal pieces, and put the heads before the positions.
 
     .. math:: \mathrm{out}_{bhti} = x_{bt(h \cdot d_{head} + i)}
@@ -21,7 +22,7 @@ def split_heads(
         n_heads: How many pieces; must divide the width.
 
     Returns:
-        One sequence a head.
+        One sequence per head.
 
     Raises:
         ValueError: If the width cannot be divided.
@@ -34,13 +35,13 @@ def split_heads(
     return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)
 
 
-def merge_heads(x: Float[Tensor, "batch heads time d_head"]) -> Float[Tensor, "batch time d_model"]:
+def merge_heads(x: Float[Tensor, "batch heads position d_head"]) -> Float[Tensor, "batch position d_model"]:
     r"""Put the heads side by side again: the inverse of :func:`split_heads`.
 
     .. math:: \mathrm{out}_{bt(h \cdot d_{head} + i)} = x_{bhti}
 
     Args:
-        x: One sequence a head.
+        x: One sequence per head.
 
     Returns:
         Vectors of all heads side by side.
@@ -59,22 +60,33 @@ class MultiHeadAttention(nn.Module):
         \mathrm{head}_i &= \mathrm{Attention}(Q W_i^Q, K W_i^K, V W_i^V)
 
     Args:
-        d_model: Width of the queries and of the output.
+        d_model: Width of the queries' inputs and of the output.
         n_heads: Number of heads; each works on ``d_model / n_heads`` columns.
-        d_key: Width of the keys that come in, ``d_model`` if None.
-        d_value: Width of the values that come in, ``d_model`` if None.
+        n_kv_heads: Heads of keys and values, each shared by ``n_heads / n_kv_heads`` neighboring heads of
+            queries (grouped-query attention); as many as ``n_heads`` if None.
+        d_key: Width of the vectors that keys are made from, ``d_model`` if None.
+        d_value: Width of the vectors that values are made from, ``d_model`` if None.
         bias: Whether the projections add a bias.
-        dropout: Share of the weights set to zero in training.
-        positions: For relative positions: from the queries and keys of all heads it makes those that are
-            compared, and what is added to their scores (heads, query, key), or None; as
-            :class:`~exformer.nn.positions.rotary.RotaryPositions` and
-            :class:`~exformer.nn.positions.alibi.ALiBi` do.
+        dropout: Fraction of the weights set to zero in training.
+        qk_norm: Whether queries and keys are brought to mean square 1 in every head, before positions act on
+            them; then no score exceeds :math:`\sqrt{d_{head}}`, as long as the gains are 1.
+        positions: For relative positions, :class:`~exformer.nn.positions.rotary.RotaryPositions` or
+            :class:`~exformer.nn.positions.alibi.ALiBi`: changes queries and keys, or adds to their scores.
+        zero_init: Whether the output projection starts at zero.
 
     Raises:
-        ValueError: If ``d_model`` is not divisible by ``n_heads``, or dropout is outside [0, 1).
+        ValueError: If a number of heads does not divide what it should, or dropout is outside [0, 1).
 
     Source:
-        Vaswani et al. 2017, section 3.2.2.
+        Vaswani et al. 2017, section 3.2.2; Ainslie et al. 2023 for ``n_kv_heads``; Henry et al. 2020,
+        equation 4, with a mean square of 1 and learned gains as in Yang et al. 2025, section 2, for
+        ``qk_norm``.
+
+    >>> import torch
+    >>> attention = MultiHeadAttention(12, n_heads=3)
+    >>> x = torch.ones(2, 5, 12)  # (batch, position, d_model)
+    >>> attention(x, x, x, causal=True).shape
+    torch.Size([2, 5, 12])
     """
 
     def __init__(
@@ -82,117 +94,118 @@ class MultiHeadAttention(nn.Module):
         d_model: int,
         *,
         n_heads: int,
+        n_kv_heads: int | None = None,
         d_key: int | None = None,
         d_value: int | None = None,
         bias: bool = True,
         dropout: float = 0.0,
+        qk_norm: bool = False,
         positions: nn.Module | None = None,
+        zero_init: bool = False,
     ) -> None:
         super().__init__()
+        n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         if n_heads < 1 or d_model % n_heads:
             raise ValueError(f"d_model ({d_model}) must be divisible by n_heads ({n_heads})")
+        if n_kv_heads < 1 or n_heads % n_kv_heads:
+            raise ValueError(f"n_heads ({n_heads}) must be divisible by n_kv_heads ({n_kv_heads})")
         if not 0.0 <= dropout < 1.0:
             raise ValueError(f"dropout must lie in [0, 1), got {dropout}")
-        self.n_heads = n_heads
+        self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
+        d_head = d_model // n_heads
         self.dropout = dropout
+        self.norm_q = RMSNorm(d_head) if qk_norm else None
+        self.norm_k = RMSNorm(d_head) if qk_norm else None
         self.positions = positions
         self.w_q = nn.Linear(d_model, d_model, bias=bias)
-        self.w_k = nn.Linear(d_key or d_model, d_model, bias=bias)
-        self.w_v = nn.Linear(d_value or d_model, d_model, bias=bias)
+        self.w_k = nn.Linear(d_key or d_model, n_kv_heads * d_head, bias=bias)
+        self.w_v = nn.Linear(d_value or d_model, n_kv_heads * d_head, bias=bias)
         self.w_o = nn.Linear(d_model, d_model, bias=bias)
         for projection in (self.w_q, self.w_k, self.w_v, self.w_o):
             nn.init.xavier_uniform_(projection.weight)
             if bias:
                 nn.init.zeros_(projection.bias)
+        if zero_init:
+            nn.init.zeros_(self.w_o.weight)
 
     def forward(
         self,
         query: Float[Tensor, "batch query d_model"],
-        key: Float[Tensor, "batch key d_key"],
-        value: Float[Tensor, "batch key d_value"],
+        key: Float[Tensor, "... key d_key"],
+        value: Float[Tensor, "... key d_value"],
         *,
         mask: Bool[Tensor, "..."] | None = None,
+        causal: bool = False,
+        cache: KVCache | MemoryCache | None = None,
     ) -> Float[Tensor, "batch query d_model"]:
         """Attend with all heads.
 
         Args:
-            query: What asks.
-            key: What is asked.
-            value: What is taken.
+            query: Vectors that queries are made from.
+            key: Vectors that keys are made from.
+            value: Vectors that values are made from.
             mask: (query, key) or (batch, query, key), axes of length 1 allowed; True = may attend.
+            causal: Whether each position sees only itself and those before it; combines with a mask.
+            cache: A :class:`~exformer.nn.cache.KVCache` in self-attention: query, key and value are those of
+                the newest positions, and all positions so far are attended to. In cross-attention a
+                :class:`~exformer.nn.cache.MemoryCache`: keys and values are computed once.
 
         Returns:
-            One vector a query.
+            One vector per query.
 
         Raises:
             ValueError: If the inputs or the mask do not fit.
         """
-        q = self._heads(query, self.w_q, name="query", n=len(query))
-        k = self._heads(key, self.w_k, name="key", n=len(query))
-        v = self._heads(value, self.w_v, name="value", n=len(query))
-        check_qkv(q, k, v)
-        mask, bias = over_heads(mask, q, k), None
-        if self.positions is not None:
-            q, k, bias = self.positions(q, k)
-        dropout = self.dropout if self.training else 0.0
-        # The same numbers as the explicit path, without writing the weights to memory.
-        heads = fast_attention(q, k, v, mask=mask, bias=bias, dropout=dropout)
-        return self.w_o(merge_heads(heads))
+        n_rows, record, bias = len(query), recorder(self), None
+        if isinstance(cache, MemoryCache):
+            k, v = cache.once(lambda: self._keys_values(key, value, n=len(key)))
+            # The rows that share a memory ask together: (sentence, rows * query, d_model).
+            query = query.reshape(len(k), -1, query.size(-1))
+            q = self._project(query, self.w_q, self.norm_q, n=len(query), name="query")
+        else:
+            q = self._project(query, self.w_q, self.norm_q, n=n_rows, name="query")
+            k, v = self._keys_values(key, value, n=n_rows)
+            if self.positions is not None:
+                q, k, bias = self.positions(q, k, start=0 if cache is None else cache.length)
+            if cache is not None:
+                k, v = cache.append(k, v)
+        check_mask(mask, shape=(q.size(0), q.size(2), k.size(2)))
+        heads = attend(
+            q,
+            k,
+            v,
+            mask=mask[None] if mask is not None and mask.dim() == 2 else mask,
+            bias=bias,
+            causal=causal,
+            dropout=self.dropout if self.training else 0.0,
+            record=None if record is None else lambda weights: record(_apart(weights, n_rows)),
+        )
+        return self.w_o(merge_heads(heads)).view(n_rows, -1, self.w_o.out_features)
 
-    def weights(
-        self,
-        query: Float[Tensor, "batch query d_model"],
-        key: Float[Tensor, "batch key d_key"],
-        *,
-        mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "batch heads query key"]:
-        """Compute only the attention weights, to look at them.
+    def _keys_values(self, key: Tensor, value: Tensor, *, n: int) -> tuple[Tensor, Tensor]:
+        if key.size(1) != value.size(1):
+            raise ValueError(
+                f"there are {key.size(1)} keys and {value.size(1)} values: each key needs one value"
+            )
+        k = self._project(key, self.w_k, self.norm_k, n=n, name="key")
+        return k, self._project(value, self.w_v, None, n=n, name="value")
 
-        Args:
-            query: What asks.
-            key: What is asked.
-            mask: As in :meth:`forward`.
-
-        Returns:
-            One matrix a head, without dropout. Each row sums to 1, or is zero where nothing may be seen.
-
-        Raises:
-            ValueError: If the inputs or the mask do not fit.
-        """
-        q = self._heads(query, self.w_q, name="query", n=len(query))
-        k = self._heads(key, self.w_k, name="key", n=len(query))
-        mask, bias = over_heads(mask, q, k), None
-        if self.positions is not None:
-            q, k, bias = self.positions(q, k)
-        if bias is not None:
-            return biased_attention(q, k, k, bias=bias, mask=mask)[1]
-        return scaled_dot_product_attention(q, k, k, mask=mask)[1]
-
-    def _heads(self, x: Tensor, projection: nn.Linear, *, name: str, n: int) -> Tensor:
-        """Check an input, project it and split it: (batch, heads, time, d_head)."""
+    def _project(
+        self, x: Tensor, projection: nn.Linear, norm: nn.Module | None, *, n: int, name: str
+    ) -> Tensor:
+        """Check an input, project it, split it into heads, normalize these if asked to."""
         if x.dim() != 3 or x.size(0) != n or x.size(-1) != projection.in_features:
             raise ValueError(
-                f"{name} must be (batch, time, width) with the queries' batch of {n} and a width of "
+                f"{name} must be (batch, position, width) with the queries' batch of {n} and a width of "
                 f"{projection.in_features}, got the shape {tuple(x.shape)}"
             )
-        return split_heads(projection(x), n_heads=self.n_heads)
+        n_heads = self.n_heads if name == "query" else self.n_kv_heads
+        heads = split_heads(projection(x), n_heads=n_heads)  # (batch, heads, position, d_head)
+        return heads if norm is None else norm(heads)
 
 
-def over_heads(mask: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
-    """Check a mask, and give it an axis for the heads.
-
-    Args:
-        mask: (query, key) or (batch, query, key), axes of length 1 allowed; or None.
-        q: Queries of all heads (batch, heads, query, d_head).
-        k: Keys of all heads.
-
-    Returns:
-        The mask (batch or 1, 1, query, key), or None.
-
-    Raises:
-        ValueError: If it is not boolean, or does not fit.
-    """
-    check_mask(mask, shape=(q.size(0), q.size(-2), k.size(-2)))
-    if mask is None:
-        return None
-    return mask.unsqueeze(-3) if mask.dim() == 3 else mask[None, None]
+def _apart(weights: Tensor, n_rows: int) -> Tensor:
+    """Give each row its own weights again, where several have asked one memory together."""
+    n_sentences, heads, _, n_keys = weights.shape
+    apart = weights.view(n_sentences, heads, n_rows // n_sentences, -1, n_keys)
+    return apart.transpose(1, 2).reshape(n_rows, heads, -1, n_keys)

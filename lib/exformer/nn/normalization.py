@@ -1,5 +1,7 @@
 """Layer normalization: each vector by itself is brought to mean 0 and variance 1, or to mean square 1."""
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -53,21 +55,22 @@ def layer_norm(
 
 
 class LayerNorm(nn.Module):
-    """Layer normalization with a learned gain and bias.
+    r"""Layer normalization with a learned gain and bias.
 
     Args:
         d_model: Width of the vectors.
         eps: See :func:`layer_norm`.
+        bias: Whether there is a bias; without one, :math:`\beta = 0`.
 
     Source:
         Ba, Kiros and Hinton 2016.
     """
 
-    def __init__(self, d_model: int, *, eps: float = 1e-5) -> None:
+    def __init__(self, d_model: int, *, eps: float = 1e-5, bias: bool = True) -> None:
         super().__init__()
         self.eps = eps
         self.gain = nn.Parameter(torch.ones(d_model))
-        self.bias = nn.Parameter(torch.zeros(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model)) if bias else None
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
         """Normalize each vector.
@@ -140,3 +143,10 @@ class RMSNorm(nn.Module):
         check_width(x, self.gain.numel(), of="RMSNorm")
         # PyTorch's name for the equation of rms_norm above; a test holds the two equal.
         return F.rms_norm(x, self.gain.shape, self.gain.to(x), self.eps)
+
+
+#: The normalizations a layer can be built with, by name. ``bias`` matters to layer normalization only.
+NORMS: dict[str, Callable[..., nn.Module]] = {
+    "layer": LayerNorm,
+    "rms": lambda d_model, *, bias: RMSNorm(d_model),
+}

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from exformer.storage.files import replace_file
 from exformer.storage.state_dict import check_names, check_weights, read_tensors
+from exformer.storage.upgrade import upgrade_weights
 from exformer.training.optimizer_state import flatten_state, restore_state
 
 _FORMAT = "exformer checkpoint 1"
@@ -97,7 +98,7 @@ def load_checkpoint(path: str | Path, *, model: nn.Module, optimizers: _OPTIMIZE
         ValueError: If the file is no checkpoint, damaged, or of another model or optimizer.
     """
     tensors, state = _read(path)
-    weights = _named(tensors, "model.")
+    weights = upgrade_weights(_named(tensors, "model."))
     check_weights(weights, model, path=path)
     if len(state["optimizers"]) != len(optimizers):
         raise ValueError(
@@ -143,7 +144,7 @@ def average_weights(
     """
     if not paths:
         raise ValueError("expected at least one checkpoint to take the mean of, came none")
-    many = [_named(_read(path)[0], "model.") for path in paths]
+    many = [upgrade_weights(_named(_read(path)[0], "model.")) for path in paths]
     for path, one in zip(paths, many, strict=True):
         check_names(one, many[0], path=path)
     mean = {}

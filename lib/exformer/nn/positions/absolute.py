@@ -1,4 +1,4 @@
-"""Positions: attention sees a set, so each vector is told where it stands."""
+"""Absolute positions: attention sees a set, so each vector gets the code of its position added."""
 
 import torch
 from jaxtyping import Float, Int64
@@ -21,7 +21,7 @@ def sinusoidal_encoding(
         dtype: Number type of the result.
 
     Returns:
-        One row a position.
+        One row per position.
 
     Raises:
         ValueError: If ``d_model`` is odd, or a number is too small.
@@ -58,28 +58,31 @@ class SinusoidalPositions(nn.Module):
 
     def __init__(self, d_model: int, *, max_len: int) -> None:
         super().__init__()
-        self.register_buffer("table", sinusoidal_encoding(max_len, d_model=d_model), persistent=False)
+        # In float64 and no buffer: model.double() could not bring back digits that float32 has lost.
+        self.table = sinusoidal_encoding(max_len, d_model=d_model, dtype=torch.float64)
 
     def forward(
-        self, x: Float[Tensor, "batch time d_model"], *, start: int = 0
-    ) -> Float[Tensor, "batch time d_model"]:
+        self,
+        x: Float[Tensor, "batch position d_model"],
+        *,
+        start: int = 0,
+        padding: Int64[Tensor, " batch"] | None = None,
+    ) -> Float[Tensor, "batch position d_model"]:
         """Add to each vector the code of its position.
 
         Args:
             x: Vectors in their order.
-            start: The position of the first one.
-
-        Returns:
-            The sums.
+            start: How many positions came before.
+            padding: How many positions at the front of each sequence are padding; they are not counted.
 
         Raises:
             ValueError: If there is no batch, or the sequence is longer than the table.
         """
-        return x + _rows(self.table, x, start=start)
+        return x + _rows(self.table, x, start=start, padding=padding).to(x)
 
 
 class LearnedPositions(nn.Module):
-    """Add a learned vector for each position; it knows no position beyond its table.
+    """Add a learned vector for each position; there is none beyond the table.
 
     Args:
         d_model: Width of the vectors.
@@ -94,25 +97,22 @@ class LearnedPositions(nn.Module):
         self.table = nn.Parameter(torch.randn(max_len, d_model) * 0.02)
 
     def forward(
-        self, x: Float[Tensor, "batch time d_model"], *, start: int = 0
-    ) -> Float[Tensor, "batch time d_model"]:
-        """Add to each vector the vector of its position.
-
-        Args:
-            x: Vectors in their order.
-            start: The position of the first one.
-
-        Returns:
-            The sums.
+        self,
+        x: Float[Tensor, "batch position d_model"],
+        *,
+        start: int = 0,
+        padding: Int64[Tensor, " batch"] | None = None,
+    ) -> Float[Tensor, "batch position d_model"]:
+        """Add to each vector that of its position; arguments as for :class:`SinusoidalPositions`.
 
         Raises:
             ValueError: If there is no batch, or the sequence is longer than the table.
         """
-        return x + _rows(self.table, x, start=start)
+        return x + _rows(self.table, x, start=start, padding=padding)
 
 
 class NoPositions(nn.Module):
-    """Add nothing: for models whose attention is told the distances, and for those that know no order.
+    """Add nothing: for models whose attention knows the distances, and for those that know no order.
 
     Args:
         max_len: The longest sequence that is let through.
@@ -123,68 +123,55 @@ class NoPositions(nn.Module):
         self.max_len = max_len
 
     def forward(
-        self, x: Float[Tensor, "batch time d_model"], *, start: int = 0
-    ) -> Float[Tensor, "batch time d_model"]:
-        """Leave the vectors as they are.
-
-        Args:
-            x: Vectors in their order.
-            start: The position of the first one.
-
-        Returns:
-            The same vectors.
+        self,
+        x: Float[Tensor, "batch position d_model"],
+        *,
+        start: int = 0,
+        padding: Int64[Tensor, " batch"] | None = None,
+    ) -> Float[Tensor, "batch position d_model"]:
+        """Return the vectors as they are; arguments as for :class:`SinusoidalPositions`.
 
         Raises:
             ValueError: If there is no batch, or the sequence is longer than ``max_len``.
         """
-        _check_range(x, start=start, max_len=self.max_len)
+        _check_range(x, start=start, padding=padding, max_len=self.max_len)
         return x
 
 
-def positions_of(
-    q: Float[Tensor, "batch heads query d_head"], k: Float[Tensor, "batch heads key d_head"]
-) -> tuple[Int64[Tensor, " query"], Int64[Tensor, " key"]]:
-    """Number the keys from 0, and the queries so that the last query stands where the last key stands.
-
-    So it is in self-attention, and still when only the newest queries are computed and all keys are kept.
+def added_positions(name: str, d_model: int, *, max_len: int) -> nn.Module:
+    """Make what a model adds to its embeddings: a code for each position, or nothing.
 
     Args:
-        q: Queries.
-        k: Keys.
-
-    Returns:
-        The positions of the queries and those of the keys.
-
-    Raises:
-        ValueError: If there are more queries than keys.
+        name: Of :data:`exformer.nn.config.POSITIONS`; those that act inside the attention add nothing.
+        d_model: Width of the vectors.
+        max_len: Longest sequence.
     """
-    n_queries, n_keys = q.size(-2), k.size(-2)
-    if n_queries > n_keys:
-        raise ValueError(
-            f"relative positions need queries among the keys, got {n_queries} queries and {n_keys} keys: "
-            "use them in self-attention only"
-        )
-    positions = torch.arange(n_keys)
-    return positions[n_keys - n_queries :], positions
+    if name == "sinusoidal":
+        return SinusoidalPositions(d_model, max_len=max_len)
+    if name == "learned":
+        return LearnedPositions(d_model, max_len=max_len)
+    return NoPositions(max_len=max_len)
 
 
-def _rows(table: Tensor, x: Tensor, *, start: int) -> Tensor:
-    _check_range(x, start=start, max_len=table.size(0))
-    return table[start : start + x.size(1)]
+def _rows(table: Tensor, x: Tensor, *, start: int, padding: Tensor | None) -> Tensor:
+    """Return the rows of the positions: (position, d_model), or with padding (batch, position, d_model)."""
+    _check_range(x, start=start, padding=padding, max_len=table.size(0))
+    end = start + x.size(1)
+    if padding is None:
+        return table[start:end]
+    positions = torch.arange(start, end, device=padding.device) - padding[:, None]  # (batch, position)
+    return table[positions.clamp(min=0)]
 
 
-def _check_range(x: Tensor, *, start: int, max_len: int) -> None:
+def _check_range(x: Tensor, *, start: int, padding: Tensor | None, max_len: int) -> None:
     if x.dim() != 3:
         raise ValueError(
-            f"positions are for (batch, time, d_model), got the shape {tuple(x.shape)}: one text is ids[None]"
+            f"positions are for (batch, position, d_model), got the shape {tuple(x.shape)}: "
+            "one sequence is x[None]"
         )
-    end = start + x.size(1)
+    end = start + x.size(1) - (0 if padding is None else int(padding.min()))
     if start < 0 or end > max_len:
         raise ValueError(
-            f"positions {start} to {end - 1} are asked for, and max_len is {max_len}: "
-            "shorten the sequence or build the model with a larger max_len"
+            f"the sequence has {end} positions (from {start} on), and max_len is {max_len}: "
+            "shorten it, or build the model with a larger max_len"
         )
-
-
-#: The encodings a model can be built with, by name.
-POSITIONS = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions}

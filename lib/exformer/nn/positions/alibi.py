@@ -1,14 +1,12 @@
-"""ALiBi: attention with linear biases. Each head loses interest with distance, each at its own rate."""
+"""ALiBi: attention with linear biases. Scores fall with the distance, at another rate in each head."""
 
 import math
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.nn.attention import check_qkv
-from exformer.nn.masks import check_mask, spreads
-from exformer.nn.positions.absolute import positions_of
+from exformer.nn.positions.rotary import check_same_positions
 
 
 def alibi_slopes(n_heads: int) -> Float[Tensor, " heads"]:
@@ -67,71 +65,37 @@ def alibi_bias(
     return -alibi_slopes(n_heads).to(query.device)[:, None, None] * distance
 
 
-def biased_attention(
-    q: Float[Tensor, "*batch query d_k"],
-    k: Float[Tensor, "*batch key d_k"],
-    v: Float[Tensor, "*batch key d_v"],
-    *,
-    bias: Float[Tensor, "..."],
-    mask: Bool[Tensor, "..."] | None = None,
-) -> tuple[Float[Tensor, "*batch query d_v"], Float[Tensor, "*batch query key"]]:
-    r"""Attend as scaled dot-product attention does, with a number added to each score before the softmax.
-
-    .. math:: \mathrm{softmax}\left(\frac{QK^\top}{\sqrt{d_k}} + B\right) V
-
-    Args:
-        q: Queries, one row each.
-        k: Keys, as wide as the queries.
-        v: Values, one for each key.
-        bias: :math:`B`, broadcast over the axes before (query, key).
-        mask: True = may attend; broadcast as well. What may not be seen is said here, not by a bias of -∞.
-
-    Returns:
-        The outputs and the weights; both are zero where a query may attend to no key at all.
-
-    Raises:
-        ValueError: If widths or counts do not fit, bias or mask do not, or the mask is not boolean.
+class ALiBi(nn.Module):
+    """Add a linear bias to the scores of every head; nothing is learned, and there is no largest position.
 
     Source:
         Press, Smith and Lewis 2022, section 3.
     """
-    check_qkv(q, k, v)
-    shape = (*q.shape[:-1], k.size(-2))
-    if not spreads(bias, shape=shape):
-        raise ValueError(f"a bias must fit scores of the shape {shape}, got the shape {tuple(bias.shape)}")
-    check_mask(mask, shape=shape)
-    scores = q @ k.mT / math.sqrt(q.size(-1)) + bias.to(q)  # (*batch, query, key)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    weights = scores.softmax(dim=-1)
-    if mask is not None:
-        weights = weights.masked_fill(~mask, 0.0)
-    return weights @ v, weights
-
-
-class ALiBi(nn.Module):
-    """Add a linear bias to the scores of every head; nothing is learned, and there is no largest position."""
 
     def forward(
         self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
+        q: Float[Tensor, "batch heads position d_head"],
+        k: Float[Tensor, "batch kv_heads position d_head"],
+        *,
+        start: int = 0,
     ) -> tuple[
-        Float[Tensor, "batch heads query d_head"],
-        Float[Tensor, "batch heads key d_head"],
+        Float[Tensor, "batch heads position d_head"],
+        Float[Tensor, "batch kv_heads position d_head"],
         Float[Tensor, "heads query key"],
     ]:
-        """Leave queries and keys as they are; the last query stands where the last key stands.
+        """Compute the bias of the queries of consecutive positions against all keys up to them.
 
         Args:
             q: Queries.
-            k: Keys.
+            k: Keys of the same positions.
+            start: How many positions came before, as in a cache.
 
         Returns:
-            Queries, keys, and what is added to their scores.
+            Queries, keys, and what is added to the scores of the queries with all ``start + position`` keys.
 
         Raises:
-            ValueError: If there are more queries than keys.
+            ValueError: If queries and keys differ in number.
         """
-        query, key = positions_of(q, k)
-        return q, k, alibi_bias(query, key, n_heads=q.size(1)).to(q)
+        check_same_positions(q, k)
+        positions = torch.arange(start + k.size(2), device=q.device)
+        return q, k, alibi_bias(positions[start:], positions, n_heads=q.size(1)).to(q)

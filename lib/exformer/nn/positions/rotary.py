@@ -1,12 +1,10 @@
-"""Rotary positions: queries and keys are turned by their position, so that scores know only the distance."""
+"""Rotary positions: queries and keys are rotated by their position, so that scores depend on the distance."""
 
 from functools import lru_cache
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
-
-from exformer.nn.positions.absolute import positions_of
 
 
 def rotate(
@@ -69,7 +67,7 @@ def _first_turns(n: int, d_head: int, base: float, dtype: torch.dtype, device: t
 
 
 class RotaryPositions(nn.Module):
-    """Turn queries and keys in every head; nothing is learned, and there is no largest position.
+    """Rotate queries and keys in every head; nothing is learned, and there is no largest position.
 
     Args:
         base: See :func:`rotate`.
@@ -84,24 +82,43 @@ class RotaryPositions(nn.Module):
 
     def forward(
         self,
-        q: Float[Tensor, "batch heads query d_head"],
-        k: Float[Tensor, "batch heads key d_head"],
-    ) -> tuple[Float[Tensor, "batch heads query d_head"], Float[Tensor, "batch heads key d_head"], None]:
-        """Turn queries and keys; the last query stands where the last key stands.
+        q: Float[Tensor, "batch heads position d_head"],
+        k: Float[Tensor, "batch kv_heads position d_head"],
+        *,
+        start: int = 0,
+    ) -> tuple[
+        Float[Tensor, "batch heads position d_head"], Float[Tensor, "batch kv_heads position d_head"], None
+    ]:
+        """Rotate the queries and keys of consecutive positions.
 
         Args:
             q: Queries.
-            k: Keys.
+            k: Keys of the same positions.
+            start: How many positions came before, as in a cache.
 
         Returns:
-            Turned queries, turned keys, and None: nothing is added to the scores.
+            Rotated queries, rotated keys, and None: nothing is added to the scores.
 
         Raises:
-            ValueError: If there are more queries than keys, or ``d_head`` is odd.
+            ValueError: If queries and keys differ in number, or ``d_head`` is odd.
         """
-        query, key = positions_of(q, k)
-        kept = 1 << len(key).bit_length()  # a power of two: a text that grows seldom needs new ones
+        check_same_positions(q, k)
+        end = start + k.size(2)
+        kept = 1 << end.bit_length()  # a power of two: a text that grows seldom needs new ones
         # What is only traced (torch.export) has no numbers that could be kept.
         first_turns = _first_turns if type(k) is Tensor else _first_turns.__wrapped__
-        turns = first_turns(kept, k.size(-1), self.base, k.dtype, k.device)[: len(key)]
-        return _turn(q, turns[len(key) - len(query) :]), _turn(k, turns), None
+        turns = first_turns(kept, k.size(-1), self.base, k.dtype, k.device)[start:end]
+        return _turn(q, turns), _turn(k, turns), None
+
+
+def check_same_positions(q: Tensor, k: Tensor) -> None:
+    """Refuse queries and keys (batch, heads, position, d_head) that are not those of the same positions.
+
+    Raises:
+        ValueError: If they differ in number.
+    """
+    if q.size(2) != k.size(2):
+        raise ValueError(
+            f"relative positions need queries and keys of the same positions, got {q.size(2)} queries and "
+            f"{k.size(2)} keys: use them in self-attention only"
+        )

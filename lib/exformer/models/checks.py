@@ -1,0 +1,56 @@
+"""What all models refuse to read."""
+
+from torch import Tensor, nn
+
+from exformer.data.padding import check_batch
+from exformer.nn.cache import Cache
+
+
+def check_ids(ids: Tensor, *, max_len: int, start: int = 0, padding: Tensor | None = None) -> None:
+    """Refuse texts that a model can't read.
+
+    Args:
+        ids: The texts.
+        max_len: Longest text of the model, in tokens.
+        start: How many positions came before, as in a cache.
+        padding: How many ids at the front of each row are padding (batch,).
+
+    Raises:
+        ValueError: If they are not (batch, position), too long, or nothing but padding.
+    """
+    check_batch(ids)
+    n = start + ids.size(1)
+    if padding is not None:
+        if len(padding) != len(ids) or not ((padding >= 0) & (padding < n)).all():
+            raise ValueError(
+                f"padding must say of each of the {len(ids)} rows how many of its first ids are padding, "
+                f"fewer than {n}, got {padding.tolist()}"
+            )
+        n -= int(padding.min())
+    if n > max_len:
+        raise ValueError(
+            f"the text has {n} tokens and max_len is {max_len}: "
+            "cut it, or build the model with a larger max_len"
+        )
+
+
+def check_step(model: nn.Module, ids: Tensor, cache: Cache | None) -> int:
+    """Return how many positions a cache holds, after making sure that it can go on with these rows.
+
+    Args:
+        model: That is to read them.
+        ids: The new tokens of each row.
+        cache: Of the model; None: there is none, and all positions are new.
+
+    Raises:
+        ValueError: If the model is in training mode, or the cache holds another number of rows.
+    """
+    if cache is None:
+        return 0
+    if model.training:
+        raise ValueError("a cache is for generation, without dropout: call model.eval() first")
+    if cache.batch_size not in (None, len(ids)):
+        raise ValueError(
+            f"the cache holds {cache.batch_size} texts, got {len(ids)}: make a new cache for another batch"
+        )
+    return cache.length

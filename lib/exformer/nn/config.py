@@ -1,0 +1,114 @@
+"""What transformer models have in common: sizes and choices of their layers, and all that is refused."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from exformer.nn.feedforward import ACTIVATIONS
+from exformer.nn.normalization import NORMS
+
+#: How a model can know the order of its tokens, by name.
+POSITIONS = ("sinusoidal", "learned", "rotary", "alibi", "none")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig:
+    """Sizes and choices of a stack of transformer layers; the models' configurations extend it.
+
+    Args:
+        d_model: Width of the vectors.
+        n_heads: Attention heads of a layer; each works on ``d_model / n_heads`` columns.
+        n_kv_heads: Heads of keys and values, each shared by ``n_heads / n_kv_heads`` heads of queries
+            (grouped-query attention; with 1, multi-query attention). None: as many as ``n_heads``.
+        d_ff: Width of the feed-forward networks' hidden layer.
+        n_layers: Number of layers.
+        max_len: Longest sequence, in tokens. Rotary positions, ALiBi and none have no limit of their own.
+        dropout: Fraction set to zero in training, of the embeddings and of each sublayer's output.
+        attention_dropout: Fraction of the attention weights set to zero in training.
+        pre_norm: Normalize before each sublayer, and once at the end of the stack, not after each sum.
+        norm: ``"layer"`` (layer normalization) or ``"rms"`` (root mean square normalization).
+        activation: Of the feed-forward networks: one of
+            :data:`~exformer.nn.feedforward.ACTIVATIONS`, or ``"swiglu"``.
+        positions: ``"sinusoidal"`` or ``"learned"`` (added to the embeddings), ``"rotary"`` or ``"alibi"``
+            (acting inside self-attention), or ``"none"``.
+        bias: Whether linear maps and layer normalizations add a bias.
+        qk_norm: Normalize the queries and keys of every head.
+        zero_init: Start with the last matrix of every sublayer at zero, so that each layer begins as the
+            identity (pre-norm).
+
+    Raises:
+        ValueError: If no model can be built from it; the message says what to change.
+
+    Source:
+        Vaswani et al. 2017, section 3; Ainslie et al. 2023 for grouped queries; Shazeer 2020 for SwiGLU;
+        Henry et al. 2020 for normalized queries and keys; Zhang, Dauphin and Ma 2019 for the zeros.
+    """
+
+    d_model: int = 128
+    n_heads: int = 4
+    n_kv_heads: int | None = None
+    d_ff: int = 512
+    n_layers: int = 2
+    max_len: int = 128
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    pre_norm: bool = False
+    norm: str = "layer"
+    activation: str = "relu"
+    positions: str = "none"
+    bias: bool = True
+    qk_norm: bool = False
+    zero_init: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse sizes and combinations from which no model can be built."""
+        check_sizes(self)
+        check_choice("positions", self.positions, POSITIONS)
+        check_choice("activation", self.activation, (*ACTIVATIONS, "swiglu"))
+        check_choice("norm", self.norm, tuple(NORMS))
+        if self.d_model % self.n_heads:
+            raise ValueError(f"d_model ({self.d_model}) must be divisible by n_heads ({self.n_heads})")
+        if self.n_kv_heads is not None and self.n_heads % self.n_kv_heads:
+            raise ValueError(f"n_heads ({self.n_heads}) must be divisible by n_kv_heads ({self.n_kv_heads})")
+        if self.positions == "sinusoidal" and self.d_model % 2:
+            raise ValueError(
+                f"d_model ({self.d_model}) must be even for sinusoidal positions: "
+                "each frequency needs a sine and a cosine"
+            )
+        if self.positions == "rotary" and self.d_head % 2:
+            raise ValueError(
+                f"rotary positions rotate columns in pairs: d_model / n_heads ({self.d_head}) must be even"
+            )
+
+    @property
+    def d_head(self) -> int:
+        """Width of a head."""
+        return self.d_model // self.n_heads
+
+
+def check_sizes(config: Any) -> None:
+    """Refuse sizes, rates and token ids of a model's configuration that are out of range.
+
+    Args:
+        config: A dataclass whose fields bear the library's names: sizes (``d_model``, ``n_heads``,
+            ``n_kv_heads``, ``d_ff``, ``n_layers``, ``max_len``, ``…vocab_size``), ``dropout`` and
+            ``attention_dropout``, ``…_id`` of a token.
+
+    Raises:
+        ValueError: If a size is below 1, a dropout rate outside [0, 1), or an id not in the vocabulary.
+    """
+    values = {field.name: getattr(config, field.name) for field in fields(config)}
+    sizes = ("d_model", "n_heads", "n_kv_heads", "d_ff", "n_layers", "max_len")
+    vocab_sizes = [value for name, value in values.items() if name.endswith("vocab_size")]
+    for name, value in values.items():
+        if (name in sizes or name.endswith("vocab_size")) and value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+        if name.endswith("dropout") and not 0.0 <= value < 1.0:
+            raise ValueError(f"{name} must lie in [0, 1), got {value}")
+        if name.endswith("_id") and value is not None and not 0 <= value < min(vocab_sizes):
+            raise ValueError(f"{name} must lie from 0 to {min(vocab_sizes) - 1}, got {value}")
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse a setting that is none of the choices there are."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")

@@ -1,0 +1,61 @@
+"""Looking inside: the attention weights of a forward pass, by the names of the modules."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+_RECORDING: ContextVar[tuple[dict[nn.Module, str], dict[str, Tensor]] | None] = ContextVar(
+    "recording", default=None
+)
+
+
+@contextmanager
+def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "batch heads query key"]]]:
+    """Record the weights of every attention of a model while the block runs.
+
+    Args:
+        model: In evaluation mode, because dropout would change what is seen.
+
+    Yields:
+        A dictionary that fills as the model runs: from the name of each attention, as ``named_modules`` has
+        it (``"layers.0.self_attention"``, ``"decoder.1.cross_attention"``), to its weights (batch, heads,
+        query, key). Each row sums to 1, or is zero where nothing may be attended to. A second pass replaces
+        the weights of the first.
+
+    Raises:
+        ValueError: If the model is in training mode.
+
+    >>> import torch
+    >>> from exformer.nn.multi_head import MultiHeadAttention
+    >>> stack = nn.ModuleDict({"first": MultiHeadAttention(8, n_heads=2)}).eval()
+    >>> x = torch.ones(1, 3, 8)
+    >>> with record_attention(stack) as weights:
+    ...     output = stack["first"](x, x, x)
+    >>> weights["first"].shape
+    torch.Size([1, 2, 3, 3])
+    """
+    if model.training:
+        raise ValueError("attention is recorded in evaluation mode, without dropout: call model.eval() first")
+    weights: dict[str, Tensor] = {}
+    names = {module: name for name, module in model.named_modules()}
+    token = _RECORDING.set((names, weights))
+    try:
+        yield weights
+    finally:
+        _RECORDING.reset(token)
+
+
+def recorder(module: nn.Module) -> Callable[[Tensor], None] | None:
+    """Return what takes the weights of an attention, or None if nobody is recording it."""
+    recording = _RECORDING.get()
+    if recording is None or module not in recording[0]:
+        return None
+    names, weights = recording
+
+    def record(found: Tensor) -> None:
+        weights[names[module]] = found.detach()
+
+    return record
