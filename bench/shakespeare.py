@@ -33,7 +33,7 @@ from exformer.recipes.datasets import CORPORA  # noqa: E402
 from exformer.recipes.environment import keep_freed_memory  # noqa: E402
 from exformer.recipes.recipe_optimizers import make_optimizers  # noqa: E402
 from exformer.recipes.task import Task, make_task, validation_loss  # noqa: E402
-from exformer.tokenizers.words import CharTokenizer  # noqa: E402
+from exformer.tokenizers.characters import CharTokenizer  # noqa: E402
 from exformer.training.loop import set_seed, training_steps  # noqa: E402
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}

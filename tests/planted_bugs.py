@@ -85,10 +85,10 @@ BUGS = [
         "test_corpora_english_labels.py::test_the_kind_is_that_of_the_first_noun",
     ),
     Bug(
-        "tokenizers.words._sorted_symbols",
+        "tokenizers.vocabulary.Vocabulary.from_tokens",
         "ids by order of appearance",
-        "different = sorted(set(symbols))",
-        "different = list(dict.fromkeys(symbols))",
+        "different = sorted(set(tokens))",
+        "different = list(dict.fromkeys(tokens))",
         "test_tokenizer.py::test_ids_do_not_depend_on_the_order_of_the_texts",
     ),
     Bug(
@@ -108,15 +108,15 @@ BUGS = [
     Bug(
         "tokenizers.bpe_merges._Corpus._recount",
         "two pairs in a row counted as one",
-        "before, now = second, symbol",
+        "before, now = second, token",
         'before = now = ""',
         "test_bpe.py::test_runs_are_merged_from_the_left",
     ),
     Bug(
         "tokenizers.bpe_merges.apply_merges",
         "applied in the order of the text",
-        "symbol, pair = heappop(waiting)",
-        "symbol, pair = waiting.pop(0)",
+        "token, pair = heappop(waiting)",
+        "token, pair = waiting.pop(0)",
         "test_bpe.py::test_a_word_is_merged_in_the_order_of_learning",
     ),
     Bug(

@@ -139,8 +139,8 @@ def test_changing_a_batch_leaves_the_others_alone():
         ({"pairs": []}, "expected at least one pair"),
         ({"batch_size": 0}, "batch_size and steps must be at least 1, came 0 and None"),
         ({"steps": 0}, "batch_size and steps must be at least 1, came 13 and 0"),
-        ({"pairs": [Pair("the dragon slept", "il drago dormì")]}, "came unknown ones: 'dragon'"),
-        ({"pairs": [Pair("the dog slept", "il drago dormì")]}, "came unknown ones: 'drago'"),
+        ({"pairs": [Pair("the dragon slept", "il drago dormì")]}, "got unknown ones: 'dragon'"),
+        ({"pairs": [Pair("the dog slept", "il drago dormì")]}, "got unknown ones: 'drago'"),
     ],
 )
 def test_what_no_batch_can_be_made_of_is_refused_at_once(change, message):

@@ -9,8 +9,10 @@ from pathlib import Path
 from pydoc_data.topics import topics
 
 import pytest
+import regex
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from exformer.tokenizers import unicode_table
 from exformer.tokenizers.bpe import BPETokenizer
 from exformer.tokenizers.pretokenize import split_pieces
 
@@ -18,11 +20,28 @@ SPECIALS = ["<pad>", "<s>", "</s>"]
 N_MERGES = 4096
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # two cores, and other tests on the second
 
+LETTERS, NUMBERS = (
+    {
+        chr(code)
+        for run in table.split()
+        for code in range(int(run.split("-")[0], 16), int(run.split("-")[-1], 16) + 1)
+    }
+    for table in (unicode_table.LETTERS, unicode_table.NUMBERS)
+)
+
+
+def kind(character, database=unicodedata):
+    """Return L for a letter, N for a number and "" for others, as a database of Unicode has it."""
+    found = database.category(character)[0]
+    return found if found in "LN" else ""
+
+
 # What Unicode has given a meaning: for the rest, two programs with different versions of it may differ.
 ASSIGNED = [
     character
     for character in map(chr, range(0x110000))
     if unicodedata.category(character) not in ("Cn", "Cs")
+    and kind(character) == ("L" if character in LETTERS else "N" if character in NUMBERS else "")
 ]
 BYTE_LEVEL = pre_tokenizers.ByteLevel(add_prefix_space=False)
 
@@ -85,6 +104,53 @@ def random_text(rng):
     words = ["'ll", "'s", " the", "The", "    ", "return", "\r\n", " naïve", "self", "日本", "🙂", "e\u0301"]
     parts = [rng.choice(rng.choice([*bags, words])) for _ in range(rng.randrange(23))]
     return "".join(parts)
+
+
+# --- letters and numbers ---
+
+
+def test_the_table_has_the_version_that_it_names():
+    later = {each for each in map(chr, range(0x110000)) if kind(each)} - LETTERS - NUMBERS
+    assert unicode_table.UNICODE_VERSION == "14.0.0"  # of Python 3.11, the first that the library runs on
+    assert {kind(each) for each in LETTERS} == {"L"}
+    assert {kind(each) for each in NUMBERS} == {"N"}
+    assert bool(later) == (unicodedata.unidata_version != unicode_table.UNICODE_VERSION)
+    assert (len(LETTERS), len(NUMBERS)) == (131_756, 1_791)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "now"),
+    [
+        ("MODIFIER LETTER PRIME", "", "L"),
+        ("TURNED CAPITAL F", "", "L"),
+        ("ROMAN NUMERAL REVERSED ONE HUNDRED", "N", "L"),
+        ("GOTHIC LETTER NINETY", "L", "N"),  # beyond 0xffff
+        ("MONGOLIAN LETTER ALI GALI BALUDA", "L", ""),
+    ],
+)
+def test_characters_whose_class_has_changed_since_unicode_3_2(name, before, now):
+    character = unicodedata.lookup(name)
+    assert kind(character, unicodedata.ucd_3_2_0) == before
+    pieces = {
+        "L": [f"a{character}", "1", "!"],
+        "N": ["a", f"{character}1", "!"],
+        "": ["a", character, "1", "!"],
+    }
+    assert split_pieces(f"a{character}1!") == pieces[now]
+
+
+@pytest.mark.parametrize("character", ["\u1c89", "\U0001e5d0", "\U00033479"])
+def test_letters_of_later_versions_are_signs(character):
+    assert regex.match(r"\p{L}", character)  # it has a later version of Unicode: 16 or 17 made them letters
+    assert split_pieces(f"a{character}!") == ["a", f"{character}!"]
+
+
+def test_the_classes_are_those_of_the_regex_module_up_to_later_versions():
+    letter, number = (regex.compile(rf"\p{{{kind}}}") for kind in "LN")
+    assert all(map(letter.match, LETTERS))
+    assert all(map(number.match, NUMBERS))
+    others = set(ASSIGNED) - LETTERS - NUMBERS
+    assert not any(letter.match(each) or number.match(each) for each in others)
 
 
 # --- pieces ---

@@ -18,7 +18,8 @@ from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.recipes.judge import prepare
 from exformer.tokenizers.bpe import BPETokenizer
-from exformer.tokenizers.words import CharTokenizer, WordTokenizer
+from exformer.tokenizers.characters import CharTokenizer
+from exformer.tokenizers.words import WordTokenizer
 
 SIZES = {"d_model": 6, "n_heads": 2, "d_ff": 7, "n_layers": 1, "max_len": 12}
 WORDS = WordTokenizer.from_texts(["the red fox sleeps"])
@@ -149,7 +150,7 @@ def test_a_line_in_a_line_out(talk, translator: tuple[Path, EncoderDecoder]) -> 
             ("generate", "--model", "WRITER", "--prompt", "the fox sleeps"),
             "must fit into 12: the prompt takes 15, 1 of them put before every text by this model; shorten",
         ),
-        (("generate", "--model", "WRITER", "--prompt", "Zebra"), "came unknown ones: 'Z'"),
+        (("generate", "--model", "WRITER", "--prompt", "Zebra"), "got unknown ones: 'Z'"),
         (("generate", "--model", "TRANSLATOR"), "holds a model of kind EncoderDecoder"),
         (("translate", "--model", "WRITER"), "holds a model of kind DecoderLM"),
         (("translate", "--model", "TRANSLATOR", "--beam", "0"), "beam"),

@@ -1,12 +1,17 @@
 """Tokenizers: there and back again, the order of the ids, files, and what is refused."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from exformer.tokenizers.words import BOS, EOS, PAD, CharTokenizer, Tokenizer, Vocabulary, WordTokenizer
+from exformer.tokenizers.characters import CharTokenizer
+from exformer.tokenizers.tokenizer import Tokenizer
+from exformer.tokenizers.vocabulary import BOS, EOS, PAD, Vocabulary
+from exformer.tokenizers.words import WordTokenizer
 
 SPECIALS = (PAD, BOS, EOS)
 BOTH = pytest.mark.parametrize("tokenizer", [WordTokenizer, CharTokenizer])
@@ -34,7 +39,7 @@ def test_words_come_back(text, others):
 
 def test_word_ids_by_hand():
     tokenizer = WordTokenizer.from_texts(TEXTS)
-    assert tokenizer.vocabulary.symbols == (PAD, BOS, EOS, "cane", "dormì", "il", "la", "volpe")
+    assert tokenizer.vocabulary.tokens == (PAD, BOS, EOS, "cane", "dormì", "il", "la", "volpe")
     assert tokenizer.encode("il cane  dormì ") == [5, 3, 4]
     assert tokenizer.decode([1, 6, 7, 0, 4, 2, 0]) == "la volpe dormì"
     assert tokenizer.encode("") == []
@@ -52,21 +57,21 @@ def test_character_ids_by_hand():
 @BOTH
 def test_ids_do_not_depend_on_the_order_of_the_texts(tokenizer):
     one, other = tokenizer.from_texts(TEXTS), tokenizer.from_texts(iter(TEXTS[::-1] + TEXTS))
-    assert one.vocabulary.symbols == other.vocabulary.symbols
+    assert one.vocabulary.tokens == other.vocabulary.tokens
 
 
 @BOTH
-def test_special_symbols_have_the_first_ids(tokenizer):
+def test_special_tokens_have_the_first_ids(tokenizer):
     made = tokenizer.from_texts(TEXTS)
     assert (made.pad_id, made.bos_id, made.eos_id) == (0, 1, 2)
-    assert made.vocabulary.symbols[:3] == ("<pad>", "<s>", "</s>")
+    assert made.vocabulary.tokens[:3] == ("<pad>", "<s>", "</s>")
     assert isinstance(made, Tokenizer)
 
 
 @BOTH
 @pytest.mark.parametrize("special", SPECIALS)
-def test_special_symbols_in_a_text_are_refused(tokenizer, special):
-    message = r"must not hold the special symbols, came \['" + special
+def test_special_tokens_in_a_text_are_refused(tokenizer, special):
+    message = r"expected a text without special tokens, got \['" + special
     with pytest.raises(ValueError, match=message):
         tokenizer.from_texts([f"il {special} cane"])
     with pytest.raises(ValueError, match=message):
@@ -75,7 +80,7 @@ def test_special_symbols_in_a_text_are_refused(tokenizer, special):
 
 def test_unknown_words_are_listed_with_close_ones():
     tokenizer = WordTokenizer.from_texts(["il cane", "la volpe"])
-    with pytest.raises(ValueError, match=r"came unknown ones: 'cone' \(close: 'cane'\); 'xyz'$"):
+    with pytest.raises(ValueError, match=r"got unknown ones: 'cone' \(close: 'cane'\); 'xyz'$"):
         tokenizer.encode("il cone xyz cone cane")
 
 
@@ -99,7 +104,7 @@ def test_close_ones_are_looked_for_five_times_at_most(monkeypatch):
 
 
 def test_unknown_characters_are_listed():
-    with pytest.raises(ValueError, match=r"came unknown ones: 'z'; 'y'$"):
+    with pytest.raises(ValueError, match=r"got unknown ones: 'z'; 'y'$"):
         CharTokenizer.from_texts(["ab"]).encode("abzyz")
 
 
@@ -107,45 +112,58 @@ def test_unknown_characters_are_listed():
 @pytest.mark.parametrize("ids", [[-1], [3, 99]])
 def test_ids_outside_the_vocabulary_are_refused(tokenizer, ids):
     made = tokenizer.from_texts(["ab"])
-    with pytest.raises(ValueError, match=rf"ids must be 0 to {made.vocab_size - 1} .* came \[{ids[-1]}\]"):
+    with pytest.raises(
+        ValueError, match=rf"expected ids from 0 to {made.vocab_size - 1}, got \[{ids[-1]}\]$"
+    ):
         made.decode(ids)
 
 
 @BOTH
-def test_the_last_id_is_a_symbol_and_the_next_is_refused(tokenizer):
+def test_the_last_id_is_a_token_and_the_next_is_refused(tokenizer):
     made = tokenizer.from_texts(TEXTS)
-    assert made.decode([made.vocab_size - 1]) == made.vocabulary.symbols[-1]
-    with pytest.raises(ValueError, match=rf"came \[{made.vocab_size}\]"):
+    assert made.decode([made.vocab_size - 1]) == made.vocabulary.tokens[-1]
+    with pytest.raises(ValueError, match=rf"got \[{made.vocab_size}\]"):
         made.decode([made.vocab_size])
 
 
 @BOTH
+def test_one_string_in_the_place_of_texts_is_refused(tokenizer):
+    with pytest.raises(ValueError, match=r"expected a list of texts, got one string: write \['the dog'\]"):
+        tokenizer.from_texts("the dog")
+
+
+def test_of_many_ids_outside_the_vocabulary_five_are_listed():
+    with pytest.raises(ValueError, match=r"got \[90, 91, 92, 93, 94\] and 195 more$"):
+        WordTokenizer.from_texts(["ab"]).decode(range(90, 290))
+
+
+@BOTH
 @pytest.mark.parametrize("texts", [[], ["", ""]])
-def test_texts_without_symbols_are_refused(tokenizer, texts):
+def test_texts_without_tokens_are_refused(tokenizer, texts):
     with pytest.raises(ValueError, match="needs at least one text that is not empty"):
         tokenizer.from_texts(texts)
 
 
 @BOTH
 def test_texts_with_half_characters_are_refused(tokenizer):
-    with pytest.raises(ValueError, match="came lone surrogates"):
+    with pytest.raises(ValueError, match="got lone surrogates"):
         tokenizer.from_texts(["a\ud800"])
     assert len(tokenizer.from_texts(["\ud7ff\ue000🙂"]).vocabulary) > 3  # their neighbours, and a whole one
 
 
 @pytest.mark.parametrize(
-    ("symbols", "message"),
+    ("tokens", "message"),
     [
-        (["a", "b", "a"], r"came twice: \['a'\]"),
-        (["<s>"], r"came twice: \['<s>'\]"),
-        ([""], "came an empty one"),
-        (["a", "b\ud800"], r"came lone surrogates in \['b\\ud800'\]: the text was not read as UTF-8"),
-        (["\udfff"], "came lone surrogates"),
+        (["a", "b", "a"], r"got \['a'\] twice"),
+        (["<s>"], r"got \['<s>'\] twice"),
+        ([""], "got an empty one"),
+        (["a", "b\ud800"], r"got lone surrogates in \['b\\ud800'\]: read the text as UTF-8"),
+        (["\udfff"], "got lone surrogates"),
     ],
 )
-def test_a_vocabulary_of_doubtful_symbols_is_refused(symbols, message):
+def test_a_vocabulary_of_doubtful_tokens_is_refused(tokens, message):
     with pytest.raises(ValueError, match=message):
-        Vocabulary(symbols)
+        Vocabulary(tokens)
 
 
 @BOTH
@@ -156,7 +174,7 @@ def test_a_saved_tokenizer_is_the_same(tmp_path_factory, tokenizer, text):
     path = tmp_path_factory.getbasetemp() / "tokenizer.json"
     made = tokenizer.from_texts([text])
     made.save(path)
-    assert tokenizer.load(path).vocabulary.symbols == made.vocabulary.symbols
+    assert tokenizer.load(path).vocabulary.tokens == made.vocabulary.tokens
     assert tokenizer.load(str(path)).encode(text) == made.encode(text)
 
 
@@ -199,9 +217,9 @@ def content(**changes):
         (content(kind=None), "holds a tokenizer of kind None, expected 'word'"),
         (content(symbols={"a": 3}), "is damaged: 'symbols' must be a list of strings"),
         (content(symbols=["a", 3]), "is damaged: 'symbols' must be a list of strings"),
-        (content(symbols=["a", "\ud800"]), "is damaged: symbols must be whole characters"),
-        (content(symbols=["a", "a"]), r"is damaged: .* came twice: \['a'\]"),
-        (content(symbols=["a", "</s>"]), r"is damaged: .* came twice: \['</s>'\]"),
+        (content(symbols=["a", "\ud800"]), "is damaged: expected tokens of whole characters"),
+        (content(symbols=["a", "a"]), r"is damaged: .* got \['a'\] twice"),
+        (content(symbols=["a", "</s>"]), r"is damaged: .* got \['</s>'\] twice"),
     ],
 )
 def test_foreign_and_damaged_files_are_refused(tmp_path, written, message):
@@ -214,3 +232,8 @@ def test_foreign_and_damaged_files_are_refused(tmp_path, written, message):
 def test_the_content_of_those_files_is_otherwise_right(tmp_path):
     (tmp_path / "t.json").write_text(content())
     assert WordTokenizer.load(tmp_path / "t.json").encode("b a") == [4, 3]
+
+
+def test_tokenizers_need_neither_torch_nor_numpy():
+    script = "import sys, exformer.tokenizers.loading; print(sorted({'numpy', 'torch'} & set(sys.modules)))"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "[]\n"

@@ -2,7 +2,7 @@
 # type checkers and completion read. A name that is added here is public.
 # isort: skip_file
 
-from .tokenizers.words import CharTokenizer as CharTokenizer
+from .tokenizers.characters import CharTokenizer as CharTokenizer
 from .tokenizers.words import WordTokenizer as WordTokenizer
 from .tokenizers.bpe import BPETokenizer as BPETokenizer
 

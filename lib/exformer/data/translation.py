@@ -10,7 +10,7 @@ from torch import Tensor
 
 from exformer.corpora.pairs import Pair
 from exformer.data.padding import pad
-from exformer.tokenizers.words import Tokenizer
+from exformer.tokenizers.tokenizer import Tokenizer
 
 _BATCHES_SORTED_TOGETHER = 50  # more: less padding; fewer: more chance in what shares a batch
 

@@ -14,7 +14,7 @@ from exformer.generation.hypothesis import check_numbers
 from exformer.models.encoder_decoder import EncoderDecoder
 from exformer.models.evaluating import evaluating
 from exformer.models.rnn_encoder_decoder import RecurrentEncoderDecoder
-from exformer.tokenizers.words import Tokenizer
+from exformer.tokenizers.tokenizer import Tokenizer
 
 _SHOWN = 40  # characters of a sentence in a message
 

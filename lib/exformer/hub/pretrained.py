@@ -14,8 +14,10 @@ from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
 from exformer.storage.upgrade import upgrade_weights
 from exformer.tokenizers.bpe import BPETokenizer
+from exformer.tokenizers.characters import CharTokenizer
 from exformer.tokenizers.loading import load_tokenizer
-from exformer.tokenizers.words import CharTokenizer, Tokenizer, WordTokenizer
+from exformer.tokenizers.tokenizer import Tokenizer
+from exformer.tokenizers.words import WordTokenizer
 
 _WEIGHTS = "model.safetensors"
 _SHIPPED = Path(__file__).parents[1] / "shipped"

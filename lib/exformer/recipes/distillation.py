@@ -15,7 +15,7 @@ from exformer.recipes.environment import Clock
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run_folder import RunFolder, read_json
 from exformer.storage.files import replace_file
-from exformer.tokenizers.words import Tokenizer
+from exformer.tokenizers.tokenizer import Tokenizer
 
 _AT_ONCE = 1000  # texts between two writings of the file
 

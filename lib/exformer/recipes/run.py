@@ -26,7 +26,7 @@ from exformer.recipes.recipe import Recipe
 from exformer.recipes.recipe_optimizers import Optimizers, make_optimizers
 from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.task import Task, learn_tokenizer, make_task, validation_loss
-from exformer.tokenizers.words import Tokenizer
+from exformer.tokenizers.tokenizer import Tokenizer
 from exformer.training.checkpoint import load_checkpoint, save_checkpoint
 from exformer.training.loop import LossFn, set_seed, training_steps
 

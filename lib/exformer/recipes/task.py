@@ -20,8 +20,10 @@ from exformer.models.evaluating import evaluating
 from exformer.recipes.datasets import Pairs, Text
 from exformer.recipes.recipe import Recipe
 from exformer.tokenizers.bpe import BPETokenizer
+from exformer.tokenizers.characters import CharTokenizer
 from exformer.tokenizers.loading import load_tokenizer
-from exformer.tokenizers.words import CharTokenizer, Tokenizer, WordTokenizer
+from exformer.tokenizers.tokenizer import Tokenizer
+from exformer.tokenizers.words import WordTokenizer
 from exformer.training.loss import cross_entropy
 
 _AT_ONCE = 4096  # symbols, in validation

@@ -1,28 +1,27 @@
-"""Text <-> ids: byte-pair encoding, which knows every string because it begins with bytes."""
+"""Text <-> ids: byte-pair encoding, which can encode every string because it begins with bytes."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from exformer.tokenizers.bpe_merges import MAX_SYMBOLS, apply_merges, learn_merges
+from exformer.tokenizers.bpe_merges import MAX_TOKENS, apply_merges, learn_merges
 from exformer.tokenizers.pretokenize import split_pieces
 from exformer.tokenizers.token_file import read_content, write_content
-from exformer.tokenizers.vocabulary import SPECIALS
+from exformer.tokenizers.tokenizer import check_texts
+from exformer.tokenizers.vocabulary import SPECIALS, check_ids
 
 # GPT-2's order of the bytes, those that print first; Hugging Face's ids, and so its ties, follow it.
 _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _BYTES = bytes(_PRINTABLE + [byte for byte in range(256) if byte not in _PRINTABLE])
-_SYMBOLS = {byte: chr(len(SPECIALS) + place) for place, byte in enumerate(_BYTES)}
+_BYTE_TOKENS = {byte: chr(len(SPECIALS) + index) for index, byte in enumerate(_BYTES)}
 _FIRST = len(SPECIALS) + len(_BYTES)  # the id of the first merge
 _MOST_BYTES = 2**27  # a short file can hold merges that double a token a hundred times
 
 
-def _symbols(piece: str) -> str:
+def _byte_tokens(piece: str) -> str:
     """Return the bytes of a text, each as the character whose code is the byte's id."""
-    return piece.encode("utf-8", "surrogateescape").decode("latin-1").translate(_SYMBOLS)
+    return piece.encode("utf-8", "surrogateescape").decode("latin-1").translate(_BYTE_TOKENS)
 
 
 def _whole(text: str) -> str:
@@ -32,18 +31,14 @@ def _whole(text: str) -> str:
     except UnicodeEncodeError as error:
         half = text[error.start]
         raise ValueError(
-            f"a text must hold whole characters, came half a surrogate pair, {half!r}, "
-            f"at {error.start}; bytes go through encode_bytes"
+            f"expected a text of whole characters, got half a surrogate pair, {half!r}, "
+            f"at {error.start}: encode bytes with encode_bytes"
         ) from error
     return text
 
 
 class _Pieces(dict[str, str]):
-    """Remember the symbols of each piece of text that was seen, within bounds.
-
-    Args:
-        merges: The symbol that each pair becomes.
-    """
+    """Remember the tokens of each piece of text that was seen, within bounds."""
 
     most, longest = 2**18, 2**8
 
@@ -52,27 +47,27 @@ class _Pieces(dict[str, str]):
         self.merges = merges
 
     def __missing__(self, piece: str) -> str:
-        symbols = apply_merges(_symbols(piece), self.merges)
+        tokens = apply_merges(_byte_tokens(piece), self.merges)
         if len(piece) <= self.longest:
             if len(self) >= self.most:
                 self.clear()
-            self[piece] = symbols
-        return symbols
+            self[piece] = tokens
+        return tokens
 
 
 class BPETokenizer:
     """Cut a text into runs of bytes that were frequent in the texts it has learned from.
 
-    Ids: the special symbols, the 256 bytes, then one for each merge. ``decode(encode(text))`` is the text,
-    whatever the text is. A special symbol within a text is plain text: "</s>" is four characters like others
+    Ids: the special tokens, the 256 bytes, then one for each merge. ``decode(encode(text))`` is the text,
+    whatever the text is. A special token within a text is plain text: "</s>" is four characters like others
     and never becomes ``eos_id``.
 
     Args:
         merges: Pairs of ids, in the order in which they were learned; the first one makes the id 259.
 
     Raises:
-        ValueError: If a pair comes twice or has an id that is special or not made before, or if the tokens
-            grow beyond all bounds.
+        ValueError: If a pair is repeated or has an id that is special or not made before, or if the tokens
+            have more than 128 MiB together.
 
     >>> tokenizer = BPETokenizer.from_texts(["peter piper picked a peck of pickled peppers"], n_merges=3)
     >>> [tokenizer.tokens[index] for index in tokenizer.encode("picky paper")]
@@ -94,30 +89,34 @@ class BPETokenizer:
         """Learn the merges from texts.
 
         Args:
-            texts: Several; a single one comes in a list.
+            texts: Several; a single one goes into a list.
             n_merges: How many merges to learn.
             min_count: A pair must occur so often; when none does, there are fewer merges.
             progress: Title of a progress bar; none if empty.
 
         Raises:
-            ValueError: If there is no text, a text holds half a character, or a number is too small.
+            ValueError: If ``texts`` is a single string, there is no text, a text holds half a character, or a
+                number is too small.
 
         Source: Radford et al. (2019), "Language Models are Unsupervised Multitask Learners", section 2.2.
         """
-        if isinstance(texts, str):
-            raise ValueError(f"texts must be a list of strings, came one string: write [{texts[:20]!r}]")
+        check_texts(texts)
         pieces: Counter[str] = Counter()
         for text in texts:
             pieces.update(split_pieces(_whole(text)))
         if not pieces:
             raise ValueError("the texts have no characters: merges need at least one text that is not empty")
-        words = {_symbols(piece): count for piece, count in pieces.items()}
-        options = {"min_count": min_count, "progress": progress}
-        merges = learn_merges(words, n_merges=n_merges, first=_FIRST, **options)
+        merges = learn_merges(
+            {_byte_tokens(piece): count for piece, count in pieces.items()},
+            n_merges=n_merges,
+            first=_FIRST,
+            min_count=min_count,
+            progress=progress,
+        )
         return cls((ord(first), ord(second)) for first, second in merges)
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a text, without special symbols.
+        """Return the ids of a text, without special tokens.
 
         Raises:
             ValueError: If the text holds half a surrogate pair, which no UTF-8 can write.
@@ -129,12 +128,11 @@ class BPETokenizer:
         return self._ids(data.decode("utf-8", "surrogateescape"))
 
     def _ids(self, text: str) -> list[int]:
-        symbols = "".join(map(self._pieces.__getitem__, split_pieces(text)))
-        # The ids are the codes of the symbols: as map(ord, symbols) would say, but at once.
-        return np.frombuffer(symbols.encode("utf-32-le", "surrogatepass"), dtype="<u4").tolist()
+        tokens = "".join(map(self._pieces.__getitem__, split_pieces(text)))
+        return [*map(ord, tokens)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text; special symbols are left out, and what is no UTF-8 becomes U+FFFD.
+        """Return the text; special tokens are left out, and what is no UTF-8 becomes U+FFFD.
 
         Raises:
             ValueError: If an id is outside the vocabulary.
@@ -142,14 +140,12 @@ class BPETokenizer:
         return self.decode_bytes(ids).decode("utf-8", "replace")
 
     def decode_bytes(self, ids: Sequence[int]) -> bytes:
-        """Return the bytes, whole or not; special symbols are left out.
+        """Return the bytes, whole or not; special tokens are left out.
 
         Raises:
             ValueError: If an id is outside the vocabulary.
         """
-        outside = [index for index in ids if not 0 <= index < self.vocab_size]
-        if outside:
-            raise ValueError(f"ids must be 0 to {self.vocab_size - 1} (the vocabulary), came {outside}")
+        check_ids(ids, vocab_size=self.vocab_size)
         return b"".join([self.tokens[index] for index in ids])
 
     def save(self, path: str | Path) -> None:
@@ -177,23 +173,23 @@ def _is_pair(found: object) -> bool:
 
 
 def _tokens(merges: Sequence[tuple[int, int]]) -> tuple[bytes, ...]:
-    """Return the bytes of each id; a special symbol has none.
+    """Return the bytes of each id; a special token has none.
 
     Raises:
-        ValueError: If the merges are not in order, or the tokens grow beyond all bounds.
+        ValueError: If the merges are not in order, or the tokens are too long.
     """
-    if _FIRST + len(merges) > MAX_SYMBOLS:
-        raise ValueError(f"there must be at most {MAX_SYMBOLS - _FIRST:,} merges, got {len(merges):,}")
+    if _FIRST + len(merges) > MAX_TOKENS:
+        raise ValueError(f"there must be at most {MAX_TOKENS - _FIRST:,} merges, got {len(merges):,}")
     tokens, n_bytes = [*[b""] * len(SPECIALS), *(bytes([byte]) for byte in _BYTES)], 0
     for pair in merges:
         if not all(len(SPECIALS) <= index < len(tokens) for index in pair):
             known = f"{len(SPECIALS)} to {len(tokens) - 1}"
-            raise ValueError(f"the merge that makes {len(tokens)} must join ids of {known}, came {pair}")
+            raise ValueError(f"the merge that makes {len(tokens)} must join ids of {known}, got {pair}")
         tokens.append(tokens[pair[0]] + tokens[pair[1]])
         n_bytes += len(tokens[-1])
         if n_bytes > _MOST_BYTES:
             raise ValueError(f"all tokens together must have at most {_MOST_BYTES:,} bytes, got more")
     if len(set(merges)) < len(merges):
         twice = [pair for pair, count in Counter(merges).items() if count > 1]
-        raise ValueError(f"merges must differ, came twice: {twice[:5]}")
+        raise ValueError(f"expected merges that differ, got {twice[:5]} twice")
     return tuple(tokens)

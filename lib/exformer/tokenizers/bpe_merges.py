@@ -1,10 +1,10 @@
-"""Pairs of neighbours -> merges: how byte-pair encoding learns, and how it applies what it has learned.
+"""Pairs of neighbors -> merges: how byte-pair encoding learns, and how it applies what it has learned.
 
-A word is a string whose characters are symbols: the symbol number i is ``chr(i)``. So a pair is a string of
-two characters, pairs have the order of their numbers, and merging is a replacement of text.
+A word is a string whose characters stand for tokens: token number i is ``chr(i)``. So a pair is a string of
+two characters, pairs are ordered as the numbers of their tokens are, and merging is a replacement of text.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from operator import add
@@ -12,82 +12,74 @@ from operator import add
 from tqdm import tqdm
 
 #: Strings have no more different characters.
-MAX_SYMBOLS = 0x110000
+MAX_TOKENS = 0x110000
 
 
-class _Corpus:
-    """Hold all different words with the counts of their pairs, and keep both right from merge to merge.
+# --- The algorithm: count the pairs, merge the most frequent one, repeat.
+
+
+def count_pairs(words: Mapping[str, int]) -> Counter[str]:
+    """Count the pairs of neighbors in words.
 
     Args:
-        words: The words, each with how often it occurs.
+        words: Strings of tokens, each with how often it occurs.
+
+    >>> count_pairs({"low": 5, "lot": 2})
+    Counter({'lo': 7, 'ow': 5, 'ot': 2})
     """
+    counts: Counter[str] = Counter()
+    for word, count in words.items():
+        for pair in map(add, word, word[1:]):
+            counts[pair] += count
+    return counts
 
-    def __init__(self, words: Mapping[str, int]):
-        self.words, self.frequencies = list(words), list(words.values())
-        self.counts: defaultdict[str, int] = defaultdict(int)
-        self.places: defaultdict[str, list[int]] = defaultdict(list)  # where a pair is, or was
-        for place, (word, frequency) in enumerate(words.items()):
-            for pair in map(add, word, word[1:]):
-                self.counts[pair] += frequency
-                self.places[pair].append(place)
 
-    def merge(self, pair: str, symbol: str) -> set[str]:
-        """Put a new symbol for a pair, in the words that hold it and nowhere else.
+def learn_merges_by_recounting(
+    words: Mapping[str, int], *, n_merges: int, first: int, min_count: int = 1
+) -> list[str]:
+    """Learn merges in the plainest way; :func:`learn_merges` does the same faster.
 
-        Returns:
-            The pairs that have come into being.
-        """
-        made: set[str] = set()
-        for place in set(self.places.pop(pair)):  # a word may hold it more than once
-            parts = self.words[place].split(pair)
-            if len(parts) > 1:
-                self.words[place] = symbol.join(parts)
-                made.update(self._recount(parts, pair, symbol, place))
-        del self.counts[pair]
-        return made
+    Args:
+        words, n_merges, first, min_count: As for :func:`learn_merges`.
 
-    def _recount(self, parts: Sequence[str], pair: str, symbol: str, place: int) -> list[str]:
-        """Count what has changed in one word: the neighbours of the places between its parts."""
-        counts, frequency, (first, second) = self.counts, self.frequencies[place], pair
-        made = []
-        before = now = parts[0][-1:]  # what stood left of the pair, and what stands left of the symbol
-        for part in parts[1:]:
-            if now:
-                counts[before + first] -= frequency
-                made.append(now + symbol)
-            if part:
-                counts[second + part[0]] -= frequency
-                made.append(symbol + part[0])
-                before = now = part[-1]
-            else:  # the next pair follows at once
-                before, now = second, symbol
-        for new in made:
-            counts[new] += frequency
-            self.places[new].append(place)
-        return made
+    >>> learn_merges_by_recounting({"low": 5, "lowest": 2, "newest": 6, "widest": 3}, n_merges=3, first=256)
+    ['es', 'Āt', 'wā']
+    """
+    merges: list[str] = []
+    for token in map(chr, range(first, first + n_merges)):
+        counts = count_pairs(words)
+        pair = min(counts, key=lambda pair: (-counts[pair], pair), default="")
+        if counts[pair] < min_count:
+            break
+        merges.append(pair)
+        words = {word.replace(pair, token): count for word, count in words.items()}
+    return merges
+
+
+# --- The same, fast. A merge changes few words, so counting all of them again is a waste. `_Corpus` knows
+# which words hold a pair and changes only their counts; a heap finds the most frequent pair at once.
 
 
 def learn_merges(
     words: Mapping[str, int], *, n_merges: int, first: int, min_count: int = 1, progress: str = ""
 ) -> list[str]:
-    """Merge the most frequent pair of neighbours, again and again.
+    """Merge the most frequent pair of neighbors, again and again.
 
     Of pairs that are equally frequent, the one with the smaller numbers comes first, as in Hugging Face's
-    trainer. A heap holds the pairs by their counts. A count may have sunk since: it is put right when its
-    pair comes up. It never grows, because the pairs that a merge makes are all new.
+    trainer.
 
     Args:
-        words: Strings of symbols, each with how often it occurs.
+        words: Strings of tokens, each with how often it occurs.
         n_merges: How many merges to learn.
-        first: Number of the first new symbol, greater than those in the words.
+        first: Number of the first new token, greater than those in the words.
         min_count: A pair must occur so often; when none does, there are fewer merges.
         progress: Title of a progress bar; none if empty.
 
     Returns:
-        The pairs, the most important first; the merge number i makes the symbol ``chr(first + i)``.
+        The pairs in the order in which they were learned; merge number i makes the token ``chr(first + i)``.
 
     Raises:
-        ValueError: If a number is too small, or there are more symbols than strings can hold.
+        ValueError: If a number is too small, or there are more tokens than strings can hold.
 
     Source: Sennrich et al. (2016), "Neural Machine Translation of Rare Words with Subword Units",
     section 3.2.
@@ -116,13 +108,18 @@ def _check(n_merges: int, *, first: int, min_count: int) -> None:
         raise ValueError(f"n_merges must be at least 0, got {n_merges}")
     if min_count < 1:
         raise ValueError(f"min_count must be at least 1, got {min_count}")
-    if first + n_merges > MAX_SYMBOLS:
-        raise ValueError(f"n_merges must be at most {MAX_SYMBOLS - first:,}, got {n_merges:,}")
+    if first + n_merges > MAX_TOKENS:
+        raise ValueError(f"n_merges must be at most {MAX_TOKENS - first:,}, got {n_merges:,}")
 
 
 def _pop_most_frequent(
     waiting: list[tuple[int, str]], counts: Mapping[str, int], min_count: int
 ) -> str | None:
+    """Take the most frequent pair off the heap.
+
+    A count on the heap may be too high by now, because merges of other pairs use a pair's tokens up: it is
+    put right when its pair comes up. It is never too low, because all pairs that a merge makes are new.
+    """
     while waiting:
         count, pair = heappop(waiting)
         now = counts[pair]
@@ -133,12 +130,68 @@ def _pop_most_frequent(
     return None
 
 
+class _Corpus:
+    """Hold all different words with the counts of their pairs, and keep both right from merge to merge.
+
+    Args:
+        words: Strings of tokens, each with how often it occurs.
+    """
+
+    def __init__(self, words: Mapping[str, int]):
+        self.words, self.frequencies = list(words), list(words.values())
+        self.counts = defaultdict(int, count_pairs(words))
+        self.holders: defaultdict[str, list[int]] = defaultdict(list)  # numbers of words that hold it, or did
+        for index, word in enumerate(words):
+            for pair in map(add, word, word[1:]):
+                self.holders[pair].append(index)
+
+    def merge(self, pair: str, token: str) -> set[str]:
+        """Put a new token for a pair, in the words that hold it and nowhere else.
+
+        Returns:
+            The pairs that are new.
+        """
+        made: set[str] = set()
+        for index in set(self.holders.pop(pair)):  # a word may hold it more than once
+            parts = self.words[index].split(pair)
+            if len(parts) > 1:
+                self.words[index] = token.join(parts)
+                made.update(self._recount(parts, pair, token, index))
+        del self.counts[pair]
+        return made
+
+    def _recount(self, parts: Sequence[str], pair: str, token: str, index: int) -> list[str]:
+        """Count what has changed in one word: the neighbors of each pair that was between its parts."""
+        counts, frequency, (first, second) = self.counts, self.frequencies[index], pair
+        made = []
+        before = now = parts[0][-1:]  # what was left of the pair, and what is left of the new token
+        for part in parts[1:]:
+            if now:
+                counts[before + first] -= frequency
+                made.append(now + token)
+            if part:
+                counts[second + part[0]] -= frequency
+                made.append(token + part[0])
+                before = now = part[-1]
+            else:  # the next pair follows at once
+                before, now = second, token
+        for new in made:
+            counts[new] += frequency
+            self.holders[new].append(index)
+        return made
+
+
+# --- What was learned, applied to a word that may be new.
+
+
 def apply_merges(word: str, merges: Mapping[str, str]) -> str:
     """Merge the pairs of one word in the order in which they were learned.
 
+    A heap holds the merges that the word has a pair for, so that each is tried at most once.
+
     Args:
-        word: A string of symbols.
-        merges: The symbol that each pair becomes; a greater one was learned later.
+        word: A string of tokens.
+        merges: The token that each pair becomes; a greater one was learned later.
 
     Returns:
         The word with no pair left that is in ``merges``.
@@ -150,18 +203,18 @@ def apply_merges(word: str, merges: Mapping[str, str]) -> str:
     heapify(waiting)
     last = ""
     while waiting:
-        symbol, pair = heappop(waiting)
-        if symbol == last:
+        token, pair = heappop(waiting)
+        if token == last:
             continue
-        last, parts = symbol, word.split(pair)
+        last, parts = token, word.split(pair)
         if len(parts) == 1:
             continue  # other merges have used it up
-        word = symbol.join(parts)
+        word = token.join(parts)
         left = parts[0][-1:]
         for part in parts[1:]:
-            if left and (new := left + symbol) in merges:
+            if left and (new := left + token) in merges:
                 heappush(waiting, (merges[new], new))
-            if part and (new := symbol + part[0]) in merges:
+            if part and (new := token + part[0]) in merges:
                 heappush(waiting, (merges[new], new))
-            left = part[-1:] or symbol
+            left = part[-1:] or token
     return word

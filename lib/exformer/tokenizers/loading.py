@@ -3,22 +3,21 @@
 from pathlib import Path
 
 from exformer.tokenizers.bpe import BPETokenizer
+from exformer.tokenizers.characters import CharTokenizer
 from exformer.tokenizers.token_file import kind_of_tokenizer
-from exformer.tokenizers.words import CharTokenizer, Tokenizer, WordTokenizer
+from exformer.tokenizers.tokenizer import Tokenizer
+from exformer.tokenizers.words import WordTokenizer
 
 _TOKENIZERS = {"word": WordTokenizer, "character": CharTokenizer, "byte-pair": BPETokenizer}
 
 
 def load_tokenizer(path: str | Path) -> Tokenizer:
-    """Read a tokenizer of any kind.
-
-    Args:
-        path: The file that the tokenizer's ``save`` wrote.
+    """Read the file that a tokenizer's ``save`` wrote, of whatever kind it is.
 
     Raises:
         ValueError: If the file is not there, of no known kind, or damaged.
     """
     kind = kind_of_tokenizer(path)
     if kind not in _TOKENIZERS:
-        raise ValueError(f"{path}: the kind must be one of {', '.join(_TOKENIZERS)}, came {kind!r}")
+        raise ValueError(f"{path}: the kind must be one of {', '.join(_TOKENIZERS)}, got {kind!r}")
     return _TOKENIZERS[kind].load(path)

@@ -1,47 +1,24 @@
 """A text <-> pieces: the words, numbers and gaps that byte-pair encoding never joins."""
 
 import re
-import unicodedata
+from bisect import bisect_right
 from functools import cache
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, pairwise
+
+from exformer.tokenizers.unicode_table import LETTERS, NUMBERS
 
 # White space as Unicode and GPT-2 have it; Python's \s also holds the four separators 0x1c to 0x1f.
 _SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _BEYOND = re.compile(r"[\U00010000-\U0010ffff]")
-_STAND_INS = {"L": "ª", "N": "0"}  # for a letter and a number; of all that begin 's, 'll, ... they are none
-
-
-def _characters(kind: str) -> str:
-    """Return the characters whose category begins so, as the inside of a character class.
-
-    Only those below 0x10000: ``re`` looks them up in a table, and would go through a list for the others.
-    """
-    codes = [code for code in range(0x10000) if unicodedata.category(chr(code))[0] == kind]
-    runs = [[code for _, code in run] for _, run in groupby(enumerate(codes), lambda pair: pair[1] - pair[0])]
-    return "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
-
-
-@cache
-def _pattern() -> re.Pattern[str]:
-    """Return GPT-2's pattern with its classes written out, which ``re`` lacks."""
-    letter, number = _characters("L"), _characters("N")
-    return re.compile(
-        rf"""'(?:[stmd]|re|ve|ll)| ?[{letter}]+| ?[{number}]+| ?[^{letter}{number}{_SPACE}]+"""
-        rf"""|[{_SPACE}]+(?![^{_SPACE}])|[{_SPACE}]+"""
-    )
-
-
-def _stand_in(found: re.Match[str]) -> str:
-    """Return a character below 0x10000 that is a letter, a number or neither, as the one that was found."""
-    return _STAND_INS.get(unicodedata.category(found[0])[0], "!")
 
 
 def split_pieces(text: str) -> list[str]:
     r"""Cut a text as GPT-2 does: a run of letters, of digits or of other signs, with the space before it.
 
-    The pattern is ``'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+``. Of
-    several spaces before a word all but the last are a piece of their own. Joined, the pieces are the text.
-    What is a letter, a number or neither, this Python's version of Unicode says.
+    The pattern is ``'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+``. Of several
+    spaces before a word all but the last are a piece of their own. Joined, the pieces are the text. What is a
+    letter or a number, the table in ``unicode_table.py`` says; its version of Unicode is fixed, so ids do not
+    depend on the Python that runs.
 
     Args:
         text: Any string; half a surrogate pair counts as a sign.
@@ -58,3 +35,43 @@ def split_pieces(text: str) -> list[str]:
         return _pattern().findall(text)
     pieces = _pattern().findall(_BEYOND.sub(_stand_in, text))
     return [text[start:end] for start, end in pairwise(accumulate(map(len, pieces), initial=0))]
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    """Return GPT-2's pattern with its classes written out, which ``re`` lacks.
+
+    Only characters below 0x10000 are in the classes: ``re`` finds them in a table, and would search a list
+    for the others. :func:`_stand_in` brings those down.
+    """
+    letter, number = _class(LETTERS), _class(NUMBERS)
+    return re.compile(
+        rf"""'(?:[stmd]|re|ve|ll)| ?[{letter}]+| ?[{number}]+| ?[^{letter}{number}{_SPACE}]+"""
+        rf"""|[{_SPACE}]+(?![^{_SPACE}])|[{_SPACE}]+"""
+    )
+
+
+def _class(table: str) -> str:
+    """Return the characters of a table that are below 0x10000, as the inside of a character class."""
+    return "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in _runs(table) if run[-1] < 0x10000)
+
+
+def _stand_in(found: re.Match[str]) -> str:
+    """Return a character below 0x10000 that is a letter, a number or neither, as the one that was found.
+
+    The letter is none of those that follow an apostrophe in the pattern.
+    """
+    code = ord(found[0])
+    return "ª" if _holds(LETTERS, code) else "0" if _holds(NUMBERS, code) else "!"
+
+
+def _holds(table: str, code: int) -> bool:
+    runs = _runs(table)
+    return code in runs[bisect_right(runs, code, key=lambda run: run[0]) - 1]
+
+
+@cache
+def _runs(table: str) -> tuple[range, ...]:
+    """Read a table: runs of codes, in order."""
+    ends = (run.split("-") for run in table.split())
+    return tuple(range(int(run[0], 16), int(run[-1], 16) + 1) for run in ends)

@@ -1,4 +1,4 @@
-"""Symbols <-> ids, kept in a file that holds nothing but text."""
+"""Tokens <-> ids, kept in a file that holds nothing but text."""
 
 import re
 from collections import Counter
@@ -15,90 +15,125 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class Vocabulary:
-    """Number the symbols: padding, begin and end of sequence first, then the others in the order given.
+    """Number the tokens: padding, begin and end of a text first, then the others in the order given.
 
     Args:
-        symbols: Different strings, none of them a special symbol.
+        tokens: Different strings, none of them a special token.
 
     Raises:
-        ValueError: If a symbol comes twice, is empty, is special or holds a lone surrogate.
+        ValueError: If a token is repeated, empty or special, or holds a lone surrogate.
 
-    >>> Vocabulary(["il", "cane"]).ids(["cane", "il"])
+    >>> vocabulary = Vocabulary(["il", "cane"])
+    >>> vocabulary.tokens
+    ('<pad>', '<s>', '</s>', 'il', 'cane')
+    >>> vocabulary.ids(["cane", "il"])
     [4, 3]
     """
 
-    def __init__(self, symbols: Iterable[str]):
-        self.symbols = (*SPECIALS, *symbols)
-        self._ids = {symbol: index for index, symbol in enumerate(self.symbols)}
-        if len(self._ids) < len(self.symbols):
-            twice = [symbol for symbol, count in Counter(self.symbols).items() if count > 1]
-            raise ValueError(f"symbols must differ from each other and from {SPECIALS}, came twice: {twice}")
+    def __init__(self, tokens: Iterable[str]):
+        self.tokens = (*SPECIALS, *tokens)
+        self._ids = {token: index for index, token in enumerate(self.tokens)}
+        if len(self._ids) < len(self.tokens):
+            twice = [token for token, count in Counter(self.tokens).items() if count > 1]
+            raise ValueError(f"expected different tokens, none of them in {SPECIALS}, got {twice} twice")
         if "" in self._ids:
-            raise ValueError("a symbol must have at least one character, came an empty one")
-        if halves := [symbol for symbol in self.symbols if _SURROGATE.search(symbol)]:
+            raise ValueError("expected at least one character in each token, got an empty one")
+        if halves := [token for token in self.tokens if _SURROGATE.search(token)]:
             raise ValueError(
-                f"symbols must be whole characters, came lone surrogates in {halves[:_MAX_HINTS]}: "
-                "the text was not read as UTF-8"
+                f"expected tokens of whole characters, got lone surrogates in {halves[:_MAX_HINTS]}: "
+                "read the text as UTF-8"
             )
 
-    def __len__(self) -> int:
-        """Return the number of symbols, special ones included."""
-        return len(self.symbols)
-
-    def ids(self, symbols: Sequence[str]) -> list[int]:
-        """Return the id of each symbol.
+    @classmethod
+    def from_tokens(cls, tokens: Iterable[str]) -> "Vocabulary":
+        """Number the different ones of some tokens in sorted order, so that ids depend on nothing else.
 
         Raises:
-            ValueError: If symbols are unknown; the message lists the first five with close matches, and says
+            ValueError: If there is no token.
+        """
+        different = sorted(set(tokens))
+        if not different:
+            raise ValueError(
+                "the texts have no tokens: a vocabulary needs at least one text that is not empty"
+            )
+        return cls(different)
+
+    def __len__(self) -> int:
+        """Return the number of tokens, special ones included."""
+        return len(self.tokens)
+
+    def ids(self, tokens: Sequence[str]) -> list[int]:
+        """Return the id of each token.
+
+        Raises:
+            ValueError: If tokens are unknown; the message lists the first five with close matches, and says
                 how many more there are.
         """
-        unknown = [symbol for symbol in dict.fromkeys(symbols) if symbol not in self._ids]
+        unknown = [token for token in dict.fromkeys(tokens) if token not in self._ids]
         if unknown:
-            hints = [self._hint(symbol) for symbol in unknown[:_MAX_HINTS]]
+            hints = [self._hint(token) for token in unknown[:_MAX_HINTS]]
             hints += [f"and {len(unknown) - _MAX_HINTS} more"] * (len(unknown) > _MAX_HINTS)
             listed = "; ".join(hints)
-            raise ValueError(f"expected symbols of the vocabulary ({len(self)}), came unknown ones: {listed}")
-        return [self._ids[symbol] for symbol in symbols]
+            raise ValueError(f"expected tokens of the vocabulary ({len(self)}), got unknown ones: {listed}")
+        return [self._ids[token] for token in tokens]
 
-    def _hint(self, symbol: str) -> str:
-        close = get_close_matches(symbol, self.symbols[len(SPECIALS) :])
-        return f"{symbol!r} (close: {', '.join(map(repr, close))})" if close else repr(symbol)
+    def _hint(self, token: str) -> str:
+        close = get_close_matches(token, self.tokens[len(SPECIALS) :])
+        return f"{token!r} (close: {', '.join(map(repr, close))})" if close else repr(token)
 
     def lookup(self, ids: Sequence[int]) -> list[str]:
-        """Return the symbol of each id, leaving out the special ones.
+        """Return the token of each id, leaving out the special ones.
 
         Raises:
             ValueError: If an id is negative or too large.
         """
-        outside = [index for index in ids if not 0 <= index < len(self)]
-        if outside:
-            raise ValueError(f"ids must be 0 to {len(self) - 1} (the vocabulary), came {outside}")
-        return [self.symbols[index] for index in ids if index >= len(SPECIALS)]
+        check_ids(ids, vocab_size=len(self))
+        return [self.tokens[index] for index in ids if index >= len(SPECIALS)]
 
     def save(self, path: str | Path, *, kind: str) -> None:
-        """Write a JSON file all at once: a reader sees the old file or the new one, never half of it.
+        """Write a JSON file, all at once: the old file stays until the new one is whole.
 
         Args:
             path: Where to; a file that is there is replaced.
-            kind: Of the tokenizer that the symbols are for.
+            kind: Which tokenizer cuts texts into such tokens: "word" or "character".
         """
-        write_content(path, kind=kind, content={"symbols": self.symbols[len(SPECIALS) :]})
+        write_content(path, kind=kind, content={"symbols": self.tokens[len(SPECIALS) :]})
 
     @classmethod
     def load(cls, path: str | Path, *, kind: str) -> "Vocabulary":
-        """Read what ``save`` wrote.
-
-        Args:
-            path: The file.
-            kind: Of tokenizer that is wanted.
+        """Read what ``save`` wrote for a tokenizer of this kind.
 
         Raises:
             ValueError: If the file is something else, of another kind, or damaged.
         """
-        symbols: Any = read_content(path, kind=kind).get("symbols")
-        if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
+        tokens: Any = read_content(path, kind=kind).get("symbols")
+        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
             raise ValueError(f"{path} is damaged: 'symbols' must be a list of strings")
         try:
-            return cls(symbols)
+            return cls(tokens)
         except ValueError as error:
             raise ValueError(f"{path} is damaged: {error}") from error
+
+
+def check_ids(ids: Sequence[int], *, vocab_size: int) -> None:
+    """Refuse ids that no token has.
+
+    Raises:
+        ValueError: If an id is negative or too large; the message lists the first five.
+    """
+    outside = [index for index in ids if not 0 <= index < vocab_size]
+    if outside:
+        more = f" and {len(outside) - _MAX_HINTS} more" * (len(outside) > _MAX_HINTS)
+        raise ValueError(f"expected ids from 0 to {vocab_size - 1}, got {outside[:_MAX_HINTS]}{more}")
+
+
+def check_no_specials(text: str) -> str:
+    """Return the text, or refuse it if it holds a special token as plain text.
+
+    Raises:
+        ValueError: If it does.
+    """
+    found = [token for token in SPECIALS if token in text]
+    if found:
+        raise ValueError(f"expected a text without special tokens, got {found} in {text[:60]!r}")
+    return text
