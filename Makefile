@@ -46,10 +46,12 @@ elsewhere: $(READY) ## run lessons as another processor would round, all or NB=0
 	MKL_CBWR=COMPATIBLE $(PY) -m pytest --nbval --nbval-current-env --nbval-cell-timeout 240 \
 		-n 2 --dist loadfile notebooks/$(NB)*.ipynb
 
-lint: $(READY) ## style and spelling
+lint: $(READY) ## style, spelling, types, order of imports
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/codespell
+	$(VENV)/bin/lint-imports --no-cache --no-logo
+	$(VENV)/bin/pyrefly check --python-interpreter-path $(PY)
 
 format: $(READY) ## mend what can be mended
 	$(VENV)/bin/ruff check --fix .
