@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from exformer.nn.attention import scaled_dot_product_attention
+from exformer.nn.config import TransformerConfig
 from exformer.nn.layers import EncoderLayer
 from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import MultiHeadAttention
@@ -390,7 +391,7 @@ def test_layer_norm(lecture) -> None:
 @pytest.mark.parametrize("pre_norm", [False, True])
 def test_layer(pre_norm) -> None:
     d_model = HEADS * D_HEAD
-    ours = EncoderLayer(d_model, n_heads=HEADS, d_ff=17, pre_norm=pre_norm).eval()
+    ours = EncoderLayer(TransformerConfig(d_model=d_model, n_heads=HEADS, d_ff=17, pre_norm=pre_norm)).eval()
     for parameter in ours.parameters():
         torch.nn.init.normal_(parameter)
     x = torch.randn(N, d_model)
