@@ -8,7 +8,7 @@ from torch_twins import close
 
 from exformer.nn.attention import scaled_dot_product_attention
 from exformer.nn.masks import causal_mask
-from exformer.nn.positions.alibi import ALiBi, alibi_bias, alibi_slopes, biased_attention
+from exformer.nn.positions.alibi import ALiBi, alibi_bias, alibi_slopes
 
 BATCH, HEADS, QUERY, KEY, D_K, D_V = 2, 3, 5, 7, 11, 13
 
@@ -48,11 +48,12 @@ def test_bias_by_hand() -> None:
 
 
 def test_module_gives_the_bias_of_its_positions() -> None:
-    q, k = torch.randn(BATCH, HEADS, QUERY, D_K), torch.randn(BATCH, HEADS, KEY, D_K)
-    q_out, k_out, bias = ALiBi()(q, k)
+    q, k = torch.randn(2, BATCH, HEADS, QUERY, D_K)
+    q_out, k_out, bias = ALiBi()(q, k, start=KEY - QUERY)  # two positions are in a cache
     assert q_out is q
     assert k_out is k
     slopes = alibi_slopes(HEADS)
+    assert bias.shape == (HEADS, QUERY, KEY)
     for i in range(QUERY):
         for j in range(KEY):
             close(bias[:, i, j], -slopes * abs(i + KEY - QUERY - j))
@@ -61,7 +62,7 @@ def test_module_gives_the_bias_of_its_positions() -> None:
 def test_each_head_falls_by_its_slope() -> None:
     scores = torch.zeros(1, HEADS, KEY, D_K)
     bias = ALiBi()(scores, scores)[2]
-    weights = biased_attention(scores, scores, scores, bias=bias, mask=causal_mask(KEY))[1]
+    weights = scaled_dot_product_attention(scores, scores, scores, bias=bias, mask=causal_mask(KEY))[1]
     for head, slope in enumerate(alibi_slopes(HEADS)):  # equal keys: each step back costs a factor e^-m
         close(weights[0, head, -1, :-1] / weights[0, head, -1, 1:], torch.full((KEY - 1,), math.exp(-slope)))
 
@@ -79,7 +80,7 @@ def test_attention_with_a_bias_by_loops(qkv) -> None:
     q, k, v = qkv
     bias, mask = torch.randn(HEADS, QUERY, KEY), torch.rand(BATCH, 1, QUERY, KEY) < 0.7
     mask[0, 0, 2] = False
-    output, weights = biased_attention(q, k, v, bias=bias, mask=mask)
+    output, weights = scaled_dot_product_attention(q, k, v, bias=bias, mask=mask)
     for b, h, i in torch.cartesian_prod(*map(torch.arange, (BATCH, HEADS, QUERY))).tolist():
         seen = [j for j in range(KEY) if mask[b, 0, i, j]]
         e = {j: math.exp(q[b, h, i] @ k[b, h, j] / math.sqrt(D_K) + bias[h, i, j]) for j in seen}
@@ -93,7 +94,7 @@ def test_without_bias_it_is_plain_attention(qkv) -> None:
     mask = torch.rand(QUERY, KEY) < 0.6
     for each in (None, mask):
         for ours, plain in zip(
-            biased_attention(*qkv, bias=torch.zeros(QUERY, KEY), mask=each),
+            scaled_dot_product_attention(*qkv, bias=torch.zeros(QUERY, KEY), mask=each),
             scaled_dot_product_attention(*qkv, mask=each),
             strict=True,
         ):
@@ -103,29 +104,33 @@ def test_without_bias_it_is_plain_attention(qkv) -> None:
 def test_a_number_added_to_a_whole_row_changes_nothing(qkv) -> None:
     bias = torch.randn(HEADS, QUERY, KEY)
     more = bias + torch.randn(HEADS, QUERY, 1)
-    close(biased_attention(*qkv, bias=more)[1], biased_attention(*qkv, bias=bias)[1])
-
-
-# --- refusals ---
+    close(scaled_dot_product_attention(*qkv, bias=more)[1], scaled_dot_product_attention(*qkv, bias=bias)[1])
 
 
 def test_the_bias_fits_queries_of_any_precision(qkv) -> None:
     bias = alibi_bias(torch.arange(QUERY), torch.arange(KEY), n_heads=HEADS)
-    wanted = biased_attention(*qkv, bias=bias)
-    found = biased_attention(*(x.float() for x in qkv), bias=bias)
+    wanted = scaled_dot_product_attention(*qkv, bias=bias)
+    found = scaled_dot_product_attention(*(x.float() for x in qkv), bias=bias)
     assert found[0].dtype == found[1].dtype == torch.float32
     for one, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(one.double(), other, atol=1e-6, rtol=1e-5)
 
 
+# --- refusals ---
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
 def test_refusals(qkv) -> None:
     with pytest.raises(ValueError, match="n_heads must be at least 1, got 0"):
         alibi_slopes(0)
     q, k, v = qkv
     with pytest.raises(ValueError, match="got 7 queries and 5 keys"):
         ALiBi()(k, q)
+    with pytest.raises(ValueError, match="got 5 queries and 7 keys: use them in self-attention only"):
+        ALiBi()(q, k)
     for shape in ((1, BATCH, HEADS, QUERY, KEY), (HEADS, KEY, QUERY)):
         with pytest.raises(ValueError, match=r"a bias must fit scores of the shape \(2, 3, 5, 7\), got"):
-            biased_attention(q, k, v, bias=torch.zeros(shape))
+            scaled_dot_product_attention(q, k, v, bias=torch.zeros(shape))
+    too_few = torch.ones(QUERY, QUERY, dtype=torch.bool)
     with pytest.raises(ValueError, match=r"must fit scores of the shape \(2, 3, 5, 7\)"):
-        biased_attention(q, k, v, bias=torch.zeros(1), mask=torch.ones(QUERY, QUERY, dtype=torch.bool))
+        scaled_dot_product_attention(q, k, v, bias=torch.zeros(1), mask=too_few)

@@ -23,6 +23,7 @@ from exformer.evaluation.flops import (
 )
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.rnn_lm import recurrent_layers
+from exformer.nn.config import TransformerConfig
 from exformer.nn.feedforward import FeedForward
 from exformer.nn.layers import DecoderLayer, EncoderLayer
 from exformer.nn.multi_head import MultiHeadAttention
@@ -80,8 +81,8 @@ def test_parts_of_a_layer() -> None:
 
 @pytest.mark.parametrize("pre_norm", [True, False])
 def test_layers(pre_norm) -> None:
-    sizes = {"n_heads": HEADS, "d_ff": D_FF, "pre_norm": pre_norm}
-    encoder, decoder = EncoderLayer(D_MODEL, **sizes), DecoderLayer(D_MODEL, **sizes)
+    config = TransformerConfig(d_model=D_MODEL, n_heads=HEADS, d_ff=D_FF, pre_norm=pre_norm)
+    encoder, decoder = EncoderLayer(config), DecoderLayer(config)
     x, memory = vectors(TGT), vectors(SRC)
     assert measured(encoder, memory) == encoder_layer_cost(D_MODEL, d_ff=D_FF, n=SRC)
     assert measured(decoder, x, memory) == decoder_layer_cost(D_MODEL, d_ff=D_FF, n_tgt=TGT, n_src=SRC)

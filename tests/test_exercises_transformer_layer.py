@@ -9,6 +9,7 @@ from torch import nn
 
 from exformer.lessons.exercises import transformer_layer_mistakes as known
 from exformer.lessons.exercises.transformer_layer import check_layer_norm, check_parameters, check_residual
+from exformer.nn.config import TransformerConfig
 from exformer.nn.dropout import Dropout
 from exformer.nn.layers import EncoderLayer
 from exformer.nn.layers import residual as library_residual
@@ -175,7 +176,7 @@ def test_wrong_residuals_are_named(hint):
 
 
 def of_the_library(d_model, n_heads, d_ff):
-    layer = EncoderLayer(d_model, n_heads=n_heads, d_ff=d_ff)
+    layer = EncoderLayer(TransformerConfig(d_model=d_model, n_heads=n_heads, d_ff=d_ff))
     return sum(p.numel() for p in layer.parameters())
 
 

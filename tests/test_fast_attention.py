@@ -5,20 +5,20 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from torch_twins import close
+from torch_twins import close, normal
 
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.nn import fast_attention as module
 from exformer.nn.attention import scaled_dot_product_attention
 from exformer.nn.fast_attention import fast_attention
 from exformer.nn.masks import causal_mask
-from exformer.nn.positions.alibi import ALiBi, biased_attention
+from exformer.nn.positions.alibi import ALiBi
 
 BATCH, HEADS, TIME, D_HEAD = 2, 3, 7, 5
 PADDING = torch.tensor([[True] * 4 + [False] * 3, [False] * 7])[:, None, None]  # the second sees nothing
 MASKS = {
     "no mask": None,
-    "causal": causal_mask(TIME)[None, None],
+    "the past": causal_mask(TIME)[None, None],
     "padding": PADDING,
     "padding and causal": PADDING & causal_mask(TIME),
     "the past alone, not itself": causal_mask(TIME).tril(-1)[None, None],
@@ -36,7 +36,7 @@ def inputs(dtype: torch.dtype) -> list[torch.Tensor]:
     return [x.to(dtype).requires_grad_() for x in torch.randn(shape, generator=generator)]
 
 
-def slopes(output: torch.Tensor, of: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+def grads(output: torch.Tensor, of: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """Send the same direction back."""
     direction = torch.randn(output.shape, generator=torch.Generator().manual_seed(6))
     return torch.autograd.grad(output, of, direction.to(output))
@@ -48,10 +48,46 @@ def test_equal_to_the_explicit_path(name, biased):
     q, k, v = of = inputs(torch.float64)
     bias = ALiBi()(q, k)[2] if biased else None
     got = fast_attention(q, k, v, mask=MASKS[name], bias=bias)
-    explicit = {"mask": MASKS[name]} | ({"bias": bias} if biased else {})
-    wanted, _ = (biased_attention if biased else scaled_dot_product_attention)(q, k, v, **explicit)
-    for one, other in zip((got, *slopes(got, of)), (wanted, *slopes(wanted, of)), strict=True):
+    wanted, _ = scaled_dot_product_attention(q, k, v, mask=MASKS[name], bias=bias)
+    for one, other in zip((got, *grads(got, of)), (wanted, *grads(wanted, of)), strict=True):
         close(one, other)
+
+
+@pytest.mark.parametrize("biased", [False, True], ids=["plain", "biased"])
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 3])
+@pytest.mark.parametrize("n_queries", [1, 3])
+@pytest.mark.parametrize("masked", [False, True], ids=["no mask", "padding"])
+def test_grouped_queries_are_repeated_keys(biased, n_kv_heads, n_queries, masked):
+    """With one query the heads of a group are rows of one product; with more, keys are repeated."""
+    q, k, v = of = [
+        normal(BATCH, heads, n, D_HEAD, seed=seed)
+        for seed, (heads, n) in enumerate(((6, n_queries), (n_kv_heads, TIME), (n_kv_heads, TIME)))
+    ]
+    mask = PADDING if masked else None
+    bias = ALiBi()(q, k[:, :, :n_queries], start=TIME - n_queries)[2] if biased else None
+    got = fast_attention(q, k, v, mask=mask, bias=bias)
+    every = torch.arange(6) // (
+        6 // n_kv_heads
+    )  # the first heads of the queries share the first head of keys
+    wanted, _ = scaled_dot_product_attention(q, k[:, every], v[:, every], mask=mask, bias=bias)
+    for one, other in zip((got, *grads(got, of)), (wanted, *grads(wanted, of)), strict=True):
+        close(one, other)
+
+
+@pytest.mark.parametrize("n_queries", [1, TIME])
+def test_half_precision_has_grouped_queries_too(n_queries):
+    q, k, v = inputs(torch.bfloat16)
+    q = q[:, :, :n_queries]
+    got = fast_attention(q, k[:, :1], v[:, :1])
+    wanted = fast_attention(q, *(x[:, :1].expand(-1, HEADS, -1, -1) for x in (k, v)))
+    torch.testing.assert_close(got, wanted, atol=0.01, rtol=0.01)
+
+
+def test_the_triangle_in_half_precision():
+    of = inputs(torch.bfloat16)
+    got, wanted = fast_attention(*of, causal=True), fast_attention(*of, mask=MASKS["the past"])
+    assert torch.equal(got, wanted)
+    assert all(map(torch.equal, grads(got, of), grads(wanted, of)))
 
 
 @EVERY_MASK
@@ -63,9 +99,8 @@ def test_half_precision_is_near_to_the_explicit_path(name, biased, dtype):
     got = fast_attention(q, k, v, mask=MASKS[name], bias=bias)
     assert got.dtype == dtype
     exact = [x.detach().double().requires_grad_() for x in of]
-    added = torch.zeros(HEADS, 1, 1) if bias is None else bias
-    wanted, _ = biased_attention(*exact, bias=added.double(), mask=MASKS[name])
-    for one, other in zip((got, *slopes(got, of)), (wanted, *slopes(wanted, exact)), strict=True):
+    wanted, _ = scaled_dot_product_attention(*exact, bias=bias, mask=MASKS[name])
+    for one, other in zip((got, *grads(got, of)), (wanted, *grads(wanted, exact)), strict=True):
         torch.testing.assert_close(one.double(), other, atol=0.05, rtol=0.05)
     if name.startswith("padding"):
         assert (got[1] == 0).all()  # exactly, for it may attend to nothing
@@ -78,16 +113,16 @@ def test_large_scores_beside_what_is_hidden_stay_numbers(dtype, large):
     mask = torch.tensor([[[[False, False], [True, True]]]])
     got = fast_attention(q, k, v, mask=mask)
     assert got[..., 0].tolist() == [[[0.0, 1.0]]]
-    assert all(slope.isfinite().all() for slope in slopes(got, [q, k, v]))
+    assert all(grad.isfinite().all() for grad in grads(got, [q, k, v]))
 
 
-def test_a_mask_that_hides_the_future_changes_no_digit_by_being_recognized():
-    for time in (1, 2, 7, 33, 64, 129):
-        of = [x.requires_grad_() for x in torch.randn(3, BATCH, HEADS, time, 8)]
-        got = fast_attention(*of, mask=causal_mask(time)[None, None])
-        wanted = F.scaled_dot_product_attention(*of, attn_mask=causal_mask(time))
+def test_the_built_in_triangle_changes_no_digit():
+    for n in (1, 2, 7, 33, 64, 129):
+        of = [x.requires_grad_() for x in torch.randn(3, BATCH, HEADS, n, 8)]
+        got = fast_attention(*of, causal=True)
+        wanted = F.scaled_dot_product_attention(*of, attn_mask=causal_mask(n))
         assert torch.equal(got, wanted)
-        assert all(torch.equal(a, b) for a, b in zip(slopes(got, of), slopes(wanted, of), strict=True))
+        assert all(torch.equal(a, b) for a, b in zip(grads(got, of), grads(wanted, of), strict=True))
 
 
 @pytest.mark.parametrize("grad", [False, True])
@@ -106,14 +141,14 @@ def test_which_way_is_taken(monkeypatch):
         "scaled_dot_product_attention",
         lambda *args, **options: (calls.append(options), kernel(*args, **options))[1],
     )
-    for mask in MASKS.values():
-        fast_attention(*inputs(torch.float32), mask=mask)
-    assert [options.get("is_causal", False) for options in calls] == [name == "causal" for name in MASKS]
+    for causal in (False, True):
+        fast_attention(*inputs(torch.float32), causal=causal)
+    assert [options["is_causal"] for options in calls] == [False, True]
     calls.clear()
-    fast_attention(*inputs(torch.bfloat16), mask=MASKS["causal"])
+    fast_attention(*inputs(torch.bfloat16), causal=True)
     assert not calls  # its way back through the kernel takes long
     with torch.no_grad():
-        fast_attention(*inputs(torch.bfloat16), mask=MASKS["causal"])
+        fast_attention(*inputs(torch.bfloat16), causal=True)
     assert len(calls) == 1
 
 
@@ -128,7 +163,7 @@ def test_dropout_drops_weights(dtype):
 
 
 @pytest.mark.parametrize("switches", [{}, {"positions": "rotary", "qk_norm": True}, {"positions": "alibi"}])
-def test_a_model_in_half_precision_finds_the_same_slopes(switches):
+def test_a_model_in_half_precision_finds_the_same_gradients(switches):
     torch.manual_seed(0)
     model = DecoderLM(
         DecoderLMConfig(17, d_model=24, n_heads=3, d_ff=16, max_len=11, dropout=0.0, **switches)

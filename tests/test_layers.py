@@ -1,4 +1,4 @@
-"""The layers: residual sums in the right order, parity with PyTorch's layers, the weights that they use."""
+"""The layers: residual sums in order, parity with PyTorch, weights, what a configuration switches on."""
 
 import math
 
@@ -9,18 +9,28 @@ from hypothesis import strategies as st
 from torch import nn
 from torch_twins import backward, close, copy, normal, randomize, same_gradients, twins
 
+from exformer.nn.config import TransformerConfig
 from exformer.nn.layers import DecoderLayer, EncoderLayer, residual
 from exformer.nn.masks import causal_mask, from_torch_mask, padding_mask
 from exformer.nn.multi_head import merge_heads, split_heads
+from exformer.nn.normalization import LayerNorm, RMSNorm
+from exformer.nn.positions.alibi import ALiBi
 from exformer.nn.positions.rotary import RotaryPositions
+from exformer.nn.recording import record_attention
 
 pytestmark = pytest.mark.usefixtures("float64")
 BATCH, TGT, SRC, HEADS, D_FF = 2, 5, 7, 3, 13
 D_MODEL = HEADS * 11
-SIZES = {"n_heads": HEADS, "d_ff": D_FF}
 KINDS = pytest.mark.parametrize(
     ("pre_norm", "activation"), [(False, "relu"), (True, "relu"), (False, "gelu"), (True, "gelu")]
 )
+
+
+BOTH = pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer])
+
+
+def config(d_model: int = D_MODEL, **changes) -> TransformerConfig:
+    return TransformerConfig(d_model=d_model, **{"n_heads": HEADS, "d_ff": D_FF, "dropout": 0.0} | changes)
 
 
 class TenTimes(nn.Module):
@@ -50,19 +60,19 @@ def silent(layer: nn.Module) -> nn.Module:
     return layer.eval()
 
 
-@pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer])
+@BOTH
 def test_pre_norm_layer_by_hand(kind):
     # The input goes straight through all sums; only the last bias is added: (3, 1, 2) + (10, 20, 30).
-    layer = silent(kind(3, n_heads=1, d_ff=5, pre_norm=True))
+    layer = silent(kind(config(3, n_heads=1, pre_norm=True)))
     memory = [normal(1, 2, 3)] if kind is DecoderLayer else []
     close(layer(torch.tensor([[[3.0, 1, 2]]]), *memory), torch.tensor([[[13.0, 21, 32]]]))
 
 
-@pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer])
+@BOTH
 def test_post_norm_layer_by_hand(kind):
     # (1, 2, 3) is normalized to √1.5·(-1, 0, 1), the bias is added, and the sum (10 - √1.5, 20, 30 + √1.5)
     # normalized again: to √1.5·(-1, 0, 1). The ε in the norms changes the sixth digit.
-    layer = silent(kind(3, n_heads=1, d_ff=5, pre_norm=False))
+    layer = silent(kind(config(3, n_heads=1, pre_norm=False)))
     memory = [normal(1, 2, 3)] if kind is DecoderLayer else []
     got = layer(torch.tensor([[[1.0, 2, 3]]]), *memory)
     torch.testing.assert_close(got, math.sqrt(1.5) * torch.tensor([[[-1.0, 0, 1]]]), atol=2e-5, rtol=0)
@@ -87,7 +97,7 @@ def test_encoder_layer_parity_with_torch(pre_norm, activation, mask):
     theirs = nn.TransformerEncoderLayer(
         D_MODEL, HEADS, D_FF, 0.1, activation, batch_first=True, norm_first=pre_norm
     ).eval()
-    ours = EncoderLayer(D_MODEL, **SIZES, dropout=0.1, pre_norm=pre_norm, activation=activation).eval()
+    ours = EncoderLayer(config(dropout=0.1, pre_norm=pre_norm, activation=activation)).eval()
     randomize(theirs)
     pairs = twins(ours, theirs)
     copy(pairs)
@@ -120,7 +130,7 @@ def test_decoder_layer_parity_with_torch(pre_norm, activation, mask):
     theirs = nn.TransformerDecoderLayer(
         D_MODEL, HEADS, D_FF, 0.1, activation, batch_first=True, norm_first=pre_norm
     ).eval()
-    ours = DecoderLayer(D_MODEL, **SIZES, dropout=0.1, pre_norm=pre_norm, activation=activation).eval()
+    ours = DecoderLayer(config(dropout=0.1, pre_norm=pre_norm, activation=activation)).eval()
     randomize(theirs)
     pairs = twins(ours, theirs)
     copy(pairs)
@@ -141,10 +151,12 @@ def attend(attention, weights, values):
 @settings(max_examples=15)
 @given(seed=st.integers(0, 2**20), pre_norm=st.booleans())
 def test_encoder_layer_can_be_rebuilt_from_its_weights(seed, pre_norm):
-    layer = EncoderLayer(D_MODEL, **SIZES, pre_norm=pre_norm).eval()
+    layer = EncoderLayer(config(pre_norm=pre_norm)).eval()
     randomize(layer, seed=seed)
     x, mask = normal(BATCH, TGT, D_MODEL, seed=seed), normal(BATCH, TGT, TGT, seed=seed + 1) > 0
-    weights = layer.attention_weights(x, mask=mask)
+    with record_attention(layer) as recorded:
+        layer(x, mask=mask)
+    weights = recorded["self_attention"]
     if pre_norm:
         x = x + attend(layer.self_attention, weights, layer.norm_attention(x))
         wanted = x + layer.feed_forward(layer.norm_feed_forward(x))
@@ -157,11 +169,13 @@ def test_encoder_layer_can_be_rebuilt_from_its_weights(seed, pre_norm):
 @settings(max_examples=15)
 @given(seed=st.integers(0, 2**20), pre_norm=st.booleans())
 def test_decoder_layer_can_be_rebuilt_from_its_weights(seed, pre_norm):
-    layer = DecoderLayer(D_MODEL, **SIZES, pre_norm=pre_norm).eval()
+    layer = DecoderLayer(config(pre_norm=pre_norm)).eval()
     randomize(layer, seed=seed)
     start, memory = normal(BATCH, TGT, D_MODEL, seed=seed), normal(BATCH, SRC, D_MODEL, seed=seed + 1)
     masks = {"mask": CAUSAL, "memory_mask": normal(BATCH, TGT, SRC, seed=seed + 2) > 0}
-    own, cross = layer.attention_weights(start, memory, **masks)
+    with record_attention(layer) as weights:
+        layer(start, memory, **masks)
+    own, cross = weights["self_attention"], weights["cross_attention"]
     if pre_norm:
         x = start + attend(layer.self_attention, own, layer.norm_self(start))
         x = x + attend(layer.cross_attention, cross, memory)
@@ -173,36 +187,44 @@ def test_decoder_layer_can_be_rebuilt_from_its_weights(seed, pre_norm):
     close(layer(start, memory, **masks), wanted)
 
 
-@pytest.mark.parametrize("pre_norm", [False, True])
-def test_weights_are_shown_without_dropout(pre_norm):
-    torch.manual_seed(0)
-    x, memory = normal(BATCH, TGT, D_MODEL), normal(BATCH, SRC, D_MODEL, seed=2)
-    encoder, decoder = (
-        kind(D_MODEL, **SIZES, dropout=0.5, pre_norm=pre_norm) for kind in (EncoderLayer, DecoderLayer)
-    )
-    in_training = encoder.attention_weights(x), *decoder.attention_weights(x, memory)
-    encoder.eval(), decoder.eval()
-    for got, wanted in zip(
-        in_training, (encoder.attention_weights(x), *decoder.attention_weights(x, memory)), strict=True
+@BOTH
+def test_weights_are_recorded_without_dropout(kind):
+    with (
+        pytest.raises(ValueError, match=r"in evaluation mode, without dropout: call model\.eval\(\) first"),
+        record_attention(kind(config(dropout=0.5))),
     ):
-        assert torch.equal(got, wanted)
+        pass
 
 
 @pytest.mark.parametrize("pre_norm", [False, True])
-@pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer])
+@BOTH
 def test_dropout_works_in_training_and_is_off_in_evaluation(kind, pre_norm):
     torch.manual_seed(0)
-    layer, without = (kind(D_MODEL, **SIZES, dropout=drop, pre_norm=pre_norm) for drop in (0.5, 0.0))
+    layer, without = (kind(config(dropout=drop, pre_norm=pre_norm)) for drop in (0.5, 0.0))
     without.load_state_dict(layer.state_dict())
     inputs = [normal(BATCH, TGT, D_MODEL)] + [normal(BATCH, SRC, D_MODEL)] * (kind is DecoderLayer)
     assert not torch.equal(layer(*inputs), layer(*inputs))
     assert torch.equal(layer.eval()(*inputs), without(*inputs))
 
 
-@pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer])
+@BOTH
+def test_dropout_spares_the_attention_weights(kind):
+    """``dropout`` is that of sublayers' outputs, ``attention_dropout`` that of weights."""
+    torch.manual_seed(0)
+    for changes, dropped in (({"dropout": 0.5}, False), ({"attention_dropout": 0.5}, True)):
+        layer = kind(config(**changes))
+        inputs = [normal(BATCH, TGT, D_MODEL)] + [normal(BATCH, SRC, D_MODEL)] * (kind is DecoderLayer)
+        for attention in (layer.self_attention, getattr(layer, "cross_attention", layer.self_attention)):
+            qkv = inputs[0], inputs[-1], inputs[-1]
+            assert torch.equal(attention(*qkv), attention(*qkv)) != dropped
+        assert torch.equal(layer.feed_forward(inputs[0]), layer.feed_forward(inputs[0]))
+        assert torch.equal(layer(*inputs), layer(*inputs)) is False
+
+
+@BOTH
 @pytest.mark.parametrize("pre_norm", [False, True])
 def test_fully_masked_rows_give_finite_outputs_and_gradients(kind, pre_norm):
-    layer, x = kind(D_MODEL, **SIZES, pre_norm=pre_norm).eval(), normal(BATCH, TGT, D_MODEL)
+    layer, x = kind(config(pre_norm=pre_norm)).eval(), normal(BATCH, TGT, D_MODEL)
     nothing = torch.zeros(TGT, TGT, dtype=torch.bool)
     inputs, masks = ((x, x), {"memory_mask": nothing}) if kind is DecoderLayer else ((x,), {})
     output = layer(*inputs, mask=nothing, **masks)
@@ -210,18 +232,20 @@ def test_fully_masked_rows_give_finite_outputs_and_gradients(kind, pre_norm):
     assert backward(output, (x,))[0].isfinite().all()
 
 
-@pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer])
+@BOTH
 def test_sizes_that_make_no_layer_are_refused(kind):
     with pytest.raises(ValueError, match=r"d_model \(10\) must be divisible by n_heads \(4\)"):
-        kind(10, n_heads=4, d_ff=7)
-    with pytest.raises(ValueError, match="must be one of relu, gelu, silu, squared_relu, got 'swish'"):
-        kind(12, n_heads=4, d_ff=7, activation="swish")
+        kind(config(10, n_heads=4))
+    with pytest.raises(
+        ValueError, match="must be one of relu, gelu, silu, squared_relu, swiglu, got 'swish'"
+    ):
+        kind(config(12, n_heads=4, activation="swish"))
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_inputs_that_do_not_fit_are_refused():
     x, memory = torch.ones(BATCH, TGT, D_MODEL), torch.ones(BATCH, SRC, D_MODEL)
-    encoder, decoder = EncoderLayer(D_MODEL, **SIZES), DecoderLayer(D_MODEL, **SIZES)
+    encoder, decoder = EncoderLayer(config()), DecoderLayer(config())
     with pytest.raises(ValueError, match="must be boolean with True = may attend"):
         encoder(x, mask=torch.zeros(TGT, TGT))
     with pytest.raises(ValueError, match=r"must fit scores of the shape \(2, 5, 7\)"):
@@ -232,14 +256,57 @@ def test_inputs_that_do_not_fit_are_refused():
         encoder(x[..., :-1])
 
 
-@pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer])
+@BOTH
 def test_relative_positions_act_in_the_self_attention_only(kind):
     torch.manual_seed(0)
-    turned = kind(D_MODEL + 3, **SIZES, positions=RotaryPositions()).eval()
-    plain = kind(D_MODEL + 3, **SIZES).eval()
-    plain.load_state_dict(turned.state_dict())
+    plain = kind(config(D_MODEL + 3)).eval()
     x, memory = normal(BATCH, TGT, D_MODEL + 3), normal(BATCH, SRC, D_MODEL + 3)
     inputs = (x, memory) if kind is DecoderLayer else (x,)
-    assert (turned(*inputs) - plain(*inputs)).abs().max() > 1e-3
-    if kind is DecoderLayer:  # five target positions could not be placed among the seven of the source
-        assert turned.cross_attention.positions is None
+    for name, positions in (("rotary", RotaryPositions), ("alibi", ALiBi)):
+        layer = kind(config(D_MODEL + 3, positions=name)).eval()
+        layer.load_state_dict(plain.state_dict())
+        assert (layer(*inputs) - plain(*inputs)).abs().max() > 1e-3
+        assert type(layer.self_attention.positions) is positions
+        if kind is DecoderLayer:  # five target positions have no place among the seven of the source
+            assert layer.cross_attention.positions is None
+
+
+@BOTH
+def test_what_a_configuration_switches_on_is_built_in_every_part(kind):
+    layer = kind(
+        config(
+            D_MODEL + 3, n_heads=6, n_kv_heads=2, norm="rms", activation="swiglu", bias=False, qk_norm=True
+        )
+    )
+    names = {name for name, _ in layer.named_parameters()}
+    assert not any(name.endswith("bias") for name in names)
+    assert all(isinstance(part, RMSNorm) for name, part in layer.named_modules() if "norm" in name)
+    assert "feed_forward.w_3.weight" in names
+    attentions = ["self_attention"] + ["cross_attention"] * (kind is DecoderLayer)
+    for name in attentions:
+        attention = layer.get_submodule(name)
+        assert {f"{name}.norm_q.gain", f"{name}.norm_k.gain"} <= names
+        assert attention.w_k.weight.shape == attention.w_v.weight.shape == (12, 36)
+    plain = kind(config(D_MODEL + 3))
+    assert all(isinstance(part, LayerNorm) for name, part in plain.named_modules() if "norm" in name)
+    assert not plain.pre_norm
+
+
+@BOTH
+def test_a_layer_without_biases_is_one_whose_biases_are_zero(kind):
+    torch.manual_seed(0)
+    with_biases, without = (kind(config(pre_norm=True, bias=bias)).eval() for bias in (True, False))
+    randomize(without)
+    state = {name: torch.zeros_like(p) for name, p in with_biases.state_dict().items()}
+    with_biases.load_state_dict(state | without.state_dict())
+    inputs = [normal(BATCH, TGT, D_MODEL)] + [normal(BATCH, SRC, D_MODEL)] * (kind is DecoderLayer)
+    close(without(*inputs), with_biases(*inputs))
+
+
+@BOTH
+@pytest.mark.parametrize("activation", ["relu", "swiglu"])
+def test_with_zero_init_a_pre_norm_layer_begins_as_the_identity(kind, activation):
+    layer = kind(config(pre_norm=True, zero_init=True, activation=activation)).eval()
+    inputs = [normal(BATCH, TGT, D_MODEL)] + [normal(BATCH, SRC, D_MODEL)] * (kind is DecoderLayer)
+    assert torch.equal(layer(*inputs), inputs[0])
+    assert not torch.equal(kind(config(pre_norm=True, activation=activation))(*inputs), inputs[0])

@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 from torch_twins import close, normal, papers_formula
 
 from exformer.nn.positions.absolute import (
-    POSITIONS,
     LearnedPositions,
     NoPositions,
     SinusoidalPositions,
+    added_positions,
     sinusoidal_encoding,
 )
 
 pytestmark = pytest.mark.usefixtures("float64")
+TABLES = pytest.mark.parametrize("kind", [SinusoidalPositions, LearnedPositions])
 
 
 @pytest.mark.parametrize(
@@ -55,25 +56,70 @@ def test_float32_is_rounded_once_at_the_end():
     assert torch.equal(rounded, exact.float())
 
 
-@pytest.mark.parametrize("kind", POSITIONS)
+@TABLES
 def test_modules_add_the_row_of_each_position(kind):
-    positions, x = POSITIONS[kind](6, max_len=11), normal(3, 7, 6)
+    positions, x = kind(6, max_len=11), normal(3, 7, 6)
     close(positions(x), x + positions.table[:7])
     for row in range(3):  # the same rows for every sentence
         close(positions(x)[row], x[row] + positions.table[:7])
 
 
-@pytest.mark.parametrize("kind", POSITIONS)
+@TABLES
+@given(padding=st.lists(st.integers(0, 6), min_size=3, max_size=3), start=st.integers(0, 4))
+def test_positions_are_counted_from_the_first_token_behind_the_padding(kind, padding, start):
+    positions, x = kind(6, max_len=11), normal(3, 7, 6)
+    got = positions(x, start=start, padding=torch.tensor(padding))
+    for row, n in enumerate(padding):
+        for t in range(max(n - start, 0), 7):
+            close(got[row, t], x[row, t] + positions.table[start + t - n])
+    assert got.isfinite().all()
+
+
+@TABLES
+def test_padding_takes_no_position(kind):
+    positions, x = kind(6, max_len=5), normal(2, 7, 6)
+    close(positions(x, padding=torch.tensor([2, 3]))[0, 2:], x[0, 2:] + positions.table)
+    with pytest.raises(ValueError, match=r"the sequence has 6 positions \(from 0 on\), and max_len is 5"):
+        positions(x, padding=torch.tensor([2, 1]))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("sinusoidal", SinusoidalPositions),
+        ("learned", LearnedPositions),
+        ("rotary", NoPositions),
+        ("alibi", NoPositions),
+        ("none", NoPositions),
+    ],
+)
+def test_what_a_model_adds_goes_by_name(name, kind):
+    assert type(added_positions(name, 6, max_len=11)) is kind
+
+
+@TABLES
 def test_a_later_start_gives_the_later_rows(kind):
-    positions, x = POSITIONS[kind](6, max_len=11), normal(3, 11, 6)
+    positions, x = kind(6, max_len=11), normal(3, 11, 6)
     close(positions(x[:, 4:], start=4), positions(x)[:, 4:])
 
 
 def test_sinusoidal_table_is_not_saved_and_not_learned():
     positions = SinusoidalPositions(6, max_len=11)
-    close(positions.table, sinusoidal_encoding(11, d_model=6))
+    assert torch.equal(positions.table, sinusoidal_encoding(11, d_model=6))
     assert list(positions.parameters()) == []
     assert positions.state_dict() == {}
+
+
+def test_a_model_that_becomes_double_keeps_every_digit_of_the_sines():
+    torch.set_default_dtype(torch.float32)
+    try:
+        positions = SinusoidalPositions(6, max_len=11).half().double()
+    finally:
+        torch.set_default_dtype(torch.float64)
+    x = torch.zeros(1, 11, 6)
+    assert torch.equal(positions(x)[0], sinusoidal_encoding(11, d_model=6))
+    assert positions(x.float()).dtype == torch.float32
+    assert torch.equal(positions(x.float())[0], sinusoidal_encoding(11, d_model=6, dtype=torch.float32))
 
 
 def test_learned_table_learns_the_rows_that_were_used():
@@ -107,14 +153,31 @@ def test_no_positions_leave_the_vectors_as_they_are(start):
     assert NoPositions(max_len=11)(x, start=start) is x
 
 
-@pytest.mark.parametrize("kind", [*POSITIONS, "none"])
-@pytest.mark.parametrize(
-    ("length", "start", "asked"), [(12, 0, "0 to 11"), (5, 7, "7 to 11"), (2, -1, "-1 to 0")]
-)
-def test_a_sentence_longer_than_the_table_is_refused(kind, length, start, asked):
-    positions = POSITIONS[kind](6, max_len=11) if kind in POSITIONS else NoPositions(max_len=11)
+@pytest.mark.parametrize("name", ["sinusoidal", "learned", "none"])
+@pytest.mark.parametrize(("length", "start", "end"), [(12, 0, 12), (5, 7, 12), (2, -1, 1)])
+def test_a_sentence_longer_than_the_table_is_refused(name, length, start, end):
+    positions = added_positions(name, 6, max_len=11)
     message = (
-        f"positions {asked} are asked for, and max_len is 11: shorten the sequence or build the model with"
+        rf"the sequence has {end} positions \(from {start} on\), and max_len is 11: "
+        "shorten it, or build the model with a larger max_len"
     )
     with pytest.raises(ValueError, match=message):
         positions(normal(3, length, 6), start=start)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("name", ["sinusoidal", "learned", "none"])
+def test_one_sequence_is_a_batch_of_one(name):
+    with pytest.raises(ValueError, match=r"got the shape \(5, 6\): one sequence is x\[None\]"):
+        added_positions(name, 6, max_len=11)(torch.ones(5, 6))
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@TABLES
+@pytest.mark.parametrize("width", [1, 5, 12])
+def test_another_width_is_refused(kind, width):
+    """A width of 1 would be spread over all columns."""
+    with pytest.raises(
+        ValueError, match=f"the table of positions was made for d_model = 6, got {width} columns"
+    ):
+        kind(6, max_len=11)(torch.ones(3, 7, width))

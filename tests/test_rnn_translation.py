@@ -10,6 +10,7 @@ from exformer.data.translation import translation_batches
 from exformer.generation.translate import translate
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.models.rnn_lm import CELLS
+from exformer.nn.recording import record_attention
 from exformer.tokenizers.words import WordTokenizer
 from exformer.training.loop import train
 from exformer.training.loss import cross_entropy
@@ -45,7 +46,9 @@ def test_attention_by_its_formula(cell, n_layers) -> None:
             c_i = sum(e_j / e.sum() * h_j for e_j, h_j in zip(e, h_e, strict=True))
             wanted = torch.tanh(model.combine.weight @ torch.cat((c_i, h_d))) @ model.tgt_embedding.table.T
             close(model(src, tgt)[sentence, i - 1], wanted)
-            alpha = model.attention_weights(src, tgt)[sentence, i - 1]
+            with record_attention(model) as weights:
+                model(src, tgt)
+            alpha = weights["attention"][sentence, i - 1]
             close(alpha[: len(words)], e / e.sum())
             assert not alpha[len(words) :].any()
 
@@ -93,7 +96,9 @@ def test_the_decoder_does_not_see_the_future(cell) -> None:
 @each_cell
 def test_an_empty_sentence_has_finite_scores_and_gradients(cell) -> None:
     model, empty = translator(cell=cell), src * torch.tensor([[1], [0]])
-    assert not model.attention_weights(empty, tgt)[1].any()
+    with record_attention(model) as weights:
+        model(empty, tgt)
+    assert not weights["attention"][1].any()
     model(empty, tgt).square().sum().backward()
     assert all(p.grad.isfinite().all() for p in model.parameters())
 
@@ -144,12 +149,17 @@ def test_one_sentence_is_a_batch_of_one() -> None:
             translator()(src, tgt)
 
 
+def test_without_attention_nothing_is_recorded() -> None:
+    model = translator(attention=False)
+    with record_attention(model) as weights:
+        model(src, tgt)
+    assert weights == {}
+
+
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_refusals() -> None:
-    with pytest.raises(ValueError, match="has no attention: build it with attention=True"):
-        translator(attention=False).attention_weights(src, tgt)
-    with pytest.raises(ValueError, match="in evaluation mode"):
-        translator().train().attention_weights(src, tgt)
+    with pytest.raises(ValueError, match="in evaluation mode"), record_attention(translator().train()):
+        pass
     with pytest.raises(ValueError, match="there are 2 source sentences and 1 target sentences"):
         translator()(src, tgt[:1])
     with pytest.raises(ValueError, match="ids must lie from 0 to 12"):

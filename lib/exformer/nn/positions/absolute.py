@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from exformer.nn.normalization import check_width
+
 
 def sinusoidal_encoding(
     n_positions: int, *, d_model: int, base: float = 10_000.0, dtype: torch.dtype | None = None
@@ -156,11 +158,12 @@ def added_positions(name: str, d_model: int, *, max_len: int) -> nn.Module:
 def _rows(table: Tensor, x: Tensor, *, start: int, padding: Tensor | None) -> Tensor:
     """Return the rows of the positions: (position, d_model), or with padding (batch, position, d_model)."""
     _check_range(x, start=start, padding=padding, max_len=table.size(0))
+    check_width(x, table.size(1), of="the table of positions")
     end = start + x.size(1)
     if padding is None:
         return table[start:end]
     positions = torch.arange(start, end, device=padding.device) - padding[:, None]  # (batch, position)
-    return table[positions.clamp(min=0)]
+    return table[positions.clamp(min=0).to(table.device)]
 
 
 def _check_range(x: Tensor, *, start: int, padding: Tensor | None, max_len: int) -> None:

@@ -8,62 +8,69 @@ from torch import Tensor, nn
 
 
 def rotate(
-    x: Float[Tensor, "*batch time d_head"], positions: Int64[Tensor, " time"], *, base: float = 10_000.0
-) -> Float[Tensor, "*batch time d_head"]:
-    r"""Turn each pair of columns by an angle that grows with the position.
+    x: Float[Tensor, "*batch position d_head"],
+    positions: Int64[Tensor, " position"],
+    *,
+    base: float = 10_000.0,
+) -> Float[Tensor, "*batch position d_head"]:
+    r"""Rotate each pair of columns by an angle that grows with the position.
 
     .. math::
         \begin{pmatrix} x'_{2i} \\ x'_{2i+1} \end{pmatrix} =
         \begin{pmatrix} \cos n\theta_i & -\sin n\theta_i \\ \sin n\theta_i & \cos n\theta_i \end{pmatrix}
         \begin{pmatrix} x_{2i} \\ x_{2i+1} \end{pmatrix}, \qquad \theta_i = base^{-2i/d_{head}}
 
-    A turn by n and a turn by m leave between two vectors a turn by m - n: their dot product depends on the
-    distance alone.
+    A query rotated by n and a key rotated by m differ by a rotation by n - m: their dot product depends on
+    the distance alone. Lengths stay as they are.
 
     Args:
-        x: Queries or keys of one head.
-        positions: Where each of them stands.
+        x: Queries or keys.
+        positions: The position of each, counted from 0.
         base: Wavelengths grow from 2π to 2π · base, as in the sinusoidal encoding.
 
-    Returns:
-        Vectors of the same lengths, turned.
-
     Raises:
-        ValueError: If ``d_head`` is odd, or there is not one position for each vector.
+        ValueError: If ``d_head`` is odd, there is not one position for each vector, or the vectors hold
+            integers, which a rotation would round.
 
     Source:
-        Su et al. 2021, equations 14, 15 and 34; the pairs are neighbours, and i is counted from 0.
+        Su et al. 2021, equations 14, 15 and 34; the pairs are neighbors, and i is counted from 0.
+
+    >>> rotate(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1]))  # by 0 and by 1 radian
+    tensor([[1.0000, 0.0000],
+            [0.5403, 0.8415]])
     """
-    turns = _turns(positions, d_head=x.size(-1), base=base)
+    if not x.is_floating_point():
+        raise ValueError(f"rotate needs floating-point numbers, got {x.dtype}: use x.float()")
+    rotations = _rotations(positions, d_head=x.size(-1), base=base)
     if positions.shape != x.shape[-2:-1]:
         raise ValueError(f"there are {x.size(-2)} vectors and {positions.numel()} positions: each needs one")
-    return _turn(x, turns)
+    return _rotated(x, rotations)
 
 
-def _turns(positions: Tensor, *, d_head: int, base: float) -> Tensor:
-    """Give the numbers that turn the pairs of a vector at each position: (time, d_head/2), complex."""
+def _rotations(positions: Tensor, *, d_head: int, base: float) -> Tensor:
+    """Return the numbers that rotate the pairs at each position: (position, d_head/2), complex."""
     if d_head % 2:
-        raise ValueError(f"d_head ({d_head}) must be even: columns are turned in pairs")
+        raise ValueError(f"d_head ({d_head}) must be even: columns are rotated in pairs")
     # float64 inside, as in the sinusoidal encoding.
     frequency = base ** (-torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
     angle = positions[:, None] * frequency.to(positions.device)
     return torch.polar(torch.ones_like(angle), angle)
 
 
-def _turn(x: Tensor, turns: Tensor) -> Tensor:
-    """Multiply: a pair is one complex number, and a turn a product, as many operations in one pass."""
+def _rotated(x: Tensor, rotations: Tensor) -> Tensor:
+    """Multiply: a pair is one complex number, and rotating it is one product."""
     wide = torch.promote_types(x.dtype, torch.float32)  # there are no complex numbers of bfloat16
     copied = x.to(wide, copy=True, memory_format=torch.contiguous_format)  # however x lies in memory
-    pairs = torch.view_as_complex(copied.unflatten(-1, (-1, 2)))  # (*batch, time, d_head/2)
-    return torch.view_as_real(pairs * turns.to(pairs)).flatten(start_dim=-2).to(x)
+    pairs = torch.view_as_complex(copied.unflatten(-1, (-1, 2)))  # (*batch, position, d_head/2)
+    return torch.view_as_real(pairs * rotations.to(pairs)).flatten(start_dim=-2).to(x)
 
 
 @lru_cache(maxsize=16)
-@torch.inference_mode(mode=False)  # training may need later what was made while nothing was learned
-def _first_turns(n: int, d_head: int, base: float, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Give the turns of the positions below n, the same each time: every layer and step asks for them."""
-    turns = _turns(torch.arange(n), d_head=d_head, base=base)
-    return turns.to(device, torch.promote_types(dtype, torch.float32).to_complex())
+@torch.inference_mode(mode=False)  # what was made in inference may be used in training later
+def _first_rotations(n: int, d_head: int, base: float, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return the rotations of the first n positions; kept, because every layer and step asks for them."""
+    rotations = _rotations(torch.arange(n), d_head=d_head, base=base)
+    return rotations.to(device, torch.promote_types(dtype, torch.float32).to_complex())
 
 
 class RotaryPositions(nn.Module):
@@ -106,9 +113,9 @@ class RotaryPositions(nn.Module):
         end = start + k.size(2)
         kept = 1 << end.bit_length()  # a power of two: a text that grows seldom needs new ones
         # What is only traced (torch.export) has no numbers that could be kept.
-        first_turns = _first_turns if type(k) is Tensor else _first_turns.__wrapped__
-        turns = first_turns(kept, k.size(-1), self.base, k.dtype, k.device)[start:end]
-        return _turn(q, turns), _turn(k, turns), None
+        first_rotations = _first_rotations if type(k) is Tensor else _first_rotations.__wrapped__
+        rotations = first_rotations(kept, k.size(-1), self.base, k.dtype, k.device)[start:end]
+        return _rotated(q, rotations), _rotated(k, rotations), None
 
 
 def check_same_positions(q: Tensor, k: Tensor) -> None:
