@@ -5,7 +5,6 @@ Directives: ``{ledger}`` writes every claim with what the lessons measured, ``{h
 card gets its verdict and a link to its row.
 """
 
-import html
 import json
 import re
 from pathlib import Path
@@ -13,12 +12,13 @@ from pathlib import Path
 import yaml
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
+from templates import macros
 
 LINE = re.compile(r"claim ([A-Z]\d\d) \| (.+)")
 CARD = re.compile(
     r'<div class="claim" id="claim-(\w+)" style="[^"]*"><strong>Claim \w+</strong> (.*?)</div>', re.S
 )
-VERDICTS = {"holds": "holds", "care": "holds under conditions", "wrong": "corrected"}
+HTML = macros("ledger.html")
 
 
 def read_claims(root):
@@ -49,7 +49,7 @@ def measured(root, page):
 
 def raw(text):
     """Wrap HTML as a node."""
-    return nodes.raw("", text, format="html")
+    return nodes.raw("", str(text), format="html")
 
 
 class Ledger(SphinxDirective):
@@ -65,7 +65,7 @@ class Ledger(SphinxDirective):
         seen = set()
         sections = [self._section(lesson, rows, outputs[lesson["number"]], seen) for lesson in lessons]
         done = [row for row in rows if any(row["id"] in outputs[n] for n in row["lessons"])]
-        return [raw(_summary(rows, done)), *[section for section in sections if section]]
+        return [raw(HTML.summary(rows, done)), *[section for section in sections if section]]
 
     def _outputs(self, page):
         if not page:
@@ -81,41 +81,10 @@ class Ledger(SphinxDirective):
         section += nodes.title("", f"Lesson {lesson['number']}. {lesson['title']}")
         if not lesson["page"]:
             section += raw('<p class="ledger-note">This lesson is not written yet: nothing is measured.</p>')
-        items = "".join(_row(row, lesson["page"], outputs.get(row["id"]), seen) for row in rows)
-        section += raw(f'<ul class="ledger">{items}</ul>')
+        told = [(row, outputs.get(row["id"]), row["id"] not in seen) for row in rows]
+        seen |= {row["id"] for row in rows}
+        section += raw(HTML.claims(told, lesson["page"]))
         return section
-
-
-def _summary(rows, done):
-    if not rows:
-        return "<p>No claim is listed yet.</p>"
-    counts = {verdict: sum(row["verdict"] == verdict for row in done) for verdict in VERDICTS}
-    parts = ", ".join(f"{counts[v]} {_badge(v)}" for v in VERDICTS)
-    return (
-        f'<p class="ledger-summary"><strong>{len(rows)}</strong> claims. '
-        f"<strong>{len(done)}</strong> are measured by the lessons that are written: {parts}; "
-        f"{len(rows) - len(done)} wait for theirs.</p>"
-    )
-
-
-def _badge(verdict):
-    return f'<span class="verdict verdict-{verdict}">{VERDICTS[verdict]}</span>'
-
-
-def _row(row, page, says, seen):
-    anchor = "" if row["id"] in seen else f' id="ledger-{row["id"]}"'
-    seen.add(row["id"])
-    if says:
-        link = f'<a href="../{page}.html#claim-{row["id"]}">see it measured</a>'
-        found = f'<p class="measured">{html.escape(says)} <span class="ledger-link">{link}</span></p>'
-    else:
-        found = ""
-    verdict = _badge(row["verdict"]) + " " if page else ""  # of a lesson to come: nothing is measured
-    exact = f'<p class="exact">{html.escape(row["exact"])}</p>' if row.get("exact") else ""
-    return (
-        f'<li{anchor}><p class="stated"><span class="claim-id">{row["id"]}</span> {verdict}'
-        f"{html.escape(row['claim'])}</p>{exact}{found}</li>"
-    )
 
 
 class Highlights(SphinxDirective):
@@ -131,14 +100,8 @@ class Highlights(SphinxDirective):
                 self.env.note_dependency(str(Path(root, f"{lesson['page']}.ipynb")))
                 found |= {key: (says, lesson) for key, says in measured(root, lesson["page"]).items()}
         rows = {row["id"]: row for row in read_claims(root)}
-        items = []
-        for key in " ".join(self.content).split():
-            if key in found and key in rows:
-                says, lesson = found[key]
-                link = f'<a href="../{lesson["page"]}.html#claim-{key}">lesson {lesson["number"]}</a>'
-                of = f"{html.escape(rows[key]['claim'])} {_badge(rows[key]['verdict'])} {link}"
-                items.append(f'<li>{html.escape(says)}<span class="of">{of}</span></li>')
-        return [raw(f'<ul class="measured-lines">{"".join(items)}</ul>')] if items else []
+        wanted = [key for key in " ".join(self.content).split() if key in found and key in rows]
+        return [raw(HTML.highlights([(rows[key], *found[key]) for key in wanted]))] if wanted else []
 
 
 class Counts(SphinxDirective):
@@ -166,18 +129,7 @@ class Lessons(SphinxDirective):
     def run(self):
         """Return a list."""
         self.env.note_dependency(str(Path(self.env.srcdir, "book", "lessons.yml")))
-        items = []
-        for lesson in read_lessons(self.env.srcdir):
-            title = html.escape(lesson["title"])
-            name = f'<a href="../{lesson["page"]}.html">{title}</a>' if lesson["page"] else title
-            state = "written" if lesson["page"] else "planned"
-            label = "" if lesson["page"] else ' <span class="to-come">to come</span>'
-            items.append(
-                f'<li class="{state}"><span class="number">{lesson["number"]}</span>'
-                f'<span class="what"><span class="name">{name}{label}</span>'
-                f'<span class="question">{html.escape(lesson["question"])}</span></span></li>'
-            )
-        return [raw(f'<ul class="plan">{"".join(items)}</ul>')]
+        return [raw(HTML.plan(read_lessons(self.env.srcdir)))]
 
 
 def cards(app, pagename, templatename, context, doctree):
@@ -188,15 +140,7 @@ def cards(app, pagename, templatename, context, doctree):
 
     def replace(match):
         row = rows.get(match[1])
-        if row is None:
-            return match[0]
-        title = html.escape(row["claim"])
-        return (
-            f'<div class="claim verdict-{row["verdict"]}" id="claim-{row["id"]}"><p class="stated">'
-            f'<a class="claim-id" href="../book/claims.html#ledger-{row["id"]}">Claim {row["id"]}</a> '
-            f"{_badge(row['verdict'])} {title}</p>"
-            f'<p class="found">{match[2]}</p></div>'
-        )
+        return HTML.card(row, match[2]) if row else match[0]
 
     context["body"] = CARD.sub(replace, context["body"])
 

@@ -30,12 +30,14 @@ class Show(SphinxDirective):
 
     def run(self):
         """Return it as HTML."""
-        results = read_results(self.env.srcdir)
-        for path in results.paths:
-            if path.is_file():
-                self.env.note_dependency(str(path))
-        text = SHOWS[self.name](results, *self.arguments)
-        return [nodes.raw("", text, format="html")] if text else []
+        kept = self.env.temp_data  # of this page: its tables read and check the files once
+        if "results" not in kept:
+            kept["results"] = read_results(self.env.srcdir)
+            for path in kept["results"].paths:
+                if path.is_file():
+                    self.env.note_dependency(str(path))
+        text = SHOWS[self.name](kept["results"], *self.arguments)
+        return [nodes.raw("", str(text), format="html")] if text else []
 
 
 def setup(app):

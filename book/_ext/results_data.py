@@ -10,6 +10,7 @@ import yaml
 
 FILES = ("models", "seeds", "bench", "generation", "byte_pairs", "shakespeare")
 OURS = "exformer"
+ASKED = {"most": "at most {}", "least": "at least {}", "times": "at least {} times as fast"}
 LOSS, BITS = "validation loss, nats a symbol", "validation bits a byte"
 
 #: The form of each file: names must be there, "*" stands for all others, a list has at least one of its kind.
@@ -83,6 +84,11 @@ def faults(found, form, place=""):
     kind = (int, float) if form is float else form
     right = form is None or (isinstance(found, kind) and not isinstance(found, bool))
     return [] if right else [f"{place} is {found!r}, and no {form.__name__}"]
+
+
+def asked_words(asked):
+    """Say what was asked: ("most", 0.95) -> "at most 0.95"."""
+    return ASKED[asked[0]].format(asked[1])
 
 
 def seed_of_teachers(entry):
@@ -166,6 +172,17 @@ class Finding:
     value: float
     asked: tuple
     unfit: str = ""
+
+    @property
+    def asked_words(self):
+        """Say what was asked."""
+        return asked_words(self.asked)
+
+    @property
+    def found_words(self):
+        """Say what was found, with as many digits as it is judged by."""
+        digits = 3 if self.asked[0] == "most" else 2
+        return f"{self.value:.{digits}f}{' times' if self.asked[0] == 'times' else ''}"
 
     @property
     def met(self):
