@@ -68,7 +68,7 @@ def test_the_folder_says_how_it_was_done(whole: Path) -> None:
     assert [line["step"] for line in card["history"]] == [3, 6, 9, 12]
     assert [line["validation_loss"] for line in card["history"]] == log(whole, "validation_loss")
     assert 0 < card["scores"]["validation loss, nats a symbol"] < 7
-    assert len(translate(found.model, [CORPORA[TINY.corpus]().test[0].source], **found.tokenizers)) == 1
+    assert len(translate(found.model, found.tokenizer, [CORPORA[TINY.corpus]().test[0].source])) == 1
 
 
 def test_the_model_is_the_mean_of_the_last_checkpoints(whole: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_model_is_judged_from_its_weights_alone(
         assert found["scores"][name] == card["scores"][name]
     data = CORPORA[TINY.corpus]()
     model = load_model(whole / "model")
-    ours = [translate(model.model, [pair.source], **model.tokenizers)[0] for pair in data.test]
+    ours = translate(model.model, model.tokenizer, [pair.source for pair in data.test])
     wanted = corpus_bleu(ours, [pair.target for pair in data.test])
     assert found["scores"]["test BLEU, cased"] == pytest.approx(wanted, abs=0.006)
     assert main(["bench", str(whole / "model"), "--json", str(tmp_path / "scores.json")]) == 0

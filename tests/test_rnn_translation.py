@@ -119,11 +119,11 @@ def test_it_is_trained_and_translates_as_the_transformer_does() -> None:
         optimizer=torch.optim.Adam(model.parameters(), lr=0.01),
     )
     sentences = [pair.source for pair in pairs[:50]]
-    found = translate(model, sentences, src_tokenizer=tokenizer, tgt_tokenizer=tokenizer)
+    found = translate(model, (tokenizer, tokenizer), sentences)
     assert sum(a == b.target for a, b in zip(found, pairs, strict=False)) > 45
     assert model.training
     with pytest.raises(ValueError, match=r"longer than the model's max_len \(9\)"):
-        translate(model, ["0 1 2 0 1 2 0 1 2"], src_tokenizer=tokenizer, tgt_tokenizer=tokenizer)
+        translate(model, (tokenizer, tokenizer), "0 1 2 0 1 2 0 1 2")
 
 
 @pytest.mark.parametrize(

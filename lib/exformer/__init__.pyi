@@ -17,6 +17,7 @@ from .nn.embedding import TokenEmbedding as TokenEmbedding
 from .nn.positions.absolute import sinusoidal_encoding as sinusoidal_encoding
 from .nn.positions.rotary import rotate as rotate
 from .nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
+from .nn.recording import record_attention as record_attention
 from .nn.multi_head import MultiHeadAttention as MultiHeadAttention
 from .nn.feedforward import FeedForward as FeedForward
 from .nn.normalization import LayerNorm as LayerNorm
@@ -37,12 +38,14 @@ from .training.muon import Muon as Muon
 from .training.loop import train as train
 
 from .generation.beam_search import beam_search as beam_search
+from .generation.generate import generate as generate
+from .generation.generate import stream as stream
 from .generation.translate import translate as translate
 
 from .evaluation.metrics import corpus_bleu as corpus_bleu
 
 from .hub.pretrained import load_model as load_model
 from .hub.pretrained import save_model as save_model
-from .hub.pretrained import shipped_models as shipped_models
+from .hub.shipped import shipped_models as shipped_models
 
 __version__: str

@@ -8,22 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from exformer.generation.autoregressive import greedy
-from exformer.generation.cached import CachedLM
-from exformer.generation.logits import apply_temperature, keep_top_k, keep_top_p
-from exformer.generation.sampling import sample
-from exformer.generation.translate import translate_many
-from exformer.hub.pretrained import Pretrained, load_model, shipped_models
-from exformer.models.evaluating import evaluating
+from exformer.generation.generate import stream
+from exformer.generation.translate import translate
+from exformer.hub.pretrained import load_model
+from exformer.hub.shipped import shipped_models
 from exformer.recipes import find_recipe
 from exformer.recipes.judge import judge, prepare
 from exformer.recipes.run import run_recipe
 from exformer.storage.files import check_place, replace_file
 from exformer.tokenizers.bpe import BPETokenizer
 from exformer.tokenizers.loading import load_tokenizer
-from exformer.tokenizers.words import WordTokenizer
 
 
 def learn_pairs(asked: argparse.Namespace) -> None:
@@ -104,62 +98,28 @@ def _lines() -> Iterator[str]:
         yield text.removesuffix("\n").removesuffix("\r")
 
 
-def _load(folder: str, tokenizer: str) -> Pretrained:
-    found = load_model(folder)
-    if tokenizer not in found.tokenizers:
-        raise ValueError(f"{folder} holds a model of kind {found.card['kind']}, which can't do this")
-    return found
-
-
 def go_on(asked: argparse.Namespace) -> None:
-    """Go on with a text."""
-    found = _load(asked.model, "tokenizer")
-    if found.card["kind"] != "DecoderLM":
-        raise ValueError(f"{asked.model} holds a model of kind {found.card['kind']}: expected a DecoderLM")
-    tokenizer, first = found.tokenizers["tokenizer"], found.first_ids()
-    ids = [*first, *tokenizer.encode(asked.prompt)]
-    n_new = _count_new(asked.tokens, room=found.model.config.max_len, taken=len(ids), first=len(first))
-    if not -(2**63) <= asked.seed < 2**64:  # what PyTorch takes
-        raise ValueError(f"--seed must lie from -2**63 to 2**64 - 1, came {asked.seed}")
-    _narrow(torch.zeros(1, tokenizer.vocab_size), asked)  # refuses what is wrong, also where none is drawn
-    options = {"eos_id": tokenizer.eos_id, "max_new_tokens": n_new}
-    with evaluating(found.model):
-        given = (CachedLM(found.model), torch.tensor([ids]))
-        if asked.temperature == 0:
-            (new,) = greedy(*given, **options)
-        else:
-            chance = torch.Generator().manual_seed(asked.seed)
-
-            def change(logits: torch.Tensor) -> torch.Tensor:
-                return _narrow(apply_temperature(logits, asked.temperature), asked)
-
-            (new,) = sample(*given, **options, generator=chance, change=change)
-    space = " " if asked.prompt and isinstance(tokenizer, WordTokenizer) else ""
-    print(asked.prompt + space + tokenizer.decode(new))
-
-
-def _count_new(tokens: int | None, *, room: int, taken: int, first: int) -> int:
-    """Return how many tokens may come, where those of the prompt are taken."""
-    most = room - taken
-    why = f"prompt and new tokens must fit into {room}: the prompt takes {taken}, {first} of them put before "
-    why += "every text by this model"
-    if most < 1:
-        raise ValueError(f"{why}; shorten the prompt")
-    if tokens is not None and not 1 <= tokens <= most:
-        raise ValueError(f"{why}; --tokens must lie from 1 to {most}, came {tokens}")
-    return most if tokens is None else tokens
-
-
-def _narrow(logits: torch.Tensor, asked: argparse.Namespace) -> torch.Tensor:
-    """Leave the symbols that may be drawn."""
-    logits = logits if asked.top_k is None else keep_top_k(logits, asked.top_k)
-    return logits if asked.top_p is None else keep_top_p(logits, asked.top_p)
+    """Continue a text, piece by piece."""
+    model, tokenizer, _ = load_model(asked.model)
+    pieces = stream(
+        model,
+        tokenizer,
+        asked.prompt,
+        max_new_tokens=asked.tokens,
+        temperature=asked.temperature,
+        top_k=asked.top_k,
+        top_p=asked.top_p,
+        seed=asked.seed,
+    )
+    print(asked.prompt, end="")
+    for piece in pieces:
+        print(piece, end="", flush=True)
+    print()
 
 
 def translate_lines(asked: argparse.Namespace) -> None:
     """Write the translation of each line."""
-    found = _load(asked.model, "src_tokenizer")
-    options = {"beam": asked.beam, "alpha": asked.alpha, **found.tokenizers}
+    model, tokenizer, _ = load_model(asked.model)
     title = "translating" if sys.stderr.isatty() else ""
-    for text in translate_many(found.model, list(_lines()), progress=title, **options):
+    for text in translate(model, tokenizer, _lines(), beam=asked.beam, alpha=asked.alpha, progress=title):
         print(text)

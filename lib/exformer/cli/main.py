@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from exformer.cli import commands
-from exformer.hub.pretrained import shipped_models
+from exformer.hub.shipped import shipped_models
 from exformer.recipes import RECIPES
 
 _NAMES = ", ".join(shipped_models())

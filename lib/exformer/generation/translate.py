@@ -1,7 +1,6 @@
-"""Translation: sentences in, sentences out."""
+"""Sentences -> their translations, by an encoder-decoder and its pair of tokenizers."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 from torch import Tensor, nn
 from tqdm import tqdm
@@ -17,55 +16,87 @@ from exformer.models.rnn_encoder_decoder import RecurrentEncoderDecoder
 from exformer.tokenizers.tokenizer import Tokenizer
 
 _SHOWN = 40  # characters of a sentence in a message
+# Keys and values of 2^15 positions take 256 MiB in a model of 4 layers and width 256; a beam counts as often
+# as it is wide. 32 sentences of 128 tokens fit up to a beam of 8.
+MOST_POSITIONS = 2**15
 
 
 def translate(
-    model: EncoderDecoder | RecurrentEncoderDecoder,
-    sentences: Sequence[str],
+    model: nn.Module,
+    tokenizer: tuple[Tokenizer, Tokenizer],
+    text: str | Iterable[str],
     *,
-    src_tokenizer: Tokenizer,
-    tgt_tokenizer: Tokenizer,
     max_new_tokens: int | None = None,
     beam: int = 1,
     alpha: float = 1.0,
-) -> list[str]:
-    """Translate sentences, greedily or with a beam.
+    batch_size: int = 32,
+    progress: str = "",
+) -> str | list[str]:
+    """Translate a sentence or several, greedily or with a beam.
+
+    Sentences of similar length are translated together. An empty one stays empty.
 
     Args:
-        model: A trained encoder-decoder, a transformer or a recurrent one.
-        sentences: Source sentences.
-        src_tokenizer: The source language's tokenizer.
-        tgt_tokenizer: The target language's tokenizer.
+        model: A trained :class:`~exformer.models.encoder_decoder.EncoderDecoder`, or a recurrent one.
+        tokenizer: The pair (source, target) of the model.
+        text: A sentence, or any number of them; all are looked at before the first is translated.
         max_new_tokens: Longest translation; None, or more than the model can: as long as it can.
         beam: How many candidates are kept for each sentence; 1 is greedy.
         alpha: How much a beam makes up for length, see
             :func:`~exformer.generation.hypothesis.length_normalized`.
+        batch_size: How many sentences are translated together at most; of a wide beam fewer are.
+        progress: Title of a progress bar; none if empty.
 
     Returns:
-        One translation a sentence.
+        The translation; of several sentences a list, in their order.
 
     Raises:
-        ValueError: If there are no sentences, a word is unknown, a sentence is too long for the model, a
-            number is too small, or a tokenizer is not the one that the model was made for.
+        ValueError: If the model is no encoder-decoder, a word is unknown, a sentence is too long for the
+            model, a number is too small, or a tokenizer is not the one that the model was made for.
+
+    >>> from exformer import load_model
+    >>> model, tokenizer, card = load_model("multi30k-en-de")
+    >>> translate(model, tokenizer, "A dog runs on the beach.", beam=5)
+    'Ein Hund rennt am Strand.'
+    >>> translate(model, tokenizer, ["Two men play.", ""])
+    ['Zwei Männer spielen.', '']
     """
+    if not isinstance(model, EncoderDecoder | RecurrentEncoderDecoder):
+        raise ValueError(
+            f"expected an encoder-decoder to translate with, got {type(model).__name__}: "
+            "a language model continues a text, see generate()"
+        )
+    if not isinstance(tokenizer, tuple):
+        raise ValueError("tokenizer must be the pair (source, target) of the translator, got one tokenizer")
     check_numbers(beam=beam, alpha=alpha)
+    if batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+    src_tokenizer, tgt_tokenizer = tokenizer
     _check_tokenizers(model, src=src_tokenizer, tgt=tgt_tokenizer)
-    rows = _encode(sentences, src_tokenizer, limit=model.config.max_len)
-    src = pad(rows, pad_id=src_tokenizer.pad_id).to(model.tgt_embedding.table.device)
+    sentences = [text] if isinstance(text, str) else list(text)
     limit = model.config.max_len
-    prompts = src.new_full((len(src), 1), tgt_tokenizer.bos_id)
-    limits = {
-        "eos_id": tgt_tokenizer.eos_id,
-        "max_new_tokens": limit if max_new_tokens is None else min(max_new_tokens, limit),
-    }
-    with evaluating(model):
-        next_logits = _writer(model, src, beam=beam)
-        if beam == 1:
-            new = greedy(next_logits, prompts, **limits)
-        else:
-            found = beam_search(next_logits, prompts, beam=beam, alpha=alpha, **limits)
-            new = [text.ids for text in found]
-    return [tgt_tokenizer.decode(ids) for ids in new]
+    rows = _encode(sentences, src_tokenizer, limit=limit)
+    longest = limit if max_new_tokens is None else min(max_new_tokens, limit)
+    if longest < 1:
+        raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
+    out = [""] * len(sentences)
+    order = [number for number, sentence in enumerate(sentences) if sentence.strip()]
+    order.sort(key=lambda number: len(sentences[number]))
+    at_once = max(1, min(batch_size, MOST_POSITIONS // (beam * longest)))
+    for start in tqdm(range(0, len(order), at_once), desc=progress, disable=not progress, leave=False):
+        these = order[start : start + at_once]
+        src = pad([rows[number] for number in these], pad_id=src_tokenizer.pad_id)
+        new = _translate_batch(
+            model,
+            src.to(model.tgt_embedding.table.device),
+            tgt_tokenizer,
+            beam=beam,
+            alpha=alpha,
+            longest=longest,
+        )
+        for number, ids in zip(these, new, strict=True):
+            out[number] = tgt_tokenizer.decode(ids)
+    return out[0] if isinstance(text, str) else out
 
 
 def translate_many(
@@ -73,40 +104,29 @@ def translate_many(
     sentences: Sequence[str],
     *,
     src_tokenizer: Tokenizer,
-    at_once: int = 32,
+    tgt_tokenizer: Tokenizer,
+    beam: int = 1,
+    alpha: float = 1.0,
     progress: str = "",
-    **options: Any,
 ) -> list[str]:
-    """Translate any number of sentences, those of like length together; empty ones stay empty.
+    """Translate as recipes ask for it, until they call :func:`translate`."""
+    both = (src_tokenizer, tgt_tokenizer)
+    return translate(model, both, list(sentences), beam=beam, alpha=alpha, progress=progress)
 
-    Args:
-        model: As for :func:`translate`.
-        sentences: In the source language; all are looked at before the first is translated.
-        src_tokenizer: Of the source language.
-        at_once: How many are translated together.
-        progress: Title of a progress bar; none if empty.
-        options: Of :func:`translate`.
 
-    Returns:
-        One translation a sentence, in the order of the sentences.
-
-    Raises:
-        ValueError: As :func:`translate`, or if fewer than one are to be translated together.
-    """
-    if at_once < 1:
-        raise ValueError(f"at_once must be at least 1, got {at_once}")
-    _encode(sentences, src_tokenizer, limit=model.config.max_len)
-    out = [""] * len(sentences)
-    order = [row for row, sentence in enumerate(sentences) if sentence.strip()]
-    order.sort(key=lambda row: len(sentences[row]))
-    starts = range(0, len(order), at_once)
-    for start in tqdm(starts, desc=progress, disable=not progress, leave=False):
-        rows = order[start : start + at_once]
-        these = [sentences[row] for row in rows]
-        texts = translate(model, these, src_tokenizer=src_tokenizer, **options)
-        for row, text in zip(rows, texts, strict=True):
-            out[row] = text
-    return out
+def _translate_batch(
+    model: nn.Module, src: Tensor, tokenizer: Tokenizer, *, beam: int, alpha: float, longest: int
+) -> list[list[int]]:
+    """Return the ids of the translations of padded source sentences."""
+    prompts = src.new_full((len(src), 1), tokenizer.bos_id)
+    with evaluating(model):
+        next_logits = _scorer(model, src, beam=beam)
+        if beam == 1:
+            return greedy(next_logits, prompts, eos_id=tokenizer.eos_id, max_new_tokens=longest)
+        found = beam_search(
+            next_logits, prompts, eos_id=tokenizer.eos_id, max_new_tokens=longest, beam=beam, alpha=alpha
+        )
+        return [text.ids for text in found]
 
 
 def _check_tokenizers(model: nn.Module, **tokenizers: Tokenizer) -> None:
@@ -114,26 +134,28 @@ def _check_tokenizers(model: nn.Module, **tokenizers: Tokenizer) -> None:
         wanted = (getattr(model.config, f"{side}_vocab_size"), model.config.pad_id)
         if (tokenizer.vocab_size, tokenizer.pad_id) != wanted:
             raise ValueError(
-                f"{side}_tokenizer has {tokenizer.vocab_size} tokens and pad_id {tokenizer.pad_id}, the "
+                f"the {side} tokenizer has {tokenizer.vocab_size} tokens and pad_id {tokenizer.pad_id}, the "
                 f"model was made for {wanted[0]} and {wanted[1]}: give the tokenizer that it was trained with"
             )
 
 
 def _encode(sentences: Sequence[str], tokenizer: Tokenizer, *, limit: int) -> list[list[int]]:
     """Encode sentences, each closed by the end token."""
-    if isinstance(sentences, str):
-        raise ValueError(f"sentences must be a list of sentences, got one string: [{sentences!r}] is a list")
-    rows = [[*tokenizer.encode(sentence), tokenizer.eos_id] for sentence in sentences]
-    for number, (sentence, row) in enumerate(zip(sentences, rows, strict=True), start=1):
-        if len(row) > limit:
+    rows = []
+    for number, sentence in enumerate(sentences, start=1):
+        try:
+            rows.append([*tokenizer.encode(sentence), tokenizer.eos_id])
+        except ValueError as error:
+            raise ValueError(f"sentence {number}: {error}") from error
+        if len(rows[-1]) > limit:
             raise ValueError(
-                f"sentence {number} is longer than the model's max_len ({limit}): {len(row)} tokens with "
-                f"the end token, it begins {sentence[:_SHOWN]!r}"
+                f"sentence {number} is longer than the model's max_len ({limit}): {len(rows[-1])} tokens "
+                f"with the end token, it begins {sentence[:_SHOWN]!r}"
             )
     return rows
 
 
-def _writer(model: nn.Module, src: Tensor, *, beam: int) -> Callable[[Tensor], Tensor]:
+def _scorer(model: nn.Module, src: Tensor, *, beam: int) -> Callable[[Tensor], Tensor]:
     """Make what scores the next token of translations; a transformer keeps what it has computed."""
     memory = model.encode(src)
     if isinstance(model, EncoderDecoder):

@@ -1,30 +1,25 @@
 """A trained model <-> a folder: weights and their card, and the tokenizers that belong to them."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from exformer.hub.shipped import WEIGHTS, find_model
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
 from exformer.storage.upgrade import upgrade_weights
-from exformer.tokenizers.bpe import BPETokenizer
-from exformer.tokenizers.characters import CharTokenizer
 from exformer.tokenizers.loading import load_tokenizer
 from exformer.tokenizers.tokenizer import Tokenizer
-from exformer.tokenizers.words import WordTokenizer
 
-_WEIGHTS = "model.safetensors"
-_SHIPPED = Path(__file__).parents[1] / "shipped"
 # A file from a stranger must not fill the memory. Weights show how large a model is, not its longest text.
 _MOST = {"max_len": 2**17}
 _MOST_OF_OTHERS = 2**24
-_TOKENIZERS = {"word": WordTokenizer, "character": CharTokenizer, "byte-pair": BPETokenizer}
 #: Kind of model: its class, its configuration, and the tokenizers it needs.
 _KINDS: dict[str, tuple[type[nn.Module], type, tuple[str, ...]]] = {
     "DecoderLM": (DecoderLM, DecoderLMConfig, ("tokenizer",)),
@@ -33,47 +28,37 @@ _KINDS: dict[str, tuple[type[nn.Module], type, tuple[str, ...]]] = {
 }
 
 
-@dataclass(frozen=True)
-class Pretrained:
-    """Hold a trained model and what belongs to it.
+class Pretrained(NamedTuple):
+    """A trained model and what belongs to it; it unpacks into these three.
 
     Args:
         model: In evaluation mode.
-        tokenizers: By name: ``tokenizer``, or ``src_tokenizer`` and ``tgt_tokenizer``.
+        tokenizer: Of a translator the pair (source, target).
         card: What is known of the weights: recipe, seed, data, time, scores.
     """
 
     model: nn.Module
-    tokenizers: dict[str, Tokenizer]
+    tokenizer: Tokenizer | tuple[Tokenizer, Tokenizer]
     card: dict[str, Any]
 
-    def first_ids(self) -> list[int]:
-        """Return what a language model reads before every text: <s>, or the text that its card names.
-
-        A model that was trained on windows of a long text has never seen <s>.
-
-        Raises:
-            ValueError: If this is no language model, or the card's ``begin`` is no text with symbols.
-        """
-        if "tokenizer" not in self.tokenizers:
-            raise ValueError(f"a language model begins a text, a {type(self.model).__name__} needs a source")
-        tokenizer, begin = self.tokenizers["tokenizer"], self.card.get("begin")
-        if begin is None:
-            return [tokenizer.bos_id]
-        if not isinstance(begin, str) or not begin:
-            raise ValueError(f"the card's begin must be a text of at least one character, came {begin!r}")
-        return tokenizer.encode(begin)
+    @property
+    def tokenizers(self) -> dict[str, Tokenizer]:
+        """By name, until recipes take them as they are."""
+        names = _KINDS[type(self.model).__name__][2]
+        each = self.tokenizer if isinstance(self.tokenizer, tuple) else (self.tokenizer,)
+        return dict(zip(names, each, strict=True))
 
 
 def save_model(
     folder: str | Path,
     model: nn.Module,
+    tokenizer: Tokenizer | tuple[Tokenizer, Tokenizer] | None = None,
     *,
-    tokenizers: Mapping[str, Tokenizer],
+    tokenizers: Mapping[str, Tokenizer] | None = None,
     card: Mapping[str, Any],
     dtype: torch.dtype | None = None,
 ) -> None:
-    """Write a model, its tokenizers and its card into a folder, as :func:`load_model` reads them.
+    """Write a model, its tokenizer and its card into a folder, as :func:`load_model` reads them.
 
     A full disk leaves an older model as it was. The card comes last, and an old one is taken away before:
     where this is cut, the folder has none, and :func:`load_model` refuses it.
@@ -81,82 +66,107 @@ def save_model(
     Args:
         folder: Where to; it is made if need be.
         model: A ``DecoderLM``, ``EncoderLM`` or ``EncoderDecoder``.
-        tokenizers: Those of the model, by name, see :class:`Pretrained`.
+        tokenizer: Of the model; of a translator the pair (source, target).
         card: What is known of the weights, as JSON can hold it; kind and config are the model's in any case.
         dtype: Of the weights in the file, see :func:`~exformer.storage.state_dict.save_weights`.
 
     Raises:
-        ValueError: If the model is of another kind, a tokenizer is missing, too many or of another size than
-            the model, or as :func:`~exformer.storage.state_dict.pack_weights`; then nothing is written.
+        ValueError: If the model is of another kind, or has one tokenizer where it needs two, or of another
+            size, or as :func:`~exformer.storage.state_dict.pack_weights`; then nothing is written.
+
+    >>> model, tokenizer, card = load_model("shakespeare-char")
+    >>> save_model("/tmp/copy", model, tokenizer, card={"source": "a copy"})  # doctest: +SKIP
     """
+    if tokenizers is not None:  # by name, until recipes give them as they are
+        tokenizer = tuple(tokenizers.values()) if len(tokenizers) > 1 else next(iter(tokenizers.values()))
     kind = type(model).__name__
     if kind not in _KINDS:
-        raise ValueError(f"model must be one of {', '.join(_KINDS)}, came {kind}")
-    if sorted(tokenizers) != sorted(_KINDS[kind][2]):
-        raise ValueError(f"{kind} needs the tokenizers {_KINDS[kind][2]}, came {tuple(tokenizers)}")
+        raise ValueError(f"model must be one of {', '.join(_KINDS)}, got {kind}")
+    names, given = _KINDS[kind][2], tokenizer if isinstance(tokenizer, tuple) else (tokenizer,)
+    if len(given) != len(names):
+        raise ValueError(f"{kind} needs {' and '.join(names)}, got {len(given)}")
+    tokenizers = dict(zip(names, given, strict=True))
     _check_sizes(tokenizers, model.config, where=f"the {kind} to save")
     own = {"kind": kind, "config": asdict(model.config)}
     weights, text = pack_weights(model, card={**own, **card, **own}, dtype=dtype)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with replaced_weights(folder / _WEIGHTS, weights, text):
-        for name, tokenizer in tokenizers.items():
-            tokenizer.save(folder / f"{name}.json")
-
-
-def shipped_models() -> dict[str, Path]:
-    """Return the models that come with the library: their folders, by name."""
-    return {path.name: path for path in sorted(_SHIPPED.glob("*")) if (path / _WEIGHTS).exists()}
+    with replaced_weights(folder / WEIGHTS, weights, text):
+        for name, each in tokenizers.items():
+            each.save(folder / f"{name}.json")
 
 
 def load_model(name_or_folder: str | Path) -> Pretrained:
     """Read a model that comes with the library, or one from a folder; nothing in it is run.
 
     Args:
-        name_or_folder: A name of :func:`shipped_models`, or a folder that :func:`save_model` wrote; where
-            there are both, the folder.
+        name_or_folder: A name of :func:`~exformer.hub.shipped.shipped_models`, or a folder that
+            :func:`save_model` wrote; where there are both, the folder.
 
     Returns:
-        The model, with weights in the default type of numbers.
+        The model in evaluation mode, with weights in the default type of numbers; its tokenizer, of a
+        translator the pair (source, target); its card.
 
     Raises:
         ValueError: If the name is empty, or something is missing, damaged, or does not fit together.
+
+    >>> model, tokenizer, card = load_model("shakespeare-bpe")
+    >>> model.config.max_len, tokenizer.vocab_size, card["seed"]
+    (64, 1259, 0)
     """
-    if name_or_folder == "":  # a path would take it for the folder that we are in
-        raise ValueError(f"expected a folder or one of {', '.join(shipped_models())}, came an empty name")
-    folder = Path(name_or_folder)
-    if not folder.is_dir():
-        folder = shipped_models().get(str(name_or_folder), folder)
-    if not folder.is_dir():
-        raise ValueError(
-            f"there is no model {folder}: expected a folder with {_WEIGHTS}, or one of "
-            f"{', '.join(shipped_models())}"
-        )
-    card = read_card(folder / _WEIGHTS)
+    folder = find_model(name_or_folder)
+    path = folder / WEIGHTS
+    card = read_card(path)
     kind = card.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise ValueError(f"{folder}: the kind of model must be one of {', '.join(_KINDS)}, came {kind!r}")
+        raise ValueError(f"{folder}: the kind of model must be one of {', '.join(_KINDS)}, got {kind!r}")
     build, configure, names = _KINDS[kind]
     config = _config(configure, card.get("config"), folder=folder)
-    tensors = upgrade_weights(read_tensors(folder / _WEIGHTS)[0])
-    if config.n_layers > len(tensors):
-        raise ValueError(f"{folder}: {config.n_layers} layers, but {len(tensors)} weights")
-    with torch.device("meta"):  # shapes without memory: a wrong file is found before anything is made
-        check_weights(tensors, build(config), path=folder / _WEIGHTS)
-    model = build(config).eval()
-    model.load_state_dict(tensors)
     tokenizers = {name: load_tokenizer(folder / f"{name}.json") for name in names}
     _check_sizes(tokenizers, config, where=folder)
-    return Pretrained(model, tokenizers, card)
+    tokenizer, *others = tokenizers.values()
+    if isinstance(config, DecoderLMConfig) and config.begin_id is None:
+        config = replace(config, begin_id=_begin_id(card, tokenizer, folder=folder))
+    tensors = upgrade_weights(read_tensors(path)[0])
+    _check_room(config, tensors, path=path)
+    model = build(config).eval()
+    check_weights(tensors, model, path=path)
+    model.load_state_dict(tensors)
+    return Pretrained(model, (tokenizer, *others) if others else tokenizer, card)
+
+
+def _begin_id(card: Mapping[str, Any], tokenizer: Tokenizer, *, folder: Path) -> int | None:
+    """Return the token that begins every text of a language model, where its card names a text that does.
+
+    A model that was trained on windows of a long text has never seen <s>.
+    """
+    begin = card.get("begin")
+    if begin is None:
+        return None
+    if not isinstance(begin, str) or not begin:
+        raise ValueError(f"{folder}: the card's begin must be a text of a character or more, got {begin!r}")
+    return tokenizer.encode(begin)[-1]
+
+
+def _check_room(config: Any, tensors: Mapping[str, Tensor], *, path: Path) -> None:
+    """Refuse a configuration whose model is larger than the file, before any memory is taken for it."""
+    vocab_size = max(getattr(config, f.name) for f in fields(config) if f.name.endswith("vocab_size"))
+    layer = 2 * config.d_model * (config.d_model + config.d_ff)  # of queries and outputs; of two maps
+    least = config.n_layers * layer + vocab_size * config.d_model
+    found = sum(tensor.numel() for tensor in tensors.values())
+    if least > found:
+        raise ValueError(
+            f"{path} does not fit the model: {found:,} numbers, the card's config makes {least:,} or more"
+        )
 
 
 def _check_sizes(tokenizers: Mapping[str, Tokenizer], config: Any, *, where: str | Path) -> None:
-    """Refuse tokenizers with another number of symbols than the model has."""
+    """Refuse tokenizers with another number of tokens than the model has."""
     for name, tokenizer in tokenizers.items():
         wanted = getattr(config, name.replace("tokenizer", "vocab_size"))
         if tokenizer.vocab_size != wanted:
             raise ValueError(
-                f"{where}: {name} has {tokenizer.vocab_size} symbols, the model was made for {wanted}"
+                f"{where}: {name} has {tokenizer.vocab_size} tokens, the model was made for {wanted}"
             )
 
 

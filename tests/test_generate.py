@@ -1,0 +1,228 @@
+"""generate() against the parts that it is made of; stream() against generate()."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch_twins import close, randomize
+
+from exformer.generation.autoregressive import greedy, next_logits_of
+from exformer.generation.beam_search import beam_search
+from exformer.generation.continuation import Continuation
+from exformer.generation.generate import generate, stream
+from exformer.generation.logits import keep_top_p, penalize_repetition, transform_logits
+from exformer.generation.sampling import draw, sample
+from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.tokenizers.bpe import BPETokenizer
+from exformer.tokenizers.characters import CharTokenizer
+from exformer.tokenizers.words import WordTokenizer
+
+pytestmark = pytest.mark.usefixtures("float64")
+CHARACTERS = CharTokenizer.from_texts(["the red fox sleeps"])
+WORDS = WordTokenizer.from_texts(["the red fox sleeps"])
+
+
+def build(tokenizer=CHARACTERS, seed: int = 0, **options) -> DecoderLM:
+    sizes = {"d_model": 12, "n_heads": 2, "d_ff": 7, "n_layers": 2, "max_len": 17, "positions": "rotary"}
+    model = DecoderLM(DecoderLMConfig(tokenizer.vocab_size, **{**sizes, **options}))
+    randomize(model, seed=seed)
+    return model.eval()
+
+
+def first(tokenizer, prompt: str) -> torch.Tensor:
+    return torch.tensor([[tokenizer.bos_id, *tokenizer.encode(prompt)]])
+
+
+@settings(max_examples=8)
+@given(seed=st.integers(0, 2**20), prompt=st.sampled_from(["", "the", "fox sle"]))
+def test_generate_is_the_loop_of_its_parts(seed, prompt):
+    model = build(seed=seed)
+    ids, end = first(CHARACTERS, prompt), {"eos_id": CHARACTERS.eos_id, "max_new_tokens": 9}
+    wanted = greedy(next_logits_of(model), ids, **end)[0]
+    assert generate(model, CHARACTERS, prompt, max_new_tokens=9, temperature=0.0) == CHARACTERS.decode(wanted)
+    wanted = sample(
+        next_logits_of(model),
+        ids,
+        **end,
+        generator=torch.Generator().manual_seed(seed),
+        change=lambda logits: keep_top_p(logits / 0.7, 0.8),
+    )[0]
+    found = generate(model, CHARACTERS, prompt, max_new_tokens=9, temperature=0.7, top_p=0.8, seed=seed)
+    assert found == CHARACTERS.decode(wanted)
+    [best] = beam_search(next_logits_of(model), ids, **end, beam=3, alpha=0.5)
+    found = generate(model, CHARACTERS, prompt, max_new_tokens=9, beam=3, alpha=0.5)
+    assert found == CHARACTERS.decode(best.ids)
+
+
+def test_every_number_does_its_part():
+    model = build(seed=3, max_len=30)
+    every = {"temperature": 1.7, "top_k": 6, "top_p": 0.7, "min_p": 0.6, "repetition_penalty": 1.8}
+
+    def by_hand(seed: int, *, repetition_penalty: float = 1.0, **numbers: float) -> str:
+        ids, new = first(CHARACTERS, "the "), []
+        for u in torch.rand(12, generator=torch.Generator().manual_seed(seed), dtype=torch.float64):
+            logits = penalize_repetition(model(ids).detach()[:, -1], ids, repetition_penalty)
+            token = draw(transform_logits(logits, **numbers), u[None])
+            if token.item() == CHARACTERS.eos_id:
+                break
+            new.append(token.item())
+            ids = torch.cat((ids, token[None]), dim=1)
+        return CHARACTERS.decode(new)
+
+    found = []
+    for left_out in (None, *every):
+        numbers = {name: value for name, value in every.items() if name != left_out}
+        found.append(
+            [generate(model, CHARACTERS, "the ", max_new_tokens=12, seed=n, **numbers) for n in range(6)]
+        )
+        assert found[-1] == [by_hand(n, **numbers) for n in range(6)]
+    assert all(texts != found[0] for texts in found[1:])
+
+
+def test_a_text_does_not_depend_on_what_else_is_generated():
+    model = build(seed=1)
+    numbers = {"max_new_tokens": 30, "temperature": 1.3, "seed": 11}  # far beyond the window of 17
+    together = generate(model, CHARACTERS, ["the", "fox", "red fox", "the"], **numbers)
+    assert together[0] == generate(model, CHARACTERS, "the", **numbers)
+    others = generate(model, CHARACTERS, ["sleeps", "fox", "e", "the"], **numbers)
+    assert others[1::2] == together[1::2]
+    assert together[3] != together[0]  # the same prompt again is another sample
+    assert generate(model, CHARACTERS, iter(["the", "fox", "red fox", "the"]), **numbers) == together
+    assert generate(model, CHARACTERS, []) == []
+
+
+def test_without_a_seed_the_global_generator_gives_the_numbers():
+    model = build(seed=1)
+    torch.manual_seed(7)
+    found = generate(model, CHARACTERS, "the")
+    assert found != generate(model, CHARACTERS, "the")
+    assert found == generate(model, CHARACTERS, "the", seed=7)
+    torch.manual_seed(7)
+    before = torch.get_rng_state()
+    for numbers in ({"seed": 3}, {"temperature": 0.0}, {"beam": 2}):
+        generate(model, CHARACTERS, "the", max_new_tokens=3, **numbers)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 2**20), stop=st.lists(st.sampled_from(["e", "le", " f", "x "]), max_size=2))
+def test_the_stream_is_the_text(seed, stop):
+    model = build(seed=seed)
+    numbers = {"max_new_tokens": 25, "top_k": 8, "seed": seed, "stop": stop}
+    text = generate(model, CHARACTERS, "the ", **numbers)
+    pieces = list(stream(model, CHARACTERS, "the ", **numbers))
+    assert "".join(pieces) == text
+    assert "" not in pieces
+    full = generate(model, CHARACTERS, "the ", **{**numbers, "stop": ()})
+    ends = [full.index(each) for each in stop if each in full]
+    assert text == full[: min(ends, default=len(full))]
+
+
+def test_a_stream_of_bytes_has_whole_characters_only():
+    tokenizer = BPETokenizer([])
+    model = build(tokenizer, seed=4)
+    with torch.no_grad():  # nothing but the bytes of é, alternating or not
+        table = torch.full((tokenizer.vocab_size,), -50.0)
+        table[tokenizer.encode("é")] = 50.0
+        model.embedding.table.zero_()
+    model.logits = lambda states: table.expand(len(states), -1)
+    pieces = list(stream(model, tokenizer, max_new_tokens=40, seed=2))
+    assert "".join(pieces) == generate(model, tokenizer, max_new_tokens=40, seed=2)
+    assert "é" in pieces
+
+
+def test_a_model_at_work_is_left_as_it_was():
+    model = build(dropout=0.5).train()
+    wanted = generate(model.eval(), CHARACTERS, "the", max_new_tokens=5, seed=1)
+    model.train()
+    assert generate(model, CHARACTERS, "the", max_new_tokens=5, seed=1) == wanted
+    pieces = stream(model, CHARACTERS, "the", max_new_tokens=5, seed=1)
+    text = ""
+    for piece in pieces:
+        text += piece
+        assert all(module.training for module in model.modules())
+        assert torch.is_grad_enabled()  # between two pieces too
+    assert text == wanted
+
+
+def test_a_text_that_outgrows_the_window_goes_on_with_its_last_half():
+    model = build(seed=2)
+    continued, ids = Continuation(model), first(CHARACTERS, "the")
+    start = 0
+    for _ in range(60):
+        if ids.size(1) - start > 17:
+            start = ids.size(1) - 8
+        close(continued(ids), model(ids[:, start:])[:, -1].detach())
+        ids = torch.cat((ids, torch.randint(3, CHARACTERS.vocab_size, (1, 1))), dim=1)
+    assert start > 40
+    long = "the red fox sleeps" * 3
+    assert len(generate(model, CHARACTERS, long, max_new_tokens=20, top_k=5, seed=0)) > 0
+
+
+def test_the_default_is_what_fits_into_the_window():
+    model = build(seed=2)
+    model.logits = lambda states: torch.eye(CHARACTERS.vocab_size)[torch.full((len(states),), 5)]
+    assert len(generate(model, CHARACTERS, "the", temperature=0.0)) == 17 - 1 - 3
+    with pytest.raises(ValueError, match="prompt 2 fills the model's window of 17 tokens: max_new_tokens"):
+        generate(model, CHARACTERS, ["the", "e" * 16])
+
+
+def test_a_text_begins_as_the_model_has_learned_it():
+    model = build(seed=5)
+    begun = DecoderLM(replace(model.config, begin_id=CHARACTERS.encode("x")[0])).eval()
+    begun.load_state_dict(model.state_dict())
+    wanted = greedy(
+        next_logits_of(model), torch.tensor([CHARACTERS.encode("xthe")]), eos_id=2, max_new_tokens=6
+    )[0]
+    found = generate(begun, CHARACTERS, "the", max_new_tokens=6, temperature=0.0)
+    assert found == CHARACTERS.decode(wanted)
+    assert found != generate(model, CHARACTERS, "the", max_new_tokens=6, temperature=0.0)
+
+
+def test_words_go_on_behind_a_space():
+    model = build(WORDS, seed=1)
+    text = generate(model, WORDS, "the red", max_new_tokens=4, seed=0, top_k=3)
+    assert text.startswith(" ")
+    assert not generate(model, WORDS, max_new_tokens=4, seed=0, top_k=3).startswith(" ")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"temperature": -1.0}, "temperature must be 0 .greedy. or a number above, got -1.0"),
+        ({"temperature": math.nan}, "temperature must be 0"),
+        ({"temperature": math.inf}, "temperature must be 0"),
+        ({"temperature": 0.0, "top_k": 0}, r"top_k must lie from 1 to the vocabulary's size \(15\), got 0"),
+        ({"temperature": 0.0, "top_p": 0.0}, r"top_p must lie in \(0, 1\], got 0.0"),
+        ({"min_p": 1.5}, r"min_p must lie in \[0, 1\], got 1.5"),
+        ({"repetition_penalty": 0.0}, "repetition_penalty must be a number above 0, got 0.0"),
+        ({"max_new_tokens": 0}, "max_new_tokens must be at least 1, got 0"),
+        ({"seed": 2**64}, r"seed must lie from -2\*\*63 to 2\*\*64 - 1, got 18446744073709551616"),
+        ({"stop": ["a", ""]}, "stop must be strings of a character or more, got an empty one"),
+        ({"stop": ""}, "stop must be strings"),
+    ],
+)
+def test_numbers_out_of_their_range_are_refused_before_the_first_token(numbers, message):
+    model = build()
+    for continue_text in (generate, stream):  # the stream at the call, not at its first piece
+        with pytest.raises(ValueError, match=message):
+            continue_text(model, CHARACTERS, "the", **numbers)
+
+
+def test_what_can_not_be_continued():
+    with pytest.raises(ValueError, match=r"prompt 2: expected .* unknown ones: 'Z'"):
+        generate(build(), CHARACTERS, ["the", "Zebra"])
+    with pytest.raises(ValueError, match="the tokenizer has 7 tokens, the model was made for 15: give the"):
+        generate(build(), WORDS, "the")
+    translator = EncoderDecoder(EncoderDecoderConfig(5, 5, d_model=4, n_heads=2, d_ff=4))
+    with pytest.raises(ValueError, match=r"expected a DecoderLM .* got EncoderDecoder: .* translate\(\)"):
+        generate(translator, CHARACTERS, "the")
+    for numbers in ({"temperature": 0.5}, {"temperature": 0.0}, {"top_k": 3}, {"repetition_penalty": 1.1}):
+        with pytest.raises(ValueError, match="a beam of 2 searches for the most probable text: it goes with"):
+            generate(build(), CHARACTERS, "the", beam=2, **numbers)
+    with pytest.raises(ValueError, match="beam must lie from 1 to 10,000, got 0"):
+        generate(build(), CHARACTERS, "the", beam=0)

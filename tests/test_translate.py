@@ -1,0 +1,205 @@
+"""Translation of sentences one by one and together, and what can't be translated."""
+
+import dataclasses
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_generation import by_loop
+from torch import nn
+from torch_twins import randomize
+
+from exformer.generation import translate as module
+from exformer.generation.beam_search import beam_search
+from exformer.generation.cached import CachedDecoder
+from exformer.generation.translate import translate
+from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
+from exformer.tokenizers.words import WordTokenizer
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+
+SENTENCES = ["the dog slept", "the fox", "the dog saw the dog near the fox", "slept"]
+SRC_WORDS = WordTokenizer.from_texts(SENTENCES)
+TGT_WORDS = WordTokenizer.from_texts(["il cane dormì la volpe vide"])
+TOKENIZERS = (SRC_WORDS, TGT_WORDS)
+
+
+def build(seed: int = 0, **options) -> EncoderDecoder:
+    sizes = {"d_model": 10, "n_heads": 2, "d_ff": 13, "n_layers": 2, "max_len": 11}
+    model = EncoderDecoder(
+        EncoderDecoderConfig(SRC_WORDS.vocab_size, TGT_WORDS.vocab_size, **sizes, **options)
+    )
+    randomize(model, seed=seed)
+    return model
+
+
+def build_recurrent(seed: int = 0) -> RecurrentEncoderDecoder:
+    sizes = {"d_model": 6, "max_len": 11}
+    model = RecurrentEncoderDecoder(RecurrentConfig(SRC_WORDS.vocab_size, TGT_WORDS.vocab_size, **sizes))
+    randomize(model, seed=seed)
+    return model
+
+
+@pytest.mark.parametrize("make", [build, build_recurrent])
+@settings(max_examples=4)
+@given(seed=st.integers(0, 2**20))
+def test_translate_is_the_loop_for_each_sentence_alone(make, seed):
+    model = make(seed).eval()
+    wanted = []
+    for sentence in SENTENCES:
+        src = torch.tensor([[*SRC_WORDS.encode(sentence), SRC_WORDS.eos_id]])
+        ids = by_loop(
+            lambda tgt, src=src: model(src, tgt)[:, -1], [TGT_WORDS.bos_id], eos_id=2, max_new_tokens=5
+        )
+        wanted.append(TGT_WORDS.decode(ids))
+    assert translate(model, TOKENIZERS, SENTENCES, max_new_tokens=5) == wanted
+
+
+@pytest.mark.parametrize("make", [build, build_recurrent])
+@settings(max_examples=4)
+@given(seed=st.integers(0, 2**20), alpha=st.sampled_from([0.0, 0.6, 1.0]))
+def test_translate_with_a_beam_searches_for_each_sentence_alone(make, seed, alpha):
+    model, options = make(seed).eval(), {"max_new_tokens": 4, "beam": 3, "alpha": alpha}
+    wanted = []
+    for sentence in SENTENCES:
+        src = torch.tensor([[*SRC_WORDS.encode(sentence), SRC_WORDS.eos_id]])
+        [found] = beam_search(
+            lambda tgt, src=src: model(src.expand(len(tgt), -1), tgt)[:, -1].detach(),
+            torch.tensor([[TGT_WORDS.bos_id]]),
+            eos_id=2,
+            **options,
+        )
+        wanted.append(TGT_WORDS.decode(found.ids))
+    assert translate(model, TOKENIZERS, SENTENCES, **options) == wanted
+
+
+def batches(monkeypatch) -> list[tuple[int, int]]:
+    """Note the shapes of the batches that are translated."""
+    shapes = []
+
+    def note(model, src, tokenizer, **numbers):
+        shapes.append(tuple(src.shape))
+        return translate_batch(model, src, tokenizer, **numbers)
+
+    translate_batch = module._translate_batch
+    monkeypatch.setattr(module, "_translate_batch", note)
+    return shapes
+
+
+def test_many_sentences_come_back_in_their_order(monkeypatch):
+    torch.manual_seed(15)
+    model = build(15)
+    sentences = ["the dog saw", "", "the fox", "the dog saw the fox", " ", "fox", "dog slept"]
+    wanted = [translate(model, TOKENIZERS, one, beam=2, max_new_tokens=5) for one in sentences]
+    assert wanted[1] == wanted[4] == ""  # nothing is invented for an empty one
+    assert len(set(wanted)) > 3
+    shapes = batches(monkeypatch)
+    for many in (sentences, iter(sentences)):
+        found = translate(model, TOKENIZERS, many, beam=2, max_new_tokens=5, batch_size=2)
+        assert found == wanted
+    assert shapes == [(2, 3), (2, 4), (1, 6)] * 2  # those of like length together, with the end token
+    assert translate(model, TOKENIZERS, []) == []
+    assert translate(model, TOKENIZERS, "") == ""
+
+
+def test_of_a_wide_beam_fewer_sentences_are_translated_at_once(monkeypatch):
+    model, shapes = build(15), batches(monkeypatch)
+    monkeypatch.setattr(module, "MOST_POSITIONS", 3 * 7 * 5)
+    translate(model, TOKENIZERS, ["fox"] * 9, beam=7, max_new_tokens=5)
+    assert shapes == [(3, 2)] * 3
+    translate(model, TOKENIZERS, ["fox"] * 2, beam=40, max_new_tokens=5)  # one always is
+    assert shapes[3:] == [(1, 2)] * 2
+
+
+@pytest.mark.parametrize("batch_size", [0, -1])
+def test_many_sentences_are_not_lost_by_translating_none_at_once(batch_size):
+    with pytest.raises(ValueError, match=f"batch_size must be at least 1, got {batch_size}"):
+        translate(build(), TOKENIZERS, SENTENCES, batch_size=batch_size)
+
+
+def test_a_sentence_that_is_too_long_is_found_before_any_is_translated(monkeypatch):
+    monkeypatch.setattr(module, "_translate_batch", None)
+    long = " ".join(["the"] * 11)
+    with pytest.raises(
+        ValueError, match=r"sentence 3 is longer than .* \(11\): 12 tokens .* begins 'the the"
+    ):
+        translate(build(), TOKENIZERS, ["the fox", "", long])
+
+
+def test_translate_refuses_what_does_not_translate():
+    model = DecoderLM(DecoderLMConfig(SRC_WORDS.vocab_size, d_model=4, n_heads=2, d_ff=4))
+    with pytest.raises(ValueError, match=r"expected an encoder-decoder .* got DecoderLM: .* generate\(\)"):
+        translate(model, TOKENIZERS, "the fox")
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_translate_needs_two_tokenizers():
+    with pytest.raises(ValueError, match=r"tokenizer must be the pair \(source, target\)"):
+        translate(build(), SRC_WORDS, "the fox")
+
+
+def test_translate_switches_dropout_off_and_on_again():
+    model = build(dropout=0.5)
+    wanted = translate(model.eval(), TOKENIZERS, SENTENCES)
+    model.train()
+    for _ in range(3):
+        assert translate(model, TOKENIZERS, SENTENCES) == wanted
+    assert all(module.training for module in model.modules())
+
+
+@pytest.mark.parametrize(("asked", "calls"), [(None, 11), (3, 3), (11, 11), (1000, 11)])
+def test_translate_writes_as_long_as_asked_and_as_the_model_can(asked, calls, monkeypatch):
+    model, lengths = build(tie_output=False).eval(), []
+    nn.init.zeros_(model.output.weight)  # all logits are 0: the end symbol, 2, is never the first best
+    score = CachedDecoder.__call__
+    monkeypatch.setattr(
+        CachedDecoder, "__call__", lambda self, tgt: (lengths.append(tgt.size(1)), score(self, tgt))[1]
+    )
+    translate(model, TOKENIZERS, SENTENCES, max_new_tokens=asked)
+    assert lengths == list(range(1, calls + 1))
+
+
+@pytest.mark.parametrize(
+    ("sentences", "message"),
+    [
+        (["the fox", "the dgo"], "sentence 2: .*unknown ones: 'dgo' .*'dog'"),
+        (
+            ["the fox", " ".join(["the"] * 11)],
+            r"longer than the model's max_len \(11\): 12 tokens with the end",
+        ),
+    ],
+)
+def test_translate_refuses_what_it_cannot_read(sentences, message):
+    with pytest.raises(ValueError, match=message):
+        translate(build(), TOKENIZERS, sentences)
+
+
+def test_translate_refuses_to_write_nothing():
+    with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
+        translate(build(), TOKENIZERS, SENTENCES, max_new_tokens=0)
+
+
+def test_translate_refuses_a_beam_without_a_candidate():
+    with pytest.raises(ValueError, match="beam must lie from 1 to 10,000, got -1: a beam of 1 is greedy"):
+        translate(build(), TOKENIZERS, SENTENCES, beam=-1)
+    with pytest.raises(ValueError, match=r"alpha must lie from 0 to 10, got -0\.5"):
+        translate(build(), TOKENIZERS, SENTENCES, beam=2, alpha=-0.5)
+
+
+def test_translate_takes_a_sentence_of_the_longest_length():
+    assert translate(build(), TOKENIZERS, " ".join(["the"] * 10))
+
+
+@pytest.mark.parametrize("side", ["src", "tgt"])
+def test_translate_refuses_a_tokenizer_of_another_model(side):
+    more = WordTokenizer.from_texts(["one two three four five six seven eight nine ten eleven twelve"])
+    message = rf"the {side} tokenizer has {more.vocab_size} tokens and pad_id 0, the model was made for"
+    with pytest.raises(ValueError, match=message):
+        translate(build(), (more, TGT_WORDS) if side == "src" else (SRC_WORDS, more), SENTENCES)
+    config = dataclasses.replace(build().config, pad_id=3)
+    with pytest.raises(ValueError, match=r"the src tokenizer has .* and pad_id 0, .* and 3: give the"):
+        translate(EncoderDecoder(config), TOKENIZERS, SENTENCES)
