@@ -11,7 +11,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -30,11 +30,13 @@ from bench import nano_gpt  # noqa: E402
 from bench.report import machine, result_file, write  # noqa: E402
 from exformer.recipes import find_recipe  # noqa: E402
 from exformer.recipes.datasets import CORPORA  # noqa: E402
-from exformer.recipes.environment import keep_freed_memory  # noqa: E402
-from exformer.recipes.recipe_optimizers import make_optimizers  # noqa: E402
-from exformer.recipes.task import Task, make_task, validation_loss  # noqa: E402
+from exformer.recipes.task import Task, make_task  # noqa: E402
 from exformer.tokenizers.characters import CharTokenizer  # noqa: E402
+from exformer.training.environment import keep_freed_memory  # noqa: E402
 from exformer.training.loop import set_seed, training_steps  # noqa: E402
+from exformer.training.objectives import language_model_loss  # noqa: E402
+from exformer.training.optimizers import make_optimizers  # noqa: E402
+from exformer.training.trainer import mean_loss  # noqa: E402
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 TURN = 10  # steps
@@ -94,8 +96,8 @@ def begin(name: str, how: Contender, *, seed: int = 0) -> tuple[Task, Iterator[f
     data = CORPORA[recipe.corpus]()
     set_seed(recipe.seed)
     tokenizer = CharTokenizer.from_texts([data.train, data.val])
-    task = make_task(recipe, data, tokenizer, device=torch.device("cpu"))
-    batches = map(task.source.batch, task.source.steps())
+    task = make_task(recipe, data, tokenizer)
+    batches = map(task.batches.batch, task.batches.steps())
     if name == PEER:
         sizes = {key: recipe.model[key] for key in ("d_model", "n_heads", "n_layers")}
         model = nano_gpt.NanoGPT(tokenizer.vocab_size, context=recipe.model["max_len"], **sizes)
@@ -103,16 +105,16 @@ def begin(name: str, how: Contender, *, seed: int = 0) -> tuple[Task, Iterator[f
     walk = training_steps(
         task.model,
         islice(batches, how.steps),
-        loss_fn=partial(_loss, task.loss_fn, how.precision),
-        optimizers=make_optimizers(recipe, task.model),
+        loss_fn=partial(_loss, how.precision),
+        optimizers=make_optimizers(task.model, recipe),
         clip_norm=recipe.clip_norm,
     )
     return task, walk
 
 
-def _loss(loss_fn: Callable, precision: str, model: torch.nn.Module, batch: torch.Tensor) -> torch.Tensor:
+def _loss(precision: str, model: torch.nn.Module, batch: torch.Tensor) -> torch.Tensor:
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
-        return loss_fn(model, batch)
+        return language_model_loss(model, batch)
 
 
 def race(contenders: dict[str, Contender], *, clock: str) -> dict[str, Any]:
@@ -146,7 +148,10 @@ def race(contenders: dict[str, Contender], *, clock: str) -> dict[str, Any]:
     for name, how in contenders.items():
         task = begun[name][0]
         torch.set_num_threads(how.threads)
-        losses = [validation_loss(task, task.model), *(loss_of(name, how, s) for s in range(1, how.seeds))]
+        losses = [
+            mean_loss(task.model, task.validation, language_model_loss),
+            *(loss_of(name, how, s) for s in range(1, how.seeds)),
+        ]
         found[name] = {
             **asdict(how),
             "parameters": sum(p.numel() for p in task.model.parameters()),
@@ -169,7 +174,7 @@ def loss_of(name: str, how: Contender, seed: int) -> float:
     task, walk = begin(name, how, seed=seed)
     for _ in walk:
         pass
-    return validation_loss(task, task.model)
+    return mean_loss(task.model, task.validation, language_model_loss)
 
 
 def main() -> None:

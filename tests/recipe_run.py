@@ -7,6 +7,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import torch
+
 import exformer
 from exformer.recipes.run import run_recipe
 from exformer.recipes.zoo import ENGLISH_ITALIAN
@@ -44,4 +46,8 @@ def run_code(code: str, *words: str) -> str:
 
 
 if __name__ == "__main__":
-    train(sys.argv[1], **json.loads(sys.argv[2]))
+    changes = json.loads(sys.argv[2])
+    if changes.pop("float64", False):
+        torch.set_default_dtype(torch.float64)
+    train(sys.argv[1], **changes)
+    print(f"{os.environ.get('RANK')}/{os.environ.get('WORLD_SIZE')}")

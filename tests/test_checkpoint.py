@@ -122,6 +122,13 @@ def test_what_was_just_written_stays(tmp_path: Path) -> None:
     assert [path.stem for path in find_checkpoints(tmp_path)] == ["step_00000101"]
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_half_a_step_is_none(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"step a whole number of at least 0, got 3 and 3\.0"):
+        Run().save(tmp_path, 3.0)  # its file would never be found
+    assert not list(tmp_path.iterdir())
+
+
 def test_steps_of_nine_digits_come_last(tmp_path: Path) -> None:
     paths = [Run().save(tmp_path, step) for step in (10**8, 10**8 - 1, 10**8 + 1)]
     (tmp_path / "step_00000001 (copy).safetensors").touch()
@@ -158,7 +165,7 @@ def test_a_mean_in_half_precision(tmp_path: Path) -> None:
 
 def test_numbers_that_make_no_sense(tmp_path: Path) -> None:
     for keep, step in ((0, 1), (1, -1)):
-        with pytest.raises(ValueError, match="keep must be at least 1 and step at least 0"):
+        with pytest.raises(ValueError, match="keep must be at least 1 and step a whole number of at least 0"):
             Run().save(tmp_path, step, keep=keep)
 
 

@@ -16,7 +16,7 @@ from exformer.generation.translate import translate
 from exformer.hub.pretrained import save_model
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.recipes.judge import prepare
+from exformer.recipes.evaluate import prepare
 from exformer.tokenizers.bpe import BPETokenizer
 from exformer.tokenizers.characters import CharTokenizer
 from exformer.tokenizers.words import WordTokenizer

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 import torch
+from exformer.nn.initialization import zero_outputs
 from test_cached import CONFIG as TRANSLATOR
 from test_cached import SRC, TGT
 from test_decoder_lm import CONFIG, IDS
@@ -11,7 +12,6 @@ from torch_twins import close, randomize
 
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.encoder_decoder import EncoderDecoder
-from exformer.nn.initialization import zero_outputs
 from exformer.nn.layers import DecoderLayer, EncoderLayer
 from exformer.training.loss import cross_entropy
 

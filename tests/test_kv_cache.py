@@ -4,12 +4,12 @@ import math
 
 import pytest
 import torch
+from exformer.nn.cached_layers import decoder_layer_step, encoder_layer_step
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_twins import close, normal, randomize
 
 from exformer.nn.cache import Cache, KeysValues, attend_kept, keys_values
-from exformer.nn.cached_layers import decoder_layer_step, encoder_layer_step
 from exformer.nn.layers import DecoderLayer, EncoderLayer
 from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import MultiHeadAttention

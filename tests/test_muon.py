@@ -125,3 +125,5 @@ def test_vectors_are_for_another() -> None:
         ValueError, match=r"moves matrices, got parameters of the shapes \[\(3,\)\]: give them"
     ):
         Muon([nn.Parameter(torch.ones(2, 2)), nn.Parameter(torch.ones(3))])
+    with pytest.raises(ValueError, match=r"got parameters of the shapes \[\(5, 3, 2\)\]: give them"):
+        Muon([nn.Parameter(torch.ones(5, 3, 2))])

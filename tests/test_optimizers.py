@@ -39,6 +39,16 @@ def test_adamw_is_the_one_that_is_not_fused() -> None:
     torch.testing.assert_close(ours, theirs)
 
 
+def test_gradients_of_a_billionth_count_half() -> None:
+    # The first step of Adam is lr · g / (|g| + ε): half of lr where the gradient is as small as ε, 10⁻⁹.
+    parameter = nn.Parameter(torch.zeros(3, 2))
+    optimizer = adamw([parameter])
+    optimizer.param_groups[0]["lr"] = 0.01
+    parameter.grad = torch.full((3, 2), 1e-9)
+    optimizer.step()
+    torch.testing.assert_close(parameter.data, torch.full((3, 2), -0.005))
+
+
 @pytest.mark.parametrize("decay", [-1.0, math.nan])
 def test_weights_must_not_grow(decay: float) -> None:
     with pytest.raises(ValueError, match=f"weight_decay must be at least 0, got {decay}"):

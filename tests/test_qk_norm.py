@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from exformer.nn.qk_norm import QKNorm, normalize_heads
 from test_cached import SRC, TGT, build_translator
 from test_decoder_lm import ALL_POSITIONS, CONFIG, HEADS, IDS, build
 from torch import nn
@@ -18,7 +19,6 @@ from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import MultiHeadAttention, merge_heads, split_heads
 from exformer.nn.positions.alibi import ALiBi
 from exformer.nn.positions.rotary import RotaryPositions
-from exformer.nn.qk_norm import QKNorm, normalize_heads
 
 pytestmark = pytest.mark.usefixtures("float64")
 BATCH, TIME, D_HEAD = 2, 7, 10

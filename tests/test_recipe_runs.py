@@ -1,6 +1,7 @@
 """Runs of recipes: cut, killed or shared, they end at the same weights; the folder says how it was done."""
 
 import json
+import math
 import multiprocessing
 import os
 import platform
@@ -22,15 +23,18 @@ from exformer.corpora.pairs import Pair
 from exformer.evaluation.metrics import corpus_bleu
 from exformer.generation.translate import translate
 from exformer.hub.pretrained import load_model
+from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.recipes import RECIPES, Recipe
 from exformer.recipes.datasets import CORPORA, Text
-from exformer.recipes.judge import judge, prepare
+from exformer.recipes.evaluate import judge, prepare, score, tokenize_for_papers
 from exformer.recipes.run import run_recipe
 from exformer.recipes.run_folder import RunFolder
-from exformer.recipes.scores import score, tokenize_for_papers
-from exformer.recipes.task import make_task
+from exformer.recipes.task import make_task, validation_batches
+from exformer.tokenizers.bpe import BPETokenizer
 from exformer.tokenizers.loading import load_tokenizer
-from exformer.training.checkpoint import average_weights, find_checkpoints
+from exformer.tokenizers.words import WordTokenizer
+from exformer.training.checkpoint import average_weights, checkpoint_path, find_checkpoints
+from exformer.training.log import TrainingLog
 
 # Without chance. Some gradients are longer than the limit: AdamW alone would not mind a multiple of them all.
 STILL = {"model": {**SIZES, "dropout": 0.0}, "clip_norm": 0.7}
@@ -134,7 +138,7 @@ def test_the_loaded_model_is_judged_whatever_its_recipe_makes(whole: Path, tmp_p
 def test_what_cannot_be_judged_is_found_before_it_is_scored(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("exformer.recipes.judge.score", lambda *given, **options: pytest.fail("scored"))
+    monkeypatch.setattr("exformer.recipes.evaluate.score", lambda *given, **options: pytest.fail("scored"))
     monkeypatch.setitem(CORPORA, "keys", lambda: Text(TEXT, TEXT, {}))
     folder = with_card(whole, tmp_path / "text", recipe=TINY.settings() | {"corpus": "keys"})
     with pytest.raises(ValueError, match=r"the corpus keys .* kind DecoderLM, the model is of kind EncoderD"):
@@ -160,15 +164,15 @@ def assert_same_run(found: Path, wanted: Path) -> None:
 
 
 def test_a_run_that_was_cut_goes_on(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    note = RunFolder.note
+    append = TrainingLog.append
     for cut in (5, 9, 11):  # the second one after a checkpoint is due, and before it is written
 
-        def stop(place: RunFolder, line: dict, cut: int = cut) -> None:
-            note(place, line)
+        def stop(log: TrainingLog, line: dict, cut: int = cut) -> None:
+            append(log, line)
             if line["step"] == cut:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(RunFolder, "note", stop)
+        monkeypatch.setattr(TrainingLog, "append", stop)
         with pytest.raises(KeyboardInterrupt):
             train(tmp_path)
     monkeypatch.undo()
@@ -232,13 +236,18 @@ except ValueError as error:
 
 
 def test_a_log_that_lost_lines_is_mended(whole: Path, tmp_path: Path) -> None:
-    place = RunFolder(tmp_path)
+    path = tmp_path / "log.jsonl"
     lines = (whole / "log.jsonl").read_text().splitlines()
     half = lines[4][:20]
-    place.log.write_text("\n".join([*lines[:4], half + lines[5], *lines[6:10], half]))
-    place.cut_log(done=8)
-    kept = [json.loads(line)["step"] for line in place.log.read_text().splitlines()]
-    assert kept == [1, 2, 3, 4, 7, 8]
+    path.write_text("\n".join([*lines[:4], half + lines[5], "[" * 100_000, *lines[6:10], half]))
+    kept = TrainingLog(path).cut(done=8)
+    assert [line["step"] for line in kept] == [1, 2, 3, 4, 7, 8]
+    assert [json.loads(line) for line in path.read_text().splitlines()] == kept
+    path.write_bytes(b"\xff")
+    with pytest.raises(
+        ValueError, match=r"log\.jsonl is damaged: expected lines of JSON .*; delete it to go"
+    ):
+        TrainingLog(path).cut(done=8)
 
 
 def test_a_start_that_failed_is_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +289,7 @@ def test_both_ways_are_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     tokenizer = load_tokenizer(tmp_path / "english-italian" / "tokenizer.json")
     for both_ways in (False, True):
         recipe = replace(TINY, both_ways=both_ways)
-        sentences = make_task(recipe, data, tokenizer, device=torch.device("cpu")).source.sentences
+        sentences = make_task(recipe, data, tokenizer).batches.sentences
         both = (sentences.src, sentences.tgt_out)
         read, written = ([tokenizer.decode(row) for row in rows.tolist()] for rows in both)
         wanted = [(pair.source, pair.target) for pair in data.train]
@@ -288,27 +297,56 @@ def test_both_ways_are_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert sorted(zip(read, written, strict=True)) == sorted(wanted)
 
 
-def test_two_processes_are_one(tmp_path: Path) -> None:
-    train(tmp_path / "one", **STILL)
+def test_two_processes_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin a run in one process, go on in two, and end it in one: the weights are those of one process."""
+    one, mixed = tmp_path / "one", tmp_path / "mixed"
+    append = TrainingLog.append
+
+    def stop(log: TrainingLog, line: dict) -> None:
+        append(log, line)
+        if line["step"] == 7:
+            raise KeyboardInterrupt
+
+    def assert_same(step: int) -> None:
+        found, wanted = (
+            average_weights([checkpoint_path(folder / "checkpoints", step)]) for folder in (mixed, one)
+        )
+        for name, value in wanted.items():
+            assert value.dtype == torch.float64
+            torch.testing.assert_close(found[name], value, atol=1e-10, rtol=0)
+
     command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes=2"]
     command += ["--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0"]
     command += ["--num_cpu_threads_per_process=1", str(Path(__file__).with_name("recipe_run.py"))]
-    environment = os.environ | {"ACCELERATE_USE_CPU": "true", "PYTHONPATH": LIBRARY}
-    done = subprocess.run(
-        [*command, str(tmp_path / "two"), json.dumps(STILL)], capture_output=True, text=True, env=environment
-    )
-    assert done.returncode == 0, done.stderr
-    assert log(tmp_path / "two") == pytest.approx(log(tmp_path / "one"), rel=1e-5)
-    found, wanted = (log(tmp_path / name, "validation_loss") for name in ("two", "one"))
-    assert found == pytest.approx(wanted, rel=1e-5)
+    torch.set_default_dtype(torch.float64)
+    try:
+        train(one, **STILL)
+        with monkeypatch.context() as changes:
+            changes.setattr(TrainingLog, "append", stop)
+            with pytest.raises(KeyboardInterrupt):
+                train(mixed, **STILL)
+        done = subprocess.run(
+            [*command, str(mixed), json.dumps(STILL | {"float64": True})],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"ACCELERATE_USE_CPU": "true", "PYTHONPATH": LIBRARY},
+        )
+        assert done.returncode == 0, done.stderr
+        assert sorted(done.stdout.split()) == ["0/2", "1/2"]
+        for step in (9, 12):
+            assert_same(step)
+        checkpoint_path(mixed / "checkpoints", 12).unlink()
+        shutil.rmtree(mixed / "model")
+        train(mixed, **STILL)
+        assert_same(12)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert log(mixed) == pytest.approx(log(one), abs=1e-10)
+    assert log(mixed, "validation_loss") == pytest.approx(log(one, "validation_loss"), abs=1e-10)
 
 
 def test_half_precision_is_near(whole: Path, tmp_path: Path) -> None:
-    changes = json.dumps(
-        {"precision": "bf16"}
-    )  # in a process of its own: accelerate has one precision in each
-    script, environment = str(Path(__file__).with_name("recipe_run.py")), os.environ | {"PYTHONPATH": LIBRARY}
-    subprocess.run([sys.executable, script, str(tmp_path), changes], check=True, env=environment)
+    train(tmp_path, precision="bf16")
     assert log(tmp_path) == pytest.approx(log(whole), rel=0.02)
     assert log(tmp_path) != log(whole)
 
@@ -336,20 +374,44 @@ def test_a_language_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token
     assert log(tmp_path, "validation_loss")[-1] < log(tmp_path)[0]
 
 
+def test_bits_are_counted_per_byte_and_not_per_character() -> None:
+    data = Text(TEXT, "the kéy is ön the täble. " * 9, {})
+    config = DecoderLMConfig(6, d_model=4, n_heads=1, d_ff=4, n_layers=1, max_len=8)
+    tokenizer = BPETokenizer.from_texts([TEXT], n_merges=3)
+    model = DecoderLM(replace(config, vocab_size=tokenizer.vocab_size)).eval()
+    found = score(model, {"tokenizer": tokenizer}, data, replace(TINY, corpus="keys"))
+    nats, n_tokens = found["validation loss, nats a symbol"], len(tokenizer.encode(data.val))
+    assert len(data.val.encode()) == len(data.val) + 3 * 9
+    wanted = nats / math.log(2) * n_tokens / (len(data.val) + 3 * 9)
+    assert found["validation bits a byte"] == pytest.approx(wanted, abs=1e-3)
+
+
+def test_validation_batches_count_by_their_tokens() -> None:
+    data = CORPORA[TINY.corpus]()
+    more = replace(data, val=[*data.train[:700], *data.val])
+    tokenizer = WordTokenizer.from_texts([text for pair in data.train for text in (pair.source, pair.target)])
+    parts = validation_batches(TINY, more, tokenizer, max_len=32)
+    counts = [int((part.batch.tgt_out != tokenizer.pad_id).sum()) for part in parts]
+    assert len(set(counts)) > 1
+    assert [part.share for part in parts] == pytest.approx([count / sum(counts) for count in counts])
+    assert sum(counts) == sum(len(tokenizer.encode(pair.target)) + 1 for pair in more.val)
+
+
 def test_mistakes(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(ValueError, match="holds a run: go on with --resume, or choose another folder"):
         run_recipe(TINY, whole)
     with pytest.raises(ValueError, match="a run of another recipe, which differs in lr, steps: choose"):
         train(whole, steps=13, lr=0.5)
-    with pytest.raises(ValueError, match=r"a sentence has \d+ symbols, the recipe's model max_len 4"):
+    with pytest.raises(ValueError, match=r"a sentence has \d+ tokens, the recipe's model max_len 4"):
         train(tmp_path / "long", model={**SIZES, "max_len": 4})
     with pytest.raises(ValueError, match=r"loss is nan .*: lower the learning rate"):
         train(tmp_path / "wild", lr=1e30, steps=1)
     assert not find_checkpoints(tmp_path / "wild" / "checkpoints")
     (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "recipe.json").write_text("[")
-    with pytest.raises(ValueError, match="is damaged: expected JSON"):
-        train(tmp_path / "bad")
+    for damaged in ("[", "[" * 100_000):
+        (tmp_path / "bad" / "recipe.json").write_text(damaged)
+        with pytest.raises(ValueError, match=r"recipe\.json is damaged: expected JSON"):
+            train(tmp_path / "bad")
     assert main(["train", "multi30k-en-d", "--out", str(tmp_path / "new")]) == 2
     assert "there is no recipe 'multi30k-en-d' (close: multi30k-en-de)" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
@@ -371,7 +433,7 @@ def test_parts_of_a_run_without_its_recipe_are_not_used(tmp_path: Path, part: st
 
 def test_a_folder_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="expected the name of a folder for the run, came an empty one"):
+    with pytest.raises(ValueError, match="expected the name of a folder for the run, got an empty one"):
         run_recipe(TINY, "")
     assert not list(tmp_path.iterdir())
 
@@ -379,10 +441,16 @@ def test_a_folder_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_what_a_killed_process_has_written_in_part_goes(tmp_path: Path) -> None:
     place = RunFolder(tmp_path)
     place.checkpoints.mkdir()
-    for name in ("0123.part", "step_00000003.safetensors"):
-        (place.checkpoints / name).touch()
+    place.model.mkdir()
+    ours, kept = "0123456789abcdef.part", "step_00000003.safetensors"
+    for folder in (place.path, place.checkpoints, place.model):
+        for name in (ours, kept, "movie.part"):  # the last one is not ours
+            (folder / name).touch()
     with place.alone():
-        assert [path.name for path in place.checkpoints.iterdir()] == ["step_00000003.safetensors"]
+        for folder in (place.checkpoints, place.model):
+            assert sorted(path.name for path in folder.iterdir()) == ["movie.part", kept]
+        assert not (place.path / ours).exists()
+        assert (place.path / "movie.part").exists()
 
 
 def test_a_run_goes_on_with_what_it_began_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -438,18 +506,18 @@ def test_translations_are_judged_as_the_recipe_says(whole: Path, monkeypatch: py
         asked.append((options["beam"], options["alpha"]))
         return list(sources)
 
-    monkeypatch.setattr("exformer.recipes.scores.translate_many", note)
+    monkeypatch.setattr("exformer.recipes.evaluate.translate_many", note)
     card = json.loads((whole / "model" / "model.json").read_text())
     recipe = Recipe.from_settings(card["recipe"] | {"beam": 3, "alpha": 0.5})
     data, tokenizer = CORPORA[TINY.corpus](), load_tokenizer(whole / "tokenizer.json")
-    task = make_task(recipe, data, tokenizer, device=torch.device("cpu"))
-    score(task, data, recipe, parts=("val", "test"))
+    task = make_task(recipe, data, tokenizer)
+    score(task.model, task.tokenizers, data, recipe, parts=("val", "test"))
     assert asked == [(3, 0.5)] * 2
 
 
 _FAULTS = """
 import resource, sys, torch
-from exformer.recipes.environment import keep_freed_memory
+from exformer.training.environment import keep_freed_memory
 torch.set_num_threads(1)
 if sys.argv[1] == "keep":
     keep_freed_memory()
@@ -473,7 +541,7 @@ def test_freed_memory_is_kept() -> None:
 
 _END = """
 import ctypes, sys
-from exformer.recipes.environment import keep_freed_memory
+from exformer.training.environment import keep_freed_memory
 if sys.argv[1] == "keep":
     keep_freed_memory()
 libc = ctypes.CDLL(None)

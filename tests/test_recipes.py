@@ -11,7 +11,7 @@ from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.recipes import RECIPES, find_recipe
 from exformer.recipes.datasets import CORPORA
 from exformer.recipes.recipe import Recipe
-from exformer.recipes.recipe_optimizers import make_optimizers
+from exformer.training.optimizers import make_optimizers
 from exformer.training.schedules import cosine_schedule, root_schedule
 
 PLAIN = Recipe("plain", "english-italian")
@@ -55,34 +55,35 @@ def test_the_rates_of_a_recipe() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"optimizer": "sgd"}, "optimizer must be one of adamw, muon, came 'sgd'"),
-        ({"schedule": "flat"}, "schedule must be one of root, linear, cosine, came 'flat'"),
+        ({"optimizer": "sgd"}, "optimizer must be one of adamw, muon, got 'sgd'"),
+        ({"schedule": "flat"}, "schedule must be one of root, linear, cosine, got 'flat'"),
         ({"tokenizer": "bytes"}, "tokenizer must be one of byte-pair, character, word"),
         ({"precision": "fp16"}, "precision must be one of no, bf16"),
-        ({"steps": 0}, "steps must be a whole number of at least 1, came 0"),
-        ({"average": 0}, "average must be a whole number of at least 1, came 0"),
-        ({"n_merges": -5}, "n_merges must be a whole number of at least 0, came -5"),
-        ({"lr": -1.0}, r"lr must be a number of at least 0, came -1\.0"),
-        ({"lr": math.nan}, "lr must be a number of at least 0, came nan"),
-        ({"muon_lr": math.inf}, "muon_lr must be a number of at least 0, came inf"),
+        ({"steps": 0}, "steps must be a whole number of at least 1, got 0"),
+        ({"average": 0}, "average must be a whole number of at least 1, got 0"),
+        ({"n_merges": -5}, "n_merges must be a whole number of at least 0, got -5"),
+        ({"lr": -1.0}, r"lr must be a number of at least 0, got -1\.0"),
+        ({"lr": math.nan}, "lr must be a number of at least 0, got nan"),
+        ({"muon_lr": math.inf}, "muon_lr must be a number of at least 0, got inf"),
         ({"rates": {"output": -1.0}}, "the rate of output must be a number of at least 0"),
         ({"weight_decay": -1.0}, "weight_decay must be a number of at least 0"),
-        ({"label_smoothing": 2.0}, r"label_smoothing must lie in \[0, 1\), came 2\.0"),
-        ({"momentum": 5.0}, r"momentum must lie in \[0, 1\), came 5\.0"),
-        ({"momentum": math.nan}, "momentum must lie in .*, came nan"),
-        ({"betas": (2.0, 0.9)}, r"betas must be two numbers in \[0, 1\), came \(2\.0, 0\.9\)"),
+        ({"label_smoothing": 2.0}, r"label_smoothing must lie in \[0, 1\), got 2\.0"),
+        ({"momentum": 5.0}, r"momentum must lie in \[0, 1\), got 5\.0"),
+        ({"momentum": math.nan}, "momentum must lie in .*, got nan"),
+        ({"betas": (2.0, 0.9)}, r"betas must be two numbers in \[0, 1\), got \(2\.0, 0\.9\)"),
         ({"betas": (0.9, math.nan)}, "betas must be two numbers"),
-        ({"clip_norm": -1.0}, r"clip_norm must be above 0, came -1\.0: None sets no limit"),
-        ({"clip_norm": math.nan}, "clip_norm must be above 0, came nan"),
+        ({"clip_norm": -1.0}, r"clip_norm must be above 0, got -1\.0: None sets no limit"),
+        ({"clip_norm": math.nan}, "clip_norm must be above 0, got nan"),
         ({"warmup": 50, "steps": 10, "schedule": "linear"}, r"warmup \(50\) must be below steps \(10\)"),
         ({"warmup": 10, "steps": 10, "schedule": "cosine"}, "must be below steps .* for a cosine schedule"),
-        ({"seed": -1}, "seed must lie from 0 to 4294967295, came -1"),
-        ({"seed": 2**32}, "seed must lie from 0 to 4294967295, came 4294967296"),
-        ({"teachers_seed": -1}, "teachers_seed must lie from 0 to 4294967295, came -1"),
+        ({"seed": -1}, "seed must lie from 0 to 4294967295, got -1"),
+        ({"seed": 2**32}, "seed must lie from 0 to 4294967295, got 4294967296"),
+        ({"teachers_seed": -1}, "teachers_seed must lie from 0 to 4294967295, got -1"),
         ({"teachers_seed": 0}, "teachers_seed is for recipes with teachers, .* learns alone"),
-        ({"patience": -1}, "patience must be a whole number of at least 0, came -1"),
-        ({"beam": 0}, "beam must lie from 1 to 10,000, got 0"),
-        ({"alpha": math.nan}, "alpha must lie from 0 to 10, got nan"),
+        ({"patience": -1}, "patience must be a whole number of at least 0, got -1"),
+        ({"beam": 0}, "beam must be a whole number of at least 1, got 0"),
+        ({"beam": 10_001}, "beam must be at most 10,000 and alpha lie from 0 to 10, got 10001 and 1"),
+        ({"alpha": math.nan}, "alpha lie from 0 to 10, got 5 and nan"),
     ],
 )
 def test_recipes_that_no_run_can_follow(changes: dict, message: str) -> None:
@@ -104,10 +105,10 @@ for name, value in (("corpus", ["z"]), ("model", [1]), ("steps", 1.5), ("seed", 
 def test_settings_of_other_kinds() -> None:
     said = run_code(_OTHER_KINDS).splitlines()  # in a process of its own: nothing else looks at the types
     assert said[:-1] == [
-        "corpus must be a text, came ['z']",
-        "model must be settings by their names, came [1]",
-        "steps must be a whole number of at least 1, came 1.5",
-        "seed must be a whole number, came 0.5",
+        "corpus must be a text, got ['z']",
+        "model must be settings by their names, got [1]",
+        "steps must be a whole number of at least 1, got 1.5",
+        "seed must be a whole number, got 0.5",
     ]
     assert said[-1].startswith("expected the settings of a recipe: ")
 
@@ -146,7 +147,7 @@ def test_parts_of_a_model_have_their_own_rates(optimizer: str) -> None:
     recipe = replace(PLAIN, optimizer=optimizer, lr=2.0, muon_lr=7.0, rates=rates, warmup=4)
     moved = [
         (id(parameter), schedule(4))
-        for each, schedule in make_optimizers(recipe, model)
+        for each, schedule in make_optimizers(model, recipe)
         for group in each.param_groups
         for parameter in group["params"]
     ]
@@ -162,12 +163,12 @@ def test_parts_of_a_model_have_their_own_rates(optimizer: str) -> None:
 def test_momentum_and_decay_reach_muon() -> None:
     sizes = {"d_model": 6, "n_heads": 2, "d_ff": 10, "n_layers": 1, "max_len": 7}
     recipe = replace(PLAIN, optimizer="muon", momentum=0.7, weight_decay=0.3)
-    (muon, _), *_ = make_optimizers(recipe, DecoderLM(DecoderLMConfig(11, **sizes)))
+    (muon, _), *_ = make_optimizers(DecoderLM(DecoderLMConfig(11, **sizes)), recipe)
     assert [(group["momentum"], group["weight_decay"]) for group in muon.param_groups] == [(0.7, 0.3)]
 
 
 def test_a_rate_for_a_part_that_is_not_there() -> None:
     sizes = {"d_model": 6, "n_heads": 2, "d_ff": 10, "n_layers": 1, "max_len": 7}
     recipe = replace(PLAIN, rates={"output": 1.0})
-    with pytest.raises(ValueError, match=r"rates are for parts of the model \(embedding, .*\), came output"):
-        make_optimizers(recipe, DecoderLM(DecoderLMConfig(11, **sizes)))
+    with pytest.raises(ValueError, match=r"rates are for parts of the model \(embedding, .*\), got output"):
+        make_optimizers(DecoderLM(DecoderLMConfig(11, **sizes)), recipe)

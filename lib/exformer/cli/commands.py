@@ -13,7 +13,7 @@ from exformer.generation.translate import translate
 from exformer.hub.pretrained import load_model
 from exformer.hub.shipped import shipped_models
 from exformer.recipes import find_recipe
-from exformer.recipes.judge import judge, prepare
+from exformer.recipes.evaluate import judge, prepare
 from exformer.recipes.run import run_recipe
 from exformer.storage.files import check_place, replace_file
 from exformer.tokenizers.bpe import BPETokenizer

@@ -11,11 +11,11 @@ from exformer.generation.translate import translate_many
 from exformer.hub.pretrained import load_model
 from exformer.recipes import find_recipe
 from exformer.recipes.datasets import CORPORA, Pairs, Text, hash_texts
-from exformer.recipes.environment import Clock
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run_folder import RunFolder, read_json
 from exformer.storage.files import replace_file
 from exformer.tokenizers.tokenizer import Tokenizer
+from exformer.training.environment import Clock
 
 _AT_ONCE = 1000  # texts between two writings of the file
 
@@ -30,7 +30,7 @@ def check_teachers(recipe: Recipe) -> None:
         ValueError: If one of them is named twice, has no recipe, or has teachers itself.
     """
     if len(set(recipe.teachers)) < len(recipe.teachers):
-        raise ValueError(f"each teacher is asked once, came {', '.join(recipe.teachers)}: name each one once")
+        raise ValueError(f"each teacher is asked once, got {', '.join(recipe.teachers)}: name each one once")
     for name in recipe.teachers:
         if find_recipe(name).teachers:
             raise ValueError(f"the teacher {name} has teachers itself: choose a recipe that learns alone")
@@ -68,7 +68,7 @@ def ask_teacher(
 
     Returns:
         Under "texts" one translation for each, and under "time" the seconds that they took, as
-        :meth:`~exformer.recipes.environment.Clock.read` gives them.
+        :meth:`~exformer.training.environment.Clock.read` gives them.
 
     Raises:
         ValueError: If the file is damaged, or holds more translations than there are texts.

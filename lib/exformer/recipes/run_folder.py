@@ -1,7 +1,7 @@
 """The folder of a run: its recipe, what it is made from, its log, its checkpoints, the model at the end."""
 
 import json
-import math
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,14 +11,14 @@ from filelock import FileLock, Timeout
 
 from exformer.recipes.recipe import Recipe
 from exformer.storage.files import replace_file
-from exformer.training.checkpoint import find_checkpoints
+
+_PART = re.compile(r"[0-9a-f]{16}\.part")  # as storage.files names what is not yet whole
 
 
 class RunFolder:
-    """Name the files of a run, and write its log.
+    """Name the files of a run.
 
-    Args:
-        path: Of the folder.
+    A :class:`~exformer.training.trainer.Trainer` writes the log and the checkpoints.
 
     Raises:
         ValueError: If the path is empty.
@@ -26,7 +26,7 @@ class RunFolder:
 
     def __init__(self, path: str | Path) -> None:
         if path == "":
-            raise ValueError("expected the name of a folder for the run, came an empty one")
+            raise ValueError("expected the name of a folder for the run, got an empty one")
         self.path = Path(path)
         self.recipe, self.tokenizer = self.path / "recipe.json", self.path / "tokenizer.json"
         self.inputs, self.translations = self.path / "inputs.json", self.path / "translations.json"
@@ -37,7 +37,7 @@ class RunFolder:
     def alone(self, *, wait: bool = False) -> Iterator[None]:
         """Keep other processes from running here; the system ends it where this process is killed.
 
-        Checkpoints that a killed process has written in part are deleted.
+        What a killed process has written in part is deleted.
 
         Args:
             wait: For the end of one that runs here already.
@@ -52,8 +52,10 @@ class RunFolder:
         except Timeout as error:
             raise ValueError(f"another process trains in {self.path}: wait for its end") from error
         try:
-            for part in self.checkpoints.glob("*.part"):
-                part.unlink()
+            for folder in (self.path, self.checkpoints, self.model):
+                for part in folder.glob("*.part"):
+                    if _PART.fullmatch(part.name):
+                        part.unlink()
             yield
         finally:
             lock.release()
@@ -120,45 +122,6 @@ class RunFolder:
         """
         return RunFolder(self.path / "teachers" / name)
 
-    def last_checkpoint(self) -> Path | None:
-        """Return the newest checkpoint, if there is one."""
-        return next(iter(reversed(find_checkpoints(self.checkpoints))), None)
-
-    def cut_log(self, *, done: int) -> None:
-        """Take out of the log what was done after the last checkpoint, and is to be done again.
-
-        A machine that stops may leave half a line, and lack some before it: only checkpoints are pushed to
-        the disk at once.
-
-        Args:
-            done: Steps that stay.
-        """
-        lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
-        kept = [line for line in lines if _step(line) <= done]
-        replace_file(self.log, "".join(f"{line}\n" for line in kept).encode())
-
-    def history(self) -> list[dict[str, Any]]:
-        """Return the lines of the log in which the model was measured."""
-        lines = map(json.loads, self.log.read_text(encoding="utf-8").splitlines())
-        return [line for line in lines if "validation_loss" in line]
-
-    def note(self, line: Mapping[str, Any]) -> None:
-        """Write a line to the log: one step.
-
-        Args:
-            line: What JSON can hold.
-        """
-        with self.log.open("a", encoding="utf-8") as log:
-            log.write(json.dumps(dict(line)) + "\n")
-
-
-def _step(line: str) -> float:
-    """Read the step of a line of the log; one that is not whole comes after all others."""
-    try:
-        return float(json.loads(line)["step"])
-    except (ValueError, TypeError, KeyError):
-        return math.inf
-
 
 def read_json(path: Path) -> dict[str, Any]:
     """Read a file that holds a JSON object.
@@ -171,7 +134,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: expected JSON ({error})") from error
     if not isinstance(found, dict):
         raise ValueError(f"{path} is damaged: expected a JSON object")

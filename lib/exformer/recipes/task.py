@@ -1,22 +1,20 @@
-"""What a run trains: a model, its tokenizer, its batches, and how good it is."""
+"""What a recipe trains: a tokenizer, a model, its batches, and the validation set."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from exformer.corpora.pairs import Pair
 from exformer.data.sampler import BatchSampler, MicroBatch, TokenBatches
-from exformer.data.translation import Seq2SeqBatch, encode_pairs
+from exformer.data.translation import encode_pairs
 from exformer.data.windows import TextWindows
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.models.evaluating import evaluating
 from exformer.recipes.datasets import Pairs, Text
 from exformer.recipes.recipe import Recipe
 from exformer.tokenizers.bpe import BPETokenizer
@@ -24,9 +22,8 @@ from exformer.tokenizers.characters import CharTokenizer
 from exformer.tokenizers.loading import load_tokenizer
 from exformer.tokenizers.tokenizer import Tokenizer
 from exformer.tokenizers.words import WordTokenizer
-from exformer.training.loss import cross_entropy
 
-_AT_ONCE = 4096  # symbols, in validation
+_VALIDATION_TOKENS = 4096  # in a batch
 
 
 @dataclass(frozen=True)
@@ -36,89 +33,107 @@ class Task:
     Args:
         model: New.
         tokenizers: By name, as :func:`~exformer.hub.pretrained.save_model` wants them.
-        source: Of the batches to learn from.
-        validation: The validation set in parts, each with its share of the symbols.
-        loss_fn: Of a model and a batch, in nats a symbol; takes ``label_smoothing``.
+        batches: To learn from.
+        validation: The validation set in batches, each with its share of the tokens.
         notes: For the model's card.
     """
 
     model: nn.Module
     tokenizers: dict[str, Tokenizer]
-    source: BatchSampler
+    batches: BatchSampler
     validation: list[MicroBatch]
-    loss_fn: Callable[..., Tensor]
     notes: dict[str, Any] = field(default_factory=dict)
 
 
-def make_task(recipe: Recipe, data: Pairs | Text, tokenizer: Tokenizer, *, device: torch.device) -> Task:
-    """Make what a recipe trains; its first weights come from the random numbers that are next.
-
-    Args:
-        recipe: Of the run.
-        data: Its corpus.
-        tokenizer: Learned from the corpus.
-        device: Where the batches are to be.
+def make_task(recipe: Recipe, data: Pairs | Text, tokenizer: Tokenizer) -> Task:
+    """Make what a recipe trains; the model's first weights come from the random numbers that are next.
 
     Raises:
         ValueError: If the recipe's model has a setting that there is none of, or does not fit the data.
     """
     make = _translation if isinstance(data, Pairs) else _language_model
-    return make(recipe, data, tokenizer, device)
+    return make(recipe, data, tokenizer)
 
 
 def learn_tokenizer(recipe: Recipe, data: Pairs | Text, path: Path, *, progress: str = "") -> Tokenizer:
-    """Read the tokenizer of a run, or learn it from the training texts and write it.
-
-    Args:
-        recipe: Of the run.
-        data: Its corpus.
-        path: Of the file.
-        progress: Title of a progress bar; none if empty.
-    """
+    """Read the tokenizer of a run from its file, or learn it from the training texts and write it."""
     if path.exists():
         return load_tokenizer(path)
     if isinstance(data, Text):  # all characters are to have an id
         texts = [data.train] if recipe.tokenizer == "byte-pair" else [data.train, data.val]
     else:
         texts = [text for pair in data.train for text in (pair.source, pair.target)]
-    kind = {"character": CharTokenizer, "word": WordTokenizer, "byte-pair": BPETokenizer}[recipe.tokenizer]
-    options = {"n_merges": recipe.n_merges, "progress": progress} if kind is BPETokenizer else {}
-    tokenizer = kind.from_texts(texts, **options)
+    if recipe.tokenizer == "byte-pair":
+        tokenizer = BPETokenizer.from_texts(texts, n_merges=recipe.n_merges, progress=progress)
+    else:
+        tokenizer = {"character": CharTokenizer, "word": WordTokenizer}[recipe.tokenizer].from_texts(texts)
     tokenizer.save(path)
     return tokenizer
 
 
-def validation_loss(task: Task, model: nn.Module) -> float:
-    """Return the loss on the validation set, in nats a symbol, without label smoothing.
+def validation_batches(
+    recipe: Recipe, data: Pairs | Text, tokenizer: Tokenizer, *, max_len: int
+) -> list[MicroBatch]:
+    """Return the validation set in batches, each with its share of the tokens.
 
     Args:
-        task: With the set.
-        model: The task's model, or one like it.
+        recipe: Of the run; of it the seed and ``both_ways`` count.
+        data: Its corpus.
+        tokenizer: Of the model, for both languages.
+        max_len: Of the model: the longest sentence, or the width of the windows.
+
+    Raises:
+        ValueError: If a sentence is too long.
     """
-    with evaluating(model):
-        return sum(part.share * task.loss_fn(model, part.batch).item() for part in task.validation)
+    if isinstance(data, Pairs):
+        sampler = _sentences(recipe, data.val, tokenizer, tokens=_VALIDATION_TOKENS, max_len=max_len)
+        rows = sampler.epoch(0)
+    else:
+        sampler = _windows(recipe, data.val, tokenizer, width=max_len)
+        starts = np.arange(0, len(sampler.ids) - max_len, max_len)  # side by side
+        rows = np.array_split(starts, -(-len(starts) * max_len // _VALIDATION_TOKENS))
+    counts = list(map(sampler.n_targets, rows))
+    return [MicroBatch(sampler.batch(own), n / sum(counts)) for own, n in zip(rows, counts, strict=True)]
 
 
-def _translation(recipe: Recipe, data: Pairs, tokenizer: Tokenizer, device: torch.device) -> Task:
-    both = {"src_tokenizer": tokenizer, "tgt_tokenizer": tokenizer}
-    parts = (_both_ways(part) if recipe.both_ways else part for part in (data.train, data.val))
-    train, val = (
-        TokenBatches(_move(sentences, device), lengths, recipe.tokens, recipe.seed)
-        for sentences, lengths in (encode_pairs(part, **both) for part in parts)
-    )
+def _translation(recipe: Recipe, data: Pairs, tokenizer: Tokenizer) -> Task:
     size = tokenizer.vocab_size
     own = {"src_vocab_size": size, "tgt_vocab_size": size, "pad_id": tokenizer.pad_id}
     config = _configure(EncoderDecoderConfig, recipe, own)
-    longest = max(int(source.lengths.max()) for source in (train, val))
-    if longest > config.max_len:
-        raise ValueError(f"a sentence has {longest} symbols, the recipe's model max_len {config.max_len}")
-    validation = _whole(val, replace(val, tokens=_AT_ONCE).epoch(0))
+    return Task(
+        EncoderDecoder(config),
+        {"src_tokenizer": tokenizer, "tgt_tokenizer": tokenizer},
+        _sentences(recipe, data.train, tokenizer, tokens=recipe.tokens, max_len=config.max_len),
+        validation_batches(recipe, data, tokenizer, max_len=config.max_len),
+    )
 
-    def loss_fn(model: nn.Module, batch: Seq2SeqBatch, label_smoothing: float = 0.0) -> Tensor:
-        logits = model(batch.src, batch.tgt_in)
-        return cross_entropy(logits, batch.tgt_out, pad_id=config.pad_id, label_smoothing=label_smoothing)
 
-    return Task(EncoderDecoder(config), both, train, validation, loss_fn)
+def _language_model(recipe: Recipe, data: Text, tokenizer: Tokenizer) -> Task:
+    if recipe.both_ways:
+        raise ValueError(f"both_ways is for pairs of texts; the corpus {recipe.corpus} has single ones")
+    config = _configure(DecoderLMConfig, recipe, {"vocab_size": tokenizer.vocab_size})
+    return Task(
+        DecoderLM(config),
+        {"tokenizer": tokenizer},
+        _windows(recipe, data.train, tokenizer, width=config.max_len),
+        validation_batches(recipe, data, tokenizer, max_len=config.max_len),
+        {"begin": "\n" if "\n" in data.train else data.train[0]},  # its windows never begin with <s>
+    )
+
+
+def _sentences(
+    recipe: Recipe, pairs: Sequence[Pair], tokenizer: Tokenizer, *, tokens: int, max_len: int
+) -> TokenBatches:
+    chosen = _both_ways(pairs) if recipe.both_ways else pairs
+    sentences, lengths = encode_pairs(chosen, src_tokenizer=tokenizer, tgt_tokenizer=tokenizer)
+    if (longest := int(lengths.max())) > max_len:
+        raise ValueError(f"a sentence has {longest} tokens, the recipe's model max_len {max_len}")
+    return TokenBatches(sentences, lengths, tokens, recipe.seed)
+
+
+def _windows(recipe: Recipe, text: str, tokenizer: Tokenizer, *, width: int) -> TextWindows:
+    ids = torch.tensor(tokenizer.encode(text))
+    return TextWindows(ids, width, max(1, recipe.tokens // width), recipe.seed)
 
 
 def _configure(kind: type, recipe: Recipe, own: Mapping[str, int]) -> Any:
@@ -137,39 +152,3 @@ def _both_ways(pairs: Sequence[Pair]) -> list[Pair]:
     texts = [(pair.source, pair.target) for pair in pairs]
     turned = [(target, source) for source, target in texts]
     return [Pair(*each) for each in sorted(texts + turned)]
-
-
-def _language_model(recipe: Recipe, data: Text, tokenizer: Tokenizer, device: torch.device) -> Task:
-    if recipe.both_ways:
-        raise ValueError(f"both_ways is for pairs of texts; the corpus {recipe.corpus} has single ones")
-    config = _configure(DecoderLMConfig, recipe, {"vocab_size": tokenizer.vocab_size})
-    width = config.max_len
-    train, val = (
-        TextWindows(
-            torch.tensor(tokenizer.encode(text), device=device),
-            width,
-            max(1, recipe.tokens // width),
-            recipe.seed,
-        )
-        for text in (data.train, data.val)
-    )
-    places = np.arange(0, len(val.ids) - width, width)  # side by side
-    validation = _whole(val, np.array_split(places, -(-len(places) * width // _AT_ONCE)))
-
-    def loss_fn(model: nn.Module, batch: Tensor, label_smoothing: float = 0.0) -> Tensor:
-        return cross_entropy(model(batch[:, :-1]), batch[:, 1:], label_smoothing=label_smoothing)
-
-    notes = {"begin": "\n" if "\n" in data.train else data.train[0]}  # its windows never begin with <s>
-    return Task(DecoderLM(config), {"tokenizer": tokenizer}, train, validation, loss_fn, notes)
-
-
-def _whole(source: BatchSampler, batches: Sequence[np.ndarray]) -> list[MicroBatch]:
-    """Return batches with their shares of all their symbols."""
-    counts = list(map(source.n_targets, batches))
-    return [MicroBatch(source.batch(rows), n / sum(counts)) for rows, n in zip(batches, counts, strict=True)]
-
-
-def _move(batch: Seq2SeqBatch, device: Any) -> Seq2SeqBatch:
-    return Seq2SeqBatch(
-        *map(partial(torch.Tensor.to, device=device), (batch.src, batch.tgt_in, batch.tgt_out))
-    )

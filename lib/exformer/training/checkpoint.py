@@ -33,22 +33,24 @@ def save_checkpoint(
     """Write all that a run needs to go on, as one file, then delete the oldest.
 
     Args:
-        folder: Of the run; it is made if need be.
+        folder: It is made if need be.
         step: How many steps were taken.
-        model: Whose parameters and buffers are kept.
-        optimizers: Whose states are kept, in this order.
-        notes: What else to remember, as JSON can hold it: a place in the data, losses.
+        model: Its parameters and buffers are kept.
+        optimizers: Their states are kept, in this order.
+        notes: What else to remember, as JSON can hold it: losses, seconds.
         keep: How many checkpoints stay in the folder, at least 1: those of the most steps, and this one.
 
     Returns:
         The file.
 
     Raises:
-        ValueError: If keep or step is too small.
+        ValueError: If keep is below 1, or step is no whole number of at least 0.
         OSError: If the file can't be written; the earlier checkpoints are still there.
     """
-    if keep < 1 or step < 0:
-        raise ValueError(f"keep must be at least 1 and step at least 0, came {keep} and {step}")
+    if not isinstance(step, int) or keep < 1 or step < 0:
+        raise ValueError(
+            f"keep must be at least 1 and step a whole number of at least 0, got {keep} and {step!r}"
+        )
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     tensors["random.torch"] = torch.get_rng_state()
     for device, state in enumerate(torch.cuda.get_rng_state_all()):  # none without a GPU
@@ -65,15 +67,19 @@ def save_checkpoint(
         "random": {"python": random.getstate(), "numpy": [name, keys.tolist(), *rest]},
         "notes": dict(notes or {}),
     }
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"step_{step:08}.safetensors"
+    path = checkpoint_path(folder, step)
+    path.parent.mkdir(parents=True, exist_ok=True)
     ready = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     replace_file(path, save(ready, {"format": _FORMAT, "state": json.dumps(state)}))
     for old in find_checkpoints(folder)[:-keep]:
         if old != path:
             old.unlink()
     return path
+
+
+def checkpoint_path(folder: str | Path, step: int) -> Path:
+    """Return the path of the checkpoint of a step."""
+    return Path(folder) / f"step_{step:08}.safetensors"
 
 
 def find_checkpoints(folder: str | Path) -> list[Path]:
@@ -143,7 +149,7 @@ def average_weights(
         Vaswani et al. 2017, section 6.1.
     """
     if not paths:
-        raise ValueError("expected at least one checkpoint to take the mean of, came none")
+        raise ValueError("expected at least one checkpoint to take the mean of, got none")
     many = [upgrade_weights(_named(_read(path)[0], "model.")) for path in paths]
     for path, one in zip(paths, many, strict=True):
         check_names(one, many[0], path=path)
@@ -156,7 +162,12 @@ def average_weights(
 
 def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Return the tensors of a checkpoint and its state."""
-    tensors, notes = read_tensors(path)
+    try:
+        tensors, notes = read_tensors(path)
+    except ValueError as error:  # a full disk or a stopped machine cuts the newest one, not those before it
+        raise ValueError(
+            f"{error}; delete this file, and the run goes on from the checkpoint before it"
+        ) from error
     if notes.get("format") != _FORMAT:
         raise ValueError(f"{path} is not a checkpoint: expected the format {_FORMAT!r}")
     try:

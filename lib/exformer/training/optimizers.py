@@ -1,19 +1,54 @@
-"""Optimizers of long runs: AdamW for everything, or for all but the matrices, which are for Muon."""
+"""Optimizers: AdamW for everything, or for all but the matrices of the layers, which are for Muon."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch import Tensor, nn
+
+from exformer.training.config import TrainingConfig
+from exformer.training.muon import Muon
+from exformer.training.schedules import Schedule
+
+
+def make_optimizers(model: nn.Module, config: TrainingConfig) -> list[tuple[torch.optim.Optimizer, Schedule]]:
+    """Make the optimizers that a configuration asks for, each with its learning rates.
+
+    Raises:
+        ValueError: If the model lacks a part that is to have its own rate.
+    """
+    optimizers: list[tuple[torch.optim.Optimizer, Schedule]] = []
+    rest = list(model.parameters())
+    if config.optimizer == "muon":
+        matrices, rest = split_parameters(model)
+        muon = Muon(matrices, momentum=config.momentum, weight_decay=config.weight_decay)
+        optimizers.append((muon, config.rate(config.muon_lr)))
+    for peak, parameters in _by_rate(config, model, rest):
+        adam = adamw(parameters, betas=config.betas, weight_decay=config.weight_decay)
+        optimizers.append((adam, config.rate(peak)))
+    return optimizers
+
+
+def _by_rate(
+    config: TrainingConfig, model: nn.Module, parameters: list[Tensor]
+) -> Iterator[tuple[float, list[Tensor]]]:
+    """Yield the parameters that AdamW moves, those of one learning rate together."""
+    parts = dict(model.named_children())
+    if unknown := sorted(config.rates.keys() - parts.keys()):
+        raise ValueError(f"rates are for parts of the model ({', '.join(parts)}), got {', '.join(unknown)}")
+    own = {id(p): name for name in config.rates for p in parts[name].parameters()}
+    for name, peak in {"": config.lr, **config.rates}.items():
+        if chosen := [p for p in parameters if own.get(id(p), "") == name]:
+            yield peak, chosen
 
 
 def adamw(
     parameters: Iterable[Tensor], *, betas: tuple[float, float] = (0.9, 0.98), weight_decay: float = 0.0
 ) -> torch.optim.Optimizer:
-    """Make AdamW, all of whose steps are one pass over the memory, on a CPU too.
+    """Make AdamW with ε = 10⁻⁹, all of whose steps are one pass over the memory, on a CPU too.
 
     Args:
         parameters: What it moves; tables and matrices decay, single vectors (biases, gains) do not.
-        betas: How long the means of slope and squared slope remember.
+        betas: How long the means of gradient and squared gradient remember.
         weight_decay: How much smaller a weight gets in a step, times the learning rate.
 
     Returns:
@@ -23,7 +58,7 @@ def adamw(
         ValueError: If the weights would grow.
 
     Source:
-        Loshchilov and Hutter 2019, algorithm 2.
+        Loshchilov and Hutter 2019, algorithm 2; Vaswani et al. 2017, section 5.3, for ε.
     """
     if not weight_decay >= 0:  # so that NaN is refused too
         raise ValueError(f"weight_decay must be at least 0, got {weight_decay}")
@@ -37,13 +72,13 @@ def adamw(
 
 
 def split_parameters(model: nn.Module) -> tuple[list[Tensor], list[Tensor]]:
-    """Tell the matrices inside a model's layers from all else: embeddings, norms, biases, output layer.
+    """Split a model's parameters into the matrices of its layers, and all else: embeddings, norms, biases.
 
     Args:
-        model: Its layers stand in lists.
+        model: Its layers are in ``nn.ModuleList``.
 
     Returns:
-        The matrices of the layers; the rest.
+        The matrices of the layers; the rest, the output layer among them.
     """
     stacks = [part for part in model.children() if isinstance(part, nn.ModuleList)]
     inside = {id(p) for stack in stacks for p in stack.parameters() if p.ndim == 2}

@@ -1,0 +1,249 @@
+"""How good a trained model is: BLEU in the two ways that papers report it, and bits per byte."""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from exformer.evaluation.metrics import bleu_signature, corpus_bleu
+from exformer.generation.translate import translate_many
+from exformer.hub.pretrained import Pretrained, load_model, save_model
+from exformer.models.decoder_lm import DecoderLM
+from exformer.models.encoder_decoder import EncoderDecoder
+from exformer.recipes.datasets import CORPORA, Pairs, Text
+from exformer.recipes.recipe import Recipe
+from exformer.recipes.run_folder import RunFolder
+from exformer.recipes.task import Task, validation_batches
+from exformer.tokenizers.tokenizer import Tokenizer
+from exformer.training.checkpoint import average_weights
+from exformer.training.environment import machine
+from exformer.training.objectives import default_loss
+from exformer.training.trainer import Trainer, mean_loss
+
+FILE_TYPE = torch.float16  # of the final weights: half the bytes
+_OF_TOKENIZERS = ("vocab_size", "src_vocab_size", "tgt_vocab_size", "pad_id")  # no recipe has them
+
+
+def finish_run(
+    recipe: Recipe,
+    task: Task,
+    data: Pairs | Text,
+    trainer: Trainer,
+    folder: RunFolder,
+    *,
+    times: Mapping[str, Mapping[str, float]],
+    progress: bool = False,
+) -> None:
+    """Write the final model, the mean of the last checkpoints, and its card with all that is known of it.
+
+    Args:
+        recipe: Of the run.
+        task: Trained.
+        data: All that was learned from.
+        trainer: That has trained it.
+        folder: Of the run.
+        times: Seconds of the run, and of each teacher, by the names of their recipes.
+        progress: Show bars.
+    """
+    device = next(task.model.parameters()).device
+    last = trainer.last_checkpoints()
+    task.model.load_state_dict(average_weights(last, dtype=FILE_TYPE))  # judged as it will be read
+    task.model.eval().cpu()
+    card = {
+        "recipe": recipe.settings(),
+        "data": data.hashes,
+        "seed": recipe.seed,
+        "steps": trainer.step,
+        "mean_of": [path.stem for path in last],
+        "parameters": sum(p.numel() for p in task.model.parameters()),
+        "training": {
+            clock: round(sum(each[clock] for each in times.values()), 3) for clock in times[recipe.name]
+        },
+        **({"times": times} if recipe.teachers else {}),
+        "machine": machine(device),
+        **task.notes,
+        "scores": score(task.model, task.tokenizers, data, recipe, progress=progress),
+        "history": trainer.history,
+    }
+    save_model(folder.model, task.model, tokenizers=task.tokenizers, card=card, dtype=FILE_TYPE)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Hold a model that can be scored.
+
+    Args:
+        name: As it was given.
+        found: The model, its tokenizers and its card.
+        recipe: On the card, with the sizes that the model has.
+        data: The corpus that the recipe names.
+    """
+
+    name: str
+    found: Pretrained
+    recipe: Recipe
+    data: Pairs | Text
+
+
+def prepare(name_or_folder: str | Path) -> Candidate:
+    """Load a model, and look whether it can be scored, before minutes go into the scores of any.
+
+    What is to be scored is the model in the folder, also where the recipe's settings make another one.
+
+    Args:
+        name_or_folder: As for :func:`~exformer.hub.pretrained.load_model`.
+
+    Returns:
+        The model, for :func:`judge`.
+
+    Raises:
+        ValueError: If there is no such model, its card lacks something or has no recipe that can be followed,
+            or the recipe's corpus is for models of another kind.
+    """
+    found = load_model(name_or_folder)
+    recipe = _recipe(found, name_or_folder)
+    if missing := [name for name in ("parameters", "training") if found.card.get(name) is None]:
+        raise ValueError(f"{name_or_folder}: the card lacks {', '.join(missing)}: expected that of a run")
+    candidate = Candidate(str(name_or_folder), found, recipe, CORPORA[recipe.corpus]())
+    _check_kind(candidate)
+    return candidate
+
+
+def judge(candidate: Candidate, *, progress: bool = False) -> dict[str, Any]:
+    """Score a model on the validation and the test texts of the corpus that its recipe names.
+
+    Returns:
+        The name, the recipe's, the seeds of the model and of its teachers, the scores, the seconds that
+        scoring took, and the machine.
+    """
+    recipe, found, start = candidate.recipe, candidate.found, time.perf_counter()
+    parts = ("val", "test") if isinstance(candidate.data, Pairs) else ()
+    scores = score(found.model, found.tokenizers, candidate.data, recipe, parts=parts, progress=progress)
+    return {
+        "model": candidate.name,
+        "recipe": recipe.name,
+        "seed": recipe.seed,
+        **({"teachers_seed": recipe.seed_of_teachers} if recipe.teachers else {}),
+        **{name: found.card[name] for name in ("parameters", "training")},
+        "signatures": scores.pop("signatures", {}),
+        "scores": scores,
+        "seconds": round(time.perf_counter() - start, 1),
+        "machine": machine(torch.device("cpu")),
+    }
+
+
+def score(
+    model: nn.Module,
+    tokenizers: Mapping[str, Tokenizer],
+    data: Pairs | Text,
+    recipe: Recipe,
+    *,
+    parts: Sequence[str] = ("val",),
+    progress: bool = False,
+) -> dict[str, Any]:
+    """Return the scores of a model, with more digits than mean anything cut off.
+
+    Args:
+        model: Trained.
+        tokenizers: Of the model, by name.
+        data: Its corpus.
+        recipe: Of the run.
+        parts: Of the corpus whose translations are scored: "val" to choose by, "test" once at the end.
+        progress: Show bars.
+
+    Returns:
+        By name; what was done to find them is under "signatures".
+    """
+    tokenizer = next(iter(tokenizers.values()))
+    validation = validation_batches(recipe, data, tokenizer, max_len=model.config.max_len)
+    loss = mean_loss(model, validation, default_loss(model))
+    scores: dict[str, Any] = {"validation loss, nats a symbol": round(loss, 4)}
+    if isinstance(data, Text):
+        per_byte = loss / math.log(2) * len(tokenizer.encode(data.val)) / len(data.val.encode())
+        return scores | {"validation bits a byte": round(per_byte, 4)}
+    scores["signatures"] = {}
+    for part in parts:
+        pairs = getattr(data, part)
+        ours = translate_many(
+            model,
+            [pair.source for pair in pairs],
+            beam=recipe.beam,
+            alpha=recipe.alpha,
+            progress=part if progress else "",
+            **tokenizers,
+        )
+        _add_bleu(scores, f"{part} BLEU, cased", ours, [pair.target for pair in pairs], tokenize="13a")
+        if part == "test" and data.references:
+            cut = tokenize_for_papers(ours, language=data.language)
+            _add_bleu(scores, "test BLEU, lower-cased", cut, data.references, tokenize="none")
+    return scores
+
+
+def tokenize_for_papers(texts: Sequence[str], *, language: str) -> list[str]:
+    """Lower-case texts, normalize their punctuation and cut them into words, as Moses does.
+
+    Args:
+        texts: As people write.
+        language: "en", "de" or "fr".
+
+    Returns:
+        Words and signs with one space between them; quotation marks are written ``&quot;``.
+
+    Raises:
+        ValueError: If sacremoses is not installed.
+
+    Source:
+        Koehn et al. 2007; Multi30k's ``.lc.norm.tok`` files are made so.
+    """
+    try:
+        from sacremoses import MosesPunctNormalizer, MosesTokenizer  # here: few need it
+    except ImportError as error:
+        raise ValueError(
+            "the scores that papers report need sacremoses: pip install 'exformer[scores]'"
+        ) from error
+    normalizer, tokenizer = MosesPunctNormalizer(lang=language), MosesTokenizer(lang=language)
+    return [tokenizer.tokenize(normalizer.normalize(text.lower()), return_str=True) for text in texts]
+
+
+def _add_bleu(
+    scores: dict[str, Any], name: str, ours: Sequence[str], right: Sequence[str], *, tokenize: str
+) -> None:
+    scores[name] = round(corpus_bleu(ours, right, tokenize=tokenize), 2)
+    scores["signatures"][name] = bleu_signature(tokenize=tokenize)
+
+
+def _recipe(found: Pretrained, name: str | Path) -> Recipe:
+    """Read the recipe on a model's card."""
+    settings = found.card.get("recipe")
+    try:
+        recipe = Recipe.from_settings(settings if isinstance(settings, dict) else {})
+    except ValueError as error:
+        raise ValueError(f"{name}: the card's recipe can't be followed: {error}") from error
+    if recipe.corpus not in CORPORA:
+        raise ValueError(f"{name}: the card's recipe can't be followed: there is no corpus {recipe.corpus!r}")
+    own = {key: value for key, value in asdict(found.model.config).items() if key not in _OF_TOKENIZERS}
+    if unknown := sorted(recipe.model.keys() - own.keys()):
+        raise ValueError(f"{name}: the card's recipe can't be followed: no model has {', '.join(unknown)}")
+    return replace(recipe, model=own)
+
+
+def _check_kind(candidate: Candidate) -> None:
+    """Refuse a model that can't do what the corpus of its recipe asks."""
+    found, data = candidate.found, candidate.data
+    kind, expected = type(found.model), EncoderDecoder if isinstance(data, Pairs) else DecoderLM
+    if kind is not expected:
+        raise ValueError(
+            f"{candidate.name}: the corpus {candidate.recipe.corpus} of the card's recipe is for a model of "
+            f"kind {expected.__name__}, the model is of kind {kind.__name__}"
+        )
+    tokenizer, *others = found.tokenizers.values()
+    texts = [pair.target for pair in data.val] if isinstance(data, Pairs) else []
+    if any(tokenizer.encode(text) != other.encode(text) for other in others for text in texts):
+        raise ValueError(
+            f"{candidate.name}: recipes have one tokenizer for both languages, the model has two"
+        )

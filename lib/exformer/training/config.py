@@ -1,0 +1,125 @@
+"""How a model is trained: the settings of a :class:`~exformer.training.trainer.Trainer`. No torch here."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from exformer.training.schedules import Schedule, cosine_schedule, linear_schedule, root_schedule
+
+_CHOICES = {
+    "optimizer": ("adamw", "muon"),
+    "schedule": ("root", "linear", "cosine"),
+    "precision": ("no", "bf16"),
+}
+#: The least of each whole number.
+_LEAST = dict.fromkeys(("steps", "accumulate", "warmup", "every", "average"), 1) | {"patience": 0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """Say how a model is trained.
+
+    Args:
+        steps: Most steps of the optimizer.
+        accumulate: In how many parts a process works on its share of a batch, to save memory.
+        optimizer: "adamw" for all, or "muon" for the matrices of the layers and AdamW for the rest.
+        lr: Peak of AdamW's learning rate.
+        rates: Other peaks for some parts of the model, by their names, as "embedding".
+        muon_lr: Peak of Muon's.
+        momentum: Of Muon.
+        schedule: How the rate falls after the warm-up: "root", "linear" (to 0) or "cosine" (to a tenth).
+        warmup: How many steps the rate climbs.
+        betas: Of AdamW.
+        weight_decay: Of both optimizers.
+        clip_norm: Longest gradient; None for no limit.
+        label_smoothing: Share of the target that is spread over the vocabulary; not in validation.
+        precision: "no" for float32, "bf16" for bfloat16 where it is precise enough.
+        seed: Of the dropout of each step; the data have their own.
+        every: Steps between two measurements on the validation set, each with a checkpoint.
+        average: How many checkpoints are kept; a recipe's final model is their mean.
+        patience: After how many measurements without a better one a run ends early; 0: never.
+
+    Raises:
+        ValueError: If no run can follow the settings.
+    """
+
+    steps: int = 1000
+    accumulate: int = 1
+    optimizer: str = "adamw"
+    lr: float = 1e-3
+    rates: Mapping[str, float] = field(default_factory=dict)
+    muon_lr: float = 0.02
+    momentum: float = 0.95
+    schedule: str = "root"
+    warmup: int = 100
+    betas: tuple[float, float] = (0.9, 0.98)
+    weight_decay: float = 0.0
+    clip_norm: float | None = 1.0
+    label_smoothing: float = 0.0
+    precision: str = "no"
+    seed: int = 0
+    every: int = 100
+    average: int = 1
+    patience: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what no run can follow."""
+        check_choices(self, _CHOICES)
+        check_whole_numbers(self, _LEAST)
+        check_seed("seed", self.seed)
+        if not isinstance(self.rates, Mapping):
+            raise ValueError(f"rates must be numbers by the names of parts, got {self.rates!r}")
+        rates = {name: getattr(self, name) for name in ("lr", "muon_lr", "weight_decay")}
+        for name, rate in (
+            rates | {f"the rate of {part}": rate for part, rate in self.rates.items()}
+        ).items():
+            if not 0 <= rate < math.inf:
+                raise ValueError(f"{name} must be a number of at least 0, got {rate}")
+        for name in ("momentum", "label_smoothing"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)}")
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas must be two numbers in [0, 1), got {self.betas}")
+        if self.clip_norm is not None and not 0 < self.clip_norm < math.inf:
+            raise ValueError(f"clip_norm must be above 0, got {self.clip_norm}: None sets no limit")
+        if self.schedule != "root" and self.warmup >= self.steps:
+            raise ValueError(
+                f"warmup ({self.warmup}) must be below steps ({self.steps}) for a {self.schedule} schedule"
+            )
+
+    def rate(self, peak: float) -> Schedule:
+        """Return the schedule of an optimizer whose highest learning rate is given."""
+        fall: Mapping[str, Callable[..., float]] = {
+            "root": root_schedule,
+            "linear": partial(linear_schedule, total=self.steps),
+            "cosine": partial(cosine_schedule, total=self.steps),
+        }
+        return partial(fall[self.schedule], peak=peak, warmup=self.warmup)
+
+    def measured_steps(self) -> list[int]:
+        """Return the steps after which the model is measured and saved: each ``every``, and the last."""
+        return sorted({*range(self.every, self.steps + 1, self.every), self.steps})
+
+
+def check_choices(config: object, choices: Mapping[str, tuple[str, ...]]) -> None:
+    """Refuse a setting that is none of its choices."""
+    for name, known in choices.items():
+        if getattr(config, name) not in known:
+            raise ValueError(f"{name} must be one of {', '.join(known)}, got {getattr(config, name)!r}")
+
+
+def check_whole_numbers(config: object, least: Mapping[str, int]) -> None:
+    """Refuse a setting that is no whole number, or too small."""
+    for name, low in least.items():
+        value = getattr(config, name)
+        if not isinstance(value, int) or value < low:
+            raise ValueError(f"{name} must be a whole number of at least {low}, got {value!r}")
+
+
+def check_seed(name: str, seed: int) -> None:
+    """Refuse what NumPy does not take for a seed."""
+    if not isinstance(seed, int):
+        raise ValueError(f"{name} must be a whole number, got {seed!r}")
+    if not 0 <= seed < 2**32:
+        raise ValueError(f"{name} must lie from 0 to {2**32 - 1}, got {seed}")

@@ -1,0 +1,67 @@
+"""Several processes that train one model, on the GPUs of one machine or of many; or one, on its own."""
+
+import os
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class Processes:
+    """The processes that train one model: which of them this one is, and what they exchange.
+
+    One process needs nothing. Several are started by ``accelerate launch``, one per GPU; each works on its
+    own rows of every batch, and gradients are added up. So a run may begin on one number of processes and go
+    on with another.
+
+    Attributes:
+        index: Number of this process, from 0.
+        count: How many there are.
+        device: On which this process computes; None: where the model is.
+
+    Raises:
+        ValueError: If there are several, and Accelerate is not installed.
+    """
+
+    def __init__(self) -> None:
+        self._accelerator = _accelerator() if int(os.environ.get("WORLD_SIZE", "1")) > 1 else None
+        self.index: int = self._accelerator.process_index if self._accelerator else 0
+        self.count: int = self._accelerator.num_processes if self._accelerator else 1
+        self.device: torch.device | None = self._accelerator.device if self._accelerator else None
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process is the one that writes and speaks."""
+        return self.index == 0
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        """Let a model's gradients be averaged over the processes whenever they are computed."""
+        return self._accelerator.prepare_model(model) if self._accelerator else model
+
+    def no_sync(self, model: nn.Module) -> AbstractContextManager[Any]:
+        """Keep the gradients of a wrapped model in this process for a while."""
+        return self._accelerator.no_sync(model) if self._accelerator else nullcontext()
+
+    def sum(self, value: Tensor) -> float:
+        """Add up a number over the processes."""
+        return (self._accelerator.reduce(value, "sum") if self._accelerator else value).item()
+
+    def main_first(self) -> AbstractContextManager[Any]:
+        """Let the main process pass first, so that the others find what it has written."""
+        return self._accelerator.main_process_first() if self._accelerator else nullcontext()
+
+    def wait(self) -> None:
+        """Wait until all processes are here."""
+        if self._accelerator:
+            self._accelerator.wait_for_everyone()
+
+
+def _accelerator() -> Any:
+    try:
+        from accelerate import Accelerator  # here: it takes seconds to import, and one process needs none
+    except ImportError as error:
+        raise ValueError(
+            "several processes were started, and they need Accelerate: pip install 'exformer[processes]'"
+        ) from error
+    return Accelerator(mixed_precision="no")  # the Trainer has its own autocast

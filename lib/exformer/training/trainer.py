@@ -1,0 +1,302 @@
+"""The Trainer: the training loop, and what a run of minutes or days needs around it."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from exformer.data.sampler import BatchSampler, MicroBatch, split_steps
+from exformer.models.evaluating import evaluating
+from exformer.training.checkpoint import checkpoint_path, find_checkpoints, load_checkpoint, save_checkpoint
+from exformer.training.config import TrainingConfig
+from exformer.training.environment import Clock
+from exformer.training.log import TrainingLog
+from exformer.training.loop import LossFn, check_parameters, set_seed, training_steps
+from exformer.training.objectives import default_loss
+from exformer.training.optimizers import make_optimizers
+from exformer.training.processes import Processes
+
+
+class Trainer:
+    """Train a model, with all that a run of minutes or days needs around the loop.
+
+    That is optimizers with schedules, clipping, accumulation, validation, checkpoints, several processes.
+
+    The same settings give the same weights, however often a run is interrupted: what a step reads and drops
+    depends on the seed and the step alone.
+
+    Args:
+        model: It is trained in place, on the device where it is.
+        batches: A :class:`~exformer.data.sampler.BatchSampler`, or batches that are walked through again and
+            again.
+        config: How it is trained; None: once through batches that have a length, else 1,000 steps.
+        validation: Batches that are measured every ``config.every`` steps; micro-batches with their shares
+            of all tokens, or plain ones of equal weight. Without, nothing is measured.
+        loss_fn: Gives the loss of the model on a batch; it takes ``label_smoothing`` if the config asks for
+            it. None: see :func:`~exformer.training.objectives.default_loss`.
+        folder: Where the log and the checkpoints go; None: nowhere.
+        on_measure: Is called with the Trainer after each measurement, in the main process: to show samples.
+        progress: Title of a progress bar; none if empty.
+
+    Raises:
+        ValueError: If the model is of a kind whose loss is unknown, or lacks a part that the config names.
+
+    >>> from exformer.data.windows import TextWindows
+    >>> from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+    >>> model = DecoderLM(DecoderLMConfig(7, d_model=8, n_heads=2, n_layers=1, max_len=6))
+    >>> windows = TextWindows(torch.arange(70) % 7, width=6, batch_size=4, seed=0)
+    >>> trainer = Trainer(model, windows, config=TrainingConfig(steps=20, lr=0.01, warmup=5))
+    >>> losses = trainer.fit()
+    >>> trainer.step, losses[-1] < losses[0]
+    (20, True)
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        batches: BatchSampler | Iterable[Any],
+        *,
+        config: TrainingConfig | None = None,
+        validation: Sequence[Any] = (),
+        loss_fn: LossFn | None = None,
+        folder: str | Path | None = None,
+        on_measure: Callable[["Trainer"], None] | None = None,
+        progress: str = "",
+    ) -> None:
+        self.model, self.batches, self.validation = model, batches, validation
+        self.config = _default_config(batches) if config is None else config
+        self.loss_fn = default_loss(model) if loss_fn is None else loss_fn
+        self.folder = None if folder is None else Path(folder)
+        self.on_measure, self.progress = on_measure, progress
+        self.processes = Processes()
+        if self.processes.device is not None:
+            model.to(self.processes.device)
+        self.optimizers = make_optimizers(model, self.config)
+        self.step = 0  # how many were taken
+        self.history: list[dict[str, Any]] = []  # the lines of the log with a measurement
+        self.clock = Clock({})
+        self._notes: dict[str, Any] = {}  # of the last measurement: what a checkpoint holds beside weights
+
+    @property
+    def checkpoints(self) -> Path | None:
+        """The folder of the checkpoints."""
+        return None if self.folder is None else self.folder / "checkpoints"
+
+    @property
+    def ended(self) -> bool:
+        """Whether all steps are taken, or nothing has become better for as long as the patience lasts."""
+        return self._notes.get("ended", False)
+
+    def fit(self, *, resume: bool = False) -> list[float]:
+        """Take all steps that are left.
+
+        Args:
+            resume: Go on from the last checkpoint in the folder; where there is none, begin.
+
+        Returns:
+            The loss before each step that was taken now.
+
+        Raises:
+            ValueError: If the folder has checkpoints and is not to be resumed, a checkpoint is damaged or
+                missing, the batches end before the steps, or a loss or parameter stops being a number.
+        """
+        self._begin(resume=resume)
+        smoothing, losses = self.config.label_smoothing, []
+        steps = training_steps(
+            self.processes.wrap(self.model),
+            islice(self._micro_batches(), 0 if self.ended else self.config.steps - self.step),
+            loss_fn=partial(self.loss_fn, label_smoothing=smoothing) if smoothing else self.loss_fn,
+            optimizers=self.optimizers,
+            clip_norm=self.config.clip_norm,
+            first_step=self.step + 1,
+            backward=self._backward,
+        )
+        shown = bool(self.progress) and self.processes.is_main
+        bar = tqdm(steps, desc=self.progress, initial=self.step, total=self.config.steps, disable=not shown)
+        for loss in bar:
+            bar.set_postfix(loss=f"{loss:.2f}", refresh=False)
+            self.step += 1
+            losses.append(loss)
+            self._after_step(loss)
+            if self.ended:
+                break
+        if not self.ended:
+            raise ValueError(f"the batches ended after step {self.step} of {self.config.steps}: give more")
+        return losses
+
+    def validation_loss(self) -> float:
+        """Return the loss on the validation batches, without label smoothing."""
+        return mean_loss(self.model, self.validation, self.loss_fn)
+
+    def last_checkpoints(self) -> list[Path]:
+        """Return the checkpoints whose mean the final weights are, oldest first.
+
+        Raises:
+            ValueError: If one is missing.
+        """
+        last_step = self.step if self.ended else self.config.steps
+        needed = [step for step in self.config.measured_steps() if step <= last_step][-self.config.average :]
+        paths = [checkpoint_path(self.checkpoints, step) for step in needed if step <= self.step]
+        if missing := [str(path) for path in paths if not path.exists()]:
+            raise ValueError(
+                f"{', '.join(missing)} is missing: the final weights are the mean of the last "
+                f"{self.config.average} checkpoints; bring it back, or begin anew in another folder"
+            )
+        return paths
+
+    def _begin(self, *, resume: bool) -> None:
+        """Put the run back to its last checkpoint, if there is one."""
+        if self.folder is None:
+            if resume:
+                raise ValueError("there is nothing to resume without a folder: give one to the Trainer")
+            return
+        found = find_checkpoints(self.checkpoints)
+        if found and not resume:
+            raise ValueError(f"{self.checkpoints} holds a run: resume it, or choose another folder")
+        if found:
+            plain = [optimizer for optimizer, _ in self.optimizers]
+            self.step, self._notes = load_checkpoint(found[-1], model=self.model, optimizers=plain)
+            self.last_checkpoints()
+        self.clock = Clock(self._notes)
+        if self.processes.is_main:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lines = TrainingLog(self.folder / "log.jsonl").cut(done=self.step)
+            self.history = [line for line in lines if "validation_loss" in line]
+
+    def _micro_batches(self) -> Iterator[list[MicroBatch]]:
+        """Yield this process's parts of each step; chance depends on the seed, the step and the process."""
+        this, count = self.processes.index, self.processes.count
+        if isinstance(self.batches, BatchSampler):
+            parts = split_steps(
+                self.batches,
+                done=self.step,
+                accumulate=self.config.accumulate,
+                process=this,
+                processes=count,
+            )
+        elif count * self.config.accumulate > 1:
+            raise ValueError(
+                "several processes, or accumulate, need batches that can be split: give a BatchSampler, as "
+                "TextWindows or TokenBatches"
+            )
+        else:
+            parts = ([MicroBatch(batch)] for batch in islice(_again_and_again(self.batches), self.step, None))
+        for step, micro_batches in enumerate(parts, start=self.step + 1):
+            chance = np.random.SeedSequence((self.config.seed, step, this))
+            set_seed(int(chance.generate_state(1)[0]))
+            yield micro_batches
+
+    def _backward(self, model: nn.Module, micro_batches: list[MicroBatch], loss_fn: LossFn) -> float:
+        r"""Add up the gradients and losses of the micro-batches of all processes, each with its share.
+
+        .. math:: L = \sum_i share_i \, L_i
+        """
+        device, losses = _device(self.model), []
+        for batch in micro_batches:
+            last = batch is micro_batches[-1]  # processes talk once per step
+            with nullcontext() if last else self.processes.no_sync(model), self._autocast(device):
+                loss = loss_fn(model, _to_device(batch.batch, device)) * batch.share
+                # Processes take the mean of their gradients; the shares want a sum.
+                (loss * self.processes.count).backward()
+            losses.append(loss.detach())
+        return self.processes.sum(torch.stack(losses).sum())
+
+    def _autocast(self, device: torch.device) -> AbstractContextManager[Any]:
+        half = self.config.precision == "bf16"
+        return torch.autocast(device.type, torch.bfloat16) if half else nullcontext()
+
+    def _after_step(self, loss: float) -> None:
+        """Measure and save where it is due, and write the log."""
+        line = {"step": self.step, "loss": loss}
+        due = self.step == self.config.steps or self.step % self.config.every == 0
+        if due:
+            check_parameters(self.model, self.step)  # before they are saved
+            self._notes = self._measure()
+            line |= {name: value for name, value in self._notes.items() if name == "validation_loss"}
+        if not self.processes.is_main:
+            return
+        line |= self.clock.read()
+        if due and self.validation:
+            self.history.append(line)
+        if self.folder is not None:
+            TrainingLog(self.folder / "log.jsonl").append(line)
+            if due:
+                save_checkpoint(
+                    self.checkpoints,
+                    step=self.step,
+                    model=self.model,
+                    optimizers=[optimizer for optimizer, _ in self.optimizers],
+                    notes=self._notes | self.clock.read(),
+                    keep=self.config.average,
+                )
+        if due and self.on_measure is not None:
+            self.on_measure(self)
+
+    def _measure(self) -> dict[str, Any]:
+        """Measure the model on the validation set, and decide whether the run ends here."""
+        ended = self.step == self.config.steps
+        if not self.validation:
+            return {"ended": ended}
+        own = torch.tensor(self.validation_loss(), dtype=torch.float64, device=_device(self.model))
+        found = self.processes.sum(own) / self.processes.count  # all must come to the same end
+        if not math.isfinite(found):
+            raise ValueError(
+                f"the validation loss is {found} after step {self.step}: lower the learning rate"
+            )
+        best = self._notes.get("best", math.inf)
+        since = 0 if found < best else self._notes["since"] + 1
+        ended = ended or 0 < self.config.patience <= since
+        return {"validation_loss": found, "best": min(found, best), "since": since, "ended": ended}
+
+
+def mean_loss(model: nn.Module, batches: Sequence[Any], loss_fn: LossFn) -> float:
+    """Average the loss over batches, in evaluation mode.
+
+    Args:
+        model: It is put back into the mode in which it was.
+        batches: Micro-batches, whose shares sum to 1, or plain batches of equal weight.
+        loss_fn: Gives the loss of the model on a batch.
+    """
+    device = _device(model)
+    parts = [each if isinstance(each, MicroBatch) else MicroBatch(each, 1 / len(batches)) for each in batches]
+    with evaluating(model):
+        return sum(part.share * loss_fn(model, _to_device(part.batch, device)).item() for part in parts)
+
+
+def _default_config(batches: BatchSampler | Iterable[Any]) -> TrainingConfig:
+    steps = max(1, len(batches)) if isinstance(batches, Sized) else TrainingConfig.steps
+    return TrainingConfig(steps=steps, warmup=max(1, min(100, steps // 10)))
+
+
+def _again_and_again(batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield batches without end, unless there are none (any more)."""
+    some = True
+    while some:
+        some = False
+        for batch in batches:
+            some = True
+            yield batch
+
+
+def _device(model: nn.Module) -> torch.device:
+    return next(model.parameters()).device
+
+
+def _to_device(batch: Any, device: torch.device) -> Any:
+    """Move a tensor, or a dataclass of tensors."""
+    if isinstance(batch, Tensor):
+        return batch.to(device)
+    if is_dataclass(batch):
+        return replace(
+            batch, **{each.name: _to_device(getattr(batch, each.name), device) for each in fields(batch)}
+        )
+    return batch

@@ -1,0 +1,286 @@
+"""The Trainer: the loop of `train`, however a run is cut, split or measured, for three kinds of models."""
+
+import math
+import sys
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from recipe_run import run_code
+from torch import nn
+
+from exformer.corpora.english_italian import split
+from exformer.data.masking import MaskingConfig, mask_tokens
+from exformer.data.sampler import MicroBatch
+from exformer.data.translation import translation_batches
+from exformer.data.windows import TextWindows
+from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
+from exformer.tokenizers.words import WordTokenizer
+from exformer.training.checkpoint import find_checkpoints
+from exformer.training.config import TrainingConfig
+from exformer.training.loop import set_seed, train
+from exformer.training.objectives import language_model_loss
+from exformer.training.optimizers import adamw
+from exformer.training.processes import Processes
+from exformer.training.trainer import Trainer
+
+SIZES = {"d_model": 8, "n_heads": 2, "d_ff": 12, "n_layers": 1, "max_len": 7}
+IDS = torch.arange(210) * torch.arange(210) % 11
+WINDOWS = TextWindows(IDS[:170], width=7, batch_size=5, seed=3)
+VALIDATION = [WINDOWS.batch(torch.arange(0, 30, 7).numpy())]
+CONFIG = TrainingConfig(steps=10, lr=0.02, warmup=2, every=3, average=2)
+
+
+def model_of(dropout: float = 0.1) -> DecoderLM:
+    set_seed(1)
+    return DecoderLM(DecoderLMConfig(11, dropout=dropout, **SIZES))
+
+
+def trainer_of(folder: Path | None = None, config: TrainingConfig = CONFIG, **options: object) -> Trainer:
+    return Trainer(model_of(), WINDOWS, config=config, validation=VALIDATION, folder=folder, **options)
+
+
+def first_batches(n: int) -> list[torch.Tensor]:
+    return [WINDOWS.batch(rows) for rows in islice(WINDOWS.steps(), n)]
+
+
+def assert_same_weights(found: nn.Module, wanted: nn.Module) -> None:
+    assert all(torch.equal(found.state_dict()[name], value) for name, value in wanted.state_dict().items())
+
+
+def test_a_language_model_with_defaults() -> None:
+    losses = Trainer(model_of(), first_batches(60)).fit()
+    assert len(losses) == 60
+    assert sum(losses[-9:]) / 9 < losses[0] - 0.1
+
+
+def test_a_translator_with_defaults() -> None:
+    pairs = split(80, n_test=10, seed=0).train
+    source, target = (
+        WordTokenizer.from_texts([getattr(p, side) for p in pairs]) for side in ("source", "target")
+    )
+    both = {"src_tokenizer": source, "tgt_tokenizer": target}
+    batches = translation_batches(pairs, **both, batch_size=8, seed=0, steps=50)
+    sizes = SIZES | {"max_len": 32}
+    model = EncoderDecoder(EncoderDecoderConfig(source.vocab_size, target.vocab_size, **sizes))
+    trainer = Trainer(model, batches, validation=list(batches)[:2])
+    losses = trainer.fit()
+    assert sum(losses[-9:]) / 9 < losses[0] - 0.3
+    assert trainer.history[-1]["validation_loss"] == pytest.approx(trainer.validation_loss())
+
+
+def test_a_masked_language_model_with_defaults() -> None:
+    masking = MaskingConfig(vocab_size=12, mask_id=11)
+    chance = torch.Generator().manual_seed(0)
+    texts = torch.arange(3, 10).repeat(6, 1)
+    batches = [mask_tokens(texts, config=masking, generator=chance) for _ in range(60)]
+    losses = Trainer(EncoderLM(EncoderLMConfig(12, **SIZES)), batches).fit()
+    assert sum(losses[-9:]) / 9 < losses[0] - 0.1
+
+
+def test_a_model_of_another_kind_needs_a_loss() -> None:
+    with pytest.raises(ValueError, match=r"no usual loss of a Linear: give a loss_fn\(model, batch\)"):
+        Trainer(nn.Linear(2, 2), [])
+    trainer = Trainer(
+        nn.Linear(2, 2),
+        [torch.ones(3, 2)],
+        config=TrainingConfig(steps=3),
+        loss_fn=lambda model, x: model(x).sum(),
+    )
+    assert len(trainer.fit()) == 3  # the batch again and again
+
+
+def test_it_is_the_loop_of_train() -> None:
+    batches = first_batches(10)
+    ours, theirs = model_of(dropout=0.0), model_of(dropout=0.0)
+    losses = Trainer(ours, batches, config=replace(CONFIG, label_smoothing=0.1)).fit()
+    wanted = train(
+        theirs,
+        batches,
+        loss_fn=partial(language_model_loss, label_smoothing=0.1),
+        optimizer=adamw(theirs.parameters()),
+        schedule=CONFIG.rate(CONFIG.lr),
+        clip_norm=1.0,
+    )
+    assert losses == wanted
+    assert_same_weights(ours, theirs)
+
+
+@pytest.mark.parametrize("whole", ["sampler", "list"])
+def test_a_run_that_was_cut_goes_on_to_the_same_weights(tmp_path: Path, whole: str) -> None:
+    batches = WINDOWS if whole == "sampler" else first_batches(4)
+    uncut = Trainer(model_of(), batches, config=CONFIG, validation=VALIDATION)
+    losses = uncut.fit()
+
+    def stop(trainer: Trainer) -> None:
+        if trainer.step in (3, 9):
+            raise KeyboardInterrupt
+
+    found = []
+    for _ in range(3):
+        trainer = Trainer(
+            model_of(), batches, config=CONFIG, validation=VALIDATION, folder=tmp_path, on_measure=stop
+        )
+        try:
+            found.append(trainer.fit(resume=True))
+        except KeyboardInterrupt:
+            continue
+    assert found == [losses[9:]]
+    assert_same_weights(trainer.model, uncut.model)
+    plain = [{name: line[name] for name in ("step", "validation_loss")} for line in trainer.history]
+    assert plain == [{name: line[name] for name in ("step", "validation_loss")} for line in uncut.history]
+    assert [line["step"] for line in plain] == [3, 6, 9, 10]
+    assert trainer.fit(resume=True) == []  # nothing is left to do
+
+
+def test_a_folder_that_holds_a_run(tmp_path: Path) -> None:
+    trainer_of(tmp_path).fit()
+    with pytest.raises(ValueError, match="checkpoints holds a run: resume it, or choose another folder"):
+        trainer_of(tmp_path).fit()
+    with pytest.raises(ValueError, match="there is nothing to resume without a folder: give one"):
+        trainer_of().fit(resume=True)
+
+
+def test_a_checkpoint_that_the_end_needs_is_missed_at_once(tmp_path: Path) -> None:
+    def stop(trainer: Trainer) -> None:
+        if trainer.step == 9:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trainer_of(tmp_path, on_measure=stop).fit()
+    six, nine = find_checkpoints(tmp_path / "checkpoints")
+    six.unlink()
+    trainer_of(tmp_path).fit(resume=True)  # the end is the mean of 9 and 10: nobody misses 6
+    nine.unlink()
+    with pytest.raises(ValueError, match=r"step_00000009\.safetensors is missing: .* the last 2 check"):
+        trainer_of(tmp_path).fit(resume=True)
+
+
+def test_a_newest_checkpoint_that_was_cut_can_be_deleted(tmp_path: Path) -> None:
+    whole = trainer_of(tmp_path)
+    whole.fit()
+    last = find_checkpoints(tmp_path / "checkpoints")[-1]
+    last.write_bytes(last.read_bytes()[:1000])
+    with pytest.raises(ValueError, match=r"00010\.safetensors is not a whole .*; delete this file, and "):
+        trainer_of(tmp_path).fit(resume=True)
+    last.unlink()
+    again = trainer_of(tmp_path)
+    assert len(again.fit(resume=True)) == 1
+    assert_same_weights(again.model, whole.model)
+
+
+def test_patience(tmp_path: Path) -> None:
+    trainer = trainer_of(tmp_path, replace(CONFIG, lr=0.0, steps=30, patience=2))
+    assert len(trainer.fit()) == 9  # nothing becomes better after the first measurement
+    assert [path.stem[-2:] for path in trainer.last_checkpoints()] == ["06", "09"]
+    assert trainer_of(tmp_path, trainer.config).fit(resume=True) == []
+
+
+def test_each_process_has_its_own_rows_and_its_own_dropout() -> None:
+    drawn, rows = [], []
+    for process in (0, 1):
+        trainer = trainer_of()
+        trainer.processes = SimpleNamespace(index=process, count=2)
+        steps = trainer._micro_batches()
+        for _ in range(3):
+            (part,) = next(steps)
+            drawn.append(torch.rand(()).item())
+            rows.append(part.batch)
+    assert len(set(drawn)) == 6
+    for own, other in zip(rows[:3], rows[3:], strict=True):
+        assert (len(own), len(other)) == (3, 2)
+
+
+def test_chance_depends_on_the_seed() -> None:
+    first, same, other = (
+        Trainer(model_of(), WINDOWS, config=replace(CONFIG, seed=seed)).fit() for seed in (0, 0, 1)
+    )
+    assert first == same
+    assert first[1:] != other[1:]
+
+
+def test_samples_are_shown_where_the_model_was_measured() -> None:
+    seen = []
+    trainer_of(on_measure=lambda trainer: seen.append((trainer.step, trainer.model.training))).fit()
+    assert seen == [(3, True), (6, True), (9, True), (10, True)]
+
+
+def test_validation_counts_shares_and_is_not_smoothed() -> None:
+    model = model_of()
+    one, two = (WINDOWS.batch(torch.tensor([n]).numpy()) for n in (0, 40))
+    config = replace(CONFIG, label_smoothing=0.3)
+    losses = [
+        Trainer(model, WINDOWS, config=config, validation=[each]).validation_loss() for each in (one, two)
+    ]
+    assert losses[0] == language_model_loss(model.eval(), one).item()
+    plain = Trainer(model, WINDOWS, config=config, validation=[one, two]).validation_loss()
+    assert plain == pytest.approx(sum(losses) / 2)
+    shares = [MicroBatch(one, 0.25), MicroBatch(two, 0.75)]
+    found = Trainer(model, WINDOWS, config=config, validation=shares).validation_loss()
+    assert found == pytest.approx(0.25 * losses[0] + 0.75 * losses[1])
+
+
+def test_parts_are_one_batch() -> None:
+    # A quarter of the gradients (4, 8) and three quarters of (8, 0) are (7, 2); the losses 12 and 8 are 9.
+    model = nn.Linear(2, 1, bias=False)
+    nn.init.ones_(model.weight)
+    trainer = Trainer(model, [], loss_fn=lambda model, x: model(x).sum())
+    parts = [MicroBatch(torch.tensor([4.0, 8.0]), 0.25), MicroBatch(torch.tensor([8.0, 0.0]), 0.75)]
+    assert trainer._backward(model, parts, trainer.loss_fn) == 9.0
+    assert model.weight.grad.tolist() == [[7.0, 2.0]]
+
+
+def test_half_precision_is_near() -> None:
+    full, half = (
+        Trainer(model_of(), WINDOWS, config=replace(CONFIG, precision=p)).fit() for p in ("no", "bf16")
+    )
+    assert half == pytest.approx(full, rel=0.02)
+    assert half != full
+
+
+def test_batches_that_end_too_early() -> None:
+    batches = iter(first_batches(4))
+    with pytest.raises(ValueError, match="the batches ended after step 4 of 10: give more"):
+        Trainer(model_of(), batches, config=CONFIG).fit()
+
+
+def test_plain_batches_cannot_be_split() -> None:
+    batches = [WINDOWS.batch(torch.tensor([0]).numpy())]
+    with pytest.raises(ValueError, match="batches that can be split: give a BatchSampler, as TextWindows"):
+        Trainer(model_of(), batches, config=replace(CONFIG, accumulate=2)).fit()
+
+
+def test_a_wild_run_is_not_saved(tmp_path: Path) -> None:
+    trainer = trainer_of(tmp_path, replace(CONFIG, lr=1e38, clip_norm=None, every=1))
+    with pytest.raises(ValueError, match="lower the learning rate"):
+        trainer.fit()
+    for path in find_checkpoints(tmp_path / "checkpoints"):
+        assert all(math.isfinite(line["validation_loss"]) for line in trainer.history), path
+
+
+def test_several_processes_without_accelerate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setitem(sys.modules, "accelerate", None)
+    with pytest.raises(ValueError, match=r"they need Accelerate: pip install 'exformer\[processes\]'"):
+        Processes()
+
+
+def test_one_process_needs_no_accelerate() -> None:
+    code = """
+import sys
+sys.modules["accelerate"] = None
+import torch
+from exformer.data.windows import TextWindows
+from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.training.trainer import Trainer
+model = DecoderLM(DecoderLMConfig(7, d_model=8, n_heads=2, n_layers=1, max_len=6))
+windows = TextWindows(torch.arange(70) % 7, width=6, batch_size=4, seed=0)
+print(len(Trainer(model, [windows.batch(rows) for _, rows in zip(range(5), windows.steps())]).fit()))
+"""
+    assert run_code(code) == "5\n"
