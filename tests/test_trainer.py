@@ -143,7 +143,7 @@ def test_a_folder_that_holds_a_run(tmp_path: Path) -> None:
     trainer_of(tmp_path).fit()
     with pytest.raises(ValueError, match="checkpoints holds a run: resume it, or choose another folder"):
         trainer_of(tmp_path).fit()
-    with pytest.raises(ValueError, match="there is nothing to resume without a folder: give one"):
+    with pytest.raises(ValueError, match="there are no checkpoints without a folder: give one"):
         trainer_of().fit(resume=True)
 
 

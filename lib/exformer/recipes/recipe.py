@@ -72,8 +72,9 @@ class Recipe(TrainingConfig):
             ValueError: If they are those of no recipe.
         """
         try:
-            lists = {"betas": tuple(settings["betas"]), "teachers": tuple(settings.get("teachers", ()))}
-            return cls(**{**settings, **lists})
+            given = dict(settings)
+            given |= {"betas": tuple(given["betas"]), "teachers": tuple(given.get("teachers", ()))}
+            return cls(**given)
         except (TypeError, KeyError) as error:
             raise ValueError(f"expected the settings of a recipe: {error}") from error
 

@@ -109,7 +109,12 @@ class _Run:
             folder.check_input("tokenizer", hashlib.sha256(folder.tokenizer.read_bytes()).hexdigest())
         if folder.is_finished():
             return
-        data, spent = self._teach(data, tokenizer) if recipe.teachers else (data, {})
+        spent: _Times = {}
+        if recipe.teachers:
+            answers, spent = self._teach(data, tokenizer)
+            data = add_answers(data, answers, tokenizer=tokenizer)
+            if is_main:
+                folder.check_input("teachers' translations", data.hashes)
         set_seed(recipe.seed)
         task = make_task(recipe, data, tokenizer)
         trainer = Trainer(
@@ -127,8 +132,10 @@ class _Run:
             finish_run(recipe, task, data, trainer, folder, times=times, progress=self.progress)
         self.processes.wait()
 
-    def _teach(self, data: Pairs | Text, tokenizer: Tokenizer) -> tuple[Pairs, _Times]:
-        """Train the teachers and ask them; return the corpus with their answers, and how long each took."""
+    def _teach(
+        self, data: Pairs | Text, tokenizer: Tokenizer
+    ) -> tuple[dict[str, tuple[str, list[str]]], _Times]:
+        """Train the teachers; return what each has read and translated, and how long it took."""
         recipe = self.recipe
         # Teachers take hours: what no run can follow is to be found before.
         make_optimizers(make_task(recipe, data, tokenizer).model, recipe)
@@ -155,7 +162,4 @@ class _Run:
             answers[name] = (side, found["texts"])
             training = load_model(run.folder.model).card["training"]
             spent[name] = {what: round(training[what] + found["time"][what], 3) for what in training}
-        taught = add_answers(data, answers, tokenizer=tokenizer)
-        if self.processes.is_main:
-            self.folder.check_input("teachers' translations", taught.hashes)
-        return taught, spent
+        return answers, spent

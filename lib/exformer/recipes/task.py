@@ -51,8 +51,9 @@ def make_task(recipe: Recipe, data: Pairs | Text, tokenizer: Tokenizer) -> Task:
     Raises:
         ValueError: If the recipe's model has a setting that there is none of, or does not fit the data.
     """
-    make = _translation if isinstance(data, Pairs) else _language_model
-    return make(recipe, data, tokenizer)
+    if isinstance(data, Pairs):
+        return _translation(recipe, data, tokenizer)
+    return _language_model(recipe, data, tokenizer)
 
 
 def learn_tokenizer(recipe: Recipe, data: Pairs | Text, path: Path, *, progress: str = "") -> Tokenizer:

@@ -13,8 +13,8 @@ from tqdm import tqdm
 
 from exformer.training.schedules import Schedule
 
-#: The loss of a model on a batch.
-LossFn = Callable[[nn.Module, Any], Float[Tensor, ""]]
+#: Gives the loss of a model on a batch; some take ``label_smoothing`` too.
+LossFn = Callable[..., Float[Tensor, ""]]
 
 
 def set_seed(seed: int) -> None:
@@ -102,8 +102,9 @@ def training_steps(
     step = first_step - 1
     for step, batch in enumerate(batches, start=first_step):
         for optimizer, schedule in optimizers:
-            for group in optimizer.param_groups if schedule else ():
-                group["lr"] = schedule(step)
+            if schedule is not None:
+                for group in optimizer.param_groups:
+                    group["lr"] = schedule(step)
             optimizer.zero_grad(set_to_none=True)
         loss = backward(model, batch, loss_fn)
         if not math.isfinite(loss):

@@ -29,8 +29,8 @@ def make_optimizers(model: nn.Module, config: TrainingConfig) -> list[tuple[torc
 
 
 def _by_rate(
-    config: TrainingConfig, model: nn.Module, parameters: list[Tensor]
-) -> Iterator[tuple[float, list[Tensor]]]:
+    config: TrainingConfig, model: nn.Module, parameters: list[nn.Parameter]
+) -> Iterator[tuple[float, list[nn.Parameter]]]:
     """Yield the parameters that AdamW moves, those of one learning rate together."""
     parts = dict(model.named_children())
     if unknown := sorted(config.rates.keys() - parts.keys()):
@@ -71,7 +71,7 @@ def adamw(
     return torch.optim.AdamW(filled, betas=betas, eps=1e-9, fused=True)
 
 
-def split_parameters(model: nn.Module) -> tuple[list[Tensor], list[Tensor]]:
+def split_parameters(model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
     """Split a model's parameters into the matrices of its layers, and all else: embeddings, norms, biases.
 
     Args:

@@ -87,9 +87,11 @@ class Trainer:
         self._notes: dict[str, Any] = {}  # of the last measurement: what a checkpoint holds beside weights
 
     @property
-    def checkpoints(self) -> Path | None:
+    def checkpoints(self) -> Path:
         """The folder of the checkpoints."""
-        return None if self.folder is None else self.folder / "checkpoints"
+        if self.folder is None:
+            raise ValueError("there are no checkpoints without a folder: give one to the Trainer")
+        return self.folder / "checkpoints"
 
     @property
     def ended(self) -> bool:
@@ -155,9 +157,7 @@ class Trainer:
 
     def _begin(self, *, resume: bool) -> None:
         """Put the run back to its last checkpoint, if there is one."""
-        if self.folder is None:
-            if resume:
-                raise ValueError("there is nothing to resume without a folder: give one to the Trainer")
+        if self.folder is None and not resume:
             return
         found = find_checkpoints(self.checkpoints)
         if found and not resume:
@@ -168,8 +168,8 @@ class Trainer:
             self.last_checkpoints()
         self.clock = Clock(self._notes)
         if self.processes.is_main:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lines = TrainingLog(self.folder / "log.jsonl").cut(done=self.step)
+            self.checkpoints.mkdir(parents=True, exist_ok=True)
+            lines = TrainingLog(self.checkpoints.parent / "log.jsonl").cut(done=self.step)
             self.history = [line for line in lines if "validation_loss" in line]
 
     def _micro_batches(self) -> Iterator[list[MicroBatch]]:
