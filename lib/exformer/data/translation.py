@@ -122,6 +122,16 @@ def translation_batches(
 
     Raises:
         ValueError: If there are no pairs, a number is below 1, or a word is unknown to its tokenizer.
+
+    >>> from exformer import WordTokenizer
+    >>> from exformer.corpora.pairs import Pair
+    >>> pairs = [Pair("a dog sleeps", "un cane dorme"), Pair("dogs sleep", "i cani dormono")]
+    >>> english = WordTokenizer.from_texts(pair.source for pair in pairs)
+    >>> italian = WordTokenizer.from_texts(pair.target for pair in pairs)
+    >>> languages = {"src_tokenizer": english, "tgt_tokenizer": italian}
+    >>> [batch] = translation_batches(pairs, **languages, batch_size=2, seed=0)
+    >>> batch.src.shape, batch.tgt_in.shape  # </s> ends a source, <s> begins a target
+    (torch.Size([2, 4]), torch.Size([2, 4]))
     """
     if batch_size < 1 or (steps is not None and steps < 1):
         raise ValueError(f"batch_size and steps must be at least 1, came {batch_size} and {steps}")

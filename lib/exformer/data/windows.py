@@ -24,6 +24,13 @@ class TextWindows:
 
     Raises:
         ValueError: If a number is below 1, or the text is not longer than a window.
+
+    >>> import torch
+    >>> windows = TextWindows(torch.arange(100), width=3, batch_size=2, seed=0)
+    >>> rows = next(windows.steps())
+    >>> windows.batch(rows)
+    tensor([[82, 83, 84, 85],
+            [61, 62, 63, 64]])
     """
 
     ids: Int64[Tensor, " time"]

@@ -56,6 +56,7 @@ def beam_search(
     Source:
         Sutskever, Vinyals and Le 2014, section 3.2.
 
+    >>> import torch
     >>> p = torch.tensor([[0, 0.6, 0.4], [0.5, 0.25, 0.25], [1, 0, 0]])  # after token i; 0 is the end
     >>> [best] = beam_search(lambda ids: p[ids[:, -1]].log(), torch.tensor([[0]]), eos_id=0,
     ...                      max_new_tokens=3, beam=2, alpha=0.0)

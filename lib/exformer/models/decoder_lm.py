@@ -31,6 +31,14 @@ class DecoderLMConfig(TransformerConfig):
 
     Source:
         Radford et al. 2019, section 2.3, for pre-norm and the last normalization.
+
+    >>> config = DecoderLMConfig(65, d_model=64, n_heads=4, n_kv_heads=2, norm="rms", activation="swiglu")
+    >>> config.positions, config.pre_norm
+    ('learned', True)
+    >>> DecoderLMConfig(65, d_model=64, n_heads=5)
+    Traceback (most recent call last):
+        ...
+    ValueError: d_model (64) must be divisible by n_heads (5)
     """
 
     vocab_size: int
@@ -54,6 +62,7 @@ class DecoderLM(nn.Module):
         Radford et al. 2018, section 3.1; Radford et al. 2019, section 2.3.
 
     >>> import torch
+    >>> from exformer import DecoderLMConfig
     >>> model = DecoderLM(DecoderLMConfig(vocab_size=11, d_model=8, n_heads=2)).eval()
     >>> ids = torch.tensor([[3, 1, 4, 1, 5]])
     >>> model(ids).shape  # (batch, position, vocab_size)

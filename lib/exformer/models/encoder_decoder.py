@@ -36,6 +36,12 @@ class EncoderDecoderConfig(TransformerConfig):
 
     Source:
         Vaswani et al. 2017, table 3.
+
+    >>> from exformer import EncoderDecoder
+    >>> config = EncoderDecoderConfig(29, 31, d_model=32, n_heads=4, d_ff=64, n_layers=1)
+    >>> model = EncoderDecoder(config)
+    >>> config.positions, config.norm, config.d_head
+    ('sinusoidal', 'layer', 8)
     """
 
     src_vocab_size: int
@@ -68,6 +74,7 @@ class EncoderDecoder(nn.Module):
         Vaswani et al. 2017, figure 1.
 
     >>> import torch
+    >>> from exformer import EncoderDecoderConfig
     >>> model = EncoderDecoder(EncoderDecoderConfig(13, 11, d_model=8, n_heads=2)).eval()
     >>> src, tgt = torch.tensor([[7, 3, 2]]), torch.tensor([[1, 5, 4, 8]])
     >>> model(src, tgt).shape  # (batch, tgt, vocab_size)

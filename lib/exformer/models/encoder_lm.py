@@ -32,6 +32,9 @@ class EncoderLMConfig(TransformerConfig):
 
     Source:
         Devlin et al. 2019, section 3: post-norm, gelu and learned positions.
+
+    >>> EncoderLMConfig(103, d_model=32, n_heads=4, n_segments=2).activation
+    'gelu'
     """
 
     vocab_size: int
@@ -62,6 +65,8 @@ class EncoderLM(nn.Module):
     Source:
         Devlin et al. 2019, sections 3 and 3.1; the head and the first normalization as in its published code.
 
+    >>> import torch
+    >>> from exformer import EncoderLMConfig
     >>> model = EncoderLM(EncoderLMConfig(vocab_size=11, d_model=8, n_heads=2)).eval()
     >>> model(torch.tensor([[3, 1, 4, 0, 0]])).shape  # (batch, position, vocab_size); 0 is padding
     torch.Size([1, 5, 11])

@@ -47,6 +47,11 @@ class RecurrentLM(nn.Module):
 
     Source:
         Mikolov et al. 2010; Press and Wolf 2017 for the tied output.
+
+    >>> import torch
+    >>> model = RecurrentLM(29, d_model=16, cell="lstm")
+    >>> model(torch.tensor([[5, 6, 7]])).shape
+    torch.Size([1, 3, 29])
     """
 
     def __init__(

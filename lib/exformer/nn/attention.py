@@ -42,6 +42,7 @@ def scaled_dot_product_attention(
     Source:
         Vaswani et al. 2017, equation 1; Press, Smith and Lewis 2022, section 3, for the bias.
 
+    >>> import torch
     >>> q = torch.tensor([[1.0, 0.0]])
     >>> k = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     >>> output, weights = scaled_dot_product_attention(q, k, v=torch.tensor([[10.0], [20.0]]))

@@ -54,6 +54,12 @@ class TokenEmbedding(nn.Module):
 
     Source:
         Vaswani et al. 2017, section 3.4; Press and Wolf 2017 for the tied output.
+
+    >>> import torch
+    >>> embedding = TokenEmbedding(10, d_model=4)
+    >>> x = embedding(torch.tensor([[3, 1, 4]]))
+    >>> x.shape, embedding.logits(x).shape
+    (torch.Size([1, 3, 4]), torch.Size([1, 3, 10]))
     """
 
     def __init__(self, vocab_size: int, *, d_model: int, scale: bool = True) -> None:

@@ -61,6 +61,7 @@ class FeedForward(nn.Module):
     Source:
         Vaswani et al. 2017, equation 2; Shazeer 2020, equation 6, for SwiGLU.
 
+    >>> import torch
     >>> FeedForward(4, d_ff=8, activation="gelu")(torch.zeros(2, 3, 4)).shape
     torch.Size([2, 3, 4])
     """

@@ -54,6 +54,7 @@ class EncoderLayer(nn.Module):
         Vaswani et al. 2017, section 3.1 and figure 1, left.
 
     >>> import torch
+    >>> from exformer.nn.config import TransformerConfig
     >>> layer = EncoderLayer(TransformerConfig(d_model=8, n_heads=2, d_ff=16))
     >>> layer(torch.zeros(2, 5, 8)).shape
     torch.Size([2, 5, 8])
@@ -108,6 +109,7 @@ class DecoderLayer(nn.Module):
         Vaswani et al. 2017, section 3.1 and figure 1, right.
 
     >>> import torch
+    >>> from exformer.nn.config import TransformerConfig
     >>> layer = DecoderLayer(TransformerConfig(d_model=8, n_heads=2, d_ff=16))
     >>> layer(torch.zeros(2, 3, 8), torch.zeros(2, 5, 8), causal=True).shape
     torch.Size([2, 3, 8])

@@ -67,6 +67,7 @@ def padding_mask(ids: Int64[Tensor, "batch position"], *, pad_id: int) -> Bool[T
     Source:
         Vaswani et al. 2017 leave it out; every implementation that trains on batches needs it.
 
+    >>> import torch
     >>> padding_mask(torch.tensor([[5, 6, 0], [7, 0, 0]]), pad_id=0).int()
     tensor([[[1, 1, 0]],
     <BLANKLINE>

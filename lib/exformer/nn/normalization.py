@@ -64,6 +64,10 @@ class LayerNorm(nn.Module):
 
     Source:
         Ba, Kiros and Hinton 2016.
+
+    >>> import torch
+    >>> LayerNorm(4)(torch.tensor([1.0, 2.0, 3.0, 4.0])).detach()
+    tensor([-1.3416, -0.4472,  0.4472,  1.3416])
     """
 
     def __init__(self, d_model: int, *, eps: float = 1e-5, bias: bool = True) -> None:
@@ -121,6 +125,10 @@ class RMSNorm(nn.Module):
 
     Source:
         Zhang and Sennrich 2019.
+
+    >>> import torch
+    >>> RMSNorm(2)(torch.tensor([3.0, 4.0])).detach()
+    tensor([0.8485, 1.1314])
     """
 
     def __init__(self, d_model: int, *, eps: float = 1e-6) -> None:

@@ -51,6 +51,16 @@ def train(
     Raises:
         ValueError: If there are no batches, the optimizer moves no parameter of the model, ``clip_norm`` is
             not above 0, or the loss or a parameter stops being a number.
+
+    >>> import torch
+    >>> model = torch.nn.Linear(1, 1)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> batches = [torch.tensor([[1.0], [2.0]])] * 100
+    >>> def squared_error(model, x):
+    ...     return (model(x) - 3 * x).square().mean()
+    >>> losses = train(model, batches, loss_fn=squared_error, optimizer=optimizer)
+    >>> len(losses), losses[-1] < 0.1
+    (100, True)
     """
     bar = tqdm(batches, desc=progress, disable=not progress, leave=False)
     optimizers = [(optimizer, schedule)]

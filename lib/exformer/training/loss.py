@@ -87,6 +87,11 @@ def cross_entropy(
 
     Source:
         Szegedy et al. 2016, section 7, for the smoothing; Vaswani et al. 2017, section 5.4.
+
+    >>> import torch
+    >>> logits = torch.tensor([[2.0, 0.0], [0.0, 0.0], [9.0, 0.0]])
+    >>> cross_entropy(logits, torch.tensor([1, 1, 0]), pad_id=0)
+    tensor(1.4100)
     """
     counts = torch.ones_like(targets, dtype=torch.bool) if pad_id is None else targets != pad_id
     real = targets[counts]

@@ -70,6 +70,12 @@ class Muon(torch.optim.Optimizer):
 
     Source:
         Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks".
+
+    >>> import torch
+    >>> layer = torch.nn.Linear(3, 2, bias=False)
+    >>> optimizer = Muon(layer.parameters(), lr=0.02, momentum=0.95, weight_decay=0.0)
+    >>> layer(torch.ones(1, 3)).sum().backward()
+    >>> optimizer.step()
     """
 
     def __init__(

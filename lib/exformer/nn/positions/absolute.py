@@ -30,6 +30,11 @@ def sinusoidal_encoding(
 
     Source:
         Vaswani et al. 2017, section 3.5.
+
+    >>> sinusoidal_encoding(3, d_model=4)
+    tensor([[ 0.0000,  1.0000,  0.0000,  1.0000],
+            [ 0.8415,  0.5403,  0.0100,  0.9999],
+            [ 0.9093, -0.4161,  0.0200,  0.9998]])
     """
     if d_model % 2:
         raise ValueError(f"d_model ({d_model}) must be even: each frequency needs a sine and a cosine")

@@ -35,6 +35,7 @@ def rotate(
     Source:
         Su et al. 2021, equations 14, 15 and 34; the pairs are neighbors, and i is counted from 0.
 
+    >>> import torch
     >>> rotate(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1]))  # by 0 and by 1 radian
     tensor([[1.0000, 0.0000],
             [0.5403, 0.8415]])
