@@ -43,10 +43,11 @@ class BatchSampler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TokenBatches:
-    """Cut sentences with their translations into batches; a sampler for :func:`split_steps`.
+    """Cut sentences with their translations into batches.
 
-    What a step reads depends on the seed and the step alone. Sentences of like length share a batch. In an
-    epoch each sentence comes once; the next epoch has other batches in another order.
+    A sampler for :func:`~exformer.data.sampler.split_steps`: what a step reads depends on the seed and the
+    step alone. Sentences of like length share a batch. In an epoch each sentence comes once; the next epoch
+    has other batches in another order.
 
     Args:
         sentences: All sentences as one batch, see :func:`~exformer.data.translation.encode_pairs`.

@@ -11,10 +11,11 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class TextWindows:
-    """Cut windows out of a long text, each anywhere; a sampler for :func:`split_steps`.
+    """Cut windows out of a long text, each anywhere.
 
-    What a step reads depends on the seed and the step alone. A row is the place where a window begins; its
-    batch has a symbol more than are predicted: the first is only read.
+    A sampler for :func:`~exformer.data.sampler.split_steps`: what a step reads depends on the seed and the
+    step alone. A row is the position where a window begins; its batch has a token more than are predicted,
+    since the first is only read.
 
     Args:
         ids: The text.

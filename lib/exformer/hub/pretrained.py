@@ -74,6 +74,7 @@ def save_model(
         ValueError: If the model is of another kind, or has one tokenizer where it needs two, or of another
             size, or as :func:`~exformer.storage.state_dict.pack_weights`; then nothing is written.
 
+    >>> from exformer import load_model
     >>> model, tokenizer, card = load_model("shakespeare-char")
     >>> save_model("/tmp/copy", model, tokenizer, card={"source": "a copy"})  # doctest: +SKIP
     """

@@ -32,7 +32,7 @@ class DecoderLMConfig(TransformerConfig):
     Source:
         Radford et al. 2019, section 2.3, for pre-norm and the last normalization.
 
-    >>> config = DecoderLMConfig(65, d_model=64, n_heads=4, n_kv_heads=2, norm="rms", activation="swiglu")
+    >>> config = DecoderLMConfig(65, d_model=64, n_heads=4, n_kv_heads=2, norm="rms")
     >>> config.positions, config.pre_norm
     ('learned', True)
     >>> DecoderLMConfig(65, d_model=64, n_heads=5)

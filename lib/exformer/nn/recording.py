@@ -29,6 +29,7 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "batc
         ValueError: If the model is in training mode.
 
     >>> import torch
+    >>> from torch import nn
     >>> from exformer.nn.multi_head import MultiHeadAttention
     >>> stack = nn.ModuleDict({"first": MultiHeadAttention(8, n_heads=2)}).eval()
     >>> x = torch.ones(1, 3, 8)
