@@ -190,7 +190,7 @@ def _field(field):
 
 
 def lighten(app, pagename, templatename, context, doctree):
-    """Take out the marks around each word of code, a tenth of the page: they only keep words from breaking."""
+    """Take out the marks around each word of code: a tenth of the page, and they only keep words whole."""
     if pagename == "book/api" and context.get("body"):
         context["body"] = WORD.sub(r"\1", context["body"]).replace("docutils literal notranslate", "literal")
 
