@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from exformer.storage.files import check_place, replace_file
+from exformer.storage.files import check_writable, replace_file
 
 PACKAGES = ("exformer", "torch", "transformers", "x-transformers", "numpy")
 COLUMNS = ("", "ms a step", "ours / it", "middle half", "peak MB", "parameters", "loss")
@@ -110,7 +110,7 @@ def result_file(parser: ArgumentParser, given: Path | None, *, name: str) -> Pat
     file = given or Path(__file__).parent / "results" / f"{name}.json"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        check_place(file, what="the result")
+        check_writable(file, what="the result")
     except (ValueError, OSError) as error:
         parser.error(str(error))
     return file

@@ -33,7 +33,7 @@ BUGS = [
         "new weights stand beside an old card",
         "        card_path.resolve().unlink(missing_ok=True)  # a link stays a link\n",
         "",
-        "test_checkpoint.py::test_new_weights_never_stand_beside_an_old_card",
+        "test_storage.py::test_new_weights_never_stand_beside_an_old_card",
     ),
     Bug(
         "storage.files.staged_file",

@@ -277,7 +277,7 @@ def test_the_content_of_the_next_test_is_otherwise_right(tmp_path):
         (content()[:-9], "is not a tokenizer file: expected JSON"),
         ("[" * 100_000, "is not a tokenizer file: expected JSON"),
         ("1" * 5000, "is not a tokenizer file: expected JSON"),
-        ("[1, 2]", "is not a tokenizer file: expected the format 'exformer tokenizer 1'"),
+        ("[1, 2]", "is not a tokenizer file: expected a JSON object, got list"),
         (content(format="other"), "is not a tokenizer file: expected the format"),
         (content(kind="word"), "holds a tokenizer of kind 'word', expected 'byte-pair'"),
         (content(merges=None), "is damaged: 'merges' must be a list of pairs of ids"),

@@ -6,7 +6,6 @@ import os
 import pickle
 import random
 import struct
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -18,9 +17,7 @@ from checkpoint_run import STEPS, Run, train_with_checkpoints
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-import exformer
 from exformer.storage.files import replace_file
-from exformer.storage.state_dict import load_weights, read_card, save_weights
 from exformer.training.checkpoint import average_weights, find_checkpoints, load_checkpoint, save_checkpoint
 from exformer.training.loop import set_seed
 from exformer.training.muon import Muon
@@ -226,10 +223,8 @@ def test_strange_files_are_refused(tmp_path: Path) -> None:
     run = Run()
     before = {name: value.clone() for name, value in run.model.state_dict().items()}
     for path in strange_files(tmp_path):
-        with pytest.raises(ValueError, match="is not a whole safetensors file"):
+        with pytest.raises(ValueError, match=r"is not a whole safetensors|nothing.* can't be read: No such"):
             run.load(path)
-        with pytest.raises(ValueError, match="is not a whole safetensors file"):
-            load_weights(path, run.model)
     assert_same_bits(run.model.state_dict(), before)
     assert not (tmp_path / "sprung").exists()
 
@@ -315,59 +310,6 @@ def test_damaged_state_changes_nothing(tmp_path: Path, part: str, value: object,
     assert_same_bits(run.model.state_dict(), before)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_link_stays_a_link_and_a_pipe_a_pipe(tmp_path: Path) -> None:
-    target, link = tmp_path / "target", tmp_path / "link"
-    link.symlink_to(target)
-    for text in (b"first", b"second"):
-        replace_file(link, text)
-        assert (link.is_symlink(), target.read_bytes()) == (True, text)
-    os.mkfifo(tmp_path / "pipe")
-    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-    replace_file(tmp_path / "pipe", b"through")
-    assert (tmp_path / "pipe").is_fifo()
-    assert os.read(reader, 100) == b"through"
-    os.close(reader)
-
-
-def test_a_loop_of_links_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "a").symlink_to(tmp_path / "b")
-    (tmp_path / "b").symlink_to(tmp_path / "a")
-    with pytest.raises(OSError, match="a'"):
-        replace_file(tmp_path / "a", b"text")
-    assert sorted(path.name for path in tmp_path.iterdir() if path.is_symlink()) == ["a", "b"]
-
-
-_PRINTS = """
-from exformer.storage.files import replace_file
-print("printed")
-replace_file("/dev/stdout", b"written\\n")
-"""
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="this system has no /dev/stdout")
-@pytest.mark.parametrize("how", ["wb", "ab"])
-def test_the_standard_output_is_written_to(tmp_path: Path, how: str) -> None:
-    own = os.environ | {"PYTHONPATH": str(Path(exformer.__file__).parents[1])}
-    command = [sys.executable, "-c", _PRINTS]
-    assert subprocess.run(command, env=own, stdout=subprocess.PIPE).stdout == b"printed\nwritten\n"
-    file = tmp_path / "file"
-    file.write_bytes(b"earlier\n")
-    with file.open(how) as out:
-        subprocess.run(command, env=own, stdout=out, check=True)
-    assert file.read_bytes() == (b"earlier\n" if how == "ab" else b"") + b"printed\nwritten\n"
-
-
-def test_a_file_keeps_its_mode_and_a_name_may_be_long(tmp_path: Path) -> None:
-    path, plain = tmp_path / ("n" * 250), tmp_path / "plain"
-    plain.touch()
-    for mode in (plain.stat().st_mode, 0o100600, 0o100640):
-        replace_file(path, b"text")
-        assert path.stat().st_mode == mode
-        path.chmod(0o640 if mode == 0o100600 else 0o600)
-    assert path.read_bytes() == b"text"
-
-
 def test_other_optimizers(tmp_path: Path) -> None:
     run = Run()
     path = run.save(tmp_path, 1)
@@ -379,74 +321,6 @@ def test_other_optimizers(tmp_path: Path) -> None:
     adam = torch.optim.AdamW(first.param_groups[0]["params"])
     with pytest.raises(ValueError, match="of another kind than AdamW"):
         load_checkpoint(path, model=run.model, optimizers=[adam, second])
-
-
-def test_weights_and_their_card(tmp_path: Path) -> None:
-    run, path = Run(), tmp_path / "small.safetensors"
-    save_weights(path, run.model, card={"recipe": "none", "BLEU": 41.5, "name": "più"})
-    assert read_card(path) == {"recipe": "none", "BLEU": 41.5, "name": "più"}
-    assert "più" in (tmp_path / "small.json").read_text(encoding="utf-8")
-    other = Run()
-    other.step()
-    load_weights(path, other.model)
-    assert_same_bits(other.model.state_dict(), run.model.state_dict())
-    with pytest.raises(ValueError, match=r"must end in \.safetensors, came 'small.bin'"):
-        save_weights(tmp_path / "small.bin", run.model, card={})
-    with pytest.raises(ValueError, match="does not fit the model"):
-        load_weights(path, nn.Linear(2, 2))
-
-
-def test_weights_in_half_the_bytes(tmp_path: Path) -> None:
-    model, path = nn.Linear(64, 64), tmp_path / "half.safetensors"
-    model.register_buffer("count", torch.tensor([70_001]))
-    save_weights(path, model, card={}, dtype=torch.float16)
-    assert path.stat().st_size < 0.6 * 4 * 64 * 65
-    other = nn.Linear(64, 64)
-    other.register_buffer("count", torch.tensor([0]))
-    load_weights(path, other)
-    assert other.weight.dtype == torch.float32
-    assert torch.equal(other.weight, model.weight.half().float())
-    assert other.count.item() == 70_001
-    before = path.read_bytes()
-    nn.init.constant_(model.bias, 1e5)
-    with pytest.raises(ValueError, match=r"bias has numbers that torch\.float16 can't hold: save it with an"):
-        save_weights(path, model, card={}, dtype=torch.float16)
-    nn.init.constant_(model.bias, torch.nan)
-    for dtype in (torch.float16, None):
-        with pytest.raises(ValueError, match="bias has numbers that are not finite"):
-            save_weights(path, model, card={}, dtype=dtype)
-    for dtype in (torch.int8, torch.complex64):
-        with pytest.raises(ValueError, match="dtype of weights must be one of"):
-            save_weights(path, model, card={}, dtype=dtype)
-    assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize("text", ["", "[1]", "{", None])
-def test_a_card_that_is_none(tmp_path: Path, text: str | None) -> None:
-    if text is not None:
-        (tmp_path / "x.json").write_text(text)
-    with pytest.raises(ValueError, match="is no card" if text is not None else r"there is no card .*x\.json"):
-        read_card(tmp_path / "x.safetensors")
-
-
-def test_new_weights_never_stand_beside_an_old_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, card = tmp_path / "x.safetensors", tmp_path / "card"
-    (tmp_path / "x.json").symlink_to(card)
-    save_weights(path, nn.Linear(2, 2), card={"seed": 0})
-    before = card.read_bytes()
-    broken = nn.Linear(2, 2)
-    nn.init.constant_(broken.bias, torch.nan)
-    with pytest.raises(ValueError, match="not finite"):
-        save_weights(path, broken, card={"seed": 1})
-    assert card.read_bytes() == before
-    monkeypatch.setattr(os, "replace", lambda *names: pytest.fail("cut"))
-    with pytest.raises(pytest.fail.Exception, match="cut"):
-        save_weights(path, nn.Linear(2, 2), card={"seed": 1})
-    with pytest.raises(ValueError, match="there is no card"):
-        read_card(path)
-    monkeypatch.undo()
-    save_weights(path, nn.Linear(2, 2), card={"seed": 1})
-    assert (read_card(path), (tmp_path / "x.json").is_symlink()) == ({"seed": 1}, True)
 
 
 def test_the_state_is_readable_by_others(tmp_path: Path) -> None:

@@ -410,7 +410,7 @@ def test_mistakes(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture) ->
     (tmp_path / "bad").mkdir()
     for damaged in ("[", "[" * 100_000):
         (tmp_path / "bad" / "recipe.json").write_text(damaged)
-        with pytest.raises(ValueError, match=r"recipe\.json is damaged: expected JSON"):
+        with pytest.raises(ValueError, match=r"recipe\.json is not the recipe of a run: expected JSON"):
             train(tmp_path / "bad")
     assert main(["train", "multi30k-en-d", "--out", str(tmp_path / "new")]) == 2
     assert "there is no recipe 'multi30k-en-d' (close: multi30k-en-de)" in capsys.readouterr().err

@@ -248,5 +248,5 @@ def test_mistakes(
         "{",
     ):
         (room.path / "translations.json").write_text(damaged)
-        with pytest.raises(ValueError, match=r"translations\.json is damaged: expected"):
+        with pytest.raises(ValueError, match=r"translations\.json is .*: expected"):
             ask_teacher(TINY, room, ["a", "b"])

@@ -211,7 +211,7 @@ def content(**changes):
         (b"", "is not a tokenizer file: expected JSON"),
         (content()[:-5], "is not a tokenizer file: expected JSON"),
         ("[" * 100_000, "is not a tokenizer file: expected JSON"),
-        ("[1, 2]", "is not a tokenizer file: expected the format 'exformer tokenizer 1'"),
+        ("[1, 2]", "is not a tokenizer file: expected a JSON object, got list"),
         (content(format="other"), "is not a tokenizer file: expected the format"),
         (content(kind="character"), "holds a tokenizer of kind 'character', expected 'word'"),
         (content(kind=None), "holds a tokenizer of kind None, expected 'word'"),

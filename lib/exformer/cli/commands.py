@@ -15,14 +15,14 @@ from exformer.hub.shipped import shipped_models
 from exformer.recipes import find_recipe
 from exformer.recipes.evaluate import judge, prepare
 from exformer.recipes.run import run_recipe
-from exformer.storage.files import check_place, replace_file
+from exformer.storage.files import check_writable, read_json, replace_file
 from exformer.tokenizers.bpe import BPETokenizer
 from exformer.tokenizers.loading import load_tokenizer
 
 
 def learn_pairs(asked: argparse.Namespace) -> None:
     """Learn byte pairs from files."""
-    check_place(asked.out, what="the tokenizer")  # learning takes minutes
+    check_writable(asked.out, what="the tokenizer")  # learning takes minutes
     out, texts = Path(asked.out), []
     for name in asked.files:
         if out.is_file() and out.samefile(name):
@@ -77,11 +77,12 @@ def decode_lines(asked: argparse.Namespace) -> None:
 
 def _scores_of_others(path: str, names: Collection[str]) -> list[dict[str, Any]]:
     """Read what a file of scores holds of models that are not scored now; it can be written anew."""
-    check_place(path, what="the scores")
+    check_writable(path, what="the scores")
     if not Path(path).is_file():
         return []
     try:
-        return [one for one in json.loads(Path(path).read_text("utf-8-sig")) if one["model"] not in names]
+        found = read_json(path, what="a file of scores", kind=list)
+        return [one for one in found if one["model"] not in names]
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{path} holds no scores: choose another file") from error
 

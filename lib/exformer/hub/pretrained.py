@@ -68,7 +68,7 @@ def save_model(
         model: A ``DecoderLM``, ``EncoderLM`` or ``EncoderDecoder``.
         tokenizer: Of the model; of a translator the pair (source, target).
         card: What is known of the weights, as JSON can hold it; kind and config are the model's in any case.
-        dtype: Of the weights in the file, see :func:`~exformer.storage.state_dict.save_weights`.
+        dtype: Of the weights in the file, see :func:`~exformer.storage.state_dict.pack_weights`.
 
     Raises:
         ValueError: If the model is of another kind, or has one tokenizer where it needs two, or of another

@@ -12,8 +12,8 @@ from exformer.hub.pretrained import load_model
 from exformer.recipes import find_recipe
 from exformer.recipes.datasets import CORPORA, Pairs, Text, hash_texts
 from exformer.recipes.recipe import Recipe
-from exformer.recipes.run_folder import RunFolder, read_json
-from exformer.storage.files import replace_file
+from exformer.recipes.run_folder import RunFolder
+from exformer.storage.files import read_json, replace_file
 from exformer.tokenizers.tokenizer import Tokenizer
 from exformer.training.environment import Clock
 
@@ -75,7 +75,7 @@ def ask_teacher(
     """
     path, found = place.translations, {"texts": [], "time": {}}
     if path.exists():
-        found = read_json(path)
+        found = read_json(path, what="a file of translations")
         if not _is_answer(found, most=len(texts)):
             raise ValueError(f"{path} is damaged: expected the translations of {len(texts)} texts")
     trained, clock = load_model(place.model), Clock(found["time"])

@@ -1,7 +1,6 @@
 """The folder of a run: its recipe, what it is made from, its log, its checkpoints, the model at the end."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,9 +9,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from exformer.recipes.recipe import Recipe
-from exformer.storage.files import replace_file
-
-_PART = re.compile(r"[0-9a-f]{16}\.part")  # as storage.files names what is not yet whole
+from exformer.storage.files import read_json, replace_file, sweep_parts
 
 
 class RunFolder:
@@ -53,9 +50,7 @@ class RunFolder:
             raise ValueError(f"another process trains in {self.path}: wait for its end") from error
         try:
             for folder in (self.path, self.checkpoints, self.model):
-                for part in folder.glob("*.part"):
-                    if _PART.fullmatch(part.name):
-                        part.unlink()
+                sweep_parts(folder)
             yield
         finally:
             lock.release()
@@ -76,7 +71,7 @@ class RunFolder:
         if self.recipe.exists():
             if not resume:
                 raise ValueError(f"{self.path} holds a run: go on with --resume, or choose another folder")
-            found = defaults | read_json(self.recipe)  # a newer setting than the run has its default
+            found = defaults | read_json(self.recipe, what="the recipe of a run")  # a newer setting than the run has its default
             other = sorted(name for name in settings | found if settings.get(name) != found.get(name))
             if other:
                 raise ValueError(
@@ -101,7 +96,7 @@ class RunFolder:
         Raises:
             ValueError: If another one was noted.
         """
-        known = read_json(self.inputs) if self.inputs.exists() else {}
+        known = read_json(self.inputs, what="the inputs of a run") if self.inputs.exists() else {}
         if name not in known:  # the run begins, or is older than these notes
             replace_file(self.inputs, (json.dumps({**known, name: found}, indent=2) + "\n").encode())
         elif known[name] != found:
@@ -123,19 +118,3 @@ class RunFolder:
         return RunFolder(self.path / "teachers" / name)
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a file that holds a JSON object.
-
-    Args:
-        path: Of the file.
-
-    Raises:
-        ValueError: If it holds something else.
-    """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged: expected JSON ({error})") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} is damaged: expected a JSON object")
-    return found

@@ -1,29 +1,28 @@
-"""Write a file all at once: who reads it finds the old one or the new one, never half of it."""
+"""Files written all at once, so that a reader finds the old one or the new one; JSON that strangers wrote."""
 
+import json
 import os
+import re
 import secrets
 import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-# What stands behind these names may look like a file, but belongs to who started the process.
+# What is behind these names may look like a file, but belongs to who started the process.
 _STREAMS = (Path("/dev"), Path("/dev/fd"))
+_PART = re.compile(r"[0-9a-f]{16}\.part")
 
 
 def replace_file(path: str | Path, data: bytes) -> None:
-    """Write bytes to a file beside the final one, push them to the disk, then give them the name.
+    """Write bytes to a file beside the final one, push them to the disk, then give that file the final name.
 
-    Where that fails (a full disk, a folder that may not be written), the old file stays as it was, and
-    nothing is left beside it; a process that is killed may leave a file that ends in ``.part``. A file that
-    is replaced keeps its mode. A link stays a link: the file that it leads to is replaced. To what is there
-    and is no file, as a pipe, and to ``/dev/stdout`` and its like, whatever stands behind them, the bytes are
-    appended.
-
-    Args:
-        path: Where to; a file that is there is replaced.
-        data: The content.
+    Where this fails (a full disk, a read-only folder), the old file stays as it was and nothing is left
+    beside it; a process that is killed may leave a part, which :func:`sweep_parts` deletes. A file that is
+    replaced keeps its mode, a link stays a link. To a pipe, and to ``/dev/stdout`` whatever is behind it, the
+    bytes are appended.
 
     Raises:
         OSError: What the system says, with the file's name.
@@ -34,23 +33,23 @@ def replace_file(path: str | Path, data: bytes) -> None:
 
 @contextmanager
 def staged_file(path: str | Path, data: bytes) -> Iterator[Callable[[], None]]:
-    """Write bytes to a file beside the final one, and let the caller say when it takes that one's place.
+    """Write bytes to a file beside the final one, and let the caller say when it takes that one's name.
 
     So what needs room on the disk is done before anything that is there is given up.
 
     Args:
         path: Where to, as for :func:`replace_file`.
-        data: The content.
+        data: All that the file is to hold.
 
     Yields:
-        What puts the file into its place; if it is not called, nothing is left of it.
+        What gives the file its name; if it is not called, nothing is left of it.
 
     Raises:
         OSError: What the system says, with the file's name.
     """
     path = Path(path)
     mode = _mode(path)
-    if _is_appended(path, mode):
+    if _is_stream(path, mode):
         yield lambda: _append(path, data)
         return
     final = path.resolve()
@@ -72,6 +71,78 @@ def staged_file(path: str | Path, data: bytes) -> Iterator[Callable[[], None]]:
         part.unlink(missing_ok=True)
 
 
+def sweep_parts(folder: str | Path) -> None:
+    """Delete what killed processes have left in a folder that no other process writes to now."""
+    for path in Path(folder).glob("*.part"):
+        if _PART.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+
+
+def check_writable(path: str | Path, *, what: str) -> None:
+    """Refuse a path that :func:`replace_file` can't write to, before hours go into what it is to hold.
+
+    Args:
+        path: Where to.
+        what: Words for what is to be written there, as "the scores".
+
+    Raises:
+        ValueError: If there is a folder, there is none for the file, or it may not be written.
+        OSError: What the system says if it can't be looked at.
+    """
+    name, path = path, Path(path)
+    mode = _mode(path)
+    if mode is not None and stat.S_ISDIR(mode):
+        raise ValueError(f"{name or 'the name of the file'} is a folder: expected a file for {what}")
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+        raise ValueError(f"there is no folder for {path}: make it, or choose another place for {what}")
+    if not os.access(path if _is_stream(path, mode) else folder, os.W_OK):
+        raise ValueError(f"{path} may not be written: choose another place for {what}")
+
+
+def read_json(path: str | Path, *, what: str, kind: type = dict) -> Any:
+    """Read a JSON file that anyone may have written.
+
+    Args:
+        path: The file.
+        what: Words for what it should be, as "a card".
+        kind: The type of its outermost value: ``dict`` or ``list``.
+
+    Raises:
+        ValueError: If it can't be read, is no JSON or is nested too deeply, or its value is of another kind.
+    """
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise ValueError(f"{path} can't be read: {error.strerror}") from error
+    return parse_json(text, name=path, what=what, kind=kind)
+
+
+def parse_json(text: str | bytes, *, name: object, what: str, kind: type = dict) -> Any:
+    """Read JSON that anyone may have written.
+
+    Args:
+        text: The JSON; bytes are UTF-8.
+        name: Where it is from: the message begins with it.
+        what: Words for what it should be, as "a card".
+        kind: The type of its outermost value: ``dict`` or ``list``.
+
+    Raises:
+        ValueError: If it is no JSON or is nested too deeply, or its value is of another kind.
+
+    >>> parse_json('{"seed": 0}', name="card.json", what="a card")
+    {'seed': 0}
+    """
+    try:
+        found = json.loads(text if isinstance(text, str) else text.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{name} is not {what}: expected JSON ({error})") from error
+    if not isinstance(found, kind):
+        wanted = "object" if kind is dict else kind.__name__
+        raise ValueError(f"{name} is not {what}: expected a JSON {wanted}, got {type(found).__name__}")
+    return found
+
+
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
     """Let what the system says name the final file."""
@@ -83,28 +154,6 @@ def _named(path: Path) -> Iterator[None]:
         raise
 
 
-def check_place(path: str | Path, *, what: str) -> None:
-    """Refuse a place that :func:`replace_file` can't write to, before hours go into what it is to hold.
-
-    Args:
-        path: Where to.
-        what: Is to be written there, as "the scores".
-
-    Raises:
-        ValueError: If there is a folder, there is none for the file, or it may not be written.
-        OSError: What the system says if it can't be looked at.
-    """
-    place = Path(path)
-    mode = _mode(place)
-    if mode is not None and stat.S_ISDIR(mode):
-        raise ValueError(f"{path or 'the name of the file'} is a folder: expected a file for {what}")
-    folder = Path(os.path.realpath(place)).parent
-    if not folder.is_dir():
-        raise ValueError(f"there is no folder for {path}: make it, or choose another place for {what}")
-    if not os.access(place if _is_appended(place, mode) else folder, os.W_OK):
-        raise ValueError(f"{path} may not be written: choose another place for {what}")
-
-
 def _mode(path: Path) -> int | None:
     """Return the mode of what is there, if there is something."""
     try:
@@ -113,13 +162,13 @@ def _mode(path: Path) -> int | None:
         return None
 
 
-def _is_appended(path: Path, mode: int | None) -> bool:
-    """Say whether bytes are to stand behind those that are there."""
+def _is_stream(path: Path, mode: int | None) -> bool:
+    """Tell whether bytes are to go after those that are there."""
     return path.absolute().parent in _STREAMS or not (mode is None or stat.S_ISREG(mode))
 
 
 def _append(path: Path, data: bytes) -> None:
-    """Write behind what is there, and behind what was printed."""
+    """Write after what is there, and after what was printed."""
     if sys.stdout is not None:
         sys.stdout.flush()
     with path.open("ab") as out:

@@ -11,44 +11,49 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from exformer.storage.files import staged_file
+from exformer.storage.files import read_json, staged_file
 
 _SHOWN = 3  # names in a message
 _NUMBERS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-def save_weights(
-    path: str | Path, model: nn.Module, *, card: Mapping[str, Any], dtype: torch.dtype | None = None
-) -> None:
-    """Write a model's parameters and buffers, and its card as JSON beside them.
+def pack_weights(
+    model: nn.Module, *, card: Mapping[str, Any], dtype: torch.dtype | None = None
+) -> tuple[bytes, bytes]:
+    """Make the content of two files: a model's parameters and buffers as safetensors, and its card as JSON.
 
     Args:
-        path: Of the weights, ending in .safetensors; the card gets the same name with .json.
         model: Whose weights they are.
         card: What is known of them, as JSON can hold it: recipe, seed, data, time, scores.
-        dtype: Of the numbers in the file, as ``torch.float16`` for half the bytes; their own if None.
+        dtype: The type of the numbers in the file, as ``torch.float16`` for half the bytes; None for their
+            own.
+
+    Returns:
+        The weights, and the card.
 
     Raises:
-        ValueError: If the path has another ending, or as :func:`pack_weights`.
-        OSError: If a file can't be written.
+        ValueError: If a number is not finite or too large for the type, the type is none that weights are
+            computed with, or the card is not what JSON can hold.
     """
-    path = Path(path)
-    if path.suffix != ".safetensors":
-        raise ValueError(f"the name of weights must end in .safetensors, came {path.name!r}")
-    weights, text = pack_weights(model, card=card, dtype=dtype)
-    with replaced_weights(path, weights, text):
-        pass  # nothing else belongs to them
+    if dtype not in (None, *_NUMBERS):
+        raise ValueError(f"expected a dtype of {_NUMBERS}, or None for the weights' own, got {dtype}")
+    tensors = {name: _ready(name, value, dtype) for name, value in model.state_dict().items()}
+    try:
+        text = json.dumps(dict(card), indent=2, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"expected a card of what JSON can hold: {error}") from error
+    return save(tensors), f"{text}\n".encode()
 
 
 @contextmanager
 def replaced_weights(path: str | Path, weights: bytes, card: bytes) -> Iterator[None]:
-    """Put weights and their card into the place of older ones; the body writes what belongs to them.
+    """Put weights and their card in the place of older ones; the body writes what belongs to them.
 
-    Both lie on the disk before the old card is taken away: a full disk leaves all as it was. The new card
+    Both are on the disk before the old card is taken away: a full disk leaves all as it was. The new card
     comes last: where this is cut, there is none.
 
     Args:
-        path: Of the weights.
+        path: The file of the weights, ending in .safetensors; the card's has the same name with .json.
         weights, card: As :func:`pack_weights` gives them.
 
     Raises:
@@ -62,77 +67,30 @@ def replaced_weights(path: str | Path, weights: bytes, card: bytes) -> Iterator[
         put_card()
 
 
-def pack_weights(
-    model: nn.Module, *, card: Mapping[str, Any], dtype: torch.dtype | None = None
-) -> tuple[bytes, bytes]:
-    """Make the two files that :func:`save_weights` writes, after all is known to be right.
-
-    Args:
-        model, card, dtype: As for :func:`save_weights`.
-
-    Returns:
-        The weights, and the card.
-
-    Raises:
-        ValueError: If a number is not finite or too large for the type, the type is none that weights are
-            computed with, or the card is not what JSON can hold.
-    """
-    if dtype not in (None, *_NUMBERS):
-        raise ValueError(
-            f"the dtype of weights must be one of {_NUMBERS}, or None for their own, came {dtype}"
-        )
-    tensors = {name: _ready(name, value, dtype) for name, value in model.state_dict().items()}
-    try:
-        text = json.dumps(dict(card), indent=2, ensure_ascii=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"the card must be what JSON can hold: {error}") from error
-    return save(tensors), f"{text}\n".encode()
-
-
-def load_weights(path: str | Path, model: nn.Module) -> None:
-    """Put weights from a file into a model; nothing in the file is run.
-
-    Args:
-        path: What :func:`save_weights` wrote, or any safetensors file with the same names.
-        model: Of the shape of the one that was saved.
-
-    Raises:
-        ValueError: If the file is no safetensors file, is damaged, or does not fit the model.
-    """
-    tensors, _ = read_tensors(path)
-    check_weights(tensors, model, path=path)
-    model.load_state_dict(tensors)
-
-
 def read_card(path: str | Path) -> dict[str, Any]:
-    """Return the card of weights.
-
-    Args:
-        path: Of the weights.
+    """Return the card of the weights in a file.
 
     Raises:
         ValueError: If the card is missing or no JSON object.
     """
     path = Path(path).with_suffix(".json")
-    try:
-        card: Any = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+    if not path.exists():
         raise ValueError(
             f"there is no card {path}: it is written last, so saving may have been cut; save the model again"
-        ) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no card: expected a file of JSON ({error})") from error
-    if not isinstance(card, dict):
-        raise ValueError(f"{path} is no card: expected a JSON object, came {type(card).__name__}")
-    return card
+        )
+    return read_json(path, what="a card")
 
 
 def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Return the tensors of a safetensors file, and the notes in its header.
+    """Return the tensors of a safetensors file, and the notes in its header; nothing in it is run.
 
     Raises:
-        ValueError: If the file is something else, cut, or its header lies about its length.
+        ValueError: If the file can't be read, is something else, cut, or its header lies about its length.
     """
+    try:
+        Path(path).open("rb").close()  # safetensors says "no such file" of one that may not be read
+    except OSError as error:
+        raise ValueError(f"{path} can't be read: {error.strerror}") from error
     try:
         with safe_open(path, framework="pt") as opened:
             names = opened.keys()
@@ -145,7 +103,8 @@ def check_weights(found: Mapping[str, Tensor], model: nn.Module, *, path: str | 
     """Refuse weights that are not those of a model of this shape.
 
     Raises:
-        ValueError: If a name is missing or too many, or a shape or type of number differs.
+        ValueError: If a name is missing or too many, a shape or type of number differs, or a number is not
+            finite.
     """
     check_names(found, model.state_dict(), path=path)
     floating = {name: value for name, value in found.items() if value.is_floating_point()}

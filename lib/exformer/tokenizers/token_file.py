@@ -4,17 +4,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-from exformer.storage.files import replace_file
+from exformer.storage.files import read_json, replace_file
 
 _FORMAT = "exformer tokenizer 1"
 
 
 def write_content(path: str | Path, *, kind: str, content: dict[str, Any]) -> None:
-    """Write a file all at once: a reader sees the old file or the new one, never half of it.
+    """Write a tokenizer's content as JSON, all at once: the old file stays until the new one is whole.
 
     Args:
         path: Where to; a file that is there is replaced.
-        kind: Of the tokenizer.
+        kind: The kind of tokenizer: "word", "character" or "byte-pair".
         content: What JSON can hold.
     """
     text = json.dumps({"format": _FORMAT, "kind": kind, **content}, ensure_ascii=False)
@@ -24,9 +24,6 @@ def write_content(path: str | Path, *, kind: str, content: dict[str, Any]) -> No
 def kind_of_tokenizer(path: str | Path) -> str:
     """Return what kind of tokenizer a file holds.
 
-    Args:
-        path: The file.
-
     Raises:
         ValueError: If the file is not there or something else.
     """
@@ -34,14 +31,9 @@ def kind_of_tokenizer(path: str | Path) -> str:
 
 
 def read_content(path: str | Path, *, kind: str) -> dict[str, Any]:
-    """Read what :func:`write_content` wrote.
+    """Read what :func:`write_content` wrote for a tokenizer of this kind.
 
-    Args:
-        path: The file.
-        kind: Of tokenizer that is wanted.
-
-    Returns:
-        The content. Whether it makes sense is for the caller to check.
+    Whether the content makes sense is for the caller to check.
 
     Raises:
         ValueError: If the file is not there, something else, or of another kind.
@@ -53,10 +45,7 @@ def read_content(path: str | Path, *, kind: str) -> dict[str, Any]:
 
 
 def _content(path: str | Path) -> dict[str, Any]:
-    try:
-        content: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:  # ValueError: also bytes that are no UTF-8
-        raise ValueError(f"{path} is not a tokenizer file: expected JSON ({error})") from error
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+    content = read_json(path, what="a tokenizer file")
+    if content.get("format") != _FORMAT:
         raise ValueError(f"{path} is not a tokenizer file: expected the format {_FORMAT!r}")
     return content

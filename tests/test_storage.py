@@ -1,0 +1,210 @@
+"""Files written all at once, JSON of strangers, weights and their cards; and what is refused."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import exformer
+from exformer.storage.files import read_json, replace_file, sweep_parts
+from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
+
+
+def save_weights(path: Path, model: nn.Module, *, card: dict[str, Any], **options: Any) -> None:
+    with replaced_weights(path, *pack_weights(model, card=card, **options)):
+        pass
+
+
+def load_weights(path: Path, model: nn.Module) -> None:
+    tensors, _ = read_tensors(path)
+    check_weights(tensors, model, path=path)
+    model.load_state_dict(tensors)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_link_stays_a_link_and_a_pipe_a_pipe(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    link.symlink_to(target)
+    for text in (b"first", b"second"):
+        replace_file(link, text)
+        assert (link.is_symlink(), target.read_bytes()) == (True, text)
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    replace_file(tmp_path / "pipe", b"through")
+    assert (tmp_path / "pipe").is_fifo()
+    assert os.read(reader, 100) == b"through"
+    os.close(reader)
+
+
+def test_a_loop_of_links_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    with pytest.raises(OSError, match="a'"):
+        replace_file(tmp_path / "a", b"text")
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_symlink()) == ["a", "b"]
+
+
+_PRINTS = """
+from exformer.storage.files import replace_file
+print("printed")
+replace_file("/dev/stdout", b"written\\n")
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="this system has no /dev/stdout")
+@pytest.mark.parametrize("how", ["wb", "ab"])
+def test_the_standard_output_is_written_to(tmp_path: Path, how: str) -> None:
+    own = os.environ | {"PYTHONPATH": str(Path(exformer.__file__).parents[1])}
+    command = [sys.executable, "-c", _PRINTS]
+    assert subprocess.run(command, env=own, stdout=subprocess.PIPE).stdout == b"printed\nwritten\n"
+    file = tmp_path / "file"
+    file.write_bytes(b"earlier\n")
+    with file.open(how) as out:
+        subprocess.run(command, env=own, stdout=out, check=True)
+    assert file.read_bytes() == (b"earlier\n" if how == "ab" else b"") + b"printed\nwritten\n"
+
+
+def test_a_file_keeps_its_mode_and_a_name_may_be_long(tmp_path: Path) -> None:
+    path, plain = tmp_path / ("n" * 250), tmp_path / "plain"
+    plain.touch()
+    for mode in (plain.stat().st_mode, 0o100600, 0o100640):
+        replace_file(path, b"text")
+        assert path.stat().st_mode == mode
+        path.chmod(0o640 if mode == 0o100600 else 0o600)
+    assert path.read_bytes() == b"text"
+
+
+def test_weights_and_their_card(tmp_path: Path) -> None:
+    model, path = nn.Linear(5, 3), tmp_path / "small.safetensors"
+    save_weights(path, model, card={"recipe": "none", "BLEU": 41.5, "name": "più"})
+    assert read_card(path) == {"recipe": "none", "BLEU": 41.5, "name": "più"}
+    assert "più" in (tmp_path / "small.json").read_text(encoding="utf-8")
+    other = nn.Linear(5, 3)
+    load_weights(path, other)
+    assert torch.equal(other.weight, model.weight)
+    assert torch.equal(other.bias, model.bias)
+    with pytest.raises(ValueError, match="does not fit the model"):
+        load_weights(path, nn.Linear(2, 2))
+
+
+def test_weights_in_half_the_bytes(tmp_path: Path) -> None:
+    model, path = nn.Linear(64, 64), tmp_path / "half.safetensors"
+    model.register_buffer("count", torch.tensor([70_001]))
+    save_weights(path, model, card={}, dtype=torch.float16)
+    assert path.stat().st_size < 0.6 * 4 * 64 * 65
+    other = nn.Linear(64, 64)
+    other.register_buffer("count", torch.tensor([0]))
+    load_weights(path, other)
+    assert other.weight.dtype == torch.float32
+    assert torch.equal(other.weight, model.weight.half().float())
+    assert other.count.item() == 70_001
+    before = path.read_bytes()
+    nn.init.constant_(model.bias, 1e5)
+    with pytest.raises(ValueError, match=r"bias has numbers that torch\.float16 can't hold: save it with an"):
+        save_weights(path, model, card={}, dtype=torch.float16)
+    nn.init.constant_(model.bias, torch.nan)
+    for dtype in (torch.float16, None):
+        with pytest.raises(ValueError, match="bias has numbers that are not finite"):
+            save_weights(path, model, card={}, dtype=dtype)
+    for dtype in (torch.int8, torch.complex64):
+        with pytest.raises(ValueError, match=r"expected a dtype of .*, or None for the weights' own, got"):
+            save_weights(path, model, card={}, dtype=dtype)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", None])
+def test_a_card_that_is_none(tmp_path: Path, text: str | None) -> None:
+    message = r"there is no card .*x\.json"
+    if text is not None:
+        (tmp_path / "x.json").write_text(text)
+        message = r"x\.json is not a card: expected (JSON|a JSON object, got list)"
+    with pytest.raises(ValueError, match=message):
+        read_card(tmp_path / "x.safetensors")
+
+
+def test_new_weights_never_stand_beside_an_old_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, card = tmp_path / "x.safetensors", tmp_path / "card"
+    (tmp_path / "x.json").symlink_to(card)
+    save_weights(path, nn.Linear(2, 2), card={"seed": 0})
+    before = card.read_bytes()
+    broken = nn.Linear(2, 2)
+    nn.init.constant_(broken.bias, torch.nan)
+    with pytest.raises(ValueError, match="not finite"):
+        save_weights(path, broken, card={"seed": 1})
+    assert card.read_bytes() == before
+    monkeypatch.setattr(os, "replace", lambda *names: pytest.fail("cut"))
+    with pytest.raises(pytest.fail.Exception, match="cut"):
+        save_weights(path, nn.Linear(2, 2), card={"seed": 1})
+    with pytest.raises(ValueError, match="there is no card"):
+        read_card(path)
+    monkeypatch.undo()
+    save_weights(path, nn.Linear(2, 2), card={"seed": 1})
+    assert (read_card(path), (tmp_path / "x.json").is_symlink()) == ({"seed": 1}, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", r"x\.json is not a list of plays: expected JSON \("),
+        (b"\xff\xfe", r"x\.json is not a list of plays: expected JSON \('utf-8' codec"),
+        (b"[" * 100_000, r"x\.json is not a list of plays: expected JSON \(maximum recursion depth"),
+        (b"1" * 5000, r"x\.json is not a list of plays: expected JSON \("),
+        (b"{}", r"x\.json is not a list of plays: expected a JSON list, got dict"),
+    ],
+)
+def test_a_strangers_json(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "x.json").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        read_json(tmp_path / "x.json", what="a list of plays", kind=list)
+
+
+def test_json_that_begins_with_a_mark_of_byte_order(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(b'\xef\xbb\xbf{"a": 1}')
+    assert read_json(tmp_path / "x.json", what="a card") == {"a": 1}
+
+
+def test_what_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.safetensors"
+    save_weights(path, nn.Linear(2, 2), card={})
+
+    def refuse(self: Path, *_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "open", refuse)  # and not by its mode, as a test may run as root
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(ValueError, match=r"x\.safetensors can't be read: Permission denied"):
+        read_tensors(path)
+    with pytest.raises(ValueError, match=r"x\.json can't be read: Permission denied"):
+        read_card(path)
+
+
+def test_only_parts_are_swept(tmp_path: Path) -> None:
+    kept = ["model.safetensors", "notes.part", "train.de.gz.part"]
+    for name in (*kept, f"{7:016x}.part"):
+        (tmp_path / name).touch()
+    sweep_parts(tmp_path)
+    sweep_parts(tmp_path / "nowhere")
+    assert sorted(path.name for path in tmp_path.iterdir()) == kept
+
+
+def test_a_killed_process_leaves_a_part_that_is_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as cut:
+        cut.setattr(os, "replace", lambda *names: pytest.fail("killed"))
+        cut.setattr(Path, "unlink", lambda *args, **options: None)
+        with pytest.raises(pytest.fail.Exception, match="killed"):
+            replace_file(tmp_path / "x", b"text")
+    assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
+    sweep_parts(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_need_no_torch() -> None:
+    script = "import sys, exformer.storage.files; print('torch' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "False\n"
