@@ -162,7 +162,7 @@ def test_a_line_in_a_line_out(talk, translator: tuple[Path, EncoderDecoder]) -> 
         (("generate", "--model", "TRANSLATOR"), "expected a DecoderLM to generate with, got EncoderDecoder"),
         (("translate", "--model", "WRITER"), "expected an encoder-decoder to translate with, got DecoderLM"),
         (("translate", "--model", "TRANSLATOR", "--beam", "0"), "beam"),
-        (("tokenize", "encode", "--tokenizer", "nowhere"), "nowhere is not a tokenizer file"),
+        (("tokenize", "encode", "--tokenizer", "nowhere"), "nowhere can't be read as a tokenizer file"),
         (("tokenize", "train", "nowhere", "--merges", "1", "--out", "x"), "No such file"),
         (("tokenize", "decode", "--tokenizer", "WRITER/tokenizer.json"), "expected ids with spaces"),
     ],

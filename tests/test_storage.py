@@ -179,7 +179,7 @@ def test_what_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(Path, "read_bytes", refuse)
     with pytest.raises(ValueError, match=r"x\.safetensors can't be read: Permission denied"):
         read_tensors(path)
-    with pytest.raises(ValueError, match=r"x\.json can't be read: Permission denied"):
+    with pytest.raises(ValueError, match=r"x\.json can't be read as a card: Permission denied"):
         read_card(path)
 
 

@@ -114,7 +114,7 @@ def read_json(path: str | Path, *, what: str, kind: type = dict) -> Any:
     try:
         text = Path(path).read_bytes()
     except OSError as error:
-        raise ValueError(f"{path} can't be read: {error.strerror}") from error
+        raise ValueError(f"{path} can't be read as {what}: {error.strerror}") from error
     return parse_json(text, name=path, what=what, kind=kind)
 
 
