@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -71,7 +70,8 @@ class RunFolder:
         if self.recipe.exists():
             if not resume:
                 raise ValueError(f"{self.path} holds a run: go on with --resume, or choose another folder")
-            found = defaults | read_json(self.recipe, what="the recipe of a run")  # a newer setting than the run has its default
+            # A setting that is newer than the run has its default.
+            found = defaults | read_json(self.recipe, what="the recipe of a run")
             other = sorted(name for name in settings | found if settings.get(name) != found.get(name))
             if other:
                 raise ValueError(
@@ -116,5 +116,3 @@ class RunFolder:
             name: The teacher's recipe.
         """
         return RunFolder(self.path / "teachers" / name)
-
-

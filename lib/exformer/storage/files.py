@@ -112,34 +112,14 @@ def read_json(path: str | Path, *, what: str, kind: type = dict) -> Any:
         ValueError: If it can't be read, is no JSON or is nested too deeply, or its value is of another kind.
     """
     try:
-        text = Path(path).read_bytes()
+        found = json.loads(Path(path).read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise ValueError(f"{path} can't be read as {what}: {error.strerror}") from error
-    return parse_json(text, name=path, what=what, kind=kind)
-
-
-def parse_json(text: str | bytes, *, name: object, what: str, kind: type = dict) -> Any:
-    """Read JSON that anyone may have written.
-
-    Args:
-        text: The JSON; bytes are UTF-8.
-        name: Where it is from: the message begins with it.
-        what: Words for what it should be, as "a card".
-        kind: The type of its outermost value: ``dict`` or ``list``.
-
-    Raises:
-        ValueError: If it is no JSON or is nested too deeply, or its value is of another kind.
-
-    >>> parse_json('{"seed": 0}', name="card.json", what="a card")
-    {'seed': 0}
-    """
-    try:
-        found = json.loads(text if isinstance(text, str) else text.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{name} is not {what}: expected JSON ({error})") from error
+        raise ValueError(f"{path} is not {what}: expected JSON ({error})") from error
     if not isinstance(found, kind):
         wanted = "object" if kind is dict else kind.__name__
-        raise ValueError(f"{name} is not {what}: expected a JSON {wanted}, got {type(found).__name__}")
+        raise ValueError(f"{path} is not {what}: expected a JSON {wanted}, got {type(found).__name__}")
     return found
 
 
