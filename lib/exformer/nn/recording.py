@@ -20,10 +20,10 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "batc
         model: In evaluation mode, because dropout would change what is seen.
 
     Yields:
-        A dictionary that fills as the model runs: from the name of each attention, as ``named_modules`` has
-        it (``"layers.0.self_attention"``, ``"decoder.1.cross_attention"``), to its weights (batch, heads,
-        query, key). Each row sums to 1, or is zero where nothing may be attended to. A second pass replaces
-        the weights of the first.
+        A dictionary that fills as the model runs, from the name of each attention to its weights. Names are
+        those of ``named_modules``: ``"layers.0.self_attention"``, ``"decoder.1.cross_attention"``; a lone
+        attention bears the name of its class. Each row of weights sums to 1, or is zero where nothing may be
+        attended to. A second pass replaces the weights of the first.
 
     Raises:
         ValueError: If the model is in training mode.
@@ -41,7 +41,7 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "batc
     if model.training:
         raise ValueError("attention is recorded in evaluation mode, without dropout: call model.eval() first")
     weights: dict[str, Tensor] = {}
-    names = {module: name for name, module in model.named_modules()}
+    names = {module: name or type(module).__name__ for name, module in model.named_modules()}
     token = _RECORDING.set((names, weights))
     try:
         yield weights

@@ -85,7 +85,8 @@ class SinusoidalPositions(nn.Module):
         Raises:
             ValueError: If there is no batch, or the sequence is longer than the table.
         """
-        return x + _rows(self.table, x, start=start, padding=padding).to(x)
+        rows = _rows(self.table, x, start=start, padding=None if padding is None else padding.cpu())
+        return x + rows.to(x.dtype).to(x.device)
 
 
 class LearnedPositions(nn.Module):
