@@ -22,7 +22,6 @@ from .nn.multi_head import MultiHeadAttention as MultiHeadAttention
 from .nn.feedforward import FeedForward as FeedForward
 from .nn.normalization import LayerNorm as LayerNorm
 from .nn.normalization import RMSNorm as RMSNorm
-from .nn.recording import record_attention as record_attention
 from .nn.config import TransformerConfig as TransformerConfig
 from .nn.layers import EncoderLayer as EncoderLayer
 from .nn.layers import DecoderLayer as DecoderLayer
