@@ -364,9 +364,8 @@ def test_a_language_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token
     changes = {"model": sizes, "tokenizer": tokenizer, "n_merges": 20, "schedule": "cosine", "steps": 30}
     recipe = replace(TINY, corpus="keys", every=15, lr=0.02, **changes)
     run_recipe(recipe, tmp_path)
-    assert load_model(tmp_path / "model").first_ids() == load_tokenizer(tmp_path / "tokenizer.json").encode(
-        "t"
-    )
+    first = load_tokenizer(tmp_path / "tokenizer.json").encode(TEXT)[0]
+    assert load_model(tmp_path / "model").model.config.begin_id == first
     with pytest.raises(ValueError, match="both_ways is for pairs of texts; the corpus keys has single ones"):
         run_recipe(replace(recipe, both_ways=True), tmp_path / "both")
     scores = load_model(tmp_path / "model").card["scores"]
@@ -379,7 +378,7 @@ def test_bits_are_counted_per_byte_and_not_per_character() -> None:
     config = DecoderLMConfig(6, d_model=4, n_heads=1, d_ff=4, n_layers=1, max_len=8)
     tokenizer = BPETokenizer.from_texts([TEXT], n_merges=3)
     model = DecoderLM(replace(config, vocab_size=tokenizer.vocab_size)).eval()
-    found = score(model, {"tokenizer": tokenizer}, data, replace(TINY, corpus="keys"))
+    found = score(model, tokenizer, data, replace(TINY, corpus="keys"))
     nats, n_tokens = found["validation loss, nats a symbol"], len(tokenizer.encode(data.val))
     assert len(data.val.encode()) == len(data.val) + 3 * 9
     wanted = nats / math.log(2) * n_tokens / (len(data.val) + 3 * 9)
@@ -502,16 +501,16 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
 def test_translations_are_judged_as_the_recipe_says(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def note(model: torch.nn.Module, sources: list[str], **options: object) -> list[str]:
+    def note(model: torch.nn.Module, tokenizer: tuple, sources: list[str], **options: object) -> list[str]:
         asked.append((options["beam"], options["alpha"]))
         return list(sources)
 
-    monkeypatch.setattr("exformer.recipes.evaluate.translate_many", note)
+    monkeypatch.setattr("exformer.recipes.evaluate.translate", note)
     card = json.loads((whole / "model" / "model.json").read_text())
     recipe = Recipe.from_settings(card["recipe"] | {"beam": 3, "alpha": 0.5})
     data, tokenizer = CORPORA[TINY.corpus](), load_tokenizer(whole / "tokenizer.json")
     task = make_task(recipe, data, tokenizer)
-    score(task.model, task.tokenizers, data, recipe, parts=("val", "test"))
+    score(task.model, task.tokenizer, data, recipe, parts=("val", "test"))
     assert asked == [(3, 0.5)] * 2
 
 

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from exformer.cli.main import main
 from exformer.corpora.pairs import Pair
-from exformer.generation.translate import translate_many
+from exformer.generation.translate import translate
 from exformer.hub.pretrained import load_model
 from exformer.recipes import RECIPES, distillation
 from exformer.recipes.datasets import CORPORA, Pairs, Text
@@ -91,7 +91,7 @@ def test_a_run_with_teachers(few: Pairs, tmp_path: Path) -> None:
         wanted = []
         for start in range(0, 80, AT_ONCE):
             part = texts[start : start + AT_ONCE]
-            wanted += translate_many(found.model, part, beam=1, alpha=0.5, **found.tokenizers)
+            wanted += translate(found.model, found.tokenizer, part, beam=1, alpha=0.5)
         assert written["texts"] == wanted
         sha = hashlib.sha256(json.dumps(wanted, ensure_ascii=False).encode()).hexdigest()
         assert card["data"][f"translations by {name}"] == sha
@@ -126,7 +126,7 @@ def test_a_further_seed_with_the_same_teachers(
 
 def test_answers_are_learned(few: Pairs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        distillation, "translate_many", lambda model, texts, **how: ["una zebra"] * len(texts)
+        distillation, "translate", lambda model, tokenizer, texts, **how: ["una zebra"] * len(texts)
     )
     weights = []
     for names in (("there", "back"), ("back",), ()):
@@ -143,14 +143,14 @@ def test_a_run_that_was_cut_asks_only_for_what_is_missing(
     run_recipe(LEARNER, tmp_path / "whole")
     left, asked = [], []
 
-    def tired(model: torch.nn.Module, texts: list[str], **options: object) -> list[str]:
+    def tired(model: torch.nn.Module, tokenizer: tuple, texts: list[str], **options: object) -> list[str]:
         if not left:
             raise KeyboardInterrupt
         left.pop()
         asked.extend(texts)
-        return translate_many(model, texts, **options)
+        return translate(model, tokenizer, texts, **options)
 
-    monkeypatch.setattr(distillation, "translate_many", tired)
+    monkeypatch.setattr(distillation, "translate", tired)
     for parts in (1, 0, 3):  # of the six that 2 times 80 texts make
         left[:] = [None] * parts
         with pytest.raises(KeyboardInterrupt):

@@ -99,21 +99,6 @@ def translate(
     return out[0] if isinstance(text, str) else out
 
 
-def translate_many(
-    model: nn.Module,
-    sentences: Sequence[str],
-    *,
-    src_tokenizer: Tokenizer,
-    tgt_tokenizer: Tokenizer,
-    beam: int = 1,
-    alpha: float = 1.0,
-    progress: str = "",
-) -> list[str]:
-    """Translate as recipes ask for it, until they call :func:`translate`."""
-    both = (src_tokenizer, tgt_tokenizer)
-    return translate(model, both, list(sentences), beam=beam, alpha=alpha, progress=progress)
-
-
 def _translate_batch(
     model: nn.Module, src: Tensor, tokenizer: Tokenizer, *, beam: int, alpha: float, longest: int
 ) -> list[list[int]]:

@@ -41,20 +41,12 @@ class Pretrained(NamedTuple):
     tokenizer: Tokenizer | tuple[Tokenizer, Tokenizer]
     card: dict[str, Any]
 
-    @property
-    def tokenizers(self) -> dict[str, Tokenizer]:
-        """By name, until recipes take them as they are."""
-        names = _KINDS[type(self.model).__name__][2]
-        each = self.tokenizer if isinstance(self.tokenizer, tuple) else (self.tokenizer,)
-        return dict(zip(names, each, strict=True))
-
 
 def save_model(
     folder: str | Path,
     model: nn.Module,
-    tokenizer: Tokenizer | tuple[Tokenizer, Tokenizer] | None = None,
+    tokenizer: Tokenizer | tuple[Tokenizer, Tokenizer],
     *,
-    tokenizers: Mapping[str, Tokenizer] | None = None,
     card: Mapping[str, Any],
     dtype: torch.dtype | None = None,
 ) -> None:
@@ -78,8 +70,6 @@ def save_model(
     >>> model, tokenizer, card = load_model("shakespeare-char")
     >>> save_model("/tmp/copy", model, tokenizer, card={"source": "a copy"})  # doctest: +SKIP
     """
-    if tokenizers is not None:  # by name, until recipes give them as they are
-        tokenizer = tuple(tokenizers.values()) if len(tokenizers) > 1 else next(iter(tokenizers.values()))
     kind = type(model).__name__
     if kind not in _KINDS:
         raise ValueError(f"model must be one of {', '.join(_KINDS)}, got {kind}")

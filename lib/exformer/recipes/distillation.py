@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from exformer.corpora.pairs import Pair
-from exformer.generation.translate import translate_many
+from exformer.generation.translate import translate
 from exformer.hub.pretrained import load_model
 from exformer.recipes import find_recipe
 from exformer.recipes.datasets import CORPORA, Pairs, Text, hash_texts
@@ -79,9 +79,15 @@ def ask_teacher(
         if not _is_answer(found, most=len(texts)):
             raise ValueError(f"{path} is damaged: expected the translations of {len(texts)} texts")
     trained, clock = load_model(place.model), Clock(found["time"])
-    how = {"beam": teacher.beam, "alpha": teacher.alpha, "progress": progress, **trained.tokenizers}
     for start in range(len(found["texts"]), len(texts), _AT_ONCE):
-        new = translate_many(trained.model, texts[start : start + _AT_ONCE], **how)
+        new = translate(
+            trained.model,
+            trained.tokenizer,
+            texts[start : start + _AT_ONCE],
+            beam=teacher.beam,
+            alpha=teacher.alpha,
+            progress=progress,
+        )
         found = {"texts": found["texts"] + new, "time": clock.read()}
         replace_file(path, json.dumps(found, ensure_ascii=False).encode())
     return found

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from exformer.evaluation.metrics import bleu_signature, corpus_bleu
-from exformer.generation.translate import translate_many
+from exformer.generation.translate import translate
 from exformer.hub.pretrained import Pretrained, load_model, save_model
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.encoder_decoder import EncoderDecoder
@@ -26,7 +26,6 @@ from exformer.training.objectives import default_loss
 from exformer.training.trainer import Trainer, mean_loss
 
 FILE_TYPE = torch.float16  # of the final weights: half the bytes
-_OF_TOKENIZERS = ("vocab_size", "src_vocab_size", "tgt_vocab_size", "pad_id")  # no recipe has them
 
 
 def finish_run(
@@ -66,11 +65,10 @@ def finish_run(
         },
         **({"times": times} if recipe.teachers else {}),
         "machine": machine(device),
-        **task.notes,
-        "scores": score(task.model, task.tokenizers, data, recipe, progress=progress),
+        "scores": score(task.model, task.tokenizer, data, recipe, progress=progress),
         "history": trainer.history,
     }
-    save_model(folder.model, task.model, tokenizers=task.tokenizers, card=card, dtype=FILE_TYPE)
+    save_model(folder.model, task.model, task.tokenizer, card=card, dtype=FILE_TYPE)
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class Candidate:
     Args:
         name: As it was given.
         found: The model, its tokenizers and its card.
-        recipe: On the card, with the sizes that the model has.
+        recipe: On the card.
         data: The corpus that the recipe names.
     """
 
@@ -123,7 +121,7 @@ def judge(candidate: Candidate, *, progress: bool = False) -> dict[str, Any]:
     """
     recipe, found, start = candidate.recipe, candidate.found, time.perf_counter()
     parts = ("val", "test") if isinstance(candidate.data, Pairs) else ()
-    scores = score(found.model, found.tokenizers, candidate.data, recipe, parts=parts, progress=progress)
+    scores = score(found.model, found.tokenizer, candidate.data, recipe, parts=parts, progress=progress)
     return {
         "model": candidate.name,
         "recipe": recipe.name,
@@ -139,7 +137,7 @@ def judge(candidate: Candidate, *, progress: bool = False) -> dict[str, Any]:
 
 def score(
     model: nn.Module,
-    tokenizers: Mapping[str, Tokenizer],
+    tokenizer: Tokenizer | tuple[Tokenizer, Tokenizer],
     data: Pairs | Text,
     recipe: Recipe,
     *,
@@ -150,7 +148,7 @@ def score(
 
     Args:
         model: Trained.
-        tokenizers: Of the model, by name.
+        tokenizer: Of the model; of a translator a pair.
         data: Its corpus.
         recipe: Of the run.
         parts: Of the corpus whose translations are scored: "val" to choose by, "test" once at the end.
@@ -159,23 +157,23 @@ def score(
     Returns:
         By name; what was done to find them is under "signatures".
     """
-    tokenizer = next(iter(tokenizers.values()))
-    validation = validation_batches(recipe, data, tokenizer, max_len=model.config.max_len)
+    one = tokenizer[0] if isinstance(tokenizer, tuple) else tokenizer
+    validation = validation_batches(recipe, data, one, max_len=model.config.max_len)
     loss = mean_loss(model, validation, default_loss(model))
     scores: dict[str, Any] = {"validation loss, nats a symbol": round(loss, 4)}
     if isinstance(data, Text):
-        per_byte = loss / math.log(2) * len(tokenizer.encode(data.val)) / len(data.val.encode())
+        per_byte = loss / math.log(2) * len(one.encode(data.val)) / len(data.val.encode())
         return scores | {"validation bits a byte": round(per_byte, 4)}
     scores["signatures"] = {}
     for part in parts:
         pairs = getattr(data, part)
-        ours = translate_many(
+        ours = translate(
             model,
+            tokenizer,
             [pair.source for pair in pairs],
             beam=recipe.beam,
             alpha=recipe.alpha,
             progress=part if progress else "",
-            **tokenizers,
         )
         _add_bleu(scores, f"{part} BLEU, cased", ours, [pair.target for pair in pairs], tokenize="13a")
         if part == "test" and data.references:
@@ -226,10 +224,9 @@ def _recipe(found: Pretrained, name: str | Path) -> Recipe:
         raise ValueError(f"{name}: the card's recipe can't be followed: {error}") from error
     if recipe.corpus not in CORPORA:
         raise ValueError(f"{name}: the card's recipe can't be followed: there is no corpus {recipe.corpus!r}")
-    own = {key: value for key, value in asdict(found.model.config).items() if key not in _OF_TOKENIZERS}
-    if unknown := sorted(recipe.model.keys() - own.keys()):
+    if unknown := sorted(recipe.model.keys() - {each.name for each in fields(found.model.config)}):
         raise ValueError(f"{name}: the card's recipe can't be followed: no model has {', '.join(unknown)}")
-    return replace(recipe, model=own)
+    return recipe
 
 
 def _check_kind(candidate: Candidate) -> None:
@@ -241,9 +238,9 @@ def _check_kind(candidate: Candidate) -> None:
             f"{candidate.name}: the corpus {candidate.recipe.corpus} of the card's recipe is for a model of "
             f"kind {expected.__name__}, the model is of kind {kind.__name__}"
         )
-    tokenizer, *others = found.tokenizers.values()
-    texts = [pair.target for pair in data.val] if isinstance(data, Pairs) else []
-    if any(tokenizer.encode(text) != other.encode(text) for other in others for text in texts):
-        raise ValueError(
-            f"{candidate.name}: recipes have one tokenizer for both languages, the model has two"
-        )
+    if isinstance(data, Pairs):
+        source, target = found.tokenizer
+        if any(source.encode(pair.target) != target.encode(pair.target) for pair in data.val):
+            raise ValueError(
+                f"{candidate.name}: recipes have one tokenizer for both languages, the model has two"
+            )

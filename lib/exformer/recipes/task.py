@@ -1,7 +1,7 @@
 """What a recipe trains: a tokenizer, a model, its batches, and the validation set."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +32,15 @@ class Task:
 
     Args:
         model: New.
-        tokenizers: By name, as :func:`~exformer.hub.pretrained.save_model` wants them.
+        tokenizer: Of the model; of a translator a pair.
         batches: To learn from.
         validation: The validation set in batches, each with its share of the tokens.
-        notes: For the model's card.
     """
 
     model: nn.Module
-    tokenizers: dict[str, Tokenizer]
+    tokenizer: Tokenizer | tuple[Tokenizer, Tokenizer]
     batches: BatchSampler
     validation: list[MicroBatch]
-    notes: dict[str, Any] = field(default_factory=dict)
 
 
 def make_task(recipe: Recipe, data: Pairs | Text, tokenizer: Tokenizer) -> Task:
@@ -103,7 +101,7 @@ def _translation(recipe: Recipe, data: Pairs, tokenizer: Tokenizer) -> Task:
     config = _configure(EncoderDecoderConfig, recipe, own)
     return Task(
         EncoderDecoder(config),
-        {"src_tokenizer": tokenizer, "tgt_tokenizer": tokenizer},
+        (tokenizer, tokenizer),
         _sentences(recipe, data.train, tokenizer, tokens=recipe.tokens, max_len=config.max_len),
         validation_batches(recipe, data, tokenizer, max_len=config.max_len),
     )
@@ -112,13 +110,14 @@ def _translation(recipe: Recipe, data: Pairs, tokenizer: Tokenizer) -> Task:
 def _language_model(recipe: Recipe, data: Text, tokenizer: Tokenizer) -> Task:
     if recipe.both_ways:
         raise ValueError(f"both_ways is for pairs of texts; the corpus {recipe.corpus} has single ones")
-    config = _configure(DecoderLMConfig, recipe, {"vocab_size": tokenizer.vocab_size})
+    begin = "\n" if "\n" in data.train else data.train[:99]  # windows never begin with <s>
+    own = {"vocab_size": tokenizer.vocab_size, "begin_id": tokenizer.encode(begin)[0]}
+    config = _configure(DecoderLMConfig, recipe, own)
     return Task(
         DecoderLM(config),
-        {"tokenizer": tokenizer},
+        tokenizer,
         _windows(recipe, data.train, tokenizer, width=config.max_len),
         validation_batches(recipe, data, tokenizer, max_len=config.max_len),
-        {"begin": "\n" if "\n" in data.train else data.train[0]},  # its windows never begin with <s>
     )
 
 
