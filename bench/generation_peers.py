@@ -11,7 +11,7 @@ from bench.gpt import gpt2
 from bench.setting import BOS, EOS, PAD, Setting, make_batches
 from exformer.generation.autoregressive import greedy, next_logits_of
 from exformer.generation.beam_search import beam_search
-from exformer.generation.cached import CachedDecoder, CachedLM
+from exformer.generation.continuation import Continuation
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.evaluating import evaluating
 
@@ -54,7 +54,7 @@ def greedy_writers(model: DecoderLM, prompts: Tensor, *, n_new: int) -> dict[str
         return peer.generate(prompts, max_new_tokens=n_new, **options)[:, prompts.size(1) :].tolist()
 
     return {
-        "exformer": lambda: ours(CachedLM(model)),
+        "exformer": lambda: ours(Continuation(model)),
         "GPT-2": gpt2,
         "exformer, no cache": lambda: ours(next_logits_of(model)),
     }
@@ -75,7 +75,7 @@ def beam_writers(setting: Setting, *, n_new: int) -> dict[str, Writer]:
 
     def ours() -> list[list[int]]:
         with evaluating(model):
-            next_logits = CachedDecoder(model, memory=model.encode(src), src=src)
+            next_logits = Continuation(model, src=src)
             found = beam_search(next_logits, prompts, beam=BEAM, eos_id=EOS, max_new_tokens=n_new)
         return [text.ids for text in found]
 

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 import torch
 from exformer.nn.initialization import zero_outputs
-from test_cached import CONFIG as TRANSLATOR
-from test_cached import SRC, TGT
+from test_continuation import CONFIG as TRANSLATOR
+from test_continuation import SRC, TGT
 from test_decoder_lm import CONFIG, IDS
 from torch_twins import close, randomize
 

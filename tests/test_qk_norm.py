@@ -7,12 +7,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 from exformer.nn.qk_norm import QKNorm, normalize_heads
-from test_cached import SRC, TGT, build_translator
+from test_continuation import SRC, TGT, build_translator
 from test_decoder_lm import ALL_POSITIONS, CONFIG, HEADS, IDS, build
 from torch import nn
 from torch_twins import close, randomize
 
-from exformer.generation.cached import CachedDecoder, CachedLM
+from exformer.generation.continuation import Continuation
 from exformer.models.decoder_lm import DecoderLM
 from exformer.nn.layers import DecoderLayer, EncoderLayer
 from exformer.nn.masks import causal_mask
@@ -114,7 +114,7 @@ def test_attention_is_qwen3s() -> None:
 @pytest.mark.parametrize("positions", ALL_POSITIONS)
 def test_cached_scores_are_those_without_a_cache(positions) -> None:
     model = build(positions=positions, qk_norm=True)
-    cached, whole = CachedLM(model), model(IDS).detach()
+    cached, whole = Continuation(model), model(IDS).detach()
     for end in (1, 2, 4, 5, 7):
         close(cached(IDS[:, :end]), whole[:, end - 1])
     assert not torch.allclose(whole, build(positions=positions)(IDS), atol=1e-3)
@@ -122,7 +122,7 @@ def test_cached_scores_are_those_without_a_cache(positions) -> None:
 
 def test_cached_translations_are_those_without_a_cache() -> None:
     model = build_translator(qk_norm=True)
-    cached, whole = CachedDecoder(model, memory=model.encode(SRC), src=SRC), model(SRC, TGT).detach()
+    cached, whole = Continuation(model, src=SRC), model(SRC, TGT).detach()
     for end in (1, 2, 4, 5, 7):
         close(cached(TGT[:, :end]), whole[:, end - 1])
 

@@ -12,7 +12,7 @@ from torch_twins import randomize
 
 from exformer.generation import translate as module
 from exformer.generation.beam_search import beam_search
-from exformer.generation.cached import CachedDecoder
+from exformer.generation.continuation import Continuation
 from exformer.generation.translate import translate
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
@@ -155,9 +155,9 @@ def test_translate_switches_dropout_off_and_on_again():
 def test_translate_writes_as_long_as_asked_and_as_the_model_can(asked, calls, monkeypatch):
     model, lengths = build(tie_output=False).eval(), []
     nn.init.zeros_(model.output.weight)  # all logits are 0: the end symbol, 2, is never the first best
-    score = CachedDecoder.__call__
+    score = Continuation.__call__
     monkeypatch.setattr(
-        CachedDecoder, "__call__", lambda self, tgt: (lengths.append(tgt.size(1)), score(self, tgt))[1]
+        Continuation, "__call__", lambda self, tgt: (lengths.append(tgt.size(1)), score(self, tgt))[1]
     )
     translate(model, TOKENIZERS, SENTENCES, max_new_tokens=asked)
     assert lengths == list(range(1, calls + 1))

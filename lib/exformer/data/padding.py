@@ -39,7 +39,7 @@ def pad_left(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor
 
     Sentences to learn from are filled up at the end, by :func:`~exformer.data.padding.pad`. Where symbols
     are still to come, the end must be free: the padding stands in front, and what scores the next symbols
-    takes it away again, as :class:`~exformer.generation.cached.CachedLM` does.
+    takes it away again, as :class:`~exformer.generation.continuation.Continuation` does.
 
     Args:
         sequences: Ids; none may be without.

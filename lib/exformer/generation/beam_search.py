@@ -39,7 +39,8 @@ def beam_search(
         next_logits: Scores of the next token, given all tokens so far. It is asked for ``beam`` rows per
             prompt: rows i · beam to (i + 1) · beam - 1 continue prompt i; rows of empty slots are asked for
             too, and do not count. If it has a method ``reorder``, as
-            :class:`~exformer.generation.cached.CachedLM` has, that is told from which row each row goes on.
+            :class:`~exformer.generation.continuation.Continuation` has, that is told from which row each row
+            goes on.
         prompts: How each sequence begins, at least one token each.
         eos_id: The token that ends a sequence.
         max_new_tokens: How many tokens are appended at most.

@@ -1,29 +1,122 @@
-"""A language model and its key-value cache as what scores the next token, however long the text becomes."""
+"""A model and its key-value cache as what scores the next token: only the newest tokens are computed."""
 
+import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from exformer.generation.cached import CachedLM
+from exformer.data.padding import check_batch, count_padding
 from exformer.models.decoder_lm import DecoderLM
+from exformer.models.encoder_decoder import EncoderDecoder
 
 
 class Continuation:
-    """Score the next token of growing texts; a text that outgrows the model's window keeps its last half.
+    """Score the next token of growing texts.
 
-    The second half is then read anew from its own first position on. That costs one pass per half window,
-    and the model never reads positions that it was not trained for.
+    It is called as what :func:`~exformer.generation.autoregressive.next_logits_of` makes is called, with all
+    tokens so far, and gives the same scores. Each call must continue the texts of the last one; for other
+    texts make a new one.
+
+    A text that outgrows the window of a language model keeps the last half of the window, which is read anew
+    from its own first position on. So the model never sees positions that it was not trained on, at the cost
+    of one pass per half window.
+
+    Args:
+        model: A language model, or an encoder-decoder with ``src``; in evaluation mode.
+        pad_id: What is in front of the shorter texts; None if all are equally long.
+        src: Source sentences, padded. The translations may have b rows per sentence, as in a beam search:
+            rows i · b to (i + 1) · b - 1 translate sentence i.
+
+    Raises:
+        ValueError: If the model is in training mode, in which dropout would differ from step to step, or the
+            source sentences are missing, or too much.
+
+    Source:
+        Shazeer 2019, section 2, "incremental".
+
+    >>> from exformer import load_model
+    >>> model, tokenizer, card = load_model("shakespeare-bpe")
+    >>> ids = torch.tensor([tokenizer.encode("O Romeo, Romeo, wherefore art")])
+    >>> score = Continuation(model)
+    >>> tokenizer.decode([score(ids).argmax().item()])
+    ' thou'
     """
 
-    def __init__(self, model: DecoderLM) -> None:
-        self._model, self._start, self._scorer = model, 0, CachedLM(model)
+    def __init__(
+        self,
+        model: DecoderLM | EncoderDecoder,
+        *,
+        pad_id: int | None = None,
+        src: Int64[Tensor, "batch src"] | None = None,
+    ) -> None:
+        if model.training:
+            raise ValueError("a cache is for generation, without dropout: call model.eval() first")
+        if (src is None) == isinstance(model, EncoderDecoder):
+            raise ValueError("src is for an encoder-decoder, which needs it; a language model has none")
+        self._model, self._pad_id, self._src = model, pad_id, src
+        self._cache = model.new_cache()
+        self._ids: Tensor | None = None  # what the last call read
+        self._padding: Tensor | None = None  # (batch,), ids in front of each text; None if there are none
+        self._start = 0  # of the window
+        with torch.no_grad():
+            self._memory = None if src is None else model.encode(src)
 
-    def __call__(self, ids: Int64[Tensor, "batch time"]) -> Float[Tensor, "batch vocab_size"]:
-        """Score the token after each text; the texts are those of the last call, and new tokens."""
-        window = self._model.config.max_len
-        if ids.size(1) - self._start > window:
-            self._start, self._scorer = ids.size(1) - max(1, window // 2), CachedLM(self._model)
-        return self._scorer(ids[:, self._start :])
+    @torch.no_grad()
+    def __call__(self, ids: Int64[Tensor, "batch position"]) -> Float[Tensor, "batch vocab_size"]:
+        """Score the token after each text.
+
+        Args:
+            ids: Texts: those of the last call, and at least one new token each.
+
+        Raises:
+            ValueError: If the texts do not continue the last ones, a translation is too long, there are more
+                or fewer rows than the source sentences allow, or a text is only padding.
+        """
+        known = self._count_known(ids)
+        self._ids = ids.clone()  # the caller may write on
+        if isinstance(self._model, EncoderDecoder):
+            states = self._model.decoder_states(
+                ids[:, known:], memory=self._memory, src=self._src, cache=self._cache
+            )
+        else:
+            states = self._language_states(ids, known)
+        return self._model.logits(states[:, -1])
 
     def reorder(self, rows: Int64[Tensor, " batch"]) -> None:
-        """Let each row go on from another one, as a beam search does."""
-        self._scorer.reorder(rows)
+        """Let each row go on from another one, as a beam search does; its source sentence comes along.
+
+        Args:
+            rows: From which row of the last call each row of the next one goes on.
+
+        Raises:
+            ValueError: If there was no call yet.
+        """
+        self._cache.reorder(rows)
+        self._ids = self._ids[rows]
+        self._padding = None if self._padding is None else self._padding[rows]
+
+    def _language_states(self, ids: Tensor, known: int) -> Tensor:
+        if known == 0:
+            padding = count_padding(ids, pad_id=self._pad_id)
+            self._padding = padding if padding.any() else None
+        window, padding = self._model.config.max_len, 0 if self._padding is None else int(self._padding.min())
+        if ids.size(1) - self._start - padding > window:
+            kept = max(1, window // 2)
+            moved, self._start = ids.size(1) - kept - self._start, ids.size(1) - kept
+            if self._padding is not None:
+                self._padding = (self._padding - moved).clamp(min=0)
+            self._cache, known = self._model.new_cache(), self._start
+        padding = self._padding if known == self._start else None  # the cache remembers it
+        return self._model.states(ids[:, known:], cache=self._cache, padding=padding)
+
+    def _count_known(self, ids: Tensor) -> int:
+        """Count the tokens of each text that the last call has read."""
+        check_batch(ids)
+        if self._ids is None:
+            return 0
+        n = self._ids.size(1)
+        if len(ids) != len(self._ids) or ids.size(1) <= n or not torch.equal(ids[:, :n], self._ids):
+            raise ValueError(
+                f"the texts {tuple(ids.shape)} must be the last ones {tuple(self._ids.shape)} and new tokens "
+                "behind them: make a new Continuation for other texts, and call reorder where rows change"
+            )
+        return n

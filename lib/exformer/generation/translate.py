@@ -8,7 +8,7 @@ from tqdm import tqdm
 from exformer.data.padding import pad
 from exformer.generation.autoregressive import greedy
 from exformer.generation.beam_search import beam_search
-from exformer.generation.cached import CachedDecoder
+from exformer.generation.continuation import Continuation
 from exformer.generation.hypothesis import check_numbers
 from exformer.models.encoder_decoder import EncoderDecoder
 from exformer.models.evaluating import evaluating
@@ -142,9 +142,9 @@ def _encode(sentences: Sequence[str], tokenizer: Tokenizer, *, limit: int) -> li
 
 def _scorer(model: nn.Module, src: Tensor, *, beam: int) -> Callable[[Tensor], Tensor]:
     """Make what scores the next token of translations; a transformer keeps what it has computed."""
-    memory = model.encode(src)
     if isinstance(model, EncoderDecoder):
-        return CachedDecoder(model, memory=memory, src=src)
+        return Continuation(model, src=src)
+    memory = model.encode(src)
     # A source sentence for each row of the target.
     memory, src = memory.repeat_interleave(beam, dim=0), src.repeat_interleave(beam, dim=0)
     return lambda tgt: model.decode(tgt, memory=memory, src=src)[:, -1]

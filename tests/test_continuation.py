@@ -12,11 +12,10 @@ from torch_twins import close, randomize
 from exformer.data.padding import pad_left
 from exformer.generation.autoregressive import greedy, next_logits_of
 from exformer.generation.beam_search import beam_search
-from exformer.generation.cached import CachedDecoder, CachedLM
+from exformer.generation.continuation import Continuation
 from exformer.generation.logits import keep_top_k
 from exformer.generation.sampling import sample
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.nn import cache as kv_cache
 
 pytestmark = pytest.mark.usefixtures("float64")
 ROWS = [[5, 16, 3, 7], [6], [11, 0, 2]]
@@ -27,7 +26,7 @@ TGT = torch.tensor([[0, 3, 1, 7, 9, 4, 2], [0, 6, 10, 2, 1, 1, 8], [0, 5, 5, 1, 
 
 
 def strategies(seed: int = 0):
-    """Give each way of writing a text, from next_logits and prompts to symbols."""
+    """Give each way of writing a text, from next_logits and prompts to tokens."""
 
     def by_beam(next_logits, prompts, **limits):
         return [text.ids for text in beam_search(next_logits, prompts, beam=3, **limits)]
@@ -48,8 +47,8 @@ def build_translator(seed: int = 0, **changes) -> EncoderDecoder:
 
 def test_texts_that_their_owner_changes_are_noticed():
     translator = build_translator()
-    decoder = CachedDecoder(translator, memory=translator.encode(SRC), src=SRC)
-    for scores in (CachedLM(build()), decoder):
+    decoder = Continuation(translator, src=SRC)
+    for scores in (Continuation(build()), decoder):
         ids = TGT.clone()
         scores(ids[:, :3])
         ids[0, 1] += 1
@@ -60,8 +59,8 @@ def test_texts_that_their_owner_changes_are_noticed():
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_one_text_is_a_batch_of_one():
     translator = build_translator()
-    decoder = CachedDecoder(translator, memory=translator.encode(SRC[:1]), src=SRC[:1])
-    for scores in (CachedLM(build()), decoder):
+    decoder = Continuation(translator, src=SRC[:1])
+    for scores in (Continuation(build()), decoder):
         with pytest.raises(ValueError, match=r"ids must be \(batch, time\), got the shape \(3,\)"):
             scores(torch.tensor([3, 4, 5]))
 
@@ -70,8 +69,8 @@ def test_one_text_is_a_batch_of_one():
 @pytest.mark.parametrize(("pre_norm", "tie_output"), [(True, True), (False, False)])
 def test_scores_of_a_language_model(positions, pre_norm, tie_output):
     model = build(positions=positions, pre_norm=pre_norm, tie_output=tie_output)
-    cached, whole = CachedLM(model), model(IDS).detach()
-    for end in (1, 2, 4, 5, 7):  # one or two new symbols at a time
+    cached, whole = Continuation(model), model(IDS).detach()
+    for end in (1, 2, 4, 5, 7):  # one or two new tokens at a time
         got = cached(IDS[:, :end])
         assert not got.requires_grad
         close(got, whole[:, end - 1])
@@ -81,7 +80,7 @@ def test_scores_of_a_language_model(positions, pre_norm, tie_output):
 def test_scores_of_unequal_texts(positions):
     model = build(positions=positions)
     ids = pad_left(ROWS, pad_id=0)
-    cached, uncached = CachedLM(model, pad_id=0), next_logits_of(model, pad_id=0)
+    cached, uncached = Continuation(model, pad_id=0), next_logits_of(model, pad_id=0)
     for new in (9, 0, 4, 4, 0, 16, 2):  # a later 0 is no padding
         close(cached(ids), uncached(ids))
         ids = torch.cat((ids, torch.full((3, 1), new)), dim=1)
@@ -101,14 +100,14 @@ def test_texts_of_a_language_model(strategy, positions, rows, eos_id, seed):
     model, write = build(seed, positions=positions), strategies(seed)[strategy]
     prompts, limits = pad_left(rows, pad_id=0), {"eos_id": eos_id, "max_new_tokens": 6}
     wanted = write(next_logits_of(model, pad_id=0), prompts, **limits)
-    assert write(CachedLM(model, pad_id=0), prompts, **limits) == wanted
+    assert write(Continuation(model, pad_id=0), prompts, **limits) == wanted
 
 
 @pytest.mark.parametrize("positions", ALL_POSITIONS)
 @pytest.mark.parametrize(("pre_norm", "tie_output"), [(True, True), (False, False)])
 def test_scores_of_a_translator(positions, pre_norm, tie_output):
     model = build_translator(positions=positions, pre_norm=pre_norm, tie_output=tie_output)
-    cached, whole = CachedDecoder(model, memory=model.encode(SRC), src=SRC), model(SRC, TGT).detach()
+    cached, whole = Continuation(model, src=SRC), model(SRC, TGT).detach()
     for end in (1, 2, 4, 5, 7):  # a target with padding inside: it is not looked at
         got = cached(TGT[:, :end])
         assert not got.requires_grad
@@ -124,19 +123,19 @@ def test_texts_of_a_translator(strategy, seed, eos_id):
     memory, limits = model.encode(src).detach(), {"eos_id": eos_id, "max_new_tokens": 6}
     prompts = torch.zeros(3, 1, dtype=torch.int64)
     wanted = write(lambda tgt: model.decode(tgt, memory=memory, src=src)[:, -1], prompts, **limits)
-    assert write(CachedDecoder(model, memory=memory, src=src), prompts, **limits) == wanted
+    assert write(Continuation(model, src=src), prompts, **limits) == wanted
 
 
 def test_rows_change_places():
     rows = torch.tensor([2, 2, 0])
     model, ids = build(), pad_left(ROWS, pad_id=0)
-    cached = CachedLM(model, pad_id=0)
+    cached = Continuation(model, pad_id=0)
     cached(ids)
     cached.reorder(rows)
     longer = torch.cat((ids[rows], torch.tensor([[7], [8], [9]])), dim=1)
     close(cached(longer), next_logits_of(model, pad_id=0)(longer))
     translator = build_translator()
-    cached = CachedDecoder(translator, memory=translator.encode(SRC), src=SRC)
+    cached = Continuation(translator, src=SRC)
     cached(TGT[:, :3])
     cached.reorder(rows)
     longer = torch.cat((TGT[rows, :3], torch.tensor([[7], [8], [9]])), dim=1)
@@ -145,10 +144,10 @@ def test_rows_change_places():
 
 def test_a_beam_asks_one_memory_and_rows_may_leave_their_sentence():
     translator, each = build_translator(), torch.arange(3).repeat_interleave(2)
-    cached = CachedDecoder(translator, memory=translator.encode(SRC), src=SRC)
+    cached = Continuation(translator, src=SRC)
     tgt = torch.cat((TGT[each, :3], torch.arange(4, 10)[:, None]), dim=1)
     close(cached(tgt), translator(SRC[each], tgt)[:, -1].detach())
-    for rows in ([1, 0, 2, 2, 5, 4], [5, 0, 1, 2, 3, 3, 4], [6, 0]):  # within the sentences, then beyond
+    for rows in ([1, 0, 2, 2, 5, 4], [5, 0, 1, 2, 3, 3]):  # within the sentences, then beyond
         rows = torch.tensor(rows)
         cached.reorder(rows)
         each, tgt = each[rows], torch.cat((tgt[rows], rows[:, None]), dim=1)
@@ -163,62 +162,93 @@ def test_each_position_is_computed_once(monkeypatch):
         "forward",
         lambda self, x: (seen.append(x.size(1)), forward(self, x))[1],
     )
-    greedy(CachedLM(model), IDS[:, :4], eos_id=VOCAB, max_new_tokens=3)
+    greedy(Continuation(model), IDS[:, :4], eos_id=VOCAB, max_new_tokens=3)
     assert seen == [4, 4, 1, 1, 1, 1]  # in each of two layers
 
 
-def test_the_sources_keys_are_computed_once(monkeypatch):
+def test_the_sources_keys_are_computed_once():
     model, calls = build_translator(), []
-    monkeypatch.setattr(
-        kv_cache.MultiHeadAttention, "forward", lambda *_, **__: calls.append("a whole attention")
-    )
-    memory = torch.randn(3, 5, 12)
-    layer = model.decoder[0].cross_attention
-    layer.w_k.register_forward_hook(lambda *_: calls.append("keys"))
-    greedy(CachedDecoder(model, memory=memory, src=SRC), TGT[:, :1], eos_id=11, max_new_tokens=4)
+    model.decoder[0].cross_attention.w_k.register_forward_hook(lambda *_: calls.append("keys"))
+    greedy(Continuation(model, src=SRC), TGT[:, :1], eos_id=11, max_new_tokens=4)
     assert calls == ["keys"]
 
 
 def test_a_model_in_training_is_refused():
     with pytest.raises(ValueError, match=r"without dropout: call model\.eval\(\) first"):
-        CachedLM(build().train())
+        Continuation(build().train())
     model = build_translator().train()
     with pytest.raises(ValueError, match=r"without dropout: call model\.eval\(\) first"):
-        CachedDecoder(model, memory=model.encode(SRC), src=SRC)
+        Continuation(model, src=SRC)
 
 
 @pytest.mark.parametrize("kind", ["language model", "translator"])
 def test_other_texts_than_those_of_the_last_call_are_refused(kind):
     if kind == "translator":
         model, src = build_translator(), SRC[:2]
-        cached = CachedDecoder(model, memory=model.encode(src), src=src)
+        cached = Continuation(model, src=src)
     else:
-        cached = CachedLM(build())
-    with pytest.raises(ValueError, match="nothing to reorder yet: score the first texts"):
+        cached = Continuation(build())
+    with pytest.raises(ValueError, match="nothing to reorder yet: run the model"):
         cached.reorder(torch.tensor([0, 1]))
     ids = torch.tensor([[0, 3, 2], [5, 4, 2]])
     cached(ids)
     other = torch.tensor([[0, 3, 3, 1], [5, 4, 2, 1]])
     for wrong in (ids, ids[:, :2], other, torch.tensor([[0, 3, 2, 1]])):
-        with pytest.raises(ValueError, match=r"must be the last ones \(2, 3\) and new .* make a new cache"):
+        with pytest.raises(
+            ValueError, match=r"must be the last ones \(2, 3\) and new .* make a new Continuation"
+        ):
             cached(wrong)
 
 
 def test_texts_that_the_model_cannot_read_are_refused():
-    for positions in ALL_POSITIONS:
-        with pytest.raises(ValueError, match="the text has 12 symbols and max_len is 11: cut it"):
-            CachedLM(build(positions=positions))(torch.ones(1, 12, dtype=torch.int64))
     with pytest.raises(ValueError, match=r"nothing but padding \(0\)"):
-        CachedLM(build(), pad_id=0)(torch.tensor([[0, 0], [0, 1]]))
+        Continuation(build(), pad_id=0)(torch.tensor([[0, 0], [0, 1]]))
     with pytest.raises(ValueError, match="nothing to embed"):
-        CachedLM(build())(torch.zeros(1, 0, dtype=torch.int64))
+        Continuation(build())(torch.zeros(1, 0, dtype=torch.int64))
     model = build_translator()
-    with pytest.raises(ValueError, match="positions 0 to 9 are asked for, and max_len is 9"):
-        CachedDecoder(model, memory=model.encode(SRC), src=SRC)(torch.zeros(3, 10, dtype=torch.int64))
     with pytest.raises(ValueError, match="there are 3 source sentences and 2 target sentences"):
-        CachedDecoder(model, memory=model.encode(SRC), src=SRC)(TGT[:2])
+        Continuation(model, src=SRC)(TGT[:2])
+    for wrong in ((model, None), (build(), SRC)):
+        with pytest.raises(ValueError, match="src is for an encoder-decoder, which needs it; a"):
+            Continuation(wrong[0], src=wrong[1])
+
+
+@pytest.mark.parametrize("positions", ALL_POSITIONS)
+def test_a_text_that_outgrows_the_window_keeps_its_last_half(positions):
+    model = build(positions=positions)
+    window = model.config.max_len
+    generator = torch.Generator().manual_seed(3)
+    ids = torch.randint(VOCAB, (2, 3), generator=generator)
+    score, start = Continuation(model), 0
+    for _ in range(3 * window):
+        if ids.size(1) - start > window:
+            start = ids.size(1) - window // 2
+        close(score(ids), model(ids[:, start:])[:, -1].detach())
+        ids = torch.cat((ids, torch.randint(VOCAB, (2, 1), generator=generator)), dim=1)
+    assert start > 2 * window
+    rows = torch.tensor([1, 1])
+    score.reorder(rows)
+    longer = torch.cat((ids[rows, :-1], torch.tensor([[4], [5]])), dim=1)
+    close(score(longer), model(longer[:, start:])[:, -1].detach())
+    close(Continuation(model)(ids), model(ids[:, -(window // 2) :])[:, -1].detach())  # a long prompt
+
+
+def test_padding_in_front_leaves_the_window_first():
+    model = build()
+    window, start = model.config.max_len, 0
+    ids = pad_left([[5] * (window - 1), [6]], pad_id=0)
+    first = window - 2  # where the second text begins
+    score = Continuation(model, pad_id=0)
+    for new in range(3, 11):
+        if ids.size(1) - start > window:
+            start = ids.size(1) - window // 2
+        got = score(ids)
+        close(got[0], model(ids[:1, start:])[0, -1].detach())
+        close(got[1], model(ids[1:, max(start, first) :])[0, -1].detach())  # whole, while there is padding
+        ids = torch.cat((ids, torch.full((2, 1), new)), dim=1)
+    assert 0 < start < first
 
 
 def test_padding_does_not_count_as_length():
     ids = pad_left([[5] * 11, [6]], pad_id=0)
-    close(CachedLM(build(), pad_id=0)(ids)[1], build()(torch.tensor([[6]]))[0, 0].detach())
+    close(Continuation(build(), pad_id=0)(ids)[1], build()(torch.tensor([[6]]))[0, 0].detach())
