@@ -208,6 +208,13 @@ def test_projections_start_without_bias_and_have_none_if_asked():
     assert all((p == 0).all() for name, p in with_bias.named_parameters() if name.endswith("bias"))
 
 
+def test_projections_start_as_xavier_uniform():
+    attention = MultiHeadAttention(48, n_heads=2, n_kv_heads=1, d_key=29, d_value=19)
+    for projection in (attention.w_q, attention.w_k, attention.w_v, attention.w_o):
+        bound = math.sqrt(6 / sum(projection.weight.shape))
+        assert 0.97 * bound < projection.weight.abs().max() <= bound
+
+
 @pytest.mark.parametrize(("d_model", "n_heads"), [(10, 4), (3, 5), (7, 0)])
 def test_a_width_that_heads_do_not_divide_is_refused(d_model, n_heads):
     with pytest.raises(
