@@ -218,6 +218,20 @@ BUGS = [
         "test_token_batches.py::test_windows_are_cut_anywhere",
     ),
     Bug(
+        "data.windows.TextWindows.steps",
+        "seeds that are not independent",
+        "default_rng((self.seed, done))",
+        "default_rng(self.seed + done)",
+        "test_token_batches.py::test_windows_of_each_seed_and_step_are_sampled_independently",
+    ),
+    Bug(
+        "data.masking.mask_tokens",
+        "one random number a text",
+        "torch.rand(ids.shape, generator=generator)",
+        "torch.rand((len(ids), 1), generator=generator)",
+        "test_masked_lm.py::test_each_word_of_a_text_has_a_chance_of_its_own",
+    ),
+    Bug(
         "data.padding.pad",
         "padding in front",
         "row[: len(sequence)] = sequence",

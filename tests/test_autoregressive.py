@@ -28,9 +28,9 @@ def test_padding_in_front_by_hand():
 
 @pytest.mark.parametrize("rows", [[[1], []], [[]]])
 def test_a_prompt_without_a_symbol_is_refused(rows):
-    with pytest.raises(ValueError, match=r"at least one symbol, got the lengths \["):
+    with pytest.raises(ValueError, match=r"at least one token, got the lengths \["):
         pad_left(rows, pad_id=0)
-    with pytest.raises(ValueError, match="came 0 sequences"):
+    with pytest.raises(ValueError, match=r"got the lengths \[\]"):
         pad_left([], pad_id=0)
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from exformer.corpora import english_italian
 from exformer.corpora.pairs import Pair
-from exformer.data.padding import pad
+from exformer.data.padding import pad, pad_left
 from exformer.data.translation import translation_batches
 from exformer.tokenizers.words import WordTokenizer
 
@@ -45,8 +46,22 @@ def test_pad_keeps_the_ids_and_fills_up_at_the_end(rows, pad_id):
 
 @pytest.mark.parametrize(("rows", "n"), [([], 0), ([[], []], 2)])
 def test_pad_refuses_nothing(rows, n):
-    with pytest.raises(ValueError, match=f"expected a sequence with at least one id, came {n} sequences"):
+    with pytest.raises(ValueError, match=f"expected a sequence with at least one id, got {n} sequences"):
         pad(rows, pad_id=0)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("padded", [pad, pad_left])
+@pytest.mark.parametrize("row", [[1.7], [True], "ab", 5, [[1], [2]], torch.ones(3)])
+def test_padding_refuses_what_is_no_sequence_of_integers(padded, row):
+    with pytest.raises(ValueError, match="expected sequences of integers, the ids, got"):
+        padded([[5, 6], row], pad_id=0)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_padding_in_front_takes_arrays_and_tensors_too():
+    rows = [torch.tensor([5, 6, 7]), np.array([8])]
+    assert pad_left(rows, pad_id=0).tolist() == [[5, 6, 7], [0, 0, 8]]
 
 
 def test_a_batch_by_hand():
@@ -137,8 +152,8 @@ def test_changing_a_batch_leaves_the_others_alone():
     ("change", "message"),
     [
         ({"pairs": []}, "expected at least one pair"),
-        ({"batch_size": 0}, "batch_size and steps must be at least 1, came 0 and None"),
-        ({"steps": 0}, "batch_size and steps must be at least 1, came 13 and 0"),
+        ({"batch_size": 0}, "batch_size and steps must be at least 1, got 0 and None"),
+        ({"steps": 0}, "batch_size and steps must be at least 1, got 13 and 0"),
         ({"pairs": [Pair("the dragon slept", "il drago dormì")]}, "got unknown ones: 'dragon'"),
         ({"pairs": [Pair("the dog slept", "il drago dormì")]}, "got unknown ones: 'drago'"),
     ],

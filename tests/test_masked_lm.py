@@ -1,4 +1,4 @@
-"""Hidden words: how many, which, behind what; what is never hidden; and what is refused."""
+"""Masked tokens: how many, which, shown as what; what is never masked; and what is refused."""
 
 import pytest
 import torch
@@ -58,6 +58,16 @@ def test_eighty_ten_ten():
     assert batch.targets[chosen].tolist() == was.tolist()
 
 
+def test_each_word_of_a_text_has_a_chance_of_its_own():
+    ids = texts(500)
+    batch = mask(ids, config=MaskingConfig(VOCAB, mask_id=MASK, rate=1.0))
+    shown, was = batch.inputs[:, 1:-1], ids[:, 1:-1]
+    other = shown[(shown != MASK) & (shown != was)]
+    assert (shown == MASK).float().mean().item() == pytest.approx(0.8, abs=0.06)
+    assert (shown == was).float().mean().item() == pytest.approx(0.1, abs=0.05)
+    assert len(set(other.tolist())) > 15
+
+
 @pytest.mark.parametrize(("masked", "random"), [(0.0, 1.0), (0.0, 0.0), (0.5, 0.5)])
 def test_other_shares(masked, random):
     ids = texts(*[20] * 500)
@@ -115,11 +125,11 @@ def test_targets_fit_the_loss():
         ({"random": -0.1}, "0 or more"),
         ({"mask_id": VOCAB}, r"from 0 to 42, got \[43\]"),
         ({"special_ids": (0, -1)}, r"got \[-1\]"),
-        ({"pad_id": 7}, r"padding \(7\) is never hidden"),
-        ({"special_ids": tuple(range(VOCAB))}, "no word left"),
+        ({"pad_id": 7}, r"padding \(7\) is never masked"),
+        ({"special_ids": tuple(range(VOCAB))}, "none left that could be masked"),
     ],
 )
-def test_refused_ways_of_hiding(change, message):
+def test_refused_ways_of_masking(change, message):
     with pytest.raises(ValueError, match=message):
         MaskingConfig(**({"vocab_size": VOCAB, "mask_id": MASK} | change))
 
@@ -129,8 +139,8 @@ def test_refused_ways_of_hiding(change, message):
     [
         ([[1, 43, 2]], "from 0 to 42, got 1 to 43"),
         ([[-1, 3, 2]], "got -1 to 3"),
-        ([[1, 42, 2]], r"hold the mask symbol \(42\) already"),
-        ([[1, 2, 0]], "only special symbols"),
+        ([[1, 42, 2]], r"without the mask token, got one with it \(42\)"),
+        ([[1, 2, 0]], "got only special tokens"),
     ],
 )
 def test_refused_texts(ids, message):

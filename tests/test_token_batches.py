@@ -94,10 +94,19 @@ def test_windows_are_cut_anywhere():
     assert source.n_targets(np.zeros(7, dtype=np.int64)) == 28
 
 
+def test_windows_of_each_seed_and_step_are_sampled_independently():
+    found = [
+        tuple(rows.tolist())
+        for seed in range(5)
+        for rows in islice(TextWindows(torch.arange(10_000), 4, 3, seed=seed).steps(), 5)
+    ]
+    assert len(set(found)) == len(found)
+
+
 def test_mistakes():
-    with pytest.raises(ValueError, match="at least one token a batch and one sentence, came 0 tokens and 1"):
+    with pytest.raises(ValueError, match="at least one token per batch and one sentence, got 0 tokens and 1"):
         sentences([(1, 1)], tokens=0)
-    with pytest.raises(ValueError, match=r"the text \(5 symbols\) longer than the width"):
+    with pytest.raises(ValueError, match=r"the text \(5 tokens\) longer than the width"):
         TextWindows(torch.arange(5), 5, 1, seed=0)
     for options in ({"accumulate": 0}, {"process": 2, "processes": 2}, {"done": -1}):
         with pytest.raises(

@@ -1,4 +1,4 @@
-"""Hidden words: which tokens an encoder has to name in training, and what it is shown in their places."""
+"""Masked language modeling: which tokens an encoder has to predict in training, and what it sees instead."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,22 +10,22 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class MaskingConfig:
-    """Say which tokens may be hidden, how many, and behind what.
+    """Say which tokens may be masked, how many, and what is shown instead of them.
 
     Args:
-        vocab_size: Number of symbols, special ones and the mask symbol among them.
-        mask_id: The symbol that hides others.
-        special_ids: Symbols that are never hidden and never take another's place: padding, class token, end.
-        pad_id: Of the padding; it also marks, among the targets, the places where nothing is asked.
-        rate: Which part of the words of a text is to be named.
-        masked: Of these, the share that is shown as the mask symbol.
-        random: And the share that is shown as a word drawn by chance; the rest is shown as it is.
+        vocab_size: Number of tokens, special ones and the mask token among them.
+        mask_id: The token that is shown instead of others.
+        special_ids: Tokens that are never masked and never shown for others: padding, class token, end.
+        pad_id: The padding; among the targets it marks the positions at which nothing is to be predicted.
+        rate: Which part of the tokens of a text is to be predicted.
+        masked: Which part of these is shown as the mask token.
+        random: Which part of these is shown as a random token; the rest is shown as it is.
 
     Raises:
-        ValueError: If a share is outside its range, a symbol is unknown, or no words are left.
+        ValueError: If a rate is outside its range, an id is unknown, or all tokens are special.
 
     Source:
-        Devlin et al. 2019, section 3.1, task 1: 15 % of the words; of these 80 %, 10 % and 10 %.
+        Devlin et al. 2019, section 3.1, task 1: 15% of the tokens; of these 80%, 10% and 10%.
     """
 
     vocab_size: int
@@ -37,7 +37,7 @@ class MaskingConfig:
     random: float = 0.1
 
     def __post_init__(self) -> None:
-        """Refuse what cannot hide anything."""
+        """Refuse what can't mask anything."""
         if not 0.0 < self.rate <= 1.0:
             raise ValueError(f"rate must lie in (0, 1], got {self.rate}")
         if not (self.masked >= 0.0 and self.random >= 0.0 and self.masked + self.random <= 1.0 + 1e-9):
@@ -48,27 +48,27 @@ class MaskingConfig:
         known = range(self.vocab_size)
         wrong = [each for each in (self.mask_id, self.pad_id, *self.special_ids) if each not in known]
         if wrong:
-            raise ValueError(f"symbols must lie from 0 to {self.vocab_size - 1}, got {wrong}")
+            raise ValueError(f"ids must lie from 0 to {self.vocab_size - 1}, got {wrong}")
         if self.pad_id not in self.special_ids:
-            raise ValueError(f"padding ({self.pad_id}) is never hidden: it must be among special_ids")
+            raise ValueError(f"padding ({self.pad_id}) is never masked: it must be among special_ids")
         if not self.words:
-            raise ValueError("every symbol is special: there is no word left that could be hidden")
+            raise ValueError("every token is special: there is none left that could be masked")
 
     @property
     def words(self) -> list[int]:
-        """List the symbols that are neither special nor the mask."""
+        """List the tokens that are neither special nor the mask."""
         apart = {self.mask_id, *self.special_ids}
-        return [symbol for symbol in range(self.vocab_size) if symbol not in apart]
+        return [token for token in range(self.vocab_size) if token not in apart]
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedBatch:
-    """Hold texts with hidden words.
+    """Hold texts with masked tokens.
 
     Args:
         inputs: What the model is shown.
-        targets: The word to be named where one was chosen, the padding symbol everywhere else: with
-            ``cross_entropy(logits, targets, pad_id=pad_id)`` only the chosen places count.
+        targets: The token that was there where it is to be predicted, padding everywhere else: with
+            ``cross_entropy(logits, targets, pad_id=pad_id)`` only those positions count.
     """
 
     inputs: Int64[Tensor, "batch time"]
@@ -78,60 +78,54 @@ class MaskedBatch:
 def mask_tokens(
     ids: Int64[Tensor, "batch time"], *, config: MaskingConfig, generator: torch.Generator
 ) -> MaskedBatch:
-    """Choose words of each text that the model has to name, and hide most of them.
+    """Choose tokens of each text that the model has to predict, and mask most of them.
 
-    Of n words ``rate · n`` are chosen, rounded, but at least one; a text without any word gives none. Each
-    chosen word is shown as the mask symbol, as a word drawn evenly from all words, or as it is.
+    Of n tokens ``rate · n`` are chosen, rounded, but at least one; a text of special tokens only has none.
+    Each chosen token is shown as the mask token, as a token sampled uniformly from all others that are not
+    special, or as it is.
 
     Args:
-        ids: Texts, padded, with their special symbols.
-        config: What may be hidden, and how.
-        generator: Gives the chance; each call draws anew.
-
-    Returns:
-        What is shown, and what is asked.
+        ids: Texts, padded, with their special tokens.
+        config: What may be masked, and how.
+        generator: Where the random numbers are from; each call takes new ones.
 
     Raises:
-        ValueError: If a symbol is unknown, a text holds the mask symbol, or no text holds a word.
+        ValueError: If an id is unknown, a text holds the mask token, or no text has a token to mask.
 
     Source:
-        Devlin et al. 2019, section 3.1 and appendix A.1; a fixed number a text as in its published code.
+        Devlin et al. 2019, section 3.1 and appendix A.1; a fixed number per text as in its published code.
 
-    >>> import torch
-    >>> from exformer.data.masking import MaskingConfig
     >>> config = MaskingConfig(vocab_size=9, mask_id=8, masked=1.0, random=0.0)
     >>> batch = mask_tokens(torch.tensor([[1, 5, 2]]), config=config, generator=torch.Generator())
     >>> batch.inputs.tolist(), batch.targets.tolist()
     ([[1, 8, 2]], [[0, 5, 0]])
     """
-    chosen = _choose(_may_be_hidden(ids, config), rate=config.rate, generator=generator)
+    chosen = _choose(_may_be_masked(ids, config), rate=config.rate, generator=generator)
     chance = torch.rand(ids.shape, generator=generator)
     words = torch.tensor(config.words)
-    drawn = words[torch.randint(len(words), ids.shape, generator=generator)]
+    others = words[torch.randint(len(words), ids.shape, generator=generator)]
     as_mask = chosen & (chance < config.masked)
     as_other = chosen & ~as_mask & (chance < config.masked + config.random)
-    inputs = torch.where(as_other, drawn, ids).masked_fill(as_mask, config.mask_id)
+    inputs = torch.where(as_other, others, ids).masked_fill(as_mask, config.mask_id)
     return MaskedBatch(inputs, ids.masked_fill(~chosen, config.pad_id))
 
 
-def _may_be_hidden(ids: Tensor, config: MaskingConfig) -> Bool[Tensor, "batch time"]:
+def _may_be_masked(ids: Tensor, config: MaskingConfig) -> Bool[Tensor, "batch time"]:
     if ids.numel() == 0 or ids.min() < 0 or ids.max() >= config.vocab_size:
         found = f"{ids.min().item()} to {ids.max().item()}" if ids.numel() else "none"
         raise ValueError(f"ids must lie from 0 to {config.vocab_size - 1}, got {found}")
     if (ids == config.mask_id).any():
-        raise ValueError(
-            f"the texts hold the mask symbol ({config.mask_id}) already: hide words of whole texts only"
-        )
+        raise ValueError(f"expected texts without the mask token, got one with it ({config.mask_id})")
     may = ~torch.isin(ids, torch.tensor(config.special_ids))
     if not may.any():
-        raise ValueError("there is no word in any text, only special symbols: nothing can be hidden")
+        raise ValueError("expected a text with words, got only special tokens: nothing can be masked")
     return may
 
 
 def _choose(
     may: Bool[Tensor, "batch time"], *, rate: float, generator: torch.Generator
 ) -> Bool[Tensor, "batch time"]:
-    """Choose the words with the smallest of random numbers, in each text as many as its length asks for."""
+    """Choose the tokens with the smallest of random numbers, in each text as many as its length asks for."""
     n_words = may.sum(dim=1, keepdim=True)  # (batch, 1)
     n_chosen = (n_words * rate).round().clamp(min=1)
     order = torch.rand(may.shape, generator=generator).masked_fill(~may, 2.0).argsort(dim=1)

@@ -1,4 +1,13 @@
-"""Sequences of unequal length -> one tensor: padding behind the text, or in front of it."""
+"""Sequences of unequal length -> one tensor: padding after the text, or in front of it.
+
+========================  ==========================  ==========================
+sequences                 ``pad``: to learn from      ``pad_left``: to continue
+========================  ==========================  ==========================
+``5 6 7``                 ``5 6 7``                   ``5 6 7``
+``8``                     ``8 0 0``                   ``0 0 8``
+``9 4``                   ``9 4 0``                   ``0 9 4``
+========================  ==========================  ==========================
+"""
 
 from collections.abc import Sequence
 
@@ -9,25 +18,20 @@ from torch import Tensor
 
 
 def pad(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "batch time"]:
-    """Put sequences of ids into one tensor, filling the short ones up at the end.
-
-    Args:
-        sequences: Ids; at least one of the sequences must have some.
-        pad_id: What stands where a sequence has no more ids.
-
-    Returns:
-        The ids, as wide as the longest sequence.
+    """Put sequences of ids into one tensor, as wide as the longest; padding fills the short ones at the end.
 
     Raises:
-        ValueError: If there is no sequence, or no id in any.
+        ValueError: If no sequence has an id, or something is no integer.
 
-    >>> pad([[5, 6, 7], [8]], pad_id=0)
+    >>> pad([[5, 6, 7], [8], [9, 4]], pad_id=0)
     tensor([[5, 6, 7],
-            [8, 0, 0]])
+            [8, 0, 0],
+            [9, 4, 0]])
     """
+    _check(sequences)
     width = max(map(len, sequences), default=0)
     if width == 0:
-        raise ValueError(f"expected a sequence with at least one id, came {len(sequences)} sequences without")
+        raise ValueError(f"expected a sequence with at least one id, got {len(sequences)} sequences without")
     rows = np.full((len(sequences), width), pad_id, dtype=np.int64)
     for row, sequence in zip(rows, sequences, strict=True):
         row[: len(sequence)] = sequence
@@ -35,43 +39,50 @@ def pad(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "ba
 
 
 def pad_left(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "batch time"]:
-    """Put prompts of unequal lengths into one tensor, so that the newest symbol of each stands last.
+    """Put prompts of unequal lengths into one tensor, so that the newest token of each is in the last column.
 
-    Sentences to learn from are filled up at the end, by :func:`~exformer.data.padding.pad`. Where symbols
-    are still to come, the end must be free: the padding stands in front, and what scores the next symbols
-    takes it away again, as :class:`~exformer.generation.continuation.Continuation` does.
-
-    Args:
-        sequences: Ids; none may be without.
-        pad_id: What stands in front of the shorter ones.
-
-    Returns:
-        The ids, as wide as the longest sequence.
+    A model that continues the prompts appends a column, which is the next position of every row. It must not
+    attend to the padding in front, and must not count it as positions.
 
     Raises:
-        ValueError: If there is no sequence, or one has no ids.
+        ValueError: If there is no sequence, one has no id, or something is no integer.
 
-    >>> pad_left([[5, 6, 7], [8]], pad_id=0)
+    >>> pad_left([[5, 6, 7], [8], [9, 4]], pad_id=0)
     tensor([[5, 6, 7],
-            [0, 0, 8]])
+            [0, 0, 8],
+            [0, 9, 4]])
     """
-    if not all(map(len, sequences)):
-        raise ValueError(f"each prompt needs at least one symbol, got the lengths {[*map(len, sequences)]}")
-    return pad([row[::-1] for row in sequences], pad_id=pad_id).flip(1)
+    _check(sequences)
+    lengths = [*map(len, sequences)]
+    if min(lengths, default=0) == 0:
+        raise ValueError(f"each prompt needs at least one token, got the lengths {lengths}")
+    width = max(lengths)
+    rows = np.full((len(sequences), width), pad_id, dtype=np.int64)
+    for row, sequence in zip(rows, sequences, strict=True):
+        row[width - len(sequence) :] = sequence
+    return torch.from_numpy(rows)
+
+
+def _check(sequences: Sequence[Sequence[int]]) -> None:
+    """Refuse what is no sequence of integers: an array would cut 1.7 down to 1."""
+    for sequence in sequences:
+        found = np.asarray(sequence)
+        if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+            raise ValueError(f"expected sequences of integers, the ids, got {sequence!r}")
 
 
 def count_padding(ids: Int64[Tensor, "batch time"], *, pad_id: int | None) -> Int64[Tensor, " batch"]:
-    """Count the padding in front of each sequence; the same symbol further on is no padding.
+    """Count the padding in front of each sequence; the same token further on is no padding.
 
     Args:
-        ids: Sequences, padded in front.
-        pad_id: What stands there; None if nothing does.
-
-    Returns:
-        How many symbols of each sequence are padding.
+        ids: Sequences as :func:`pad_left` gives them.
+        pad_id: The id of the padding; None if there is none.
 
     Raises:
         ValueError: If the sequences are not (batch, time), or one is nothing but padding.
+
+    >>> count_padding(torch.tensor([[5, 6, 7], [0, 0, 8], [0, 9, 0]]), pad_id=0)
+    tensor([0, 2, 1])
     """
     check_batch(ids)
     if pad_id is None:
@@ -79,19 +90,16 @@ def count_padding(ids: Int64[Tensor, "batch time"], *, pad_id: int | None) -> In
     count = (ids == pad_id).long().cumprod(dim=1).sum(dim=1)
     if (count == ids.size(1)).any():
         raise ValueError(
-            f"each prompt needs at least one symbol, got one that is nothing but padding ({pad_id})"
+            f"each prompt needs at least one token, got one that is nothing but padding ({pad_id})"
         )
     return count
 
 
 def check_batch(ids: Tensor) -> None:
-    """Refuse one text where a model reads many.
-
-    Args:
-        ids: The texts.
+    """Refuse one text where a model reads several.
 
     Raises:
-        ValueError: If they are not (batch, time).
+        ValueError: If the ids are not (batch, time).
     """
     if ids.dim() != 2:
         raise ValueError(

@@ -7,17 +7,17 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Int64
 
-from exformer.data.translation import Seq2SeqBatch, take_rows
+from exformer.data.translation import Seq2SeqBatch, shuffled_batches, take_rows
 
-_BATCHES_SORTED_TOGETHER = 20  # more: less padding; fewer: more chance in what shares a batch
+_SORTED_TOGETHER = 20  # batches; fewer than translation_batches sorts, because these are larger
 
 
 class MicroBatch(NamedTuple):
-    """Hold what is shown to the model at once, and how much it counts.
+    """Hold a part of a step's batch: what the model is shown at once, and how much of the loss it is.
 
     Args:
         batch: What the loss function understands.
-        share: Of the step's loss; the shares of all parts of a step sum to 1.
+        share: Its share of the step's loss; those of all micro-batches of a step sum to 1.
     """
 
     batch: Any
@@ -26,10 +26,13 @@ class MicroBatch(NamedTuple):
 
 @runtime_checkable
 class BatchSampler(Protocol):
-    """Say what every sampler of batches can do."""
+    """Say what everything that a training run reads can do: begin at any step, and say what a step reads.
+
+    A step is an array of row numbers, so that processes can share its rows without asking each other.
+    """
 
     def steps(self, *, done: int = 0) -> Iterator[np.ndarray]:
-        """Name the rows of each step's batch, without end, from the step after ``done`` on."""
+        """Give the rows of each step's batch, without end, from the step after ``done`` on."""
         ...
 
     def batch(self, rows: np.ndarray) -> Any:
@@ -37,23 +40,22 @@ class BatchSampler(Protocol):
         ...
 
     def n_targets(self, rows: np.ndarray) -> int:
-        """Return how many symbols are to be predicted in some rows."""
+        """Return how many tokens are to be predicted in some rows."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TokenBatches:
-    """Cut sentences with their translations into batches.
+    """Cut sentences with their translations into batches of about equally many tokens: a `BatchSampler`.
 
-    A sampler for :func:`~exformer.data.sampler.split_steps`: what a step reads depends on the seed and the
-    step alone. Sentences of like length share a batch. In an epoch each sentence comes once; the next epoch
-    has other batches in another order.
+    What a step reads depends on the seed and the step alone. Sentences of similar length share a batch. Each
+    epoch has every sentence once, in other batches and in another order than the one before.
 
     Args:
         sentences: All sentences as one batch, see :func:`~exformer.data.translation.encode_pairs`.
-        lengths: Symbols in each row of ``sentences.src`` and of ``sentences.tgt_in``.
-        tokens: Most target symbols in a batch, padding among them; a longer sentence is a batch of its own.
-        seed: Of the order.
+        lengths: Tokens in each row of ``sentences.src`` and of ``sentences.tgt_in``.
+        tokens: Most target tokens in a batch, padding among them; a longer sentence is a batch of its own.
+        seed: Determines, with the step, the order.
 
     Raises:
         ValueError: If there may be no token in a batch, or there is no sentence.
@@ -68,24 +70,15 @@ class TokenBatches:
         """Refuse what gives no batches."""
         if self.tokens < 1 or len(self.lengths) == 0:
             raise ValueError(
-                f"expected at least one token a batch and one sentence, came {self.tokens} tokens "
+                f"expected at least one token per batch and one sentence, got {self.tokens} tokens "
                 f"and {len(self.lengths)} sentences"
             )
 
     def epoch(self, number: int) -> list[np.ndarray]:
-        """Return the rows of each batch of an epoch.
-
-        Args:
-            number: Of the epoch, from 0.
-        """
+        """Return the rows of each batch of an epoch; the first one is number 0."""
         rng = np.random.default_rng((self.seed, number))
-        order = rng.permutation(len(self.lengths))
-        piece = max(1, round(_BATCHES_SORTED_TOGETHER * self.tokens / self.lengths[:, 1].mean()))
-        batches: list[np.ndarray] = []
-        for start in range(0, len(order), piece):
-            rows = order[start : start + piece]
-            batches += self._cut(rows[np.lexsort(self.lengths[rows].T)])
-        return [batches[index] for index in rng.permutation(len(batches))]
+        piece = max(1, round(_SORTED_TOGETHER * self.tokens / self.lengths[:, 1].mean()))
+        return shuffled_batches(self.lengths, self._cut, piece=piece, rng=rng)
 
     def _cut(self, rows: np.ndarray) -> Iterator[np.ndarray]:
         """Cut rows, sorted by the lengths of their targets, where the next one would be too much."""
@@ -97,11 +90,7 @@ class TokenBatches:
         yield rows[first:]
 
     def steps(self, *, done: int = 0) -> Iterator[np.ndarray]:
-        """Name the rows of each step's batch, epoch after epoch, without end.
-
-        Args:
-            done: How many steps are left out at the beginning.
-        """
+        """Give the rows of each step's batch, epoch after epoch, without end, after ``done`` steps."""
         number = 0
         while True:
             batches = self.epoch(number)
@@ -113,36 +102,36 @@ class TokenBatches:
         return take_rows(self.sentences, rows, lengths=self.lengths)
 
     def n_targets(self, rows: np.ndarray) -> int:
-        """Return how many target symbols some sentences have, without padding."""
+        """Return how many target tokens some sentences have, without padding."""
         return int(self.lengths[rows, 1].sum())
 
 
 def split_steps(
     sampler: BatchSampler, *, done: int = 0, accumulate: int = 1, process: int = 0, processes: int = 1
 ) -> Iterator[list[MicroBatch]]:
-    """Give the parts of each step's batch that one process is to work on, without end.
+    """Give the micro-batches of each step that one process is to work on, without end.
 
     All processes see the same batches, and each takes its own rows of them, so that nobody has to be asked
     how many tokens the others have.
 
     Args:
-        sampler: What names the batches and makes them.
+        sampler: What gives the rows of each step, and makes batches of them.
         done: How many steps are left out at the beginning.
-        accumulate: How many parts each process gets.
+        accumulate: How many micro-batches each process gets per step.
         process: Number of this process, from 0.
         processes: How many there are.
 
     Yields:
-        The parts; their shares count target symbols, and sum to 1 over all processes. Where there are fewer
-        rows than parts, a part has a row of another and no share.
+        The micro-batches; their shares count target tokens, and sum to 1 over all processes. Where there are
+        fewer rows than micro-batches, one has a row of another and share 0.
 
     Raises:
-        ValueError: If there is no part, no such process, or fewer than no steps are left out.
+        ValueError: If there is no micro-batch, no such process, or fewer than no steps are left out.
     """
     if done < 0 or accumulate < 1 or not 0 <= process < processes:
         raise ValueError(
             "done must be 0 or more, accumulate at least 1 and process below processes, "
-            f"came {done}, {accumulate}, {process} and {processes}"
+            f"got {done}, {accumulate}, {process} and {processes}"
         )
     n_parts = accumulate * processes
     for rows in sampler.steps(done=done):

@@ -1,6 +1,6 @@
-"""Ids -> (batch, time): padding, the shift of teacher forcing, batches of sentences of like length."""
+"""Sentences with translations -> batches: padding, the shift of teacher forcing, similar lengths together."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,17 +12,20 @@ from exformer.corpora.pairs import Pair
 from exformer.data.padding import pad
 from exformer.tokenizers.tokenizer import Tokenizer
 
-_BATCHES_SORTED_TOGETHER = 50  # more: less padding; fewer: more chance in what shares a batch
+_SORTED_TOGETHER = 50  # batches; more: less padding; fewer: more chance in what shares a batch
 
 
 @dataclass(frozen=True, slots=True)
 class Seq2SeqBatch:
-    """Hold what an encoder-decoder reads, and what it should write.
+    """Hold what an encoder-decoder reads, and what it should predict.
 
-    Args:
-        src: Source sentences, each closed by </s>.
-        tgt_in: <s> and the target sentence: what the decoder is shown.
-        tgt_out: The target sentence and </s>: what it should say next, at each place.
+    =================  ==========================================================
+    source             ``the dog slept``
+    ``src``            ``the dog slept </s>``
+    target             ``il cane dormì``
+    ``tgt_in``         ``<s> il cane dormì``: what the decoder is shown
+    ``tgt_out``        ``il cane dormì </s>``: the token that comes next, at each position
+    =================  ==========================================================
     """
 
     src: Int64[Tensor, "batch src"]
@@ -32,16 +35,16 @@ class Seq2SeqBatch:
 
 @dataclass(frozen=True, slots=True)
 class TranslationBatches:
-    """Hold encoded sentences and hand them out in batches; ``translation_batches`` makes it.
+    """Hold encoded sentences and give them in batches; :func:`translation_batches` makes it.
 
-    ``len()`` is the number of batches. Each walk through them gives the same batches in the same order.
+    ``len()`` is the number of batches. Each iteration gives the same batches in the same order.
 
     Args:
         sentences: All sentences as one batch.
-        lengths: Symbols in each row of ``sentences.src`` and of ``sentences.tgt_in``.
+        lengths: Tokens in each row of ``sentences.src`` and of ``sentences.tgt_in``.
         batch_size: Sentences in a batch; the last of an epoch may have fewer.
         steps: Number of batches.
-        seed: Of the order.
+        seed: Determines the order.
     """
 
     sentences: Seq2SeqBatch
@@ -55,7 +58,7 @@ class TranslationBatches:
         return self.steps
 
     def __iter__(self) -> Iterator[Seq2SeqBatch]:
-        """Walk through the batches, each epoch in a new order."""
+        """Give the batches, each epoch in a new order."""
         rng = np.random.default_rng(self.seed)
         left = self.steps
         while left > 0:
@@ -64,16 +67,36 @@ class TranslationBatches:
                 left -= 1
 
     def _epoch(self, rng: np.random.Generator) -> list[np.ndarray]:
-        """Shuffle the sentences, sort them by length within large pieces, cut batches, shuffle those."""
-        order, piece = rng.permutation(len(self.lengths)), self.batch_size * _BATCHES_SORTED_TOGETHER
-        batches = []
-        for start in range(0, len(order), piece):
-            rows = order[start : start + piece]
-            rows = rows[np.lexsort(self.lengths[rows].T)]
-            batches += [
-                rows[first : first + self.batch_size] for first in range(0, len(rows), self.batch_size)
-            ]
-        return [batches[index] for index in rng.permutation(len(batches))]
+        """Return the rows of each batch of an epoch."""
+
+        def cut(rows: np.ndarray) -> list[np.ndarray]:
+            return [rows[first : first + self.batch_size] for first in range(0, len(rows), self.batch_size)]
+
+        return shuffled_batches(self.lengths, cut, piece=self.batch_size * _SORTED_TOGETHER, rng=rng)
+
+
+def shuffled_batches(
+    lengths: Int64[np.ndarray, "batch 2"],
+    cut: Callable[[np.ndarray], Iterable[np.ndarray]],
+    *,
+    piece: int,
+    rng: np.random.Generator,
+) -> list[np.ndarray]:
+    """Shuffle rows, sort them by length within large pieces, cut each piece into batches, shuffle those.
+
+    So a batch has sentences of similar length, and little padding, but other ones in each epoch.
+
+    Args:
+        lengths: Tokens in each row's source and target.
+        cut: Cuts sorted rows into batches.
+        piece: How many rows are sorted together.
+        rng: Where the random numbers are from.
+    """
+    order, batches = rng.permutation(len(lengths)), []
+    for start in range(0, len(order), piece):
+        rows = order[start : start + piece]
+        batches += cut(rows[np.lexsort(lengths[rows].T)])
+    return [batches[index] for index in rng.permutation(len(batches))]
 
 
 def take_rows(
@@ -82,9 +105,9 @@ def take_rows(
     """Return some sentences of a batch, no wider than the longest of them.
 
     Args:
-        sentences: The batch.
-        rows: Which of its sentences.
-        lengths: Symbols in each row of ``sentences.src`` and of ``sentences.tgt_in``.
+        sentences: All sentences as one batch.
+        rows: Which of them.
+        lengths: Tokens in each row of ``sentences.src`` and of ``sentences.tgt_in``.
     """
     width = lengths[rows].max(axis=0).tolist()
     index = torch.from_numpy(rows)
@@ -106,35 +129,35 @@ def translation_batches(
 ) -> TranslationBatches:
     """Make batches of sentences with their translations, for teacher forcing.
 
-    Sentences of like length share a batch, so that little of it is padding. All pairs come once before any
-    comes again.
+    Sentences of similar length share a batch, so that little of it is padding. Every pair is seen once before
+    any is seen again.
 
     Args:
         pairs: Sentences and translations.
-        src_tokenizer: For the sources.
-        tgt_tokenizer: For the targets.
+        src_tokenizer, tgt_tokenizer: The tokenizers of the two languages; may be the same.
         batch_size: Sentences in a batch.
-        seed: Of the order of the sentences.
-        steps: Number of batches; None for one epoch, in which each pair comes once.
+        seed: Determines the order of the sentences.
+        steps: Number of batches; None for one epoch, in which each pair is seen once.
 
     Returns:
-        The batches, to be walked through as often as wanted.
+        The batches; iterate over them as often as you like.
 
     Raises:
         ValueError: If there are no pairs, a number is below 1, or a word is unknown to its tokenizer.
 
-    >>> from exformer import WordTokenizer
-    >>> from exformer.corpora.pairs import Pair
-    >>> pairs = [Pair("a dog sleeps", "un cane dorme"), Pair("dogs sleep", "i cani dormono")]
-    >>> english = WordTokenizer.from_texts(pair.source for pair in pairs)
-    >>> italian = WordTokenizer.from_texts(pair.target for pair in pairs)
-    >>> languages = {"src_tokenizer": english, "tgt_tokenizer": italian}
-    >>> [batch] = translation_batches(pairs, **languages, batch_size=2, seed=0)
-    >>> batch.src.shape, batch.tgt_in.shape  # </s> ends a source, <s> begins a target
-    (torch.Size([2, 4]), torch.Size([2, 4]))
+    >>> from exformer.tokenizers.words import WordTokenizer
+    >>> tokenizers = [WordTokenizer.from_texts([text]) for text in ("the dog", "il cane")]
+    >>> pairs, (english, italian) = [Pair("the dog", "il cane"), Pair("dog", "cane")], tokenizers
+    >>> batch, *_ = translation_batches(
+    ...     pairs, src_tokenizer=english, tgt_tokenizer=italian, batch_size=2, seed=0
+    ... )
+    >>> batch.src.tolist()  # 2 is </s>, 0 is padding
+    [[3, 2, 0], [4, 3, 2]]
+    >>> batch.tgt_in.tolist(), batch.tgt_out.tolist()  # 1 is <s>
+    ([[1, 3, 0], [1, 4, 3]], [[3, 2, 0], [4, 3, 2]])
     """
     if batch_size < 1 or (steps is not None and steps < 1):
-        raise ValueError(f"batch_size and steps must be at least 1, came {batch_size} and {steps}")
+        raise ValueError(f"batch_size and steps must be at least 1, got {batch_size} and {steps}")
     sentences, lengths = encode_pairs(pairs, src_tokenizer=src_tokenizer, tgt_tokenizer=tgt_tokenizer)
     return TranslationBatches(sentences, lengths, batch_size, steps or -(-len(pairs) // batch_size), seed)
 
@@ -146,17 +169,16 @@ def encode_pairs(
 
     Args:
         pairs: Sentences and translations.
-        src_tokenizer: For the sources.
-        tgt_tokenizer: For the targets.
+        src_tokenizer, tgt_tokenizer: The tokenizers of the two languages; may be the same.
 
     Returns:
-        All as one batch, and how many symbols each row of its ``src`` and ``tgt_in`` has.
+        All as one batch, and how many tokens each row of its ``src`` and ``tgt_in`` has.
 
     Raises:
         ValueError: If there are no pairs, or a word is unknown to its tokenizer.
     """
     if not pairs:
-        raise ValueError("expected at least one pair to make batches of, came none")
+        raise ValueError("expected at least one pair to make batches of, got none")
     sources = [[*src_tokenizer.encode(pair.source), src_tokenizer.eos_id] for pair in pairs]
     targets = [tgt_tokenizer.encode(pair.target) for pair in pairs]
     sentences = Seq2SeqBatch(
