@@ -42,7 +42,7 @@ def test_a_prompt_of_padding_is_refused():
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_one_text_is_a_batch_of_one():
     with pytest.raises(
-        ValueError, match=r"ids must be \(batch, time\), got the shape \(2,\): one text is ids"
+        ValueError, match=r"ids must be \(batch, position\), got the shape \(2,\): one text is ids"
     ):
         next_logits_of(build())(torch.tensor([3, 4]))
 
@@ -100,5 +100,5 @@ def test_a_batch_is_written_as_one_by_one(name, rows, eos_id, seed):
 
 
 def test_a_prompt_longer_than_the_model_is_refused():
-    with pytest.raises(ValueError, match="the text has 12 symbols and max_len is 11"):
+    with pytest.raises(ValueError, match="the text has 12 tokens and max_len is 11"):
         greedy(next_logits_of(build()), torch.ones(1, 12, dtype=torch.int64), eos_id=0, max_new_tokens=1)

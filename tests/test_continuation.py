@@ -61,7 +61,7 @@ def test_one_text_is_a_batch_of_one():
     translator = build_translator()
     decoder = Continuation(translator, src=SRC[:1])
     for scores in (Continuation(build()), decoder):
-        with pytest.raises(ValueError, match=r"ids must be \(batch, time\), got the shape \(3,\)"):
+        with pytest.raises(ValueError, match=r"ids must be \(batch, position\), got the shape \(3,\)"):
             scores(torch.tensor([3, 4, 5]))
 
 

@@ -323,7 +323,9 @@ def test_ids_outside_the_vocabulary_are_refused(side, wrong):
 @pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize(("src", "tgt"), [(SRC[0], TGT[0]), (SRC[:1], TGT[0, :1])])
 def test_one_sentence_is_a_batch_of_one(src, tgt):
-    with pytest.raises(ValueError, match=r"for \(batch, time, d_model\), got the shape .*: one text is ids"):
+    with pytest.raises(
+        ValueError, match=r"for \(batch, position, d_model\), got the shape .*: one text is ids"
+    ):
         build()(src, tgt)
 
 

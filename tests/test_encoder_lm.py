@@ -222,6 +222,6 @@ def test_segments_of_another_shape_are_refused():
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_one_text_is_a_batch_of_one():
     with pytest.raises(
-        ValueError, match=r"ids must be \(batch, time\), got the shape \(1,\): one text is ids"
+        ValueError, match=r"ids must be \(batch, position\), got the shape \(1,\): one text is ids"
     ):
         build()(torch.tensor([1]))

@@ -83,7 +83,9 @@ def test_greedy_leaves_the_prompts_alone():
 @pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), (3,), ()])
 def test_greedy_refuses_prompts_without_a_symbol(shape):
-    with pytest.raises(ValueError, match=r"\(batch, time\) with at least one token each, got the shape \("):
+    with pytest.raises(
+        ValueError, match=r"\(batch, position\) with at least one token each, got the shape \("
+    ):
         greedy(chain([0]), torch.zeros(shape, dtype=torch.int64), eos_id=0, max_new_tokens=1)
 
 

@@ -145,7 +145,9 @@ def test_what_cannot_be_built_is_refused(choices, message) -> None:
 def test_one_sentence_is_a_batch_of_one() -> None:
     one = torch.tensor([3])
     for src, tgt in ((one, one), (one[None], one)):
-        with pytest.raises(ValueError, match=r"ids must be \(batch, time\), got the shape \(1,\): one text"):
+        with pytest.raises(
+            ValueError, match=r"ids must be \(batch, position\), got the shape \(1,\): one text"
+        ):
             translator()(src, tgt)
 
 

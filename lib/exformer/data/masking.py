@@ -71,12 +71,12 @@ class MaskedBatch:
             ``cross_entropy(logits, targets, pad_id=pad_id)`` only those positions count.
     """
 
-    inputs: Int64[Tensor, "batch time"]
-    targets: Int64[Tensor, "batch time"]
+    inputs: Int64[Tensor, "batch position"]
+    targets: Int64[Tensor, "batch position"]
 
 
 def mask_tokens(
-    ids: Int64[Tensor, "batch time"], *, config: MaskingConfig, generator: torch.Generator
+    ids: Int64[Tensor, "batch position"], *, config: MaskingConfig, generator: torch.Generator
 ) -> MaskedBatch:
     """Choose tokens of each text that the model has to predict, and mask most of them.
 
@@ -110,7 +110,7 @@ def mask_tokens(
     return MaskedBatch(inputs, ids.masked_fill(~chosen, config.pad_id))
 
 
-def _may_be_masked(ids: Tensor, config: MaskingConfig) -> Bool[Tensor, "batch time"]:
+def _may_be_masked(ids: Tensor, config: MaskingConfig) -> Bool[Tensor, "batch position"]:
     if ids.numel() == 0 or ids.min() < 0 or ids.max() >= config.vocab_size:
         found = f"{ids.min().item()} to {ids.max().item()}" if ids.numel() else "none"
         raise ValueError(f"ids must lie from 0 to {config.vocab_size - 1}, got {found}")
@@ -123,8 +123,8 @@ def _may_be_masked(ids: Tensor, config: MaskingConfig) -> Bool[Tensor, "batch ti
 
 
 def _choose(
-    may: Bool[Tensor, "batch time"], *, rate: float, generator: torch.Generator
-) -> Bool[Tensor, "batch time"]:
+    may: Bool[Tensor, "batch position"], *, rate: float, generator: torch.Generator
+) -> Bool[Tensor, "batch position"]:
     """Choose the tokens with the smallest of random numbers, in each text as many as its length asks for."""
     n_words = may.sum(dim=1, keepdim=True)  # (batch, 1)
     n_chosen = (n_words * rate).round().clamp(min=1)

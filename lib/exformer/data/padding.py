@@ -17,7 +17,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 
-def pad(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "batch time"]:
+def pad(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "batch position"]:
     """Put sequences of ids into one tensor, as wide as the longest; padding fills the short ones at the end.
 
     Raises:
@@ -38,7 +38,7 @@ def pad(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "ba
     return torch.from_numpy(rows)
 
 
-def pad_left(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "batch time"]:
+def pad_left(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "batch position"]:
     """Put prompts of unequal lengths into one tensor, so that the newest token of each is in the last column.
 
     A model that continues the prompts appends a column, which is the next position of every row. It must not
@@ -71,7 +71,7 @@ def _check(sequences: Sequence[Sequence[int]]) -> None:
             raise ValueError(f"expected sequences of integers, the ids, got {sequence!r}")
 
 
-def count_padding(ids: Int64[Tensor, "batch time"], *, pad_id: int | None) -> Int64[Tensor, " batch"]:
+def count_padding(ids: Int64[Tensor, "batch position"], *, pad_id: int | None) -> Int64[Tensor, " batch"]:
     """Count the padding in front of each sequence; the same token further on is no padding.
 
     Args:
@@ -79,7 +79,7 @@ def count_padding(ids: Int64[Tensor, "batch time"], *, pad_id: int | None) -> In
         pad_id: The id of the padding; None if there is none.
 
     Raises:
-        ValueError: If the sequences are not (batch, time), or one is nothing but padding.
+        ValueError: If the sequences are not (batch, position), or one is nothing but padding.
 
     >>> count_padding(torch.tensor([[5, 6, 7], [0, 0, 8], [0, 9, 0]]), pad_id=0)
     tensor([0, 2, 1])
@@ -99,9 +99,9 @@ def check_batch(ids: Tensor) -> None:
     """Refuse one text where a model reads several.
 
     Raises:
-        ValueError: If the ids are not (batch, time).
+        ValueError: If the ids are not (batch, position).
     """
     if ids.dim() != 2:
         raise ValueError(
-            f"ids must be (batch, time), got the shape {tuple(ids.shape)}: one text is ids[None]"
+            f"ids must be (batch, position), got the shape {tuple(ids.shape)}: one text is ids[None]"
         )

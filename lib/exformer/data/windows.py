@@ -34,7 +34,7 @@ class TextWindows:
             [61, 62, 63, 64, 65]])
     """
 
-    ids: Int64[Tensor, " time"]
+    ids: Int64[Tensor, " position"]
     width: int
     batch_size: int
     seed: int
@@ -54,9 +54,9 @@ class TextWindows:
             yield rng.integers(len(self.ids) - self.width, size=self.batch_size)
             done += 1
 
-    def batch(self, rows: np.ndarray) -> Int64[Tensor, "batch time"]:
+    def batch(self, rows: np.ndarray) -> Int64[Tensor, "batch position"]:
         """Return the windows that begin at some positions."""
-        positions = rows[:, None] + np.arange(self.width + 1)  # (batch, time)
+        positions = rows[:, None] + np.arange(self.width + 1)  # (batch, position)
         return self.ids[torch.from_numpy(positions)]
 
     def n_targets(self, rows: np.ndarray) -> int:

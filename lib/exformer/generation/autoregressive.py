@@ -10,8 +10,8 @@ from exformer.data.padding import count_padding
 
 
 def token_steps(
-    next_logits: Callable[[Int64[Tensor, "batch time"]], Float[Tensor, "batch vocab_size"]],
-    prompts: Int64[Tensor, "batch time"],
+    next_logits: Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch vocab_size"]],
+    prompts: Int64[Tensor, "batch position"],
     *,
     choose: Callable[[Float[Tensor, "batch vocab_size"], int], Int64[Tensor, " batch"]],
     eos_id: int,
@@ -49,8 +49,8 @@ def token_steps(
 
 
 def append_tokens(
-    next_logits: Callable[[Int64[Tensor, "batch time"]], Float[Tensor, "batch vocab_size"]],
-    prompts: Int64[Tensor, "batch time"],
+    next_logits: Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch vocab_size"]],
+    prompts: Int64[Tensor, "batch position"],
     *,
     choose: Callable[[Float[Tensor, "batch vocab_size"], int], Int64[Tensor, " batch"]],
     eos_id: int,
@@ -67,8 +67,8 @@ def append_tokens(
 
 
 def greedy(
-    next_logits: Callable[[Int64[Tensor, "batch time"]], Float[Tensor, "batch vocab_size"]],
-    prompts: Int64[Tensor, "batch time"],
+    next_logits: Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch vocab_size"]],
+    prompts: Int64[Tensor, "batch position"],
     *,
     eos_id: int,
     max_new_tokens: int,
@@ -147,15 +147,15 @@ def check_start(prompts: Tensor, *, max_new_tokens: int) -> None:
     """Refuse what no text can be made from.
 
     Args:
-        prompts: How each sequence begins (batch, time).
+        prompts: How each sequence begins (batch, position).
         max_new_tokens: How many tokens are appended at most.
 
     Raises:
-        ValueError: If the prompts are not (batch, time) or empty, or nothing may be appended.
+        ValueError: If the prompts are not (batch, position) or empty, or nothing may be appended.
     """
     if prompts.dim() != 2 or prompts.numel() == 0:
         raise ValueError(
-            "prompts must be (batch, time) with at least one token each, "
+            "prompts must be (batch, position) with at least one token each, "
             f"got the shape {tuple(prompts.shape)}"
         )
     if max_new_tokens < 1:
@@ -163,10 +163,10 @@ def check_start(prompts: Tensor, *, max_new_tokens: int) -> None:
 
 
 def next_logits_of(
-    model: Callable[[Int64[Tensor, "batch time"]], Float[Tensor, "batch time vocab_size"]],
+    model: Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch position vocab_size"]],
     *,
     pad_id: int | None = None,
-) -> Callable[[Int64[Tensor, "batch time"]], Float[Tensor, "batch vocab_size"]]:
+) -> Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch vocab_size"]]:
     """Make of a language model what scores the next token, whatever the padding in front.
 
     The padding is moved behind the text, where a model that reads from left to right cannot see it; then the
@@ -185,7 +185,7 @@ def next_logits_of(
     def next_logits(ids: Tensor) -> Tensor:
         count = count_padding(ids, pad_id=pad_id)[:, None]  # (batch, 1)
         positions = torch.arange(ids.size(1), device=ids.device)
-        moved = ids.gather(1, (positions + count) % ids.size(1))  # (batch, time)
+        moved = ids.gather(1, (positions + count) % ids.size(1))  # (batch, position)
         last = ids.size(1) - 1 - count  # (batch, 1)
         return model(moved).take_along_dim(last[..., None], dim=1)[:, 0]
 

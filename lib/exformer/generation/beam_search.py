@@ -19,8 +19,8 @@ _BLOCK = 64  # columns; a row is searched block by block
 
 
 def beam_search(
-    next_logits: Callable[[Int64[Tensor, "batch time"]], Float[Tensor, "batch vocab_size"]],
-    prompts: Int64[Tensor, "batch time"],
+    next_logits: Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch vocab_size"]],
+    prompts: Int64[Tensor, "batch position"],
     *,
     eos_id: int,
     max_new_tokens: int,

@@ -14,8 +14,8 @@ _MOST_TEXTS = 1_000_000
 
 
 def exhaustive_search(
-    next_logits: Callable[[Int64[Tensor, "batch time"]], Float[Tensor, "batch vocab_size"]],
-    prompts: Int64[Tensor, "batch time"],
+    next_logits: Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch vocab_size"]],
+    prompts: Int64[Tensor, "batch position"],
     *,
     eos_id: int,
     max_new_tokens: int,

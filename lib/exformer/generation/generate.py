@@ -168,7 +168,7 @@ class _Row:
     ids: list[int]
     limit: int
     text: StreamedText
-    uniform: Tensor | None = None  # (time,), the random numbers of its tokens; None: the best one is taken
+    uniform: Tensor | None = None  # (position,), random numbers of its tokens; None: the best is taken
     pieces: list[str] = field(default_factory=list)
 
 

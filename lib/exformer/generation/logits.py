@@ -104,7 +104,7 @@ def keep_min_p(logits: Float[Tensor, "*batch vocab_size"], p: float) -> Float[Te
 
 
 def penalize_repetition(
-    logits: Float[Tensor, "batch vocab_size"], ids: Int64[Tensor, "batch time"], penalty: float
+    logits: Float[Tensor, "batch vocab_size"], ids: Int64[Tensor, "batch position"], penalty: float
 ) -> Float[Tensor, "batch vocab_size"]:
     r"""Make the tokens that a text holds already less probable, all by one factor.
 

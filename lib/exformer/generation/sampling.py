@@ -38,7 +38,7 @@ def draw(
     return found[:, 0].to(logits.device)
 
 
-def draw_uniform(n_rows: int, n_steps: int, *, generator: torch.Generator) -> Float[Tensor, "time batch"]:
+def draw_uniform(n_rows: int, n_steps: int, *, generator: torch.Generator) -> Float[Tensor, "position batch"]:
     """Draw the random numbers of all steps, those of the first row first, as :func:`sample` does."""
     rows = [
         torch.rand(n_steps, generator=generator, device=generator.device, dtype=torch.float64)
@@ -48,8 +48,8 @@ def draw_uniform(n_rows: int, n_steps: int, *, generator: torch.Generator) -> Fl
 
 
 def sample(
-    next_logits: Callable[[Int64[Tensor, "batch time"]], Float[Tensor, "batch vocab_size"]],
-    prompts: Int64[Tensor, "batch time"],
+    next_logits: Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch vocab_size"]],
+    prompts: Int64[Tensor, "batch position"],
     *,
     eos_id: int,
     max_new_tokens: int,

@@ -31,7 +31,7 @@ class ClassHead(nn.Module):
         self.output = nn.Linear(d_model, n_classes)
         self.dropout = Dropout(dropout)
 
-    def forward(self, states: Float[Tensor, "batch time d_model"]) -> Float[Tensor, "batch classes"]:
+    def forward(self, states: Float[Tensor, "batch position d_model"]) -> Float[Tensor, "batch classes"]:
         """Score the classes of each text.
 
         Args:
@@ -66,7 +66,9 @@ class TagHead(nn.Module):
         self.output = nn.Linear(d_model, n_tags)
         self.dropout = Dropout(dropout)
 
-    def forward(self, states: Float[Tensor, "batch time d_model"]) -> Float[Tensor, "batch time classes"]:
+    def forward(
+        self, states: Float[Tensor, "batch position d_model"]
+    ) -> Float[Tensor, "batch position classes"]:
         """Score the tags of each symbol.
 
         Args:

@@ -104,9 +104,9 @@ def gru_cell(
 
 def unroll(
     cell: Callable[[Tensor, Tensor | tuple[Tensor, ...]], Tensor | tuple[Tensor, ...]],
-    x: Float[Tensor, "batch time d_model"],
+    x: Float[Tensor, "batch position d_model"],
     state: Float[Tensor, "batch d_model"] | tuple[Float[Tensor, "batch d_model"], ...],
-) -> Float[Tensor, "batch time d_model"]:
+) -> Float[Tensor, "batch position d_model"]:
     r"""Take one step after the other: each waits for the one before.
 
     Args:

@@ -62,7 +62,7 @@ class RecurrentLM(nn.Module):
         self.recurrent = recurrent_layers(d_model, cell=cell, n_layers=n_layers, dropout=dropout)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, ids: Int64[Tensor, "batch time"]) -> Float[Tensor, "batch time vocab_size"]:
+    def forward(self, ids: Int64[Tensor, "batch position"]) -> Float[Tensor, "batch position vocab_size"]:
         """Score the symbol after each position; padding behind a text changes none of its scores.
 
         Args:
@@ -76,7 +76,7 @@ class RecurrentLM(nn.Module):
         """
         return self.embedding.logits(self.states(ids))
 
-    def states(self, ids: Int64[Tensor, "batch time"]) -> Float[Tensor, "batch time d_model"]:
+    def states(self, ids: Int64[Tensor, "batch position"]) -> Float[Tensor, "batch position d_model"]:
         """Give the state of the last layer after each symbol: all that the model still knows of the text.
 
         Args:

@@ -18,7 +18,7 @@ from exformer.training.loss import cross_entropy
 
 def language_model_loss(
     model: nn.Module,
-    ids: Int64[Tensor, "batch time"],
+    ids: Int64[Tensor, "batch position"],
     *,
     pad_id: int | None = None,
     label_smoothing: float = 0.0,

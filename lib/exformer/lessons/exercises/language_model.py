@@ -38,7 +38,7 @@ def check_perplexity(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_perplexity(logits, targets, pad_id)``.
 
     Args:
-        answer: Takes logits (batch, time, vocab_size) and targets (batch, time); returns one number.
+        answer: Takes logits (batch, position, vocab_size) and targets (batch, position); returns one number.
 
     Returns:
         The verdict; a known mistake is named.
@@ -46,12 +46,12 @@ def check_perplexity(answer: Callable[..., object]) -> Verdict:
     draw = torch.Generator().manual_seed(9)
     cases = []
     for lengths, vocab_size, pad_id in (((7, 4, 2), 11, 0), ((1, 5), 7, 3)):
-        time = max(lengths)
-        logits = 2 * torch.randn((len(lengths), time, vocab_size), generator=draw)
-        targets = torch.randint(vocab_size - 1, (len(lengths), time), generator=draw)
+        longest = max(lengths)
+        logits = 2 * torch.randn((len(lengths), longest, vocab_size), generator=draw)
+        targets = torch.randint(vocab_size - 1, (len(lengths), longest), generator=draw)
         targets += targets >= pad_id  # none of the words is the padding token
         targets[0, 0] = 0 if pad_id else 1  # 0 is a word like others where it is not the padding
-        targets[torch.arange(time) >= torch.tensor(lengths)[:, None]] = pad_id
+        targets[torch.arange(longest) >= torch.tensor(lengths)[:, None]] = pad_id
         cases.append((logits, targets, pad_id))
     return grade(
         answer,

@@ -100,7 +100,7 @@ LOG_PROBABILITY: dict[str, Callable[[NextWords, str], float]] = {
 
 
 def _nats(logits: Tensor, targets: Tensor, *, axis: int = -1) -> Tensor:
-    return -logits.log_softmax(dim=axis).gather(-1, targets[..., None])[..., 0]  # (batch, time)
+    return -logits.log_softmax(dim=axis).gather(-1, targets[..., None])[..., 0]  # (batch, position)
 
 
 def mean_nats(logits: Tensor, targets: Tensor, pad_id: int) -> Tensor:

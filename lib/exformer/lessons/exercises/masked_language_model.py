@@ -7,7 +7,7 @@ import torch
 from exformer.lessons.exercises import masked_language_model_mistakes as known
 from exformer.lessons.exercises.grading import UnfitError, Verdict, and_also, grade, takes_functions
 
-_SYMBOLS = 11
+_TOKENS = 11
 
 
 @takes_functions
@@ -16,7 +16,7 @@ def check_show(answer: Callable[..., object]) -> Verdict:
 
     Args:
         answer: Takes ids, which of them are chosen, a random number from 0 to 1 and a random word for
-            each position, all (batch, time); returns what the model is shown.
+            each position, all (batch, position); returns what the model is shown.
 
     Returns:
         The verdict; a known mistake is named.
@@ -28,12 +28,12 @@ def check_show(answer: Callable[..., object]) -> Verdict:
     draw = torch.Generator().manual_seed(11)
     cases = []
     for shape, mask_id in (((7, 13), 11), ((3, 29), 17)):
-        ids = torch.randint(_SYMBOLS, shape, generator=draw)
+        ids = torch.randint(_TOKENS, shape, generator=draw)
         chosen = torch.rand(shape, generator=draw) < 0.5
         chance = torch.rand(shape, generator=draw, dtype=torch.float64)
         chance[:, ::5] = 0.8 + 0.2 * chance[:, ::5]  # enough of the rare cases
         chance[:, 1], chance[:, 2] = 0.8, 0.9
-        cases.append((ids, chosen, chance, (ids + 3) % _SYMBOLS, mask_id))
+        cases.append((ids, chosen, chance, (ids + 3) % _TOKENS, mask_id))
 
     def shown(*case: object) -> object:
         try:
@@ -52,18 +52,18 @@ def check_loss(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_loss(logits, ids, chosen)``.
 
     Args:
-        answer: Takes logits (batch, time, vocab_size), the words that were there, and which positions were
-            chosen (batch, time); returns the mean loss at the chosen positions, in nats.
+        answer: Takes logits (batch, position, vocab_size), the words that were there, and which positions
+            were chosen (batch, position); returns the mean loss at the chosen positions, in nats.
 
     Returns:
         The verdict; a known mistake is named.
     """
     draw = torch.Generator().manual_seed(12)
     cases = []
-    for batch, time in ((3, 13), (5, 7)):
-        logits = 2 * torch.randn((batch, time, _SYMBOLS), generator=draw, dtype=torch.float64)
-        ids = torch.randint(_SYMBOLS, (batch, time), generator=draw)
-        chosen = torch.rand((batch, time), generator=draw) < torch.linspace(0.2, 0.7, batch)[:, None]
+    for batch, length in ((3, 13), (5, 7)):
+        logits = 2 * torch.randn((batch, length, _TOKENS), generator=draw, dtype=torch.float64)
+        ids = torch.randint(_TOKENS, (batch, length), generator=draw)
+        chosen = torch.rand((batch, length), generator=draw) < torch.linspace(0.2, 0.7, batch)[:, None]
         chosen[:, 0], chosen[:, 2] = False, True  # the class token never; in each row at least one
         cases.append((logits, ids, chosen))
     praise = "Each chosen position counts once, and no other position counts."
@@ -82,7 +82,7 @@ def check_fill(answer: Callable[..., object]) -> Verdict:
         The verdict; a known mistake is named.
     """
     draw = torch.Generator().manual_seed(13)
-    table = torch.randn((_SYMBOLS, _SYMBOLS), generator=draw, dtype=torch.float64).log_softmax(dim=-1)
+    table = torch.randn((_TOKENS, _TOKENS), generator=draw, dtype=torch.float64).log_softmax(dim=-1)
 
     def log_p(words: object) -> float:
         places = torch.as_tensor(words).flatten().long()

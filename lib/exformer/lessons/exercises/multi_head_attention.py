@@ -15,8 +15,9 @@ def check_split(split: Callable[..., object], merge: Callable[..., object]) -> V
     """Grade a reader's ``my_split(x, n_heads)`` and its inverse ``my_merge(heads)``.
 
     Args:
-        split: Takes (batch, time, d_model) and the number of heads; returns (batch, heads, time, d_head).
-        merge: Takes that and returns (batch, time, d_model).
+        split: Takes (batch, position, d_model) and the number of heads; returns (batch, heads, position,
+            d_head).
+        merge: Takes that and returns (batch, position, d_model).
 
     Returns:
         The verdict; a known mistake is named.
@@ -60,16 +61,16 @@ def check_multi_head(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_multi_head(x, w_q, w_k, w_v, w_o, n_heads)``.
 
     Args:
-        answer: Takes the words (time, d_model), four square matrices that multiply from the right and the
-            number of heads; returns (time, d_model).
+        answer: Takes the words (position, d_model), four square matrices that multiply from the right and the
+            number of heads; returns (position, d_model).
 
     Returns:
         The verdict; a known mistake is named.
     """
     draw = torch.Generator().manual_seed(4)
     cases = []
-    for time, d_model, n_heads in ((6, 8, 2), (5, 12, 2), (3, 16, 8)):
-        x = torch.randn(time, d_model, generator=draw)
+    for length, d_model, n_heads in ((6, 8, 2), (5, 12, 2), (3, 16, 8)):
+        x = torch.randn(length, d_model, generator=draw)
         maps = torch.randn(4, d_model, d_model, generator=draw) / d_model**0.5
         cases.append((x, *maps, n_heads))
     return grade(

@@ -18,8 +18,8 @@ def split(x: Tensor, n_heads: int) -> Tensor:
 
 
 def _by_view(x: Tensor, n_heads: int) -> Tensor:
-    batch, time, d_model = x.shape
-    return x.reshape(batch, n_heads, time, d_model // n_heads)
+    batch, length, d_model = x.shape
+    return x.reshape(batch, n_heads, length, d_model // n_heads)
 
 
 def _strided(x: Tensor, n_heads: int) -> Tensor:
@@ -29,23 +29,23 @@ def _strided(x: Tensor, n_heads: int) -> Tensor:
 #: Wrong ways to cut, all of the right shape.
 SPLIT: Mistakes = {
     "The shape is right, but view or reshape deals the numbers out in the order of memory, so words are "
-    "mixed: cut the columns first, then transpose heads and time.": _by_view,
+    "mixed: cut the columns first, then transpose heads and positions.": _by_view,
     "You deal the columns out in turn, as cards: each head owns neighbors, d_head columns in a row.": (
         _strided
     ),
 }
 
-#: Orders of the axes batch, heads, time, d_head that are wrong.
+#: Orders of the axes batch, heads, position, d_head that are wrong.
 ORDERS = {
-    (0, 2, 1, 3): "Your heads come after the positions: after the cut, transpose heads and time.",
-    (0, 2, 3, 1): "Your heads are the last axis: the order is batch, heads, time, d_head.",
-    (0, 1, 3, 2): "A head's columns come before the positions: the order is batch, heads, time, d_head.",
-    (1, 0, 2, 3): "Your heads come before the batch: the order is batch, heads, time, d_head.",
+    (0, 2, 1, 3): "Your heads come after the positions: after the cut, transpose heads and positions.",
+    (0, 2, 3, 1): "Your heads are the last axis: the order is batch, heads, position, d_head.",
+    (0, 1, 3, 2): "A head's columns come before the positions: the order is batch, heads, position, d_head.",
+    (1, 0, 2, 3): "Your heads come before the batch: the order is batch, heads, position, d_head.",
 }
 
 #: Wrong ways to join heads, all of the right shape.
 MERGE: Mistakes = {
-    "You merge without the transpose, so positions are mixed: swap heads and time first.": (
+    "You merge without the transpose, so positions are mixed: swap heads and positions first.": (
         lambda heads: heads.reshape(len(heads), heads.size(2), -1)
     ),
     "You join the columns in turn, as cards: the columns of a head stay together.": (
@@ -67,7 +67,7 @@ def several(
     cut: Callable[[Tensor, int], Tensor] = split,
     scale: float = 1.0,
 ) -> Tensor:
-    """Attend with all heads, keep them apart (1, heads, time, d_head); ``scale`` multiplies the scores."""
+    """Attend with all heads, keep them apart (1, heads, position, d_head); ``scale`` multiplies scores."""
     q, k, v = (cut((x @ w)[None], n_heads) for w in (w_q, w_k, w_v))
     return scaled_dot_product_attention(q * scale, k, v)[0]
 
@@ -104,7 +104,7 @@ def _softmax_along(dim: int) -> Callable[..., Tensor]:
 
 
 def _first_slice_only(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int) -> Tensor:
-    heads = several(x, w_q, w_k, w_v, n_heads)[0]  # (heads, time, d_head)
+    heads = several(x, w_q, w_k, w_v, n_heads)[0]  # (heads, position, d_head)
     return heads.mean(0) @ w_o[: heads.size(-1)]
 
 
@@ -144,7 +144,7 @@ MULTI_HEAD: Mistakes = {
     "Your cut mixes words, as view and reshape alone do: cut the columns, then transpose.": (
         lambda x, q, k, v, o, n: _beside(several(x, q, k, v, n, cut=_by_view)) @ o
     ),
-    "You merge the heads without a transpose, so positions are mixed: swap heads and time first.": (
+    "You merge the heads without a transpose, so positions are mixed: swap heads and positions first.": (
         lambda x, q, k, v, o, n: several(x, q, k, v, n).reshape(x.shape) @ o
     ),
     "You deal the columns out to the heads in turn, as cards: each head owns neighbors.": (

@@ -40,7 +40,7 @@ def check_rotate(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_rotate(x, positions)``.
 
     Args:
-        answer: Takes queries (time, d_head) and one position for each; returns them turned.
+        answer: Takes queries (position, d_head) and one position for each; returns them turned.
 
     Returns:
         The verdict; a known mistake is named.

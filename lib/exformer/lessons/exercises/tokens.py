@@ -135,8 +135,8 @@ def check_table_gradient(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_table_gradient(ids, ahead, vocab_size)``.
 
     Args:
-        answer: Takes ids (time,), the gradient of the loss by each of their vectors (time, d_model), and the
-            number of rows; returns the gradient by the table (vocab_size, d_model).
+        answer: Takes ids (position,), the gradient of the loss by each of their vectors (position, d_model),
+            and the number of rows; returns the gradient by the table (vocab_size, d_model).
 
     Returns:
         The verdict; a known mistake is named.
