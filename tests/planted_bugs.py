@@ -85,6 +85,13 @@ BUGS = [
         "test_corpora_english_labels.py::test_the_kind_is_that_of_the_first_noun",
     ),
     Bug(
+        "corpora.news.sampling._draw",
+        "the persons of a report share a name",
+        "set(person.split()) & set(other_person.split())",
+        "person == other_person",
+        "test_corpora_news.py::test_the_other_person_shares_no_name_with_the_one_of_the_news",
+    ),
+    Bug(
         "tokenizers.vocabulary.Vocabulary.from_tokens",
         "ids by order of appearance",
         "different = sorted(set(tokens))",
@@ -237,6 +244,20 @@ BUGS = [
         "row[: len(sequence)] = sequence",
         "row[width - len(sequence) :] = sequence",
         "test_batching.py::test_pad_keeps_the_ids_and_fills_up_at_the_end",
+    ),
+    Bug(
+        "data.windows.TextWindows.steps",
+        "seed and step are one number",
+        "default_rng((self.seed, done))",
+        "default_rng(self.seed + done)",
+        "test_token_batches.py::test_windows_of_another_seed_are_others",
+    ),
+    Bug(
+        "data.masking.mask_tokens",
+        "all words of a text have one fate",
+        "chance = torch.rand(ids.shape, generator=generator)",
+        "chance = torch.rand((len(ids), 1), generator=generator).expand(ids.shape)",
+        "test_masked_lm.py::test_each_word_has_a_fate_of_its_own",
     ),
     Bug(
         "nn.positions.absolute.sinusoidal_encoding",
@@ -652,6 +673,13 @@ BUGS = [
         "test_dropout.py::test_the_share_of_zeros_and_the_scale",
     ),
     Bug(
+        "nn.attention.check_qkv",
+        "keys that are too narrow are let through",
+        "q.size(-1) != k.size(-1)",
+        "q.size(-1) > k.size(-1)",
+        "test_attention.py::test_widths_and_numbers_that_do_not_fit_are_refused",
+    ),
+    Bug(
         "training.schedules.root_schedule",
         "the root turned over",
         "sqrt(warmup / step)",
@@ -827,6 +855,27 @@ BUGS = [
         "test_training.py::test_model_is_put_into_training_mode",
     ),
     Bug(
+        "training.optimizers.adamw",
+        "ε of the default",
+        "eps=1e-9",
+        "eps=1e-8",
+        "test_optimizers.py::test_gradients_of_a_billionth_count_half",
+    ),
+    Bug(
+        "training.muon.Muon.__init__",
+        "Muon takes tensors of three axes",
+        "p.ndim != 2",
+        "p.ndim < 2",
+        "test_muon.py::test_vectors_are_for_another",
+    ),
+    Bug(
+        "training.trainer.Trainer._micro_batches",
+        "all processes drop the same units",
+        "(self.config.seed, step, this)",
+        "(self.config.seed, step)",
+        "test_trainer.py::test_each_process_has_its_own_rows_and_its_own_dropout",
+    ),
+    Bug(
         "evaluation.metrics.perplexity",
         "perplexity of bits",
         "math.exp(mean_nats)",
@@ -855,6 +904,27 @@ BUGS = [
         "test_metrics.py::test_rouge_by_hand",
     ),
     Bug(
+        "evaluation.metrics.corpus_bleu",
+        "BLEU without case",
+        "corpus_score(list(predictions), [list(references)])",
+        "corpus_score([p.lower() for p in predictions], [[r.lower() for r in references]])",
+        "test_metrics.py::test_corpus_bleu_minds_case_as_its_signature_says",
+    ),
+    Bug(
+        "recipes.task.validation_batches",
+        "every batch of the validation weighs the same",
+        "n / sum(counts)",
+        "1 / len(counts)",
+        "test_recipe_runs.py::test_validation_batches_count_by_their_tokens",
+    ),
+    Bug(
+        "recipes.evaluate.score",
+        "bits per character for bits per byte",
+        "len(data.val.encode())",
+        "len(data.val)",
+        "test_recipe_runs.py::test_bits_are_counted_per_byte_and_not_per_character",
+    ),
+    Bug(
         "lessons.claims.at_least",
         "a number under its bound is shown as the bound",
         'or more" if value >= bound',
@@ -874,5 +944,12 @@ BUGS = [
         '"utf-8-sig" if number == 1 else "utf-8"',
         '"utf-8"',
         "test_cli.py::test_a_byte_order_mark_is_no_part_of_the_text",
+    ),
+    Bug(
+        "cli.commands._lines",
+        "spaces at the end of a line are lost",
+        '.removesuffix("\\n").removesuffix("\\r")',
+        ".rstrip()",
+        "test_cli.py::test_tokens_there_and_back",
     ),
 ]

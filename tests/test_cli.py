@@ -64,7 +64,7 @@ def test_tokens_there_and_back(talk, tmp_path: Path) -> None:
     book, out = tmp_path / "book.txt", tmp_path / "bpe.json"
     book.write_text("peter piper picked a peck of pickled peppers", encoding="utf-8")
     assert talk("tokenize", "train", book, "--merges", 3, "--out", out) == (0, "", "")
-    lines = "picky paper\n\npiù 🙂 peck\n"
+    lines = "picky paper\n\npiù 🙂 peck \t \n  peck\n"
     status, ids, _ = talk("tokenize", "encode", "--tokenizer", out, text=lines)
     assert status == 0
     tokenizer = BPETokenizer.load(out)

@@ -99,6 +99,16 @@ def test_seeds_and_repeats():
     assert same < 20  # 5 by chance: a test article is no training article with other names
 
 
+def test_the_other_person_shares_no_name_with_the_one_of_the_news():
+    names = {
+        name for held_out in (True, False) for person in persons(held_out=held_out) for name in person.split()
+    }
+    for report in news.sample(500, seed=3):
+        first, last = report.facts.person.split()
+        others = names & set(report.article.split()) - {first, last}
+        assert len(others) in (0, 2), report.article
+
+
 @pytest.mark.parametrize("omit", [["day"], ["people"], ["day", "people"]])
 def test_a_fact_left_out_is_gone_and_all_else_stays(omit):
     whole, less = (news.sample(200, seed=7, omit=out) for out in ((), omit))
