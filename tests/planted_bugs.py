@@ -876,11 +876,25 @@ BUGS = [
         "test_trainer.py::test_each_process_has_its_own_rows_and_its_own_dropout",
     ),
     Bug(
-        "evaluation.metrics.perplexity",
+        "evaluation.information.perplexity",
         "perplexity of bits",
-        "math.exp(mean_nats)",
-        "2.0**mean_nats",
+        "math.exp(mean_nll)",
+        "2.0**mean_nll",
         "test_metrics.py::test_perplexity_of_a_uniform_choice_is_the_number_of_choices",
+    ),
+    Bug(
+        "evaluation.information.bits_per_byte",
+        "characters for bytes",
+        "len(text.encode())",
+        "len(text)",
+        "test_metrics.py::test_bits_per_byte_by_hand",
+    ),
+    Bug(
+        "evaluation.metrics.corpus_bleu",
+        "case is free",
+        "corpus_score(list(predictions), [list(references)]",
+        "corpus_score([p.lower() for p in predictions], [[r.lower() for r in references]]",
+        "test_metrics.py::test_corpus_bleu_tells_upper_from_lower_case",
     ),
     Bug(
         "evaluation.metrics.corpus_bleu",

@@ -1,6 +1,5 @@
-"""How good are the sentences? Exact match, words in place, BLEU, ROUGE; and perplexity, from the loss."""
+"""How good are the texts that a model has generated? Exact match, BLEU, ROUGE."""
 
-import math
 from collections.abc import Sequence
 
 import sacrebleu
@@ -9,17 +8,10 @@ _BLEU_TOKENIZERS = ("13a", "intl", "char", "none")  # those of sacrebleu that ne
 
 
 def exact_match(predictions: Sequence[str], references: Sequence[str]) -> float:
-    """Return the share of predictions that equal their reference, letter by letter.
-
-    Args:
-        predictions: What a model wrote.
-        references: What is right, in the same order.
-
-    Returns:
-        0 to 1.
+    """Return the share of predictions, 0 to 1, that equal their reference letter by letter.
 
     Raises:
-        ValueError: If the lists are empty or differ in length.
+        ValueError: If the lists are empty, differ in length, or hold something else than strings.
 
     >>> exact_match(["il cane", "la volpe"], ["il cane", "il lupo"])
     0.5
@@ -28,55 +20,30 @@ def exact_match(predictions: Sequence[str], references: Sequence[str]) -> float:
     return sum(p == r for p, r in zip(predictions, references, strict=True)) / len(references)
 
 
-def token_accuracy(predictions: Sequence[str], references: Sequence[str]) -> float:
-    """Return the share of words that stand where the reference has them.
-
-    A place that only one of the two sentences has counts as wrong: the divisor is the length of the longer.
-    One word left out early makes all words after it wrong.
-
-    Args:
-        predictions: What a model wrote; words are cut at spaces.
-        references: What is right, in the same order.
-
-    Returns:
-        0 to 1, over all sentences together.
-
-    Raises:
-        ValueError: If the lists are empty or differ in length, or no sentence has a word.
-
-    >>> token_accuracy(["il cane stanca"], ["il cane stanco dormì"])
-    0.5
-    """
-    _check(predictions, references)
-    rows = [(p.split(), r.split()) for p, r in zip(predictions, references, strict=True)]
-    places = sum(max(len(p), len(r)) for p, r in rows)
-    if places == 0:
-        raise ValueError("expected at least one word in predictions or references, came only empty sentences")
-    return sum(a == b for p, r in rows for a, b in zip(p, r, strict=False)) / places
-
-
 def corpus_bleu(predictions: Sequence[str], references: Sequence[str], *, tokenize: str = "13a") -> float:
-    """Return the BLEU score of all sentences together, as sacrebleu computes it.
+    r"""Return the BLEU score of all sentences together, 0 to 100, as sacrebleu computes it.
 
-    Geometric mean of the precisions of 1- to 4-grams, times a penalty where the predictions are too short.
+    .. math:: \text{BLEU} = 100 \cdot \min\left(1, e^{1 - r / c}\right)
+        \cdot \left(p_1\, p_2\, p_3\, p_4\right)^{1/4}
+
+    with p_n the share of the predictions' n-grams that their references have, c and r the lengths of all
+    predictions and of all references. Upper and lower case differ.
 
     Args:
-        predictions: What a model wrote.
-        references: What is right, in the same order; one for each.
+        predictions: What a model generated.
+        references: What is right, in the same order; one string for each.
         tokenize: How sacrebleu cuts text into words: "13a" as in most papers, "intl" by Unicode's classes,
             "char" into characters, "none" at spaces only.
 
-    Returns:
-        0 to 100.
-
     Raises:
-        ValueError: If the lists are empty or differ in length, or ``tokenize`` is none of those.
+        ValueError: If the lists are empty, differ in length, or hold something else than strings, or
+            ``tokenize`` is none of those.
 
     Source:
         Papineni et al. 2002; Post 2018, "A Call for Clarity in Reporting BLEU Scores".
 
-    >>> round(corpus_bleu(["il cane stanco dormì"], ["il cane stanco dormì"]))
-    100
+    >>> round(corpus_bleu(["il cane stanco dormì male"], ["il cane stanco dormì bene"]), 1)
+    66.9
     """
     _check(predictions, references)
     bleu = _bleu(tokenize).corpus_score(list(predictions), [list(references)])
@@ -86,11 +53,8 @@ def corpus_bleu(predictions: Sequence[str], references: Sequence[str], *, tokeni
 def bleu_signature(*, tokenize: str = "13a") -> str:
     """Return how sacrebleu names what :func:`corpus_bleu` does, for others to do the same.
 
-    Args:
-        tokenize: As for :func:`corpus_bleu`.
-
     Raises:
-        ValueError: As for :func:`corpus_bleu`.
+        ValueError: If there is no such way to cut a text into words.
 
     Source:
         Post 2018, section 3.
@@ -105,31 +69,25 @@ def bleu_signature(*, tokenize: str = "13a") -> str:
 
 def _bleu(tokenize: str) -> sacrebleu.BLEU:
     if tokenize not in _BLEU_TOKENIZERS:
-        raise ValueError(f"tokenize must be one of {', '.join(_BLEU_TOKENIZERS)}, came {tokenize!r}")
+        raise ValueError(f"tokenize must be one of {', '.join(_BLEU_TOKENIZERS)}, got {tokenize!r}")
     is_cut = tokenize == "none"  # sacrebleu warns of text that is cut into words, but here it is meant
     return sacrebleu.BLEU(tokenize=tokenize, force=is_cut)
 
 
 def rouge(predictions: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    r"""Return the mean ROUGE scores of summaries, as the package rouge-score computes them.
+    r"""Return the mean ROUGE scores of summaries, each 0 to 1, as the package rouge-score computes them.
 
-    Each is an F₁ of what a summary and its reference share: single words (``rouge1``), pairs of neighbours
-    (``rouge2``), or the longest row of words that both have in this order (``rougeL``). It is made for
+    Each is an F₁ of what a summary and its reference share: single words (``rouge1``), pairs of neighbors
+    (``rouge2``), or the longest sequence of words that both have in this order (``rougeL``). It is made for
     English: nothing but the letters a to z, without their case, and digits counts.
 
     .. math:: F_1 = \frac{2\,P\,R}{P + R}, \qquad
         P = \frac{\text{shared}}{\text{in the summary}}, \quad
         R = \frac{\text{shared}}{\text{in the reference}}
 
-    Args:
-        predictions: What a model wrote.
-        references: What is right, in the same order; one for each.
-
-    Returns:
-        The three scores, each 0 to 1.
-
     Raises:
-        ValueError: If the lists are empty or differ in length.
+        ValueError: If the lists are empty, differ in length, or hold something else than strings, or
+            rouge-score is not installed.
 
     Source:
         Lin 2004, sections 2 and 3.
@@ -137,43 +95,26 @@ def rouge(predictions: Sequence[str], references: Sequence[str]) -> dict[str, fl
     >>> round(rouge(["the mill burned"], ["the old mill burned down"])["rouge1"], 2)
     0.75
     """
-    from rouge_score.rouge_scorer import RougeScorer  # here: it takes a second, and few need it
-
     _check(predictions, references)
+    try:
+        from rouge_score.rouge_scorer import RougeScorer  # here: it takes a second, and few need it
+    except ImportError as error:
+        raise ValueError("ROUGE needs rouge-score: pip install 'exformer[scores]'") from error
     names = ["rouge1", "rouge2", "rougeL"]
     scorer = RougeScorer(names)
     found = [scorer.score(right, ours) for ours, right in zip(predictions, references, strict=True)]
     return {name: sum(scores[name].fmeasure for scores in found) / len(found) for name in names}
 
 
-def perplexity(mean_nats: float) -> float:
-    """Return exp(mean_nats): among how many equally probable symbols the model is in doubt.
-
-    Args:
-        mean_nats: Cross-entropy, in nats a token.
-
-    Returns:
-        1 or more; infinity where a float cannot hold it.
-
-    Raises:
-        ValueError: If the cross-entropy is negative or not a number.
-
-    >>> perplexity(0.0)
-    1.0
-    """
-    if not mean_nats >= 0:
-        raise ValueError(f"expected a mean cross-entropy in nats, 0 or more, came {mean_nats}")
-    try:
-        return math.exp(mean_nats)
-    except OverflowError:
-        return math.inf
-
-
 def _check(predictions: Sequence[str], references: Sequence[str]) -> None:
     if isinstance(predictions, str) or isinstance(references, str):
-        raise ValueError("expected two lists of sentences, came a single string: put it into a list")
+        raise ValueError("expected two lists of sentences, got a single string: put it into a list")
     if not len(predictions) == len(references) > 0:
         raise ValueError(
-            f"expected as many predictions as references, and at least one: "
-            f"came {len(predictions)} and {len(references)}"
+            f"expected as many predictions as references, and at least one, "
+            f"got {len(predictions)} and {len(references)}"
         )
+    for name, texts in (("predictions", predictions), ("references", references)):
+        for text in texts:
+            if not isinstance(text, str):
+                raise ValueError(f"expected {name} that are strings, one per sentence, got {text!r}")

@@ -1,6 +1,5 @@
 """How good a trained model is: BLEU in the two ways that papers report it, and bits per byte."""
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -10,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from exformer.evaluation.information import bits_per_byte
 from exformer.evaluation.metrics import bleu_signature, corpus_bleu
 from exformer.generation.translate import translate
 from exformer.hub.pretrained import Pretrained, load_model, save_model
@@ -162,7 +162,7 @@ def score(
     loss = mean_loss(model, validation, default_loss(model))
     scores: dict[str, Any] = {"validation loss, nats a symbol": round(loss, 4)}
     if isinstance(data, Text):
-        per_byte = loss / math.log(2) * len(one.encode(data.val)) / len(data.val.encode())
+        per_byte = bits_per_byte(loss, n_tokens=len(one.encode(data.val)), text=data.val)
         return scores | {"validation bits a byte": round(per_byte, 4)}
     scores["signatures"] = {}
     for part in parts:

@@ -4,8 +4,6 @@ from functools import partial
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from test_rnn import our_layer
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -14,18 +12,15 @@ from torch.utils.flop_counter import FlopCounterMode
 from exformer.evaluation.flops import (
     Cost,
     attention_cost,
-    decoder_layer_cost,
-    encoder_decoder_cost,
     encoder_layer_cost,
     feed_forward_cost,
     layer_norm_cost,
     recurrent_layer_cost,
 )
-from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.rnn_lm import recurrent_layers
 from exformer.nn.config import TransformerConfig
 from exformer.nn.feedforward import FeedForward
-from exformer.nn.layers import DecoderLayer, EncoderLayer
+from exformer.nn.layers import EncoderLayer
 from exformer.nn.multi_head import MultiHeadAttention
 from exformer.nn.normalization import LayerNorm
 
@@ -80,40 +75,9 @@ def test_parts_of_a_layer() -> None:
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
-def test_layers(pre_norm) -> None:
+def test_a_layer(pre_norm) -> None:
     config = TransformerConfig(d_model=D_MODEL, n_heads=HEADS, d_ff=D_FF, pre_norm=pre_norm)
-    encoder, decoder = EncoderLayer(config), DecoderLayer(config)
-    x, memory = vectors(TGT), vectors(SRC)
-    assert measured(encoder, memory) == encoder_layer_cost(D_MODEL, d_ff=D_FF, n=SRC)
-    assert measured(decoder, x, memory) == decoder_layer_cost(D_MODEL, d_ff=D_FF, n_tgt=TGT, n_src=SRC)
-
-
-@settings(max_examples=12)
-@given(
-    n_layers=st.integers(1, 3),
-    n_src=st.integers(1, 9),
-    n_tgt=st.integers(1, 9),
-    choices=st.fixed_dictionaries({
-        "pre_norm": st.booleans(),
-        "tie_output": st.booleans(),
-        "positions": st.sampled_from(["sinusoidal", "learned", "rotary"]),
-        "share_embeddings": st.booleans(),
-        "qk_norm": st.booleans(),
-    }),
-)  # fmt: skip
-def test_whole_model(n_layers, n_src, n_tgt, choices) -> None:
-    config = EncoderDecoderConfig(
-        11 if choices["share_embeddings"] else 13,
-        11,
-        d_model=6,
-        n_heads=3,
-        d_ff=D_FF,
-        n_layers=n_layers,
-        max_len=9,
-        **choices,
-    )
-    ids = torch.ones(1, n_src, dtype=torch.int64), torch.ones(1, n_tgt, dtype=torch.int64)
-    assert measured(EncoderDecoder(config), *ids) == encoder_decoder_cost(config, n_src=n_src, n_tgt=n_tgt)
+    assert measured(EncoderLayer(config), vectors(SRC)) == encoder_layer_cost(D_MODEL, d_ff=D_FF, n=SRC)
 
 
 @pytest.mark.usefixtures("float64")
@@ -133,14 +97,6 @@ def test_the_chain_of_recurrence_grows_with_the_sequence_that_of_attention_does_
     steps = [encoder_layer_cost(D_MODEL, d_ff=D_FF, n=n).steps for n in (1, 10, 1000)]
     assert steps == [6, 6, 6]
     assert [recurrent_layer_cost(D_MODEL, cell="lstm", n=n).steps for n in (1, 10, 1000)] == [1, 10, 1000]
-
-
-def test_the_base_model_of_the_paper() -> None:
-    config = EncoderDecoderConfig(
-        37_000, 37_000, d_model=512, n_heads=8, d_ff=2048, n_layers=6, pre_norm=False, share_embeddings=True
-    )
-    millions = encoder_decoder_cost(config, n_src=1, n_tgt=1).parameters / 1e6
-    assert round(millions) == 63  # 65 in table 3, row "base"
 
 
 def test_an_unknown_cell_is_refused() -> None:
