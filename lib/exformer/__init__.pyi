@@ -37,6 +37,8 @@ from .models.rnn_lm import RecurrentLM as RecurrentLM
 from .training.loss import cross_entropy as cross_entropy
 from .training.muon import Muon as Muon
 from .training.loop import train as train
+from .training.config import TrainingConfig as TrainingConfig
+from .training.trainer import Trainer as Trainer
 
 from .generation.beam_search import beam_search as beam_search
 from .generation.generate import generate as generate

@@ -8,16 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+from tqdm import tqdm
+
 from exformer.generation.generate import stream
 from exformer.generation.translate import translate
 from exformer.hub.pretrained import load_model
 from exformer.hub.shipped import shipped_models
 from exformer.recipes import find_recipe
+from exformer.recipes.datasets import Pairs, Text
 from exformer.recipes.evaluate import judge, prepare
+from exformer.recipes.own_text import describe, read_pairs, read_text, recipe_for
 from exformer.recipes.run import run_recipe
 from exformer.storage.files import check_writable, read_json, replace_file
 from exformer.tokenizers.bpe import BPETokenizer
 from exformer.tokenizers.loading import load_tokenizer
+from exformer.training.trainer import Trainer
 
 
 def learn_pairs(asked: argparse.Namespace) -> None:
@@ -37,11 +43,38 @@ def learn_pairs(asked: argparse.Namespace) -> None:
 
 
 def train_model(asked: argparse.Namespace) -> None:
-    """Train a model by a recipe."""
-    seeds = {"seed": asked.seed, "teachers_seed": asked.teachers_seed}
-    given = {name: seed for name, seed in seeds.items() if seed is not None}
-    recipe = replace(find_recipe(asked.recipe), **given)
-    run_recipe(recipe, asked.out, resume=asked.resume, progress=sys.stderr.isatty())
+    """Train a model by a recipe, or on the reader's own texts."""
+    given = {name: getattr(asked, name) for name in ("seed", "teachers_seed", "steps")}
+    given = {name: number for name, number in given.items() if number is not None}
+    data = _own_data(asked)
+    if data is None:
+        recipe, show = replace(find_recipe(asked.recipe), **given), None
+    else:
+        recipe = replace(recipe_for(data, steps=asked.steps), **given)
+
+        def show(trainer: Trainer) -> None:
+            tqdm.write(describe(trainer, data), file=sys.stderr)
+
+    device = asked.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    run_recipe(
+        recipe,
+        asked.out,
+        data=data,
+        resume=asked.resume,
+        device=device,
+        progress=sys.stderr.isatty(),
+        on_measure=show,
+    )
+
+
+def _own_data(asked: argparse.Namespace) -> Pairs | Text | None:
+    """Read the reader's own texts; None where there is a recipe."""
+    ways = [asked.recipe is not None, asked.text is not None, asked.source is not None]
+    if ways.count(True) != 1 or (asked.source is None) != (asked.target is None):
+        raise ValueError("give one of: a RECIPE, --text FILE, or --source FILE with --target FILE")
+    if asked.text is not None:
+        return read_text(asked.text)
+    return None if asked.source is None else read_pairs(asked.source, asked.target)
 
 
 def score_models(asked: argparse.Namespace) -> None:

@@ -100,13 +100,24 @@ def _add_tokenize(group: Any) -> None:
 
 def _add_train(group: Any) -> None:
     add = _command(
-        group, "train", commands.train_model, "train a model by a recipe", "multi30k-en-de --out DIR"
+        group,
+        "train",
+        commands.train_model,
+        "train a model by a recipe, or on your own text",
+        "--text book.txt --out DIR; then: exformer generate --model DIR/model. On several GPUs: accelerate "
+        "launch --multi_gpu --num_processes 4 -m exformer train ...; on several machines too, with "
+        "--num_machines, --machine_rank and --main_process_ip. A run may go on with another number",
     )
-    add("recipe", metavar="RECIPE", help=", ".join(RECIPES))
+    add("recipe", nargs="?", metavar="RECIPE", help=", ".join(RECIPES))
+    add("--text", metavar="FILE", help="learn a language model from a text in UTF-8")
+    add("--source", metavar="FILE", help="learn a translator: sentences, one a line, in UTF-8")
+    add("--target", metavar="FILE", help="their translations, in the same lines")
     add("--out", required=True, metavar="DIR", help="folder of the run; the model will be in DIR/model")
     add("--resume", action="store_true", help="go on with the run in the folder, to the same weights")
+    add("--steps", type=int, metavar="N", help="in place of the recipe's, or of what fits the text")
     add("--seed", type=int, metavar="N", help="in place of the recipe's")
     add("--teachers-seed", type=int, metavar="N", help="of all teachers, in place of the run's own seed")
+    add("--device", metavar="NAME", help="cpu or cuda (cuda where there is one)")
 
 
 def _add_bench(group: Any) -> None:

@@ -1,0 +1,183 @@
+"""Models of the reader's own text: from files to a folder for load_model, or one line that says why not."""
+
+import json
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from recipe_run import LIBRARY
+
+from exformer.cli.main import main
+from exformer.corpora.english_italian import split
+from exformer.corpora.pairs import Pair
+from exformer.generation.generate import generate
+from exformer.generation.translate import translate
+from exformer.hub.pretrained import load_model
+from exformer.models.decoder_lm import DecoderLM
+from exformer.recipes.datasets import Pairs, Text
+from exformer.recipes.own_text import read_pairs, read_text, recipe_for
+
+SENTENCES = [f"The {n}th key to the cabinet is by the door of the small café.\n" for n in range(60)]
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Path:
+    (tmp_path / "book.txt").write_text("".join(SENTENCES), encoding="utf-8")
+    return tmp_path / "book.txt"
+
+
+@pytest.fixture
+def two_files(tmp_path: Path) -> tuple[Path, Path]:
+    pairs = split(60, n_test=10, seed=0).train
+    paths = tmp_path / "in.txt", tmp_path / "out.txt"
+    for path, side in zip(paths, ("source", "target"), strict=True):
+        path.write_text("".join(f"{getattr(pair, side)}\n" for pair in pairs), encoding="utf-8")
+    return paths
+
+
+def test_a_language_model(book: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    words = ["train", "--text", str(book), "--out", str(tmp_path / "run"), "--steps", "20", "--seed", "3"]
+    assert main(words) == 0
+    out, said = capsys.readouterr()
+    assert out == ""
+    assert said.count("validation loss") == 10
+    assert "step 20 of 20: validation loss " in said
+    model, tokenizer, card = load_model(tmp_path / "run" / "model")
+    assert isinstance(model, DecoderLM)
+    assert model.config.begin_id == tokenizer.encode("\n")[0]
+    assert (card["recipe"]["corpus"], card["seed"], card["steps"]) == ("own text", 3, 20)
+    assert card["history"][-1]["validation_loss"] < card["history"][0]["validation_loss"]
+    assert generate(model, tokenizer, "The é", max_new_tokens=5, seed=0)
+    assert main(words) == 2
+    assert "holds a run: go on with --resume" in capsys.readouterr().err
+    assert main([*words, "--resume"]) == 0
+    book.write_text("".join(SENTENCES).replace("door", "wall"), encoding="utf-8")
+    assert main([*words, "--resume"]) == 2
+    assert "the data changed since the run began: bring back what was there" in capsys.readouterr().err
+
+
+def test_a_translator(two_files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    source, target = map(str, two_files)
+    words = ["train", "--source", source, "--target", target, "--out", str(tmp_path / "run"), "--steps", "10"]
+    assert main(words) == 0
+    said = capsys.readouterr().err
+    held_out = read_pairs(source, target).val
+    assert said.count(f"    {held_out[0].source} -> ") == 10
+    model, tokenizer, card = load_model(tmp_path / "run" / "model")
+    assert card["scores"]["val BLEU, cased"] >= 0
+    assert isinstance(translate(model, tokenizer, held_out[0].source), str)
+
+
+def test_what_is_held_out_is_not_learned(book: Path, two_files: tuple[Path, Path]) -> None:
+    text = read_text(book)
+    assert text.train + text.val == "".join(SENTENCES)
+    assert len(text.val) == len(text.train + text.val) // 10
+    for path in two_files:  # every pair twice
+        path.write_text(path.read_text(encoding="utf-8") * 2, encoding="utf-8")
+    data = read_pairs(*two_files)
+    assert len(data.val) == 6
+    assert len(data.train) <= 120 - len(data.val)
+    assert not set(data.val) & set(data.train)
+
+
+def test_files_of_other_systems(tmp_path: Path) -> None:
+    lines = [f"line {n} of the text" for n in range(60)]
+    for name, ends in (("unix", "\n"), ("windows", "\r\n")):
+        data = b"\xef\xbb\xbf" * (name == "windows") + "".join(line + ends for line in lines).encode()
+        (tmp_path / name).write_bytes(data)
+    unix, windows = (read_text(tmp_path / name) for name in ("unix", "windows"))
+    assert (unix.train, unix.val) == (windows.train, windows.val)
+    found = read_pairs(tmp_path / "unix", tmp_path / "windows")
+    assert all(pair.source == pair.target for pair in found.train)
+    assert Pair("line 7 of the text", "line 7 of the text") in [*found.train, *found.val]
+
+
+def test_more_text_gets_a_larger_model_and_more_steps() -> None:
+    found = [recipe_for(Text("a word " * n, "a word " * 99, {})) for n in (200, 20_000, 200_000, 2_000_000)]
+    assert [recipe.model["d_model"] for recipe in found] == [64, 96, 128, 256]
+    for small, large in pairwise(found):
+        assert small.steps <= large.steps
+        assert small.n_merges < large.n_merges
+    pairs = [Pair("one two", "eins zwei")] * 300
+    chosen = recipe_for(Pairs(pairs, [Pair("x" * 700, "y" * 10)], (), {}))
+    assert chosen.model["max_len"] == 1024  # 701 tokens fit
+    assert recipe_for(Pairs(pairs, [Pair("x" * 7, "y" * 127)], (), {})).model["max_len"] == 128
+    assert recipe_for(Pairs(pairs, [Pair("x" * 7, "y" * 128)], (), {})).model["max_len"] == 256
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"too short", "book.txt has 9 characters: expected at least 1,000 to learn from"),
+        (b"one\ntwo \xff three\n" * 200, "book.txt, line 2: expected text in UTF-8, got the byte 0xff: save"),
+        (None, "No such file or directory: "),
+    ],
+)
+def test_texts_that_cannot_be_learned(
+    tmp_path: Path, capsys: pytest.CaptureFixture, content: bytes | None, message: str
+) -> None:
+    path = tmp_path / "book.txt"
+    if content is not None:
+        path.write_bytes(content)
+    assert main(["train", "--text", str(path), "--out", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        ("a\n" * 30, "b\n" * 29, "in.txt has 30 lines and {}/out.txt 29: expected a sentence in each line"),
+        ("a\n" * 19, "b\n" * 19, "in.txt has 19 lines: expected at least 20 to learn from"),
+        ("a\n" * 9 + " \n" + "a\n" * 20, "b\n" * 30, "in.txt, line 10 is empty: expected a sentence"),
+        ("a\n" * 30, "b\n" * 29 + "b" * 2001, "out.txt, line 30 has 2,001 bytes: expected a sentence of at"),
+        ("", "", "in.txt, line 1 is empty"),
+    ],
+)
+def test_pairs_that_cannot_be_learned(
+    tmp_path: Path, capsys: pytest.CaptureFixture, source: str, target: str, message: str
+) -> None:
+    (tmp_path / "in.txt").write_text(source)
+    (tmp_path / "out.txt").write_text(target)
+    words = ["--source", str(tmp_path / "in.txt"), "--target", str(tmp_path / "out.txt")]
+    assert main(["train", *words, "--out", str(tmp_path / "run")]) == 2
+    assert message.replace("{}", str(tmp_path)) in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["multi30k-en-de", "--text", "x"],
+        ["--source", "x"],
+        ["--target", "x"],
+        ["--text", "x", "--target", "x"],
+    ],
+)
+def test_one_thing_is_learned(tmp_path: Path, capsys: pytest.CaptureFixture, words: str) -> None:
+    assert main(["train", *words.split(), "--out", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert "give one of: a RECIPE, --text FILE, or --source FILE with --target FILE" in said
+
+
+def test_accelerate_starts_the_command(book: Path, tmp_path: Path) -> None:
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes=2"]
+    launch += ["--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0"]
+    launch += ["--num_cpu_threads_per_process=1", "-m", "exformer", "train"]
+    done = subprocess.run(
+        [*launch, "--text", str(book), "--out", str(tmp_path / "run"), "--steps", "4"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"ACCELERATE_USE_CPU": "true", "PYTHONPATH": LIBRARY},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("step 4 of 4: validation loss") == 1  # the main process alone speaks
+    lines = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [1, 2, 3, 4]
+    assert load_model(tmp_path / "run" / "model").card["steps"] == 4
