@@ -246,20 +246,6 @@ BUGS = [
         "test_batching.py::test_pad_keeps_the_ids_and_fills_up_at_the_end",
     ),
     Bug(
-        "data.windows.TextWindows.steps",
-        "seed and step are one number",
-        "default_rng((self.seed, done))",
-        "default_rng(self.seed + done)",
-        "test_token_batches.py::test_windows_of_another_seed_are_others",
-    ),
-    Bug(
-        "data.masking.mask_tokens",
-        "all words of a text have one fate",
-        "chance = torch.rand(ids.shape, generator=generator)",
-        "chance = torch.rand((len(ids), 1), generator=generator).expand(ids.shape)",
-        "test_masked_lm.py::test_each_word_has_a_fate_of_its_own",
-    ),
-    Bug(
         "nn.positions.absolute.sinusoidal_encoding",
         "base 1,000",
         "base: float = 10_000.0",
@@ -918,25 +904,11 @@ BUGS = [
         "test_metrics.py::test_rouge_by_hand",
     ),
     Bug(
-        "evaluation.metrics.corpus_bleu",
-        "BLEU without case",
-        "corpus_score(list(predictions), [list(references)])",
-        "corpus_score([p.lower() for p in predictions], [[r.lower() for r in references]])",
-        "test_metrics.py::test_corpus_bleu_minds_case_as_its_signature_says",
-    ),
-    Bug(
         "recipes.task.validation_batches",
         "every batch of the validation weighs the same",
         "n / sum(counts)",
         "1 / len(counts)",
         "test_recipe_runs.py::test_validation_batches_count_by_their_tokens",
-    ),
-    Bug(
-        "recipes.evaluate.score",
-        "bits per character for bits per byte",
-        "len(data.val.encode())",
-        "len(data.val)",
-        "test_recipe_runs.py::test_bits_are_counted_per_byte_and_not_per_character",
     ),
     Bug(
         "lessons.claims.at_least",

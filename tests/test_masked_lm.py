@@ -68,13 +68,6 @@ def test_each_word_of_a_text_has_a_chance_of_its_own():
     assert len(set(other.tolist())) > 15
 
 
-def test_each_word_has_a_fate_of_its_own():
-    ids = texts(*[100] * 20)
-    config = MaskingConfig(VOCAB, mask_id=MASK, rate=1.0, masked=0.5, random=0.0)
-    hidden = (mask(ids, config=config).inputs == MASK).sum(dim=1)
-    assert ((hidden > 25) & (hidden < 75)).all(), "about half of the words in each text"
-
-
 @pytest.mark.parametrize(("masked", "random"), [(0.0, 1.0), (0.0, 0.0), (0.5, 0.5)])
 def test_other_shares(masked, random):
     ids = texts(*[20] * 500)

@@ -50,10 +50,6 @@ def test_corpus_bleu_is_that_of_sacrebleu(tokenize):
     assert 0 < corpus_bleu(ours, right, tokenize=tokenize) == pytest.approx(score)
 
 
-def test_corpus_bleu_minds_case_as_its_signature_says():
-    assert corpus_bleu(["The Tired Dog Slept Well"], ["the tired dog slept well"]) < 20
-
-
 def test_corpus_bleu_of_right_predictions_is_exactly_100():
     assert corpus_bleu(["l' oca bianca dormì"], ["l' oca bianca dormì"], tokenize="none") == 100.0
 

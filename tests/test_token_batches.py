@@ -103,12 +103,6 @@ def test_windows_of_each_seed_and_step_are_sampled_independently():
     assert len(set(found)) == len(found)
 
 
-def test_windows_of_another_seed_are_others():
-    first, other = (TextWindows(torch.arange(1000), 4, 50, seed=seed).steps() for seed in (0, 1))
-    rows = [tuple(next(steps).tolist()) for steps in (first, first, first, other, other)]
-    assert len(set(rows)) == 5, "nor is a seed's second step the next seed's first"
-
-
 def test_mistakes():
     with pytest.raises(ValueError, match="at least one token per batch and one sentence, got 0 tokens and 1"):
         sentences([(1, 1)], tokens=0)
