@@ -15,6 +15,7 @@ from exformer.nn.feedforward import FeedForward
 from exformer.nn.layers import DecoderLayer, EncoderLayer
 from exformer.nn.multi_head import MultiHeadAttention
 from exformer.nn.normalization import LayerNorm
+from exformer.nn.recording import record_attention
 
 Twins = list[tuple[nn.Parameter, nn.Parameter, slice]]
 WHOLE = slice(None)
@@ -160,6 +161,13 @@ def normal(*shape: int, seed: int = 1) -> Tensor:
     """Draw float64 numbers that collect gradients."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+
+def recorded(module: nn.Module, *inputs: Tensor, **options) -> tuple[Tensor, dict[str, Tensor]]:
+    """Call a module that is in evaluation mode; return its output, and the attention weights by name."""
+    with record_attention(module) as weights:
+        output = module(*inputs, **options)
+    return output, weights
 
 
 def backward(output: Tensor, inputs: tuple[Tensor, ...], *, seed: int = 7) -> tuple[Tensor, ...]:

@@ -124,11 +124,13 @@ class DecoderLM(nn.Module):
         Arguments as for :meth:`forward`.
         """
         start = check_step(self, ids, cache)
-        if cache is not None:
+        if start > 0:
             if padding is not None:
-                cache.padding = padding
+                raise ValueError("padding is in front of the text: give it at the first call with a cache")
             padding = cache.padding
         check_ids(ids, max_len=self.config.max_len, start=start, padding=padding)
+        if cache is not None:
+            cache.padding = padding
         x = self.dropout(self.positions(self.embedding(ids), start=start, padding=padding))
         mask = None if padding is None else left_padding_mask(padding, start + ids.size(1))
         layer_caches = [None] * len(self.layers) if cache is None else cache.layers

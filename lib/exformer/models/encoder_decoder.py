@@ -163,10 +163,11 @@ class EncoderDecoder(nn.Module):
     ) -> Float[Tensor, "batch tgt d_model"]:
         """Return the vector of each target position after the last layer; arguments as for :meth:`decode`."""
         check_batch(tgt)
-        n_tgt, n_src = len(tgt), len(src)
-        if n_tgt != n_src and (cache is None or n_tgt < n_src or n_tgt % n_src):
-            raise ValueError(f"there are {n_src} source sentences and {n_tgt} target sentences")
         start = check_step(self, tgt, cache)
+        n_tgt, n_src = len(tgt), len(src)
+        # A cache that holds something knows its rows, which reorder may have moved from sentence to sentence.
+        if start == 0 and n_tgt != n_src and (cache is None or n_tgt < n_src or n_tgt % n_src):
+            raise ValueError(f"there are {n_src} source sentences and {n_tgt} target sentences")
         x = self.dropout(self.tgt_positions(self.tgt_embedding(tgt), start=start))
         mask = padding_mask(tgt, pad_id=self.config.pad_id)
         if cache is None:

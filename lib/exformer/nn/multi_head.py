@@ -159,6 +159,11 @@ class MultiHeadAttention(nn.Module):
         n_rows, record, bias = len(query), recorder(self), None
         if isinstance(cache, MemoryCache):
             k, v = cache.once(lambda: self._keys_values(key, value, n=len(key)))
+            if n_rows % len(k):
+                raise ValueError(
+                    f"a memory of {len(k)} sentences serves as many rows of queries, or a multiple, "
+                    f"got {n_rows}"
+                )
             # The rows that share a memory ask together: (sentence, rows * query, d_model).
             query = query.reshape(len(k), -1, query.size(-1))
             q = self._project(query, self.w_q, self.norm_q, n=len(query), name="query")

@@ -7,8 +7,9 @@ from contextvars import ContextVar
 from jaxtyping import Float
 from torch import Tensor, nn
 
-_RECORDING: ContextVar[tuple[dict[nn.Module, str], dict[str, Tensor]] | None] = ContextVar(
-    "recording", default=None
+#: Of each block that records: the names of its model's modules, and the weights found so far.
+_RECORDINGS: ContextVar[tuple[tuple[dict[nn.Module, str], dict[str, Tensor]], ...]] = ContextVar(
+    "recordings", default=()
 )
 
 
@@ -42,21 +43,21 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "batc
         raise ValueError("attention is recorded in evaluation mode, without dropout: call model.eval() first")
     weights: dict[str, Tensor] = {}
     names = {module: name or type(module).__name__ for name, module in model.named_modules()}
-    token = _RECORDING.set((names, weights))
+    token = _RECORDINGS.set((*_RECORDINGS.get(), (names, weights)))
     try:
         yield weights
     finally:
-        _RECORDING.reset(token)
+        _RECORDINGS.reset(token)
 
 
 def recorder(module: nn.Module) -> Callable[[Tensor], None] | None:
     """Return what takes the weights of an attention, or None if nobody is recording it."""
-    recording = _RECORDING.get()
-    if recording is None or module not in recording[0]:
+    recordings = [(names[module], weights) for names, weights in _RECORDINGS.get() if module in names]
+    if not recordings:
         return None
-    names, weights = recording
 
     def record(found: Tensor) -> None:
-        weights[names[module]] = found.detach()
+        for name, weights in recordings:
+            weights[name] = found.detach()
 
     return record

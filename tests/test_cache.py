@@ -1,0 +1,204 @@
+"""The key-value cache by itself, and the attention and layers that go through it in pieces."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch_twins import close, normal, randomize, recorded
+
+from exformer.nn.cache import Cache, KVCache, MemoryCache
+from exformer.nn.config import TransformerConfig
+from exformer.nn.layers import DecoderLayer, EncoderLayer
+from exformer.nn.masks import causal_mask
+from exformer.nn.multi_head import MultiHeadAttention
+from exformer.nn.positions.alibi import ALiBi
+from exformer.nn.positions.rotary import RotaryPositions
+
+pytestmark = pytest.mark.usefixtures("float64")
+BATCH, LENGTH, SRC, D_MODEL, HEADS, D_FF = 2, 7, 5, 18, 3, 11
+POSITIONS = {"none": lambda: None, "rotary": RotaryPositions, "alibi": ALiBi}
+MASK = causal_mask(LENGTH) & torch.tensor([[[True] * 7], [[False, True, True, True, True, True, True]]])
+MEMORY_MASK = torch.tensor([[[True] * 5], [[True, True, True, False, False]]])
+
+
+def x(*, seed: int = 1, length: int = LENGTH) -> torch.Tensor:
+    return normal(BATCH, length, D_MODEL, seed=seed).detach()
+
+
+def ready(module):
+    randomize(module, seed=4)
+    return module.eval()
+
+
+def numbers(*rows: float) -> torch.Tensor:
+    """Make one head of width 1: a row per sequence, a number per position."""
+    return torch.tensor(rows)[:, None, :, None]
+
+
+def test_positions_are_appended_by_hand():
+    cache = KVCache()
+    assert (cache.length, cache.batch_size) == (0, None)
+    for n, (first, second) in enumerate(((1.0, 2.0), (5.0, 6.0), (7.0, 8.0), (9.0, 4.0)), start=1):
+        new = numbers([first], [second])
+        k, v = cache.append(new, -new)
+        assert (cache.length, cache.batch_size) == (n, 2)
+    assert k[:, 0, :, 0].tolist() == [[1, 5, 7, 9], [2, 6, 8, 4]]
+    assert v[:, 0, :, 0].tolist() == [[-1, -5, -7, -9], [-2, -6, -8, -4]]
+    cache.append(new + 1, new)
+    assert k[:, 0, :, 0].tolist() == [[1, 5, 7, 9], [2, 6, 8, 4]]  # what was handed out is still there
+
+
+def test_rows_change_by_hand():
+    cache = KVCache()
+    with pytest.raises(ValueError, match="nothing to reorder yet: run the model with this cache first"):
+        cache.reorder(torch.tensor([0]))
+    cache.append(numbers([1.0, 5.0], [2.0, 6.0]), numbers([3.0, 7.0], [4.0, 8.0]))
+    cache.reorder(torch.tensor([1, 1, 0]))
+    assert cache.batch_size == 3
+    k, v = cache.append(*[numbers([9.0], [10.0], [11.0])] * 2)
+    assert k[:, 0, :, 0].tolist() == [[2, 6, 9], [2, 6, 10], [1, 5, 11]]
+    assert v[:, 0, :, 0].tolist() == [[4, 8, 9], [4, 8, 10], [3, 7, 11]]
+
+
+@given(lengths=st.lists(st.integers(1, 5), min_size=1, max_size=9))
+def test_few_positions_are_moved(lengths):
+    """Room is made anew at most as often as the number of positions doubles."""
+    cache, rooms = KVCache(), []
+    for length in lengths:
+        k, _ = cache.append(torch.zeros(1, 1, length, 1), torch.zeros(1, 1, length, 1))
+        if k.untyped_storage().data_ptr() not in rooms:
+            rooms.append(k.untyped_storage().data_ptr())
+    assert cache.length == sum(lengths)
+    assert len(rooms) <= 1 + math.log2(cache.length)
+
+
+def test_more_or_fewer_sequences_are_refused():
+    cache = KVCache()
+    cache.append(*[torch.zeros(2, 1, 3, 1)] * 2)
+    for n in (1, 3, 4):
+        message = f"the cache holds 2 sequences, got {n}: make a new cache for another batch"
+        with pytest.raises(ValueError, match=message):
+            cache.append(*[torch.zeros(n, 1, 1, 1)] * 2)
+    assert cache.length == 3
+
+
+def test_a_cache_keeps_no_graph():
+    cache, k = KVCache(), normal(1, 1, 2, 3)
+    assert not any(kept.requires_grad for kept in cache.append(k, k))
+    assert not any(kept.requires_grad for kept in MemoryCache().once(lambda: (k, k)))
+
+
+def test_a_memory_is_projected_once():
+    cache, calls = MemoryCache(), []
+
+    def project():
+        calls.append("projected")
+        return numbers([1.0], [2.0]), numbers([3.0], [4.0])
+
+    first, again = cache.once(project), cache.once(project)
+    assert calls == ["projected"]
+    assert all(map(torch.equal, first, again))
+    cache.select(torch.tensor([1, 0, 1]))
+    k, v = cache.once(project)
+    assert k.flatten().tolist() == [2, 1, 2]
+    assert v.flatten().tolist() == [4, 3, 4]
+
+
+def test_a_beam_within_its_sentences_moves_no_memory():
+    """Nor is a memory copied for each row of its own: only the rows of the targets change."""
+    cache, memory = Cache(1, cross=True), [numbers([1.0], [2.0])] * 2
+    cache.layers[0].append(*[numbers([1.0], [2.0], [3.0], [4.0])] * 2)
+    kept, _ = cache.memories[0].once(lambda: memory)
+    cache.reorder(torch.tensor([1, 1, 2, 2]))
+    assert cache.memories[0].k is kept
+    cache.reorder(torch.tensor([3, 0]))
+    assert cache.memories[0].k.flatten().tolist() == [2, 1]
+    assert cache.batch_size == 2
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("start", range(LENGTH))
+def test_the_newest_queries_get_what_they_get_among_all(positions, start):
+    attention = ready(MultiHeadAttention(D_MODEL, n_heads=HEADS, positions=POSITIONS[positions]()))
+    whole, weights = recorded(attention, x(), x(), x(), mask=MASK)
+    cache, parts = KVCache(), []
+    for first, end in ((0, start), (start, LENGTH)):
+        if first < end:
+            new = x()[:, first:end]
+            parts.append(recorded(attention, new, new, new, mask=MASK[:, first:end, :end], cache=cache))
+    close(torch.cat([output for output, _ in parts], dim=1), whole)
+    close(parts[-1][1]["MultiHeadAttention"], weights["MultiHeadAttention"][:, :, start:])
+    assert cache.length == LENGTH
+
+
+def test_a_mask_of_a_step_spans_all_keys():
+    attention = ready(MultiHeadAttention(D_MODEL, n_heads=HEADS))
+    for mask in (MASK, MASK[1], MASK[:1], MASK[:, -1:], MASK[1, -1:]):  # (query, key) too
+        cache = KVCache()
+        attention(*[x()[:, :3]] * 3, cache=cache)
+        new, last = x()[:, 3:], mask if mask.size(-2) == 1 else mask[..., 3:, :]
+        close(attention(new, new, new, mask=last, cache=cache), attention(new, x(), x(), mask=last))
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_a_mask_of_the_new_keys_alone_is_refused():
+    attention, cache, new = ready(MultiHeadAttention(D_MODEL, n_heads=HEADS)), KVCache(), x()[:, 3:]
+    attention(*[x()[:, :3]] * 3, cache=cache)
+    with pytest.raises(ValueError, match=r"a mask must fit scores of the shape \(2, 4, 7\)"):
+        attention(new, new, new, mask=MASK[:, 3:, 3:], cache=cache)
+
+
+def in_pieces(layer, cuts: list[int], *inputs: torch.Tensor, **options) -> torch.Tensor:
+    """Go through all positions in pieces that end at the cuts; return all outputs side by side."""
+    found, cache = [], KVCache()
+    for start, end in zip([0, *cuts], [*cuts, LENGTH], strict=True):
+        found.append(layer(x()[:, start:end], *inputs, cache=cache, mask=MASK[:, start:end, :end], **options))
+        assert cache.length == end
+    return torch.cat(found, dim=1)
+
+
+CUTS = st.lists(st.integers(1, LENGTH - 1), unique=True).map(sorted)
+CHOICES = st.fixed_dictionaries({"positions": st.sampled_from([*POSITIONS]), "pre_norm": st.booleans()})
+
+
+def config(choices: dict) -> TransformerConfig:
+    return TransformerConfig(d_model=D_MODEL, n_heads=HEADS, d_ff=D_FF, **choices)
+
+
+@settings(max_examples=30)
+@given(cuts=CUTS, choices=CHOICES)
+def test_an_encoder_layer_in_pieces_is_the_layer_at_once(cuts, choices):
+    layer = ready(EncoderLayer(config(choices)))
+    close(in_pieces(layer, cuts), layer(x(), mask=MASK))
+
+
+@settings(max_examples=30)
+@given(cuts=CUTS, choices=CHOICES)
+def test_a_decoder_layer_in_pieces_is_the_layer_at_once(cuts, choices):
+    layer, memory = ready(DecoderLayer(config(choices))), x(seed=2, length=SRC)
+    got = in_pieces(layer, cuts, memory, memory_mask=MEMORY_MASK, memory_cache=MemoryCache())
+    close(got, layer(x(), memory, mask=MASK, memory_mask=MEMORY_MASK))
+
+
+def test_rows_of_one_source_attend_to_its_memory_together():
+    attention = ready(MultiHeadAttention(D_MODEL, n_heads=HEADS))
+    memory, three_each = x(seed=2, length=SRC), torch.arange(BATCH).repeat_interleave(3)
+    new = normal(3 * BATCH, 2, D_MODEL, seed=3).detach()
+    got, weights = recorded(attention, new, memory, memory, mask=MEMORY_MASK, cache=MemoryCache())
+    each = memory[three_each]
+    wanted, weights_of_each = recorded(attention, new, each, each, mask=MEMORY_MASK[three_each])
+    close(got, wanted)
+    close(weights["MultiHeadAttention"], weights_of_each["MultiHeadAttention"])
+    close(attention(new, memory, memory, mask=MEMORY_MASK, cache=MemoryCache()), wanted)
+
+
+@pytest.mark.parametrize("n_rows", [1, 3, 5])
+def test_rows_that_share_no_memory_evenly_are_refused(n_rows):
+    """Three rows of two positions each would also make two rows of three."""
+    attention, memory = ready(MultiHeadAttention(D_MODEL, n_heads=HEADS)), x(seed=2, length=SRC)
+    new = normal(n_rows, 2, D_MODEL).detach()
+    message = f"a memory of 2 sentences serves as many rows of queries, or a multiple, got {n_rows}"
+    with pytest.raises(ValueError, match=message):
+        attention(new, memory, memory, cache=MemoryCache())
