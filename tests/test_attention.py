@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_twins import backward, close, normal
 
-from exformer.nn.attention import scaled_dot_product_attention
+from exformer.nn.attention import attend, scaled_dot_product_attention
 from exformer.nn.masks import causal_mask
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -212,10 +212,14 @@ def test_arguments_are_left_alone():
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_widths_and_numbers_that_do_not_fit_are_refused():
     x = torch.ones(2, 5, 3)
-    with pytest.raises(ValueError, match="queries have 2 columns and keys 3: both need the same number"):
-        scaled_dot_product_attention(x[..., :2], x, x)
-    with pytest.raises(ValueError, match="there are 5 keys and 4 values: each key needs one value"):
-        scaled_dot_product_attention(x, x, x[:, :4])
+    for q_width, k_width in ((2, 3), (3, 2)):
+        message = f"queries have {q_width} columns and keys {k_width}: both need the same number"
+        with pytest.raises(ValueError, match=message):
+            scaled_dot_product_attention(x[..., :q_width], x[..., :k_width], x)
+    for n_keys, n_values in ((5, 4), (4, 5)):
+        message = f"there are {n_keys} keys and {n_values} values: each key needs one value"
+        with pytest.raises(ValueError, match=message):
+            scaled_dot_product_attention(x, x[:, :n_keys], x[:, :n_values])
     for wrong in ((x[0], x, x), (x, x[:1], x), (x, x, x[:1])):
         with pytest.raises(
             ValueError, match="must have the same axes before the last two, as batch and heads"
@@ -236,3 +240,61 @@ def test_a_mask_that_does_not_fit_is_refused(shape):
     x = torch.ones(2, 5, 3)
     with pytest.raises(ValueError, match=r"must fit scores of the shape \(2, 5, 5\)"):
         scaled_dot_product_attention(x, x, x, mask=torch.ones(shape, dtype=torch.bool))
+
+
+# --- with all heads of a layer ---
+
+ATTEND_MASKS = {
+    "none": lambda generator, n_rows, n_queries, n_keys: None,
+    "query and key": lambda generator, n_rows, *shape: torch.rand(1, *shape, generator=generator) < 0.6,
+    "batch and key": lambda generator, n_rows, n_queries, n_keys: (
+        torch.rand(n_rows, 1, n_keys, generator=generator) < 0.6
+    ),
+    "all three": lambda generator, *shape: torch.rand(shape, generator=generator) < 0.6,
+}
+
+
+@settings(max_examples=100)
+@given(
+    n_queries=st.integers(1, 4),
+    n_earlier=st.integers(0, 3),
+    heads=st.sampled_from([(1, 1), (3, 3), (6, 1), (6, 2), (6, 3), (6, 6)]),
+    kind=st.sampled_from([*ATTEND_MASKS]),
+    biased=st.booleans(),
+    causal=st.booleans(),
+    seed=seeds,
+)
+def test_every_way_to_attend_gives_the_explicit_numbers(
+    n_queries, n_earlier, heads, kind, biased, causal, seed
+):
+    (n_heads, n_kv_heads), n_keys = heads, n_queries + n_earlier
+    generator = torch.Generator().manual_seed(seed)
+    q = normal(2, n_heads, n_queries, 5, seed=seed)
+    k, v = (normal(2, n_kv_heads, n_keys, 5, seed=seed + i) for i in (1, 2))
+    mask = ATTEND_MASKS[kind](generator, 2, n_queries, n_keys)
+    bias = normal(n_heads, n_queries, n_keys, seed=seed + 3).detach() if biased else None
+    seen = torch.ones(2, n_queries, n_keys, dtype=torch.bool) if mask is None else mask
+    if causal:  # query i is at position i + n_earlier
+        seen = seen & (torch.arange(n_keys) <= torch.arange(n_queries)[:, None] + n_earlier)
+    shared = torch.arange(n_heads) // (n_heads // n_kv_heads)
+    wanted, weights = scaled_dot_product_attention(
+        q, k[:, shared], v[:, shared], mask=seen[:, None], bias=bias
+    )
+    grads, recorded = backward(wanted, (q, k, v)), []
+    for record in (None, recorded.append):
+        got = attend(q, k, v, mask=mask, bias=bias, causal=causal, record=record)
+        close(got, wanted)
+        for one, other in zip(backward(got, (q, k, v)), grads, strict=True):
+            close(one, other)
+    (found,) = recorded
+    close(found, weights)
+    sums = found.sum(-1)
+    close(sums, seen.any(-1)[:, None].expand_as(sums).double())
+
+
+def test_dropout_drops_weights_unless_they_are_recorded():
+    torch.manual_seed(0)
+    q, v = torch.zeros(1, 1, 101, 4), torch.eye(4)[None, None]
+    dropped = attend(q, v, v, dropout=0.5)  # equal scores: each weight is 1/4, then 0 or 1/2
+    assert set(dropped.flatten().tolist()) == {0.0, 0.5}
+    assert set(attend(q, v, v, dropout=0.5, record=lambda weights: None).flatten().tolist()) == {0.25}

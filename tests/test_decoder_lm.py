@@ -8,17 +8,20 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
-from torch_twins import close, copy, normal, papers_formula, randomize, same_gradients, twins
+from torch_twins import close, copy, normal, papers_formula, randomize, recorded, same_gradients, twins
 
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import merge_heads, split_heads
+from exformer.nn.recording import record_attention
+from exformer.training.loss import cross_entropy
 
 pytestmark = pytest.mark.usefixtures("float64")
 VOCAB, HEADS, D_MODEL, D_FF, LAYERS, MAX_LEN, BATCH, TIME = 17, 3, 30, 13, 2, 11, 2, 7
 CONFIG = DecoderLMConfig(VOCAB, d_model=D_MODEL, n_heads=HEADS, d_ff=D_FF, n_layers=LAYERS, max_len=MAX_LEN)
 IDS = torch.tensor([[5, 16, 3, 7, 9, 4, 2], [6, 11, 2, 14, 1, 8, 5]])
 ALL_POSITIONS = ("sinusoidal", "learned", "rotary", "alibi", "none")
+EVERY_POSITION = pytest.mark.parametrize("positions", ALL_POSITIONS)
 
 
 def build(seed: int = 0, **changes) -> DecoderLM:
@@ -59,19 +62,19 @@ def test_parity_with_torch(tie_output, positions, pre_norm, activation):
     close(ours.embedding.table.grad, table.grad)
 
 
-@pytest.mark.parametrize("positions", ALL_POSITIONS)
+@EVERY_POSITION
 @settings(max_examples=10, deadline=None)
-@given(place=st.integers(0, TIME - 1), seed=st.integers(0, 99))
-def test_a_symbol_moves_its_own_future_only(positions, place, seed):
+@given(at=st.integers(0, TIME - 1), seed=st.integers(0, 99))
+def test_a_token_moves_its_own_future_only(positions, at, seed):
     model = build(seed, positions=positions)
     changed = IDS.clone()
-    changed[:, place] = (changed[:, place] + 1) % VOCAB
+    changed[:, at] = (changed[:, at] + 1) % VOCAB
     before, after = model(IDS), model(changed)
-    close(after[:, :place], before[:, :place])
-    assert ((after - before)[:, place:].abs().amax(dim=-1) > 1e-9).all()
+    close(after[:, :at], before[:, :at])
+    assert ((after - before)[:, at:].abs().amax(dim=-1) > 1e-9).all()
 
 
-@pytest.mark.parametrize("positions", ALL_POSITIONS)
+@EVERY_POSITION
 def test_one_pass_equals_a_pass_for_each_prefix(positions):
     model = build(positions=positions)
     whole = model(IDS)
@@ -79,25 +82,27 @@ def test_one_pass_equals_a_pass_for_each_prefix(positions):
         close(model(IDS[:, :end])[:, -1], whole[:, end - 1])
 
 
-@pytest.mark.parametrize("positions", ALL_POSITIONS)
+@EVERY_POSITION
 def test_the_order_of_the_past_counts_where_there_are_positions(positions):
-    """One layer sees the past as a set; the last symbol stays the last."""
+    """One layer sees the past as a set; the last token stays the last."""
     model = build(positions=positions, n_layers=1)
     mixed = IDS[:, [2, 0, 5, 1, 4, 3, 6]]
     moved = (model(mixed) - model(IDS))[:, -1].abs().max()
     assert moved < 1e-10 if positions == "none" else moved > 1e-3
 
 
-@pytest.mark.parametrize("positions", ALL_POSITIONS)
+@EVERY_POSITION
 def test_weights_are_those_of_the_forward_pass(positions):
     model = build(positions=positions)
-    found = model.attention_weights(IDS)
-    assert [weights.shape for weights in found] == [(BATCH, HEADS, TIME, TIME)] * LAYERS
-    for weights in found:
+    output, found = recorded(model, IDS)
+    close(output, model(IDS))
+    assert list(found) == [f"layers.{i}.self_attention" for i in range(LAYERS)]
+    for weights in found.values():
+        assert weights.shape == (BATCH, HEADS, TIME, TIME)
         close(weights.sum(-1), torch.ones(BATCH, HEADS, TIME))
         assert (weights[..., ~causal_mask(TIME)] == 0).all()
     x = model.positions(model.embedding(IDS))
-    for layer, weights in zip(model.layers, found, strict=True):
+    for layer, weights in zip(model.layers, found.values(), strict=True):
         h = layer.norm_attention(x)
         values = split_heads(layer.self_attention.w_v(h), n_heads=HEADS)
         rebuilt = layer.self_attention.w_o(merge_heads(weights @ values))
@@ -109,6 +114,104 @@ def test_no_layer_shares_its_relative_positions_with_a_parameter():
     assert len(list(build(positions="rotary").parameters())) == len(
         list(build(positions="none").parameters())
     )
+
+
+def test_dropout_works_in_training_and_is_off_in_evaluation():
+    model, without = build(dropout=0.5), build(dropout=0.0)
+    assert torch.equal(model(IDS), without(IDS))
+    assert torch.equal(model(IDS), without.train()(IDS))
+    torch.manual_seed(0)
+    assert not torch.equal(model.train()(IDS), model(IDS))
+
+
+@EVERY_POSITION
+def test_embeddings_are_dropped_too(positions):
+    # Without layers only embedding, positions and dropout are left; at 0.5 what is kept is doubled.
+    model = build(dropout=0.5, positions=positions, pre_norm=False)
+    model.layers = nn.ModuleList()
+    whole, dropped = model.states(IDS), model.train().states(IDS)
+    zero = dropped == 0
+    assert 0.4 < zero.double().mean() < 0.6
+    close(dropped[~zero], 2 * whole[~zero])
+
+
+@pytest.mark.parametrize("rate", ["dropout", "attention_dropout"])
+def test_each_rate_drops_by_itself(rate):
+    torch.manual_seed(0)
+    model = build(**({"dropout": 0.0} | {rate: 0.5})).train()
+    assert not torch.equal(model(IDS), model(IDS))
+
+
+# --- switches ---
+
+
+def test_large_projections_change_no_weight_of_normalized_heads():
+    """What the switch is for: without it, a hundredfold projection makes weights of 0 and 1."""
+    for qk_norm, same in ((True, True), (False, False)):
+        model = build(qk_norm=qk_norm)
+        before = recorded(model, IDS)[1]["layers.0.self_attention"]
+        with torch.no_grad():
+            for part in (model.layers[0].self_attention.w_q, model.layers[0].self_attention.w_k):
+                part.weight.mul_(100)
+                part.bias.mul_(100)
+        after = recorded(model, IDS)[1]["layers.0.self_attention"]
+        assert torch.allclose(after, before, atol=1e-4) == same
+
+
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_normalized_heads_are_off_by_default_and_draw_no_number(positions):
+    models = []
+    for qk_norm in (False, True):
+        torch.manual_seed(0)
+        models.append(DecoderLM(dataclasses.replace(CONFIG, positions=positions, qk_norm=qk_norm)))
+    plain, normalized = models
+    assert not CONFIG.qk_norm
+    state = normalized.state_dict()
+    assert {name for name in state if name not in plain.state_dict()} == {
+        f"layers.{i}.self_attention.norm_{name}.gain" for i in range(LAYERS) for name in "qk"
+    }
+    assert all(torch.equal(state[name], value) for name, value in plain.state_dict().items())
+    assert (normalized(IDS) - plain(IDS)).abs().max() > 1e-3
+
+
+def test_zero_init_sets_the_last_matrices_alone_to_zero():
+    torch.manual_seed(0)
+    plain = DecoderLM(CONFIG)
+    torch.manual_seed(0)
+    model = DecoderLM(dataclasses.replace(CONFIG, zero_init=True))
+    for name, value in model.state_dict().items():
+        last = name.endswith(("w_o.weight", "w_2.weight"))
+        before = plain.state_dict()[name]
+        assert torch.equal(value, torch.zeros_like(value) if last else before)
+        assert not last or before.abs().max() > 0.1
+    assert not CONFIG.zero_init
+
+
+def test_with_zero_init_a_new_model_is_its_embedding():
+    model = DecoderLM(dataclasses.replace(CONFIG, zero_init=True)).eval()
+    x = model.positions(model.embedding(IDS))
+    close(model(IDS), model.embedding.logits(model.norm(x)))
+
+
+def test_with_zero_init_everything_learns_from_the_second_step_on():
+    torch.manual_seed(0)
+    model = DecoderLM(dataclasses.replace(CONFIG, zero_init=True, qk_norm=True, activation="squared_relu"))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    moved = []
+    for _ in range(2):
+        optimizer.zero_grad()
+        cross_entropy(model(IDS[:, :-1]), IDS[:, 1:]).backward()
+        moved.append({name for name, p in model.named_parameters() if p.grad.abs().max() > 1e-9})
+        optimizer.step()
+    names = {name for name, _ in model.named_parameters()}
+    assert not any(name.endswith(("w_q.weight", "w_1.weight")) for name in moved[0])
+    assert names - moved[1] <= {name for name in names if name.endswith("w_k.bias")}
+
+
+def test_no_bias_is_left_where_none_is_wanted():
+    names = [name for name, _ in build(bias=False).named_parameters()]
+    assert names
+    assert not any("bias" in name for name in names)
 
 
 def test_refusals():
@@ -128,8 +231,8 @@ def test_refusals():
     for positions in ALL_POSITIONS:
         with pytest.raises(ValueError, match=r"12.* max_len is 11"):
             build(positions=positions)(torch.zeros(1, 12, dtype=torch.int64))
-    with pytest.raises(ValueError, match=r"call model\.eval"):
-        build().train().attention_weights(IDS)
+    with pytest.raises(ValueError, match=r"call model\.eval"), record_attention(build().train()):
+        pass
 
 
 @pytest.mark.usefixtures("unchecked_shapes")

@@ -9,13 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_decoder_lm import ALL_POSITIONS
 from torch import nn
-from torch_twins import close, copy, normal, papers_formula, randomize, same_gradients, transformer_twins
+from torch_twins import (
+    close,
+    copy,
+    normal,
+    papers_formula,
+    randomize,
+    recorded,
+    same_gradients,
+    transformer_twins,
+)
 
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import MultiHeadAttention, merge_heads, split_heads
 from exformer.nn.positions.alibi import ALiBi
 from exformer.nn.positions.rotary import RotaryPositions
+from exformer.nn.recording import record_attention
 from exformer.training.loop import set_seed
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -25,6 +35,11 @@ CONFIG = EncoderDecoderConfig(
 )
 SRC = torch.tensor([[5, 16, 3, 7, 9, 4, 2], [6, 11, 2, 0, 0, 0, 0], [8, 3, 9, 13, 2, 0, 0]])
 TGT = torch.tensor([[1, 18, 4, 3, 9], [1, 7, 0, 0, 0], [1, 6, 6, 0, 0]])
+
+
+ENCODER = [f"encoder.{i}.self_attention" for i in range(LAYERS)]
+DECODER = [f"decoder.{i}.self_attention" for i in range(LAYERS)]
+CROSS = [f"decoder.{i}.cross_attention" for i in range(LAYERS)]
 
 
 def build(seed: int = 0, **changes) -> EncoderDecoder:
@@ -89,8 +104,8 @@ def test_parity_with_torch(tie_output, positions, pre_norm, activation):
 def test_logits_by_hand():
     # Width 2 and all sublayers silent: a norm turns a row into (1, -1) or (-1, 1), by which entry is larger
     # (but for ε), and so do all norms after it. The positional code of position 0 is (sin 0, cos 0) = (0, 1).
-    #   symbol 1 has the row (3, 0): √2·(3, 0) + (0, 1) = (4.2, 1) -> (1, -1)
-    #   symbol 2 has the row (0, 5): √2·(0, 5) + (0, 1) = (0, 8.1) -> (-1, 1)
+    #   token 1 has the row (3, 0): √2·(3, 0) + (0, 1) = (4.2, 1) -> (1, -1)
+    #   token 2 has the row (0, 5): √2·(0, 5) + (0, 1) = (0, 8.1) -> (-1, 1)
     # The logits are the dot products with the rows (0, 0), (3, 0), (0, 5).
     model = EncoderDecoder(EncoderDecoderConfig(3, 3, d_model=2, n_heads=1, d_ff=3, n_layers=3)).eval()
     with torch.no_grad():
@@ -122,7 +137,7 @@ def test_the_past_does_not_see_the_future_bit_for_bit(seed, at, pre_norm, double
     changed[:, at:] = torch.randint(0, TGT_VOCAB, (3, 5 - at), generator=generator)  # padding as well
     before, after = model(SRC, tgt), model(SRC, changed)
     assert torch.equal(before[:, :at], after[:, :at])
-    moved = (changed != tgt)[:, at]  # control: where the symbol itself changed, its logits do change
+    moved = (changed != tgt)[:, at]  # control: where the token itself changed, its logits do change
     assert ((before - after)[:, at].abs().amax(-1) > 1e-6)[moved].all()
 
 
@@ -170,12 +185,12 @@ def test_what_positions_tell(positions):
 
 
 @pytest.mark.parametrize("pre_norm", [False, True])
-def test_every_source_symbol_reaches_every_logit(pre_norm):
-    # The control of the tests above: what is not padding does matter, whatever its place.
+def test_every_source_token_reaches_every_logit(pre_norm):
+    # The control of the tests above: what is not padding does matter, at every position.
     model = build(pre_norm=pre_norm)
-    for place in range(SRC.size(1)):
+    for position in range(SRC.size(1)):
         changed = SRC.clone()
-        changed[0, place] = 10
+        changed[0, position] = 10
         assert ((model(changed, TGT) - model(SRC, TGT))[0].abs().amax(-1) > 1e-6).all()
 
 
@@ -189,8 +204,9 @@ def test_a_source_of_padding_alone_gives_a_defined_result(pre_norm, dtype):
     torch.testing.assert_close(logits[[0, 2]], model(SRC, TGT)[[0, 2]])
     # It says nothing, however long it is.
     torch.testing.assert_close(model(src[1:2, :3], TGT[1:2]), logits[1:2])
-    weights = model.attention_weights(src, TGT)
-    assert all((w[1] == 0).all() for w in weights.encoder + weights.cross)
+    output, weights = recorded(model, src, TGT)
+    torch.testing.assert_close(output, logits)
+    assert all((weights[name][1] == 0).all() for name in ENCODER + CROSS)
     logits.sum().backward()
     assert all(p.grad.isfinite().all() for p in model.parameters())
 
@@ -213,36 +229,35 @@ def test_forward_is_encode_then_decode():
 def test_attention_weights_are_those_of_the_forward_pass(seed, pre_norm):
     model, calls = build(seed, pre_norm=pre_norm), {}
 
-    def record(module, args, output):
-        calls[module] = (args[2], output)  # the values that came in, and what went out
+    def keep(module, args, output):
+        calls[module] = (args[2], output)  # the values that went in, and what came out
 
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
-            module.register_forward_hook(record)
-    model(SRC, TGT)
+            module.register_forward_hook(keep)
+    logits = model(SRC, TGT)
     seen = dict(calls)
-    found = model.attention_weights(SRC, TGT)
-    parts = [(layer.self_attention, w) for layer, w in zip(model.encoder, found.encoder, strict=True)]
-    parts += [(layer.self_attention, w) for layer, w in zip(model.decoder, found.decoder, strict=True)]
-    parts += [(layer.cross_attention, w) for layer, w in zip(model.decoder, found.cross, strict=True)]
-    assert len(parts) == len(seen) == 3 * LAYERS
-    for attention, weights in parts:
+    output, found = recorded(model, SRC, TGT)
+    close(output, logits)
+    assert set(found) == {*ENCODER, *DECODER, *CROSS}
+    assert len(seen) == len(found)
+    for name, weights in found.items():
+        attention = model.get_submodule(name)
         value, output = seen[attention]
         heads = weights @ split_heads(attention.w_v(value), n_heads=HEADS)
         close(attention.w_o(merge_heads(heads)), output)
 
 
 def test_attention_weights_have_their_shapes_and_see_no_padding_and_no_future():
-    found = build().attention_weights(SRC, TGT)
-    assert [w.shape for w in found.encoder] == [(3, HEADS, 7, 7)] * LAYERS
-    assert [w.shape for w in found.decoder] == [(3, HEADS, 5, 5)] * LAYERS
-    assert [w.shape for w in found.cross] == [(3, HEADS, 5, 7)] * LAYERS
-    for weights in found.encoder + found.decoder + found.cross:
+    found = recorded(build(), SRC, TGT)[1]
+    for names, shape in ((ENCODER, (7, 7)), (DECODER, (5, 5)), (CROSS, (5, 7))):
+        assert all(found[name].shape == (3, HEADS, *shape) for name in names)
+    for weights in found.values():
         close(weights.sum(-1), torch.ones(weights.shape[:-1]))
         assert not weights.requires_grad
-    for weights in found.encoder + found.cross:
+    for weights in (found[name] for name in ENCODER + CROSS):
         assert (weights.permute(0, 3, 1, 2)[SRC == 0] == 0).all()
-    for weights in found.decoder:
+    for weights in (found[name] for name in DECODER):
         assert (weights.triu(1) == 0).all()
         assert (weights.permute(0, 3, 1, 2)[TGT == 0] == 0).all()
 
@@ -290,17 +305,15 @@ def test_source_and_target_can_share_a_table():
     apart.load_state_dict({**shared.state_dict(), "src_embedding.table": table})
     assert torch.equal(shared(SRC, TGT), apart(SRC, TGT))
     assert len(list(apart.parameters())) == len(list(shared.parameters())) + 1
-    wanted, found = apart.attention_weights(SRC, TGT), shared.attention_weights(SRC, TGT)
-    assert all(map(torch.equal, found.encoder + found.cross, wanted.encoder + wanted.cross))
     shared(SRC, TGT).square().sum().backward()
     apart(SRC, TGT).square().sum().backward()
     both = apart.src_embedding.table.grad + apart.tgt_embedding.table.grad
     close(shared.tgt_embedding.table.grad, both)
-    with pytest.raises(ValueError, match="must have one vocabulary, got 17 and 19 symbols"):
+    with pytest.raises(ValueError, match="must have one vocabulary, got 17 and 19 tokens"):
         build(share_embeddings=True)
 
 
-def test_another_padding_symbol_can_be_chosen():
+def test_another_padding_token_can_be_chosen():
     model, other = build(pad_id=0), build(pad_id=14)
     tables = other.src_embedding.table, other.tgt_embedding.table
     with torch.no_grad():
@@ -324,7 +337,7 @@ def test_ids_outside_the_vocabulary_are_refused(side, wrong):
 @pytest.mark.parametrize(("src", "tgt"), [(SRC[0], TGT[0]), (SRC[:1], TGT[0, :1])])
 def test_one_sentence_is_a_batch_of_one(src, tgt):
     with pytest.raises(
-        ValueError, match=r"for \(batch, position, d_model\), got the shape .*: one text is ids"
+        ValueError, match=r"ids must be \(batch, position\), got the shape .*: one \w+ is ids\[None\]"
     ):
         build()(src, tgt)
 
@@ -345,9 +358,8 @@ def test_a_sentence_longer_than_max_len_is_refused(side, positions):
     model, longest = build(positions=positions, d_model=24), torch.ones(3, MAX_LEN, dtype=torch.int64)
     assert model(longest, longest).isfinite().all()
     src, tgt = (nn.functional.pad(longest, (0, side == name), value=1) for name in ("src", "tgt"))
-    with pytest.raises(
-        ValueError, match="positions 0 to 11 are asked for, and max_len is 11: shorten the seq"
-    ):
+    message = r"the sequence has 12 positions \(from 0 on\), and max_len is 11: shorten it, or build"
+    with pytest.raises(ValueError, match=message):
         model(src, tgt)
 
 
@@ -363,8 +375,9 @@ def test_batches_that_differ_are_refused():
 
 
 def test_weights_in_training_mode_are_refused():
-    with pytest.raises(ValueError, match=r"read in evaluation mode: call model\.eval\(\) first"):
-        build().train().attention_weights(SRC, TGT)
+    message = r"in evaluation mode, without dropout: call model\.eval\(\) first"
+    with pytest.raises(ValueError, match=message), record_attention(build().train()):
+        pass
 
 
 @pytest.mark.parametrize(
@@ -377,6 +390,10 @@ def test_weights_in_training_mode_are_refused():
         ({"d_ff": 0}, "d_ff must be at least 1, got 0"),
         ({"n_layers": 0}, "n_layers must be at least 1, got 0"),
         ({"max_len": 0}, "max_len must be at least 1, got 0"),
+        ({"n_kv_heads": 0}, "n_kv_heads must be at least 1, got 0"),
+        ({"n_kv_heads": 3}, r"n_heads \(2\) must be divisible by n_kv_heads \(3\)"),
+        ({"norm": "batch"}, "norm must be one of layer, rms, got 'batch'"),
+        ({"attention_dropout": 1.0}, r"attention_dropout must lie in \[0, 1\), got 1.0"),
         ({"pad_id": -1}, "pad_id must lie from 0 to 16, got -1"),
         ({"pad_id": 17}, "pad_id must lie from 0 to 16, got 17"),
         ({"positions": "turned"}, "must be one of sinusoidal, learned, rotary, alibi, none, got 'turned'"),
@@ -384,16 +401,32 @@ def test_weights_in_training_mode_are_refused():
         ({"dropout": -0.1}, r"dropout must lie in \[0, 1\), got -0.1"),
         ({"n_heads": 4}, r"d_model \(22\) must be divisible by n_heads \(4\)"),
         ({"d_model": 21, "n_heads": 3}, r"d_model \(21\) must be even"),
-        ({"activation": "tanh"}, "activation must be one of relu, gelu, silu, squared_relu, got 'tanh'"),
+        (
+            {"activation": "tanh"},
+            "activation must be one of relu, gelu, silu, squared_relu, swiglu, got 'tanh'",
+        ),
         (
             {"n_heads": 2, "positions": "rotary"},
-            r"turn columns in pairs: d_model / n_heads \(11\) must be even",
+            r"rotate columns in pairs: d_model / n_heads \(11\) must be even",
         ),
     ],
 )
 def test_configurations_that_make_no_model_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         EncoderDecoder(dataclasses.replace(CONFIG, **changes))
+
+
+def test_every_attention_of_a_translator_is_normalized():
+    attentions = [part for part in build(qk_norm=True).modules() if isinstance(part, MultiHeadAttention)]
+    assert len(attentions) == 3 * LAYERS
+    assert all(part.norm_q is not None and part.norm_k is not None for part in attentions)
+
+
+def test_with_zero_init_a_new_translator_does_not_see_the_source_yet():
+    model = EncoderDecoder(dataclasses.replace(CONFIG, pre_norm=True, zero_init=True)).eval()
+    close(model(SRC, TGT), model(SRC.flip(0), TGT))
+    plain = EncoderDecoder(dataclasses.replace(CONFIG, pre_norm=True)).eval()
+    assert (plain(SRC, TGT) - plain(SRC.flip(0), TGT)).abs().max() > 1e-3
 
 
 def test_a_configuration_cannot_be_changed():

@@ -8,11 +8,12 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
-from torch_twins import close, copy, normal, randomize, same_gradients, twins
+from torch_twins import close, copy, normal, randomize, recorded, same_gradients, twins
 
 from exformer.models.classification import ClassHead, TagHead
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.nn.multi_head import merge_heads, split_heads
+from exformer.nn.recording import record_attention
 
 pytestmark = pytest.mark.usefixtures("float64")
 VOCAB, HEADS, D_MODEL, D_FF, LAYERS, MAX_LEN, BATCH, TIME = 17, 3, 30, 13, 2, 11, 2, 7
@@ -63,11 +64,11 @@ def test_parity_with_torch():
 
 
 @settings(max_examples=20)
-@given(place=st.integers(0, 3), seed=st.integers(0, 99))
-def test_every_symbol_moves_every_position_of_its_text(place, seed):
+@given(at=st.integers(0, 3), seed=st.integers(0, 99))
+def test_every_token_moves_every_position_of_its_text(at, seed):
     model = build(seed)
     changed = IDS.clone()
-    changed[:, place] = changed[:, place] % (VOCAB - 1) + 1  # another symbol, no padding
+    changed[:, at] = changed[:, at] % (VOCAB - 1) + 1  # another token, no padding
     moved = (model(changed) - model(IDS)).abs().amax(dim=-1)
     assert (moved > 1e-9).all()
 
@@ -81,7 +82,7 @@ def test_padding_changes_nothing(n, seed):
     close(model(IDS[1:, :4]), model(IDS)[1:, :4])
 
 
-def test_another_padding_symbol():
+def test_another_padding_token():
     model = build(pad_id=2)
     ids = torch.tensor([[5, 0, 3, 2, 2]])
     close(model(ids)[:, :3], model(ids[:, :3]))
@@ -92,8 +93,8 @@ def test_the_order_counts():
     assert (build()(IDS[:1, mixed]) - build()(IDS[:1])[:, mixed]).abs().max() > 1e-3
 
 
-def test_segments_are_places_of_a_kind():
-    """One segment for all is one vector more a position; left out, all symbols are of the first one."""
+def test_one_segment_for_all_is_one_more_vector_per_position():
+    """Left out, all tokens are of the first segment."""
     with_segments, without = build(n_segments=2), build(seed=5)
     state = with_segments.state_dict()
     first = state.pop("segments.table")[0]
@@ -103,22 +104,24 @@ def test_segments_are_places_of_a_kind():
     assert (with_segments(IDS, segments=SEGMENTS) - with_segments(IDS)).abs().max() > 1e-3
 
 
-def test_scores_of_hidden_positions_alone():
+def test_scores_of_masked_positions_alone():
     model = build()
-    hidden = torch.rand(IDS.shape, generator=torch.Generator().manual_seed(0)) < 0.3
-    assert 0 < hidden.sum() < IDS.numel()
-    close(model.logits(model.states(IDS)[hidden]), model(IDS)[hidden])
+    masked = torch.rand(IDS.shape, generator=torch.Generator().manual_seed(0)) < 0.3
+    assert 0 < masked.sum() < IDS.numel()
+    close(model.logits(model.states(IDS)[masked]), model(IDS)[masked])
 
 
 @pytest.mark.parametrize("segments", [None, SEGMENTS], ids=["none", "two"])
 def test_weights_are_those_of_the_forward_pass(segments):
     model = build(n_segments=0 if segments is None else 2)
-    found = model.attention_weights(IDS, segments=segments)
-    assert [weights.shape for weights in found] == [(BATCH, HEADS, TIME, TIME)] * LAYERS
+    output, found = recorded(model, IDS, segments=segments)
+    close(output, model(IDS, segments=segments))
+    assert list(found) == [f"layers.{i}.self_attention" for i in range(LAYERS)]
+    assert all(weights.shape == (BATCH, HEADS, TIME, TIME) for weights in found.values())
     x = model.positions(model.embedding(IDS))
     x = model.norm_embedding(x if segments is None else x + model.segments.table[segments])
     mask = SEEN[:, None]
-    for layer, weights in zip(model.layers, found, strict=True):
+    for layer, weights in zip(model.layers, found.values(), strict=True):
         close(weights.sum(-1), torch.ones(BATCH, HEADS, TIME))
         assert (weights[1, ..., 4:] == 0).all()
         values = split_heads(layer.self_attention.w_v(x), n_heads=HEADS)
@@ -136,7 +139,7 @@ def test_number_of_parameters_by_hand():
 
 
 def test_a_new_model_knows_nothing():
-    """All symbols start with almost the same probability, whatever the text."""
+    """All tokens start with almost the same probability, whatever the text."""
     torch.manual_seed(0)
     model = EncoderLM(EncoderLMConfig(VOCAB, n_segments=2)).eval()
     p = model(IDS).softmax(dim=-1)
@@ -205,8 +208,8 @@ def test_refusals():
         build()(IDS, segments=SEGMENTS)
     with pytest.raises(ValueError, match="segments must lie from 0 to 1, got 0 to 2"):
         build(n_segments=2)(IDS, segments=2 * SEGMENTS)
-    with pytest.raises(ValueError, match=r"call model\.eval"):
-        build().train().attention_weights(IDS)
+    with pytest.raises(ValueError, match=r"call model\.eval"), record_attention(build().train()):
+        pass
     with pytest.raises(ValueError, match="n_classes must be at least 1, got 0"):
         ClassHead(3, n_classes=0)
     with pytest.raises(ValueError, match="n_tags must be at least 1, got -1"):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from exformer.nn.masks import causal_mask, check_mask, from_torch_mask, padding_mask
+from exformer.nn.masks import causal_mask, check_mask, from_torch_mask, left_padding_mask, padding_mask
 
 
 def test_causal_mask_by_hand():
@@ -17,7 +17,7 @@ def test_causal_mask_by_hand():
 
 
 def test_padding_mask_by_hand():
-    # The padding symbol is 9 here, and it stands in the middle as well.
+    # The padding token is 9 here, and it is in the middle as well.
     ids = torch.tensor([[5, 9, 0, 9, 9], [7, 1, 2, 3, 4]])
     wanted = torch.tensor([[[True, False, True, False, False]], [[True] * 5]])
     assert torch.equal(padding_mask(ids, pad_id=9), wanted)
@@ -41,10 +41,37 @@ def test_from_torch_mask_leaves_its_argument_alone():
     assert theirs.tolist() == [True, False, True]
 
 
-@pytest.mark.parametrize("n", [0, -3])
-def test_causal_mask_needs_a_position(n):
-    with pytest.raises(ValueError, match=f"at least 1 position, got {n}"):
+@given(n_queries=st.integers(1, 9), n_earlier=st.integers(0, 9))
+def test_queries_of_the_newest_positions_see_all_earlier_keys(n_queries, n_earlier):
+    n_keys = n_queries + n_earlier
+    assert torch.equal(causal_mask(n_queries, n_keys), causal_mask(n_keys)[n_earlier:])
+
+
+def test_left_padding_mask_by_hand():
+    wanted = [[[True, True, True]], [[False, False, True]], [[False, True, True]]]
+    assert left_padding_mask(torch.tensor([0, 2, 1]), 3).tolist() == wanted
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("n", [0, -3, 3.0, "3", None])
+def test_causal_mask_needs_a_number_of_positions(n):
+    with pytest.raises(ValueError, match=f"a whole number of at least 1 position, got {n}"):
         causal_mask(n)
+
+
+def test_causal_mask_needs_a_key_for_each_query():
+    with pytest.raises(ValueError, match=r"at least as many keys as queries \(3\), got 2"):
+        causal_mask(3, 2)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("shape", [(3,), (2, 1, 3)])
+def test_padding_mask_needs_a_batch(shape):
+    ids = torch.ones(shape, dtype=torch.int64)
+    with pytest.raises(
+        ValueError, match=r"ids must be \(batch, position\), got the shape .* one sequence is ids"
+    ):
+        padding_mask(ids, pad_id=0)
 
 
 @pytest.mark.parametrize("number", [1.0, -1e9, float("inf"), float("nan")])
@@ -67,7 +94,16 @@ def test_check_mask_accepts_what_fits(shape):
     check_mask(None, shape=(3, 5, 7))
 
 
-@pytest.mark.parametrize("shape", [(7,), (), (7, 5), (5, 6), (4, 7), (2, 5, 7), (1, 3, 5, 7), (3, 3, 5, 7)])
+@pytest.mark.parametrize(
+    "shape", [(7,), (), (7, 5), (5, 6), (4, 7), (2, 5, 7), (1, 3, 5, 7), (3, 3, 5, 7), (0, 7)]
+)
 def test_check_mask_refuses_what_does_not_fit(shape):
     with pytest.raises(ValueError, match=r"must fit scores of the shape \(3, 5, 7\).*got the shape \("):
         check_mask(torch.ones(shape, dtype=torch.bool), shape=(3, 5, 7))
+
+
+@pytest.mark.parametrize("shape", [(2, 7), (3, 7), (6, 1), (6, 12, 7), (12, 6, 7)])
+def test_a_mask_is_spread_over_an_axis_of_1_only(shape):
+    """Two, three or six rows go into six, but which would be whose?"""
+    with pytest.raises(ValueError, match=r"must fit scores of the shape \(12, 12, 7\)"):
+        check_mask(torch.ones(shape, dtype=torch.bool), shape=(12, 12, 7))

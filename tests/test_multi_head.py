@@ -1,16 +1,19 @@
-"""Multi-head attention: heads cut and put back, parity with PyTorch's module, the weights that it uses."""
+"""Multi-head attention: heads split and merged, parity with PyTorch, shared and normalized heads."""
 
 import math
 
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
-from torch_twins import backward, close, copy, normal, randomize, same_gradients, twins
+from torch_twins import backward, close, copy, normal, randomize, recorded, same_gradients, twins
 
 from exformer.nn.masks import causal_mask, from_torch_mask, padding_mask
 from exformer.nn.multi_head import MultiHeadAttention, merge_heads, split_heads
+from exformer.nn.positions.alibi import ALiBi
+from exformer.nn.positions.rotary import RotaryPositions
 
 pytestmark = pytest.mark.usefixtures("float64")
 BATCH, QUERY, KEY, HEADS, D_HEAD = 2, 5, 7, 3, 11
@@ -24,16 +27,16 @@ def test_split_heads_by_hand():
     assert heads.tolist() == [[[[0, 1], [6, 7]], [[2, 3], [8, 9]], [[4, 5], [10, 11]]]]
 
 
-@given(batch=st.integers(1, 3), time=st.integers(1, 5), heads=st.integers(1, 5), d_head=st.integers(1, 5))
-def test_merge_heads_undoes_split_heads(batch, time, heads, d_head):
-    x = normal(batch, time, heads * d_head)
+@given(batch=st.integers(1, 3), n=st.integers(1, 5), heads=st.integers(1, 5), d_head=st.integers(1, 5))
+def test_merge_heads_undoes_split_heads(batch, n, heads, d_head):
+    x = normal(batch, n, heads * d_head)
     assert torch.equal(merge_heads(split_heads(x, n_heads=heads)), x)
 
 
 def plain(d_model: int, **options) -> MultiHeadAttention:
     """Make attention whose projections change nothing."""
-    attention = MultiHeadAttention(d_model, bias=False, **options)
-    for projection in attention.children():
+    attention = MultiHeadAttention(d_model, bias=False, **options).eval()
+    for projection in (attention.w_q, attention.w_k, attention.w_v, attention.w_o):
         nn.init.eye_(projection.weight)
     return attention
 
@@ -46,8 +49,10 @@ def test_two_heads_by_hand():
     key = torch.tensor([[[0, 9, 0, 0, 9, math.log(2), 0, 0], [math.log(3), 8, 0, 0, 8, 0, 0, 0]]])
     value = torch.tensor([[[4.0, 0, 8, 0, 3, 0, 6, 0], [0, 12, 4, 0, 0, 9, 3, 0]]])
     attention = plain(8, n_heads=2)
-    close(attention.weights(query, key), torch.tensor([[[[1 / 4, 3 / 4]], [[2 / 3, 1 / 3]]]]))
-    close(attention(query, key, value), torch.tensor([[[1.0, 9, 5, 0, 2, 3, 5, 0]]]))
+    output, weights = recorded(attention, query, key, value)
+    close(weights["MultiHeadAttention"], torch.tensor([[[[1 / 4, 3 / 4]], [[2 / 3, 1 / 3]]]]))
+    close(output, torch.tensor([[[1.0, 9, 5, 0, 2, 3, 5, 0]]]))
+    assert torch.equal(attention(query, key, value), output)
 
 
 def blocked(*shape: int) -> torch.Tensor:
@@ -100,7 +105,9 @@ def test_parity_with_torch(mask, widths, bias):
     wanted, wanted_weights = theirs(*inputs, average_attn_weights=False, **torch_masks)
     got = ours(*inputs, mask=our_mask)
     close(got, wanted)
-    close(ours.weights(*inputs[:2], mask=our_mask), wanted_weights)
+    output, weights = recorded(ours.eval(), *inputs, mask=our_mask)
+    close(output, wanted)
+    close(weights["MultiHeadAttention"], wanted_weights)
     for mine, other in zip(backward(got, inputs), backward(wanted, inputs), strict=True):
         close(mine, other)
     same_gradients(pairs)
@@ -112,9 +119,10 @@ def test_self_attention_parity_with_torch_and_a_causal_mask():
     randomize(theirs)
     copy(twins(ours, theirs))
     wanted = theirs(x, x, x, attn_mask=~causal_mask(QUERY), need_weights=False)[0]
-    got = ours(x, x, x, mask=causal_mask(QUERY))
-    close(got, wanted)
-    close(backward(got, (x,))[0], backward(wanted, (x,))[0])
+    grad = backward(wanted, (x,))[0]
+    for got in (ours(x, x, x, mask=causal_mask(QUERY)), ours(x, x, x, causal=True)):
+        close(got, wanted)
+        close(backward(got, (x,))[0], grad)
 
 
 def test_torchs_mask_taken_as_ours_gives_another_result():
@@ -130,7 +138,7 @@ def random_attention(seed: int):
     """Draw an attention of random sizes, its inputs and a mask with empty rows."""
     generator = torch.Generator().manual_seed(seed)
     batch, query, key, heads, d_head = (int(torch.randint(1, 6, (), generator=generator)) for _ in range(5))
-    attention = MultiHeadAttention(heads * d_head, n_heads=heads)
+    attention = MultiHeadAttention(heads * d_head, n_heads=heads).eval()
     randomize(attention, seed=seed)
     mask = torch.rand(batch, query, key, generator=generator) < 0.5
     mask[0, 0] = False
@@ -145,9 +153,10 @@ def random_attention(seed: int):
 @given(seed=st.integers(0, 2**20))
 def test_weights_are_those_of_the_forward_pass(seed):
     attention, x, memory, mask = random_attention(seed)
-    weights = attention.weights(x, memory, mask=mask)
-    v = split_heads(attention.w_v(memory), n_heads=attention.n_heads)
-    close(attention.w_o(merge_heads(weights @ v)), attention(x, memory, memory, mask=mask))
+    output, weights = recorded(attention, x, memory, memory, mask=mask)
+    weights, v = weights["MultiHeadAttention"], split_heads(attention.w_v(memory), n_heads=attention.n_heads)
+    close(output, attention(x, memory, memory, mask=mask))
+    close(attention.w_o(merge_heads(weights @ v)), output)
     close(weights.sum(-1), mask.any(-1, keepdim=True).mT.expand(weights.shape[:-1]).double())
 
 
@@ -174,11 +183,18 @@ def test_self_attention_is_equivariant(seed):
 
 
 def test_a_mask_without_queries_or_batch_is_spread():
-    attention, x = MultiHeadAttention(D_MODEL, n_heads=HEADS), normal(BATCH, QUERY, D_MODEL)
+    attention, x = MultiHeadAttention(D_MODEL, n_heads=HEADS).eval(), normal(BATCH, QUERY, D_MODEL)
     for narrow in (blocked(1, QUERY), blocked(BATCH, 1, QUERY), blocked(1, QUERY, QUERY)):
         wide = narrow.expand(BATCH, QUERY, QUERY)
         close(attention(x, x, x, mask=narrow), attention(x, x, x, mask=wide))
-        close(attention.weights(x, x, mask=narrow), attention.weights(x, x, mask=wide))
+        found = [recorded(attention, x, x, x, mask=mask)[1]["MultiHeadAttention"] for mask in (narrow, wide)]
+        assert torch.equal(*found)
+
+
+def test_causal_combines_with_a_mask():
+    attention, x = MultiHeadAttention(D_MODEL, n_heads=HEADS), normal(BATCH, QUERY, D_MODEL)
+    for mask in (blocked(1, QUERY), blocked(BATCH, 1, QUERY), blocked(BATCH, QUERY, QUERY)):
+        close(attention(x, x, x, mask=mask, causal=True), attention(x, x, x, mask=mask & causal_mask(QUERY)))
 
 
 def test_dropout_works_in_training_and_is_off_in_evaluation():
@@ -195,10 +211,27 @@ def test_dropout_sets_weights_to_zero_and_scales_the_others_up():
     # All scores are 0, so each of four keys has the weight 1/4; the values are one-hot rows, so the output is
     # the weights: each must be 0, or 1/4 / (1 - 0.5) = 1/2.
     torch.manual_seed(0)
-    attention = plain(4, n_heads=1, dropout=0.5)
+    attention = plain(4, n_heads=1, dropout=0.5).train()
     output = attention(torch.zeros(1, 101, 4), torch.zeros(1, 4, 4), torch.eye(4)[None])
     assert set(output.flatten().tolist()) == {0.0, 0.5}
     assert output.mean().item() == pytest.approx(0.25, abs=0.05)
+
+
+def test_keys_and_values_have_their_own_widths():
+    for widths in ({"d_key": D_KEY}, {"d_value": D_VALUE}, {"d_key": D_KEY, "d_value": D_VALUE}, {}):
+        attention = MultiHeadAttention(D_MODEL, n_heads=HEADS, **widths)
+        assert attention.w_k.in_features == widths.get("d_key", D_MODEL)
+        assert attention.w_v.in_features == widths.get("d_value", D_MODEL)
+
+
+def test_zero_init_sets_the_output_projection_alone_to_zero():
+    torch.manual_seed(0)
+    plain = MultiHeadAttention(D_MODEL, n_heads=HEADS)
+    torch.manual_seed(0)
+    zero = MultiHeadAttention(D_MODEL, n_heads=HEADS, zero_init=True)
+    for name, value in zero.state_dict().items():
+        wanted = plain.state_dict()[name]
+        assert torch.equal(value, torch.zeros_like(value) if name == "w_o.weight" else wanted)
 
 
 def test_projections_start_without_bias_and_have_none_if_asked():
@@ -243,6 +276,9 @@ SHAPES = {"query": (2, 5, 33), "key": (2, 7, 13), "value": (2, 7, 17)}
         ("value", (3, 7, 17), r"value must be .*the queries' batch of 2 .*got the shape \(3, 7, 17\)"),
         ("query", (5, 33), r"query must be \(batch, position, width\).*got the shape \(5, 33\)"),
         ("value", (2, 5, 17), "there are 7 keys and 5 values: each key needs one value"),
+        ("value", (2, 8, 17), "there are 7 keys and 8 values: each key needs one value"),
+        ("key", (2, 7, 12), r"key must be .*a width of 13, got the shape \(2, 7, 12\)"),
+        ("key", (1, 7, 13), r"key must be .*the queries' batch of 2 .*got the shape \(1, 7, 13\)"),
     ],
 )
 def test_inputs_that_do_not_fit_are_refused(name, shape, message):
@@ -250,9 +286,6 @@ def test_inputs_that_do_not_fit_are_refused(name, shape, message):
     inputs = {other: torch.ones(fits) for other, fits in SHAPES.items()} | {name: torch.ones(shape)}
     with pytest.raises(ValueError, match=message):
         attention(**inputs)
-    if name != "value":
-        with pytest.raises(ValueError, match=message):
-            attention.weights(inputs["query"], inputs["key"])
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
@@ -262,9 +295,153 @@ def test_masks_of_another_type_or_shape_are_refused():
         with pytest.raises(ValueError, match="must be boolean with True = may attend"):
             attention(x, x, x, mask=torch.zeros(QUERY, QUERY, dtype=dtype))
     for shape in ((QUERY,), (QUERY, KEY), (HEADS, QUERY, QUERY), (BATCH, HEADS, QUERY, QUERY)):
-        for call in (
-            lambda mask: attention(x, x, x, mask=mask),
-            lambda mask: attention.weights(x, x, mask=mask),
-        ):
-            with pytest.raises(ValueError, match=r"must fit scores of the shape \(2, 5, 5\)"):
-                call(torch.ones(shape, dtype=torch.bool))
+        with pytest.raises(ValueError, match=r"must fit scores of the shape \(2, 5, 5\)"):
+            attention(x, x, x, mask=torch.ones(shape, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("n_kv_heads", [0, -1, 2, 6])
+def test_heads_that_cannot_be_shared_are_refused(n_kv_heads):
+    with pytest.raises(ValueError, match=rf"n_heads \(3\) must be divisible by n_kv_heads \({n_kv_heads}\)"):
+        MultiHeadAttention(D_MODEL, n_heads=HEADS, n_kv_heads=n_kv_heads)
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.0, math.nan])
+def test_a_dropout_rate_outside_its_range_is_refused(rate):
+    with pytest.raises(ValueError, match=rf"dropout must lie in \[0, 1\), got {rate}"):
+        MultiHeadAttention(D_MODEL, n_heads=HEADS, dropout=rate)
+
+
+# --- heads of keys and values that several heads of queries share ---
+
+
+@settings(max_examples=30)
+@given(
+    n_kv_heads=st.sampled_from([1, 2, 3, 4, 6, 12]),
+    n_queries=st.sampled_from([1, QUERY]),
+    qk_norm=st.booleans(),
+    bias=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_shared_heads_are_full_heads_with_copied_weights(n_kv_heads, n_queries, qk_norm, bias, seed):
+    grouped, full = (
+        MultiHeadAttention(36, n_heads=12, n_kv_heads=n, qk_norm=qk_norm, bias=bias).eval()
+        for n in (n_kv_heads, None)
+    )
+    randomize(grouped, seed=seed)
+
+    def repeat(p: torch.Tensor) -> torch.Tensor:
+        """Copy each head of keys or values for the heads of queries that share it, neighbors in order."""
+        return p.unflatten(0, (n_kv_heads, 3)).repeat_interleave(12 // n_kv_heads, dim=0).flatten(0, 1)
+
+    state = {
+        name: repeat(p) if name.startswith(("w_k", "w_v")) else p for name, p in grouped.state_dict().items()
+    }
+    full.load_state_dict(state)
+    x, memory = normal(BATCH, n_queries, 36, seed=seed), normal(BATCH, KEY, 36, seed=seed + 1)
+    got, wanted = grouped(x, memory, memory), full(x, memory, memory)
+    close(got, wanted)
+    for one, other in zip(backward(got, (x, memory)), backward(wanted, (x, memory)), strict=True):
+        close(one, other)
+    for (name, mine), theirs in zip(grouped.named_parameters(), full.parameters(), strict=True):
+        grad = theirs.grad
+        if name.startswith(("w_k", "w_v")):  # what is used several times collects the gradients of all uses
+            grad = grad.unflatten(0, (n_kv_heads, 12 // n_kv_heads, 3)).sum(1).flatten(0, 1)
+        close(mine.grad, grad)
+    output, weights = recorded(grouped, x, memory, memory)
+    close(output, wanted)
+    close(weights["MultiHeadAttention"], recorded(full, x, memory, memory)[1]["MultiHeadAttention"])
+    assert weights["MultiHeadAttention"].shape == (BATCH, 12, n_queries, KEY)
+
+
+# --- normalized queries and keys ---
+
+
+def test_normalized_heads_by_hand():
+    # q = (3, 4): mean square (9 + 16)/2 = 12.5, so divided by √12.5; the gains (1, 2) make it (3, 8)/√12.5.
+    # Keys 7·(3, 4) and (4, -3) have the same length, once normalized; the gains (-1, 5) make them
+    # (-3, 20)/√12.5 and (-4, -15)/√12.5. Scores: (-9 + 160)/12.5/√2 and (-12 - 120)/12.5/√2.
+    attention = plain(2, n_heads=1, qk_norm=True)
+    attention.norm_q.eps = attention.norm_k.eps = 0.0
+    with torch.no_grad():
+        attention.norm_q.gain.copy_(torch.tensor([1.0, 2.0]))
+        attention.norm_k.gain.copy_(torch.tensor([-1.0, 5.0]))
+    query, key = torch.tensor([[[3.0, 4.0]]]), torch.tensor([[[21.0, 28.0], [4.0, -3.0]]])
+    scores = torch.tensor([151.0, -132.0]) / 12.5 / math.sqrt(2)
+    output, weights = recorded(attention, query, key, key)
+    close(weights["MultiHeadAttention"][0, 0, 0], scores.softmax(-1))
+    close(output[0, 0], scores.softmax(-1) @ key[0])  # values are not normalized
+
+
+def test_new_gains_leave_no_score_above_the_root_of_the_width():
+    attention = plain(D_MODEL, n_heads=HEADS, qk_norm=True)
+    x = 1000 * normal(BATCH, KEY, D_MODEL).detach()
+    weights = recorded(attention, x, x, x)[1]["MultiHeadAttention"]
+    # Of two scores within ±√d_head, the larger is at most 2√d_head above the other.
+    assert (weights.amax(-1) / weights.amin(-1)).log().max() <= 2 * math.sqrt(D_HEAD)
+    without = recorded(plain(D_MODEL, n_heads=HEADS), x, x, x)[1]["MultiHeadAttention"]
+    assert (without.amax(-1) / without.amin(-1)).log().max() > 2 * math.sqrt(D_HEAD)
+
+
+EVERY_POSITION = pytest.mark.parametrize(
+    "positions", [None, RotaryPositions(), ALiBi()], ids=["none", "rotary", "alibi"]
+)
+
+
+@EVERY_POSITION
+def test_heads_are_normalized_before_positions_act(positions):
+    attention = MultiHeadAttention(30, n_heads=3, positions=positions, qk_norm=True).eval()
+    randomize(attention)
+    x = normal(BATCH, KEY, 30)
+    q, k, v = (split_heads(w(x), n_heads=3) for w in (attention.w_q, attention.w_k, attention.w_v))
+    q = F.rms_norm(q, (10,), attention.norm_q.gain, eps=1e-6)
+    k = F.rms_norm(k, (10,), attention.norm_k.gain, eps=1e-6)
+    bias = torch.zeros(1)
+    if positions is not None:
+        q, k, added = positions(q, k)
+        bias = bias if added is None else added
+    scores = (q @ k.mT / math.sqrt(10) + bias).masked_fill(~causal_mask(KEY), -torch.inf)
+    output, weights = recorded(attention, x, x, x, causal=True)
+    close(weights["MultiHeadAttention"], scores.softmax(-1))
+    close(output, attention.w_o(merge_heads(scores.softmax(-1) @ v)))
+    close(attention(x, x, x, causal=True), output)
+
+
+def half_split(matrix: torch.Tensor) -> torch.Tensor:
+    """Order the columns of each head of 10 as Qwen3 does: it rotates column i with column i + 5."""
+    order = torch.arange(10).view(-1, 2).t().flatten()  # 0, 2, 4, ..., 1, 3, 5, ...
+    return matrix.unflatten(0, (-1, 10))[:, order].flatten(0, 1)
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+def test_attention_is_qwen3s(n_kv_heads):
+    from transformers import Qwen3Config
+    from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention
+
+    config = Qwen3Config(
+        hidden_size=40,
+        num_attention_heads=4,
+        num_key_value_heads=n_kv_heads,
+        head_dim=10,
+        attention_bias=True,
+        attn_implementation="sdpa",
+    )
+    ours = MultiHeadAttention(40, n_heads=4, n_kv_heads=n_kv_heads, positions=RotaryPositions(), qk_norm=True)
+    theirs = Qwen3Attention(config, layer_idx=0)
+    randomize(ours)
+    with torch.no_grad():
+        for name in "qk":
+            mine, other = getattr(ours, f"w_{name}"), getattr(theirs, f"{name}_proj")
+            other.weight.copy_(half_split(mine.weight))
+            other.bias.copy_(half_split(mine.bias))
+            # Its own norm computes in float32 always; PyTorch's is the same in the type that comes in.
+            norm = nn.RMSNorm(10, eps=getattr(theirs, f"{name}_norm").variance_epsilon)
+            norm.weight.copy_(half_split(getattr(ours, f"norm_{name}").gain))
+            setattr(theirs, f"{name}_norm", norm)
+    theirs.v_proj, theirs.o_proj = ours.w_v, ours.w_o
+    x = normal(BATCH, KEY, 40)
+    frequency = 10_000.0 ** (-torch.arange(0, 10, 2) / 10)
+    angle = (torch.arange(KEY)[:, None] * frequency).repeat(1, 2)[None]
+    wanted, _ = theirs(x, position_embeddings=(angle.cos(), angle.sin()), attention_mask=None)
+    got = ours(x, x, x, causal=True)
+    close(got, wanted)
+    close(backward(got, (x,))[0], backward(wanted, (x,))[0])

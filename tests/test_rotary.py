@@ -168,7 +168,7 @@ def test_the_fused_path_is_the_explicit_path(positions) -> None:
             explicit = ours(x, x, x, mask=mask)
         values = split_heads(ours.w_v(x), n_heads=HEADS)
         close(explicit, fused)
-        close(ours.w_o(merge_heads(weights[""] @ values)), fused)
+        close(ours.w_o(merge_heads(weights["MultiHeadAttention"] @ values)), fused)
         of = [x, *(p for name, p in ours.named_parameters() if name != "w_k.bias")]
         grads = [torch.autograd.grad(output.square().sum(), of) for output in (fused, explicit)]
         for one, other in zip(*grads, strict=True):
@@ -203,7 +203,7 @@ def test_the_newest_queries_alone_give_the_last_rows(positions) -> None:
     ours(x[:, :-2], x[:, :-2], x[:, :-2], causal=True, cache=cache)
     with record_attention(ours) as newest:
         close(ours(x[:, -2:], x[:, -2:], x[:, -2:], causal=True, cache=cache), wanted[:, -2:])
-    close(newest[""], whole[""][:, :, -2:])
+    close(newest["MultiHeadAttention"], whole["MultiHeadAttention"][:, :, -2:])
 
 
 @SCHEMES
