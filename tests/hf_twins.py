@@ -1,8 +1,10 @@
 """Hugging Face's models as oracles: which of our parameters is which of theirs, copied, and compared.
 
-Two of their habits need more than names. GPT-2 keeps its matrices transposed, queries, keys and values in
-one. And its tied table is not scaled on the way in, as ours is: our table times √d_model is theirs, and our
-last normalization, √d_model times theirs, makes up for it on the way out. So they are one function.
+Three of their habits need more than names. GPT-2 keeps its matrices transposed, queries, keys and values in
+one. Its tied table is not scaled on the way in, as ours is: our table times √d_model is theirs, and our last
+normalization, √d_model times theirs, makes up for it on the way out. So they are one function. And Llama
+rotates column i of a head with column i + d_head/2, where we rotate neighbors: the rows of the matrices that
+make queries and keys are the same, in another order.
 """
 
 import math
@@ -46,6 +48,18 @@ NAMES = {
         (r"self_attention\.w_o", "attn.c_proj"),
         (r"feed_forward\.w_1", "mlp.c_fc"),
         (r"feed_forward\.w_2", "mlp.c_proj"),
+        (r"gain", "weight"),
+    ),
+    "LlamaForCausalLM": (
+        (r"^embedding\.table", "model.embed_tokens.weight"),
+        (r"^output\.", "lm_head."),
+        (r"^(norm|layers)\.", r"model.\1."),
+        (r"norm_attention", "input_layernorm"),
+        (r"norm_feed_forward", "post_attention_layernorm"),
+        (r"self_attention\.w_(\w)", r"self_attn.\1_proj"),
+        (r"feed_forward\.w_1", "mlp.gate_proj"),
+        (r"feed_forward\.w_2", "mlp.down_proj"),
+        (r"feed_forward\.w_3", "mlp.up_proj"),
         (r"gain", "weight"),
     ),
     "MarianMTModel": (
@@ -96,6 +110,19 @@ def _gpt2(name: str, ours: nn.Parameter, theirs: nn.Parameter) -> Twin:
     return Twin(ours, theirs, lambda tensor: tensor.t()) if matrix else Twin(ours, theirs)
 
 
+def _llama(name: str, ours: nn.Parameter, theirs: nn.Parameter, *, d_head: int) -> Twin:
+    if name == "embedding.table":
+        return Twin(ours, theirs, factor=1 / math.sqrt(ours.size(-1)))
+    if re.search(r"w_[qk]\.", name):
+        return Twin(ours, theirs, lambda tensor: neighbors(tensor, d_head=d_head))
+    return Twin(ours, theirs)
+
+
+def neighbors(matrix: Tensor, *, d_head: int) -> Tensor:
+    """Put rows i and i + d_head/2 of each head side by side: pairs as we rotate them."""
+    return matrix.unflatten(0, (-1, 2, d_head // 2)).transpose(1, 2).flatten(0, 2)
+
+
 def hf_twins(named: dict[str, nn.Parameter], theirs: nn.Module) -> list[Twin]:
     """Pair our parameters, by name, with theirs; whatever learns there must have a twin."""
     found, kind = [], type(theirs).__name__
@@ -103,8 +130,13 @@ def hf_twins(named: dict[str, nn.Parameter], theirs: nn.Module) -> list[Twin]:
         other = name
         for pattern, replacement in NAMES[kind]:
             other = re.sub(pattern, replacement, other)
-        make = _gpt2 if kind == "GPT2LMHeadModel" else lambda name, a, b: Twin(a, b)
-        found.append(make(name, ours, theirs.get_parameter(other)))
+        twin = theirs.get_parameter(other)
+        if kind == "GPT2LMHeadModel":
+            found.append(_gpt2(name, ours, twin))
+        elif kind == "LlamaForCausalLM":
+            found.append(_llama(name, ours, twin, d_head=theirs.config.head_dim))
+        else:
+            found.append(Twin(ours, twin))
     used = {id(twin.theirs) for twin in found}
     left = [name for name, p in theirs.named_parameters() if p.requires_grad and id(p) not in used]
     assert not left, f"{left} have no twin"
@@ -124,7 +156,7 @@ def copy_from_hf(twins: list[Twin]) -> None:
 def same_gradients_as_hf(twins: list[Twin]) -> None:
     """Hold the gradients of all twins equal; none may be missing, and not all may be zero.
 
-    Where ours = factor · theirs, the slope of theirs is factor · the slope of ours.
+    Where ours = factor · theirs, the gradient of theirs is factor · the gradient of ours.
     """
     for twin in twins:
         close(twin.factor * twin.ours.grad, twin.view(twin.theirs.grad))

@@ -1,4 +1,4 @@
-"""Our three models are Hugging Face's BERT, GPT-2 and Marian: outputs and gradients, with random weights."""
+"""Our models are Hugging Face's BERT, GPT-2, Llama and Marian: outputs and gradients, with random weights."""
 
 import pytest
 import torch
@@ -12,6 +12,8 @@ from transformers import (
     BertForTokenClassification,
     GPT2Config,
     GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
     MarianConfig,
     MarianMTModel,
 )
@@ -24,6 +26,7 @@ from exformer.nn.normalization import LayerNorm
 
 pytestmark = pytest.mark.usefixtures("float64")
 VOCAB, TGT_VOCAB, HEADS, D_MODEL, D_FF, LAYERS, MAX_LEN, CLASSES = 17, 19, 3, 30, 13, 2, 11, 5
+LLAMA_HEADS, LLAMA_D_HEAD = 6, 10
 SIZES = {"d_model": D_MODEL, "n_heads": HEADS, "d_ff": D_FF, "n_layers": LAYERS, "max_len": MAX_LEN}
 EPS = LayerNorm(2).eps
 IDS = torch.tensor([[5, 16, 3, 7, 9, 4, 2], [6, 11, 2, 14, 0, 0, 0]])
@@ -39,8 +42,8 @@ def ready(theirs: nn.Module, seed: int = 3) -> nn.Module:
     return theirs
 
 
-def same_slopes(got: Tensor, wanted: Tensor, *, counts: Tensor, pairs: list) -> None:
-    """Hold outputs and gradients equal; padding has no target, so no slope comes from there."""
+def same_gradients(got: Tensor, wanted: Tensor, *, counts: Tensor, pairs: list) -> None:
+    """Hold outputs and gradients equal; padding has no target, so no gradient comes from there."""
     close(got, wanted)
     direction = normal(*got.shape).detach() * counts
     got.backward(direction)
@@ -71,7 +74,7 @@ def test_encoder_lm_is_bert(segments, attention):
     copy_from_hf(pairs)
     got = ours(IDS, segments=segments)
     wanted = theirs(IDS, attention_mask=(IDS != 0).long(), token_type_ids=segments).logits
-    same_slopes(got, wanted, counts=(IDS != 0)[..., None], pairs=pairs)
+    same_gradients(got, wanted, counts=(IDS != 0)[..., None], pairs=pairs)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +98,7 @@ def test_heads_are_berts(head, peer):
     got = head(model.states(IDS, segments=SEGMENTS))
     wanted = theirs(IDS, attention_mask=(IDS != 0).long(), token_type_ids=SEGMENTS).logits
     counts = (IDS != 0)[..., None] if got.ndim == 3 else torch.ones(2, 1)
-    same_slopes(got, wanted, counts=counts, pairs=pairs)
+    same_gradients(got, wanted, counts=counts, pairs=pairs)
 
 
 @EVERY_WAY_TO_ATTEND
@@ -117,7 +120,80 @@ def test_decoder_lm_is_gpt2(attention):
     theirs = ready(GPT2LMHeadModel(config))
     pairs = hf_twins(dict(ours.named_parameters()), theirs)
     copy_from_hf(pairs)
-    same_slopes(ours(IDS), theirs(IDS).logits, counts=torch.ones(1), pairs=pairs)
+    same_gradients(ours(IDS), theirs(IDS).logits, counts=torch.ones(1), pairs=pairs)
+
+
+class Angles(nn.Module):
+    """Llama's angles in the type of its vectors: its own are in float32 always."""
+
+    def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+        frequency = 10_000.0 ** (-torch.arange(0, LLAMA_D_HEAD, 2, dtype=x.dtype) / LLAMA_D_HEAD)
+        angle = (position_ids[..., None] * frequency).repeat(1, 1, 2)
+        return angle.cos(), angle.sin()
+
+
+def llama(n_kv_heads: int) -> LlamaForCausalLM:
+    config = LlamaConfig(
+        vocab_size=VOCAB,
+        hidden_size=LLAMA_HEADS * LLAMA_D_HEAD,
+        num_attention_heads=LLAMA_HEADS,
+        num_key_value_heads=n_kv_heads,
+        intermediate_size=D_FF,
+        num_hidden_layers=LAYERS,
+        max_position_embeddings=MAX_LEN,
+        rms_norm_eps=1e-6,
+        tie_word_embeddings=False,
+        bos_token_id=1,
+        eos_token_id=2,
+        attn_implementation="sdpa",  # the eager softmax is in float32 always
+    )
+    theirs = LlamaForCausalLM(config)
+    # Its own norms compute in float32 always; PyTorch's is the same equation in the type that comes in.
+    theirs.model.norm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+    for layer in theirs.model.layers:
+        layer.input_layernorm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        layer.post_attention_layernorm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+    theirs.model.rotary_emb = Angles()
+    return ready(theirs)
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 3, 6])
+@pytest.mark.parametrize("padding", [[0, 0], [0, 3]], ids=["whole", "left-padded"])
+def test_decoder_lm_is_llama(n_kv_heads, padding):
+    theirs = llama(n_kv_heads)
+    config = DecoderLMConfig(
+        VOCAB,
+        d_model=LLAMA_HEADS * LLAMA_D_HEAD,
+        n_heads=LLAMA_HEADS,
+        n_kv_heads=n_kv_heads,
+        d_ff=D_FF,
+        n_layers=LAYERS,
+        max_len=MAX_LEN,
+        norm="rms",
+        pre_norm=True,
+        activation="swiglu",
+        positions="rotary",
+        bias=False,
+        tie_output=False,
+    )
+    ours = DecoderLM(config).eval()
+    pairs = hf_twins(dict(ours.named_parameters()), theirs)
+    copy_from_hf(pairs)
+    attention_mask = (torch.arange(IDS.size(1)) >= torch.tensor(padding)[:, None]).long()
+    seen = attention_mask[..., None]  # what padding is turned into says nothing
+    wanted = theirs(IDS, attention_mask=attention_mask, use_cache=False).logits
+    got = ours(IDS, padding=torch.tensor(padding) if any(padding) else None)
+    same_gradients(got * seen, wanted * seen, counts=torch.ones(1), pairs=pairs)
+    # Token by token, over the cache of each.
+    cache, kept = ours.new_cache(), None
+    for t in range(3, IDS.size(1)):
+        new = slice(0 if t == 3 else t, t + 1)
+        mine = ours(IDS[:, new], cache=cache, padding=torch.tensor(padding) if t == 3 else None)
+        other = theirs(
+            IDS[:, new], attention_mask=attention_mask[:, : t + 1], past_key_values=kept, use_cache=True
+        )
+        kept = other.past_key_values
+        close(mine[:, -1], other.logits[:, -1])
 
 
 @EVERY_WAY_TO_ATTEND
@@ -159,4 +235,4 @@ def test_encoder_decoder_is_marian(activation, attention):
         decoder_attention_mask=(TGT != 0).long(),
         use_cache=False,
     ).logits
-    same_slopes(got, wanted, counts=(TGT != 0)[..., None], pairs=pairs)
+    same_gradients(got, wanted, counts=(TGT != 0)[..., None], pairs=pairs)
