@@ -66,6 +66,7 @@ def test_a_configuration_has_its_sizes_first_and_the_rest_by_name() -> None:
     lines = signature(exformer.DecoderLMConfig)
     assert lines[:3] == ["DecoderLMConfig(", "    vocab_size: int,", "    *,"]
     assert '    norm: str = "layer",' in lines
+    assert "    rates: Mapping[str, float] = {}," in signature(exformer.TrainingConfig)
 
 
 def hints():

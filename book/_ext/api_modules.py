@@ -17,6 +17,7 @@ from docutils import nodes
 from repo_links import find_repository
 
 WIDTH = 76
+MODULE = re.compile(r"\b(?:[a-z_]+\.)+(?=[A-Z])")
 WORD = re.compile(r'<span class="pre">([^<]*)</span>')
 NAMES, TABLE = "<!-- the public names -->", "<!-- all modules -->"
 #: What a reader calls on an object of a class, beside what its constructor takes.
@@ -185,8 +186,9 @@ def _fields(config):
 
 def _field(field):
     kind = field.type if isinstance(field.type, str) else inspect.formatannotation(field.type)
-    default = "" if field.default is dataclasses.MISSING else f" = {field.default!r}"
-    return f"{field.name}: {kind}{default}".replace("'", '"')
+    default = field.default_factory() if callable(field.default_factory) else field.default
+    text = f"{field.name}: {MODULE.sub('', kind)}"
+    return (text if default is dataclasses.MISSING else f"{text} = {default!r}").replace("'", '"')
 
 
 def lighten(app, pagename, templatename, context, doctree):

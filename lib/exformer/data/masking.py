@@ -95,6 +95,8 @@ def mask_tokens(
     Source:
         Devlin et al. 2019, section 3.1 and appendix A.1; a fixed number per text as in its published code.
 
+    >>> import torch
+    >>> from exformer.data.masking import MaskingConfig
     >>> config = MaskingConfig(vocab_size=9, mask_id=8, masked=1.0, random=0.0)
     >>> batch = mask_tokens(torch.tensor([[1, 5, 2]]), config=config, generator=torch.Generator())
     >>> batch.inputs.tolist(), batch.targets.tolist()

@@ -25,6 +25,7 @@ class TextWindows:
     Raises:
         ValueError: If a number is below 1, or the text is not longer than a window.
 
+    >>> import torch
     >>> windows = TextWindows(torch.arange(100), width=4, batch_size=2, seed=0)
     >>> rows = next(windows.steps())
     >>> rows

@@ -41,6 +41,16 @@ class TransformerConfig:
     Source:
         Vaswani et al. 2017, section 3; Ainslie et al. 2023 for grouped queries; Shazeer 2020 for SwiGLU;
         Henry et al. 2020 for normalized queries and keys; Zhang, Dauphin and Ma 2019 for the zeros.
+
+    >>> from exformer import EncoderLayer
+    >>> config = TransformerConfig(d_model=64, n_heads=4, d_ff=256, norm="rms", positions="rotary")
+    >>> layer = EncoderLayer(config)
+    >>> config.d_head, config.pre_norm
+    (16, False)
+    >>> TransformerConfig(d_model=64, n_heads=5)
+    Traceback (most recent call last):
+        ...
+    ValueError: d_model (64) must be divisible by n_heads (5)
     """
 
     d_model: int = 128

@@ -42,6 +42,10 @@ class TrainingConfig:
 
     Raises:
         ValueError: If no run can follow the settings.
+
+    >>> config = TrainingConfig(steps=1_000, lr=1e-3, warmup=100)
+    >>> config.steps, config.lr
+    (1000, 0.001)
     """
 
     steps: int = 1000

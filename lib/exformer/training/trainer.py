@@ -50,8 +50,8 @@ class Trainer:
     Raises:
         ValueError: If the model is of a kind whose loss is unknown, or lacks a part that the config names.
 
-    >>> from exformer.data.windows import TextWindows
-    >>> from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+    >>> import torch
+    >>> from exformer import DecoderLM, DecoderLMConfig, TextWindows, TrainingConfig
     >>> model = DecoderLM(DecoderLMConfig(7, d_model=8, n_heads=2, n_layers=1, max_len=6))
     >>> windows = TextWindows(torch.arange(70) % 7, width=6, batch_size=4, seed=0)
     >>> trainer = Trainer(model, windows, config=TrainingConfig(steps=20, lr=0.01, warmup=5))
