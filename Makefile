@@ -12,7 +12,7 @@ export ATEN_CPU_CAPABILITY = avx2
 export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test notebooks seeds elsewhere lint format bench clean
+.PHONY: help book serve test notebooks seeds elsewhere lint format bench mutants clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 \t/p' Makefile | expand -t 20
@@ -63,6 +63,10 @@ bench: $(READY) ## scores of the models; time and memory beside PyTorch, Hugging
 	$(PY) bench/generation.py
 	$(PY) bench/byte_pairs.py
 	$(PY) bench/shakespeare.py
+
+mutants: $(READY) ## plant some hundreds of machine-made mutants, an hour: the survivors stand in tests/mutants.md
+	$(PY) -m pip install --quiet --no-deps cosmic-ray==8.7.0
+	$(PY) tests/mutants.py
 
 clean: ## remove what was built, the environment too
 	rm -rf _build $(VENV) .pytest_cache .ruff_cache .hypothesis lib/exformer.egg-info

@@ -57,13 +57,6 @@ BUGS = [
         "test_corpora_real.py::test_other_bytes_are_refused_and_not_kept",
     ),
     Bug(
-        "corpora.real.download.fetch",
-        "the cache is believed",
-        "path.is_file() and _hash(path) == file.sha256",
-        "path.is_file()",
-        "test_corpora_real.py::test_a_poisoned_cache_is_fetched_anew",
-    ),
-    Bug(
         "corpora.news.checking._verdict",
         "any word of the article will do",
         'f" {words} " in article',
@@ -99,20 +92,6 @@ BUGS = [
         "test_tokenizer.py::test_ids_do_not_depend_on_the_order_of_the_texts",
     ),
     Bug(
-        "tokenizers.pretokenize._pattern",
-        "the last space left alone",
-        "[{_SPACE}]+(?![^{_SPACE}])|[",
-        "[",
-        "test_bpe.py::test_pieces_by_hand",
-    ),
-    Bug(
-        "tokenizers.bpe_merges._pop_most_frequent",
-        "counts that have sunk are believed",
-        "if now == -count:",
-        "if now:",
-        "test_bpe.py::test_merges_are_those_of_counting_all_pairs_anew",
-    ),
-    Bug(
         "tokenizers.bpe_merges._Corpus._recount",
         "two pairs in a row counted as one",
         "before, now = second, token",
@@ -120,32 +99,11 @@ BUGS = [
         "test_bpe.py::test_runs_are_merged_from_the_left",
     ),
     Bug(
-        "tokenizers.bpe_merges.apply_merges",
-        "applied in the order of the text",
-        "token, pair = heappop(waiting)",
-        "token, pair = waiting.pop(0)",
-        "test_bpe.py::test_a_word_is_merged_in_the_order_of_learning",
-    ),
-    Bug(
         "tokenizers.bpe.BPETokenizer.decode",
         "half characters end the decoding",
         '.decode("utf-8", "replace")',
         '.decode("utf-8")',
         "test_bpe.py::test_half_a_character_is_decoded_to_a_replacement",
-    ),
-    Bug(
-        "tokenizers.bpe.BPETokenizer.encode",
-        "half a surrogate pair taken for a byte",
-        "return self._ids(_whole(text))",
-        "return self._ids(text)",
-        "test_bpe.py::test_half_a_character_is_refused_even_after_bytes_that_look_like_it",
-    ),
-    Bug(
-        "data.masking._choose",
-        "a short text gives no word",
-        ".clamp(min=1)",
-        "",
-        "test_masked_lm.py::test_how_many_words_of_each_text",
     ),
     Bug(
         "data.masking._choose",
@@ -181,20 +139,6 @@ BUGS = [
         "range(0, len(rows), self.batch_size)",
         "range(0, len(rows) - self.batch_size + 1, self.batch_size)",
         "test_batching.py::test_one_epoch_has_every_pair_once",
-    ),
-    Bug(
-        "data.sampler.TokenBatches.steps",
-        "one batch left out too many",
-        "yield from batches[done:]",
-        "yield from batches[done + bool(done) :]",
-        "test_token_batches.py::test_going_on_is_as_if_never_cut",
-    ),
-    Bug(
-        "data.sampler.TokenBatches._cut",
-        "the sentence that is too much stays",
-        "(end + 1 - first) * width",
-        "(end - first) * width",
-        "test_token_batches.py::test_an_epoch_has_each_sentence_once_and_no_batch_too_much",
     ),
     Bug(
         "data.sampler.split_steps",
@@ -296,13 +240,6 @@ BUGS = [
     ),
     Bug(
         "nn.attention.scaled_dot_product_attention",
-        "-1e4 is not low enough for a mask",
-        "torch.finfo(scores.dtype).min",
-        "-1e4",
-        "test_attention.py::test_mask_wins_over_the_largest_scores",
-    ),
-    Bug(
-        "nn.attention.scaled_dot_product_attention",
         "empty row attends to everything",
         "weights = weights.masked_fill(~mask, 0.0)",
         "pass",
@@ -337,24 +274,10 @@ BUGS = [
         "test_multi_head.py::test_dropout_works_in_training_and_is_off_in_evaluation",
     ),
     Bug(
-        "nn.multi_head.MultiHeadAttention.__init__",
-        "width that heads do not divide accepted",
-        "if n_heads < 1 or d_model % n_heads:",
-        "if n_heads < 1:",
-        "test_multi_head.py::test_a_width_that_heads_do_not_divide_is_refused",
-    ),
-    Bug(
         "nn.masks.padding_mask",
         "padding mask inverted",
         "(ids != pad_id)",
         "(ids == pad_id)",
-        "test_masks.py::test_padding_mask_by_hand",
-    ),
-    Bug(
-        "nn.masks.padding_mask",
-        "padded queries hidden, not padded keys",
-        "(ids != pad_id).unsqueeze(1)",
-        "(ids != pad_id).unsqueeze(2)",
         "test_masks.py::test_padding_mask_by_hand",
     ),
     Bug(
@@ -377,13 +300,6 @@ BUGS = [
         "torch.sqrt(variance + eps)",
         "(torch.sqrt(variance) + eps)",
         "test_normalization.py::test_eps_stands_under_the_root_by_hand",
-    ),
-    Bug(
-        "nn.normalization.layer_norm",
-        "divided by the variance",
-        "torch.sqrt(variance + eps)",
-        "(variance + eps)",
-        "test_normalization.py::test_layer_norm_by_hand",
     ),
     Bug(
         "nn.normalization.layer_norm",
@@ -429,31 +345,10 @@ BUGS = [
     ),
     Bug(
         "nn.positions.absolute.sinusoidal_encoding",
-        "base not used",
-        "frequency = base **",
-        "frequency = 10_000.0 **",
-        "test_positional.py::test_sinusoidal_encoding_is_the_papers_formula",
-    ),
-    Bug(
-        "nn.positions.absolute.sinusoidal_encoding",
         "exponent i/d for 2i/d",
         "torch.arange(0, d_model, 2, dtype",
         "torch.arange(d_model // 2, dtype",
         "test_positional.py::test_sinusoidal_encoding_is_the_papers_formula",
-    ),
-    Bug(
-        "nn.positions.absolute.sinusoidal_encoding",
-        "frequencies rise",
-        "base ** (-torch.arange",
-        "base ** (torch.arange",
-        "test_positional.py::test_sinusoidal_encoding_by_hand",
-    ),
-    Bug(
-        "nn.positions.simple.square_wave_encoding",
-        "the slowest digit first",
-        ">> digit & 1",
-        ">> digit.flip(0) & 1",
-        "test_simple_positions.py::test_square_waves_are_the_binary_digits",
     ),
     Bug(
         "nn.dropout.dropout",
@@ -492,13 +387,6 @@ BUGS = [
     ),
     Bug(
         "nn.layers.residual",
-        "pre-norm adds to the normalized input",
-        "x + dropout(sublayer(norm(x)))",
-        "norm(x) + dropout(sublayer(norm(x)))",
-        "test_layers.py::test_residual_by_hand",
-    ),
-    Bug(
-        "nn.layers.residual",
         "dropout on the sum",
         "norm(x + dropout(sublayer(x)))",
         "norm(dropout(x + sublayer(x)))",
@@ -524,20 +412,6 @@ BUGS = [
         "mean_square = (x**2)",
         "mean_square = ((x - x.mean(-1, True)) ** 2)",
         "test_normalization.py::test_rms_norm_by_hand",
-    ),
-    Bug(
-        "nn.feedforward.squared_relu",
-        "relu without the square",
-        "F.relu(x).square()",
-        "F.relu(x)",
-        "test_feedforward.py::test_squared_relu_by_hand",
-    ),
-    Bug(
-        "nn.fast_attention._with_weights",
-        "scale missing in half precision",
-        "alpha=1 / math.sqrt(q.size(-1))",
-        "alpha=1",
-        "test_fast_attention.py::test_half_precision_is_near_to_the_explicit_path",
     ),
     Bug(
         "nn.masks.causal_mask",
@@ -624,13 +498,6 @@ BUGS = [
         "test_rotary.py::test_keys_rotated_step_by_step_are_those_rotated_at_once",
     ),
     Bug(
-        "nn.positions.rotary.RotaryPositions.forward",
-        "every step at the first position",
-        "[start:end]",
-        "[: k.size(2)]",
-        "test_rotary.py::test_keys_rotated_step_by_step_are_those_rotated_at_once",
-    ),
-    Bug(
         "nn.positions.alibi.alibi_bias",
         "near keys are punished, far ones preferred",
         "return -alibi_slopes",
@@ -643,13 +510,6 @@ BUGS = [
         "k.repeat_interleave(n_each, dim=1)",
         "k.repeat(1, n_each, 1, 1)",
         "test_fast_attention.py::test_grouped_queries_are_repeated_keys",
-    ),
-    Bug(
-        "nn.fast_attention._with_bias",
-        "-inf where nothing is added",
-        "~mask, -torch.inf",
-        "mask, -torch.inf",
-        "test_fast_attention.py::test_equal_to_the_explicit_path",
     ),
     Bug(
         "nn.dropout.dropout",
@@ -670,14 +530,7 @@ BUGS = [
         "the future is seen",
         "causal=True",
         "causal=False",
-        "test_decoder_lm.py::test_a_symbol_moves_its_own_future_only",
-    ),
-    Bug(
-        "models.decoder_lm.DecoderLM.states",
-        "the last norm is missing",
-        "return self.norm(x)",
-        "return x",
-        "test_decoder_lm.py::test_parity_with_torch",
+        "test_decoder_lm.py::test_a_token_moves_its_own_future_only",
     ),
     Bug(
         "models.decoder_lm.DecoderLM.states",
@@ -722,13 +575,6 @@ BUGS = [
         "test_encoder_decoder.py::test_the_past_does_not_see_the_future_bit_for_bit",
     ),
     Bug(
-        "models.encoder_decoder.EncoderDecoder.decoder_states",
-        "the last norm is missing",
-        "return self.decoder_norm(x)",
-        "return x",
-        "test_encoder_decoder.py::test_parity_with_torch",
-    ),
-    Bug(
         "models.encoder_decoder.EncoderDecoder.encode",
         "embeddings are not dropped",
         "x = self.dropout(",
@@ -743,13 +589,6 @@ BUGS = [
         "test_encoder_lm.py::test_padding_changes_nothing",
     ),
     Bug(
-        "models.encoder_lm.EncoderLM.logits",
-        "the bias of the tokens is missing",
-        " + self.output_bias",
-        "",
-        "test_encoder_lm.py::test_parity_with_torch",
-    ),
-    Bug(
         "models.encoder_lm.EncoderLM.__init__",
         "the embedding is scaled as in the paper",
         "TokenEmbedding(c.vocab_size, d_model=c.d_model, scale=False)",
@@ -762,13 +601,6 @@ BUGS = [
         "sqrt(warmup / step)",
         "sqrt(step / warmup)",
         "test_recipes.py::test_root_schedule_by_hand",
-    ),
-    Bug(
-        "training.schedules.cosine_schedule",
-        "a whole wave",
-        "math.cos(math.pi *",
-        "math.cos(2 * math.pi *",
-        "test_recipes.py::test_cosine_schedule_by_hand",
     ),
     Bug(
         "training.schedules.cosine_schedule",
@@ -790,20 +622,6 @@ BUGS = [
         "[part for part in model.children() if isinstance(part, nn.ModuleList)]",
         "model.children()",
         "test_optimizers.py::test_matrices_inside_the_layers",
-    ),
-    Bug(
-        "training.muon.Muon._look_ahead",
-        "the new slope is forgotten",
-        "return slope.lerp(mean, momentum)",
-        "return mean.clone()",
-        "test_muon.py::test_two_steps_by_hand",
-    ),
-    Bug(
-        "training.muon.Muon._move",
-        "tall matrices go no farther than wide ones",
-        "max(1.0, ahead.size(1) / ahead.size(2))",
-        "max(1.0, ahead.size(2) / ahead.size(1))",
-        "test_muon.py::test_two_steps_by_hand",
     ),
     Bug(
         "training.checkpoint._restore_chance",
@@ -841,13 +659,6 @@ BUGS = [
         "test_loss.py::test_the_fused_loss_is_the_mean_nll_of_real_targets",
     ),
     Bug(
-        "training.loss.nll",
-        "the target keeps its whole share",
-        "(1 - label_smoothing) * of_targets",
-        "of_targets",
-        "test_loss.py::test_the_fused_loss_is_the_mean_nll_of_real_targets",
-    ),
-    Bug(
         "training.loss.log_probabilities",
         "the loss in half precision",
         "torch.float32 if half else None",
@@ -863,13 +674,6 @@ BUGS = [
     ),
     Bug(
         "training.fast_loss._MeanNLL.forward",
-        "sum for mean",
-        "nll[counts].mean()",
-        "nll[counts].sum()",
-        "test_loss.py::test_cross_entropy_by_hand",
-    ),
-    Bug(
-        "training.fast_loss._MeanNLL.forward",
         "label smoothing on padding",
         "return nll[counts].mean()",
         "return nll[counts].mean() + 0.1 * (nll * ~counts).sum()",
@@ -880,13 +684,6 @@ BUGS = [
         "the gradient is divided by padding too",
         "counts / counts.sum()",
         "counts / len(counts)",
-        "test_loss.py::test_parity_with_torch_and_with_the_mathematics_written_out",
-    ),
-    Bug(
-        "training.fast_loss._MeanNLL.backward",
-        "the gradient of the loss without smoothing",
-        "difference -= ctx.label_smoothing / log_p.size(-1)",
-        "pass",
         "test_loss.py::test_parity_with_torch_and_with_the_mathematics_written_out",
     ),
     Bug(
@@ -909,13 +706,6 @@ BUGS = [
         "loss = backward(model, batch, loss_fn)\n",
         "loss = backward(model, batch, loss_fn)\n        model.zero_grad()\n",
         "test_training.py::test_one_step_by_hand",
-    ),
-    Bug(
-        "training.loop.training_steps",
-        "clipped after the step",
-        "        if clip_norm is not None:\n            nn",
-        "        optimizers[0][0].step()\n        if clip_norm is not None:\n            nn",
-        "test_training.py::test_clipping_by_hand",
     ),
     Bug(
         "training.loop.training_steps",
@@ -1009,24 +799,10 @@ BUGS = [
         "test_logits.py::test_top_k_by_hand",
     ),
     Bug(
-        "generation.logits.keep_top_k",
-        "cut off by 0 for minus infinity",
-        "-math.inf)",
-        "0.0)",
-        "test_logits.py::test_top_k_by_hand",
-    ),
-    Bug(
         "generation.logits.keep_top_p",
         "top-p cuts before the threshold",
         "(reached < p).sum(dim=-1, keepdim=True) + 1",
         "(reached <= p).sum(dim=-1, keepdim=True)",
-        "test_logits.py::test_top_p_by_hand",
-    ),
-    Bug(
-        "generation.logits.keep_top_p",
-        "top-p cuts by rank, not by token",
-        "torch.zeros_like(cut).scatter(-1, order, cut)",
-        "cut",
         "test_logits.py::test_top_p_by_hand",
     ),
     Bug(
@@ -1091,13 +867,6 @@ BUGS = [
         "len(self.ids) + self.ended",
         "max(len(self.ids), 1)",
         "test_beam_search.py::test_scores_by_hand",
-    ),
-    Bug(
-        "generation.beam_search.beam_search",
-        "finished beams go on",
-        "live = live.masked_fill(ended, -torch.inf)",
-        "pass",
-        "test_beam_search.py::test_beam_search_is_the_loop",
     ),
     Bug(
         "generation.beam_search.beam_search",
@@ -1170,20 +939,6 @@ BUGS = [
         "test_metrics.py::test_corpus_bleu_tells_upper_from_lower_case",
     ),
     Bug(
-        "evaluation.metrics.corpus_bleu",
-        "predictions and references swapped",
-        "corpus_score(list(predictions), [list(references)]",
-        "corpus_score(list(references), [list(predictions)]",
-        "test_metrics.py::test_corpus_bleu_by_hand",
-    ),
-    Bug(
-        "evaluation.metrics.rouge",
-        "words by their stems",
-        "RougeScorer(names)",
-        "RougeScorer(names, use_stemmer=True)",
-        "test_metrics.py::test_rouge_takes_the_words_as_they_are",
-    ),
-    Bug(
         "evaluation.metrics.rouge",
         "recall for F",
         "scores[name].fmeasure",
@@ -1203,13 +958,6 @@ BUGS = [
         'or more" if value >= bound',
         'or more" if value == value',
         "test_lesson.py::test_a_number_outside_its_bound_is_shown_itself",
-    ),
-    Bug(
-        "cli.commands.learn_pairs",
-        "byte pairs take the place of the text",
-        "if out.is_file() and out.samefile(name):",
-        "if False:",
-        "test_cli.py::test_what_is_learned_from_is_not_replaced",
     ),
     Bug(
         "cli.commands._lines",
