@@ -71,7 +71,7 @@ BUGS = [
         "test_corpora_news.py::test_seeds_and_repeats",
     ),
     Bug(
-        "corpora.english.labels._labelled",
+        "corpora.english.labels._labeled",
         "the class of the last noun phrase",
         'if name == "NP" and not subject:',
         'if name == "NP":',

@@ -59,15 +59,15 @@ def test_same_seed_same_strings():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: copy(0, length=3, n_symbols=5, seed=0), "n must be at least 1, came 0"),
-        (lambda: reverse(2, length=0, n_symbols=5, seed=0), "length must be at least 1, came 0"),
-        (lambda: copy(2, length=3, n_symbols=1, seed=0), "n_symbols must be at least 2, came 1"),
-        (lambda: recall(2, n_pairs=0, n_keys=3, n_values=3, seed=0), "n_pairs must be at least 1, came 0"),
-        (lambda: recall(2, n_pairs=5, n_keys=3, n_values=3, seed=0), "n_keys must be at least 5, came 3"),
-        (lambda: recall(2, n_pairs=5, n_keys=7, n_values=1, seed=0), "n_values must be at least 2, came 1"),
+        (lambda: copy(0, length=3, n_symbols=5, seed=0), "n must be at least 1, got 0"),
+        (lambda: reverse(2, length=0, n_symbols=5, seed=0), "length must be at least 1, got 0"),
+        (lambda: copy(2, length=3, n_symbols=1, seed=0), "n_symbols must be at least 2, got 1"),
+        (lambda: recall(2, n_pairs=0, n_keys=3, n_values=3, seed=0), "n_pairs must be at least 1, got 0"),
+        (lambda: recall(2, n_pairs=5, n_keys=3, n_values=3, seed=0), "n_keys must be at least 5, got 3"),
+        (lambda: recall(2, n_pairs=5, n_keys=7, n_values=1, seed=0), "n_values must be at least 2, got 1"),
         (
             lambda: recall(2, n_pairs=5, n_keys=7, n_values=3, seed=0, distance=5),
-            r"distance must be 0 to 4 \(n_pairs - 1\), came 5",
+            r"distance must be 0 to 4 \(n_pairs - 1\), got 5",
         ),
     ],
 )

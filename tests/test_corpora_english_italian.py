@@ -474,23 +474,23 @@ def test_the_language_is_too_large_to_memorize():
         ("the dogg slept", "unknown words: 'dogg'; close: dog, dogs"),
         ("", "not complete at the start: expected one of the, a, an, many"),
         ("the dog", "not complete after 'the dog': expected one of didn't, crossed, "),
-        ("dog slept", "breaks at the start: expected one of the, a, an, many; came 'dog'"),
-        ("the dog didn't slept", "breaks after \"the dog didn't\": expected one of cross, .* came 'slept'"),
-        ("the street slept", "breaks after 'the street': expected one of was, wasn't; came 'slept'"),
-        ("the dogs was tired", "expected one of .*were, weren't; came 'was'"),
-        ("many dog slept", "breaks after 'many': expected one of .* came 'dog'"),
-        ("the wide dog slept", "breaks after 'the wide': expected one of river, .* came 'dog'"),
-        ("the dog was wide", "breaks after 'the dog was': expected one of .* came 'wide'"),
-        ("the dog crossed the cat", "breaks after 'the dog crossed the': expected one of .* came 'cat'"),
+        ("dog slept", "breaks at the start: expected one of the, a, an, many; got 'dog'"),
+        ("the dog didn't slept", "breaks after \"the dog didn't\": expected one of cross, .* got 'slept'"),
+        ("the street slept", "breaks after 'the street': expected one of was, wasn't; got 'slept'"),
+        ("the dogs was tired", "expected one of .*were, weren't; got 'was'"),
+        ("many dog slept", "breaks after 'many': expected one of .* got 'dog'"),
+        ("the wide dog slept", "breaks after 'the wide': expected one of river, .* got 'dog'"),
+        ("the dog was wide", "breaks after 'the dog was': expected one of .* got 'wide'"),
+        ("the dog crossed the cat", "breaks after 'the dog crossed the': expected one of .* got 'cat'"),
         (
             "the dog slept because it was tired",
-            "expected one of near, behind, beyond, the end; came 'because'",
+            "expected one of near, behind, beyond, the end; got 'because'",
         ),
-        ("the dogs left the hill because it was wide", "expected one of the end; came 'because'"),
-        ("the dog left the hills because it was tired", "expected one of the end; came 'because'"),
-        ("the dog left the hill because the", "breaks after .*because': expected one of it; came 'the'"),
-        ("the dog slept slept", "came 'slept'"),
-        ("a animal slept", "expected 'an animal slept', came 'a animal slept': write 'an' before a vowel"),
+        ("the dogs left the hill because it was wide", "expected one of the end; got 'because'"),
+        ("the dog left the hills because it was tired", "expected one of the end; got 'because'"),
+        ("the dog left the hill because the", "breaks after .*because': expected one of it; got 'the'"),
+        ("the dog slept slept", "got 'slept'"),
+        ("a animal slept", "expected 'an animal slept', got 'a animal slept': write 'an' before a vowel"),
         ("an dog slept", "expected 'a dog slept'"),
         ("a angry dog slept", "expected 'an angry dog slept'"),
     ],
@@ -529,10 +529,10 @@ def test_numbers_outside_the_range_are_refused(n):
         lambda: english_italian.split(5, n_test=n, seed=0),
         lambda: english_italian.pronoun_pairs(n, seed=0),
     ):
-        with pytest.raises(ValueError, match=r"must be 1 to 100,000, came"):
+        with pytest.raises(ValueError, match=r"must be 1 to 100,000, got"):
             call()
 
 
 def test_pronoun_facts_need_a_pronoun():
-    with pytest.raises(ValueError, match=r"expected a sentence with 'because it was', came 'the dog slept'"):
+    with pytest.raises(ValueError, match=r"expected a sentence with 'because it was', got 'the dog slept'"):
         english_italian.pronoun_facts("the dog slept")

@@ -7,7 +7,7 @@ import pytest
 from exformer.corpora import english
 from exformer.corpora.english.lexicon import CLASSES
 
-SAMPLE = english.labelled_sample(2_000, seed=5)
+SAMPLE = english.labeled_sample(2_000, seed=5)
 SILENT = {"the", *CLASSES["ADJECTIVE"]}
 
 
@@ -64,8 +64,8 @@ def test_judged_sentences_are_judged_by_the_grammar():
 
 def test_a_sentence_is_told_as_it_was_drawn():
     for each in english.judged_sample(300, seed=3):
-        assert english.is_grammatical(each.drawn)
-        pairs = zip(each.drawn.split(), each.sentence.split(), strict=True)
+        assert english.is_grammatical(each.original)
+        pairs = zip(each.original.split(), each.sentence.split(), strict=True)
         assert sum(a != b for a, b in pairs) == (not each.right)
 
 
@@ -91,10 +91,10 @@ def mend(words, at):
     return " ".join(words)
 
 
-@pytest.mark.parametrize("sample", [english.labelled_sample, english.judged_sample])
+@pytest.mark.parametrize("sample", [english.labeled_sample, english.judged_sample])
 @pytest.mark.parametrize("n", [0, 1_000_001])
 def test_refused_numbers(sample, n):
-    with pytest.raises(ValueError, match=f"1 to 1,000,000, came {n}"):
+    with pytest.raises(ValueError, match=f"1 to 1,000,000, got {n}"):
         sample(n, seed=0)
 
 

@@ -123,14 +123,14 @@ def test_a_fact_left_out_is_gone_and_all_else_stays(omit):
 
 def test_what_cannot_be_left_out_is_refused():
     with pytest.raises(
-        ValueError, match=r"only day and people can be left out of an article, came \['town'\]"
+        ValueError, match=r"only day and people can be left out of an article, got \['town'\]"
     ):
         news.sample(1, seed=0, omit=["town"])
 
 
 @pytest.mark.parametrize("n", [0, 100_001])
 def test_numbers_of_articles_are_checked(n):
-    with pytest.raises(ValueError, match=f"n must be 1 to 100,000, came {n}"):
+    with pytest.raises(ValueError, match=f"n must be 1 to 100,000, got {n}"):
         news.sample(n, seed=0)
 
 
@@ -164,7 +164,7 @@ def test_a_fact_that_the_article_leaves_out_is_right_only_if_left_out():
 
 def test_first_sentence():
     assert news.first_sentence(ARTICLE) == "Ada Ricci sold the mill in Pisa ."
-    with pytest.raises(ValueError, match=r"expected sentences that end in ' \.', came 'Ada came'"):
+    with pytest.raises(ValueError, match=r"expected sentences that end in ' \.', got 'Ada came'"):
         news.first_sentence("Ada came")
 
 

@@ -202,7 +202,7 @@ def test_the_manifest_is_well_formed() -> None:
         assert len(file.sha256) == 64
         assert set(file.sha256) <= set("0123456789abcdef")
         assert file.n_bytes > 10_000
-        assert file.licence
+        assert file.license
 
 
 @pytest.fixture
@@ -237,7 +237,7 @@ def test_the_texts_come_as_they_were_written() -> None:
 
 
 def test_what_there_is_not() -> None:
-    with pytest.raises(ValueError, match="part must be train, val or test, came 'dev'"):
+    with pytest.raises(ValueError, match="part must be train, val or test, got 'dev'"):
         real.multi30k("dev", src="en", tgt="de")
     for src, tgt in (("en", "en"), ("en", "it")):
         with pytest.raises(ValueError, match="src and tgt must be two of en, de and fr"):

@@ -108,7 +108,7 @@ def test_any_grammar_against_brute_force(rules) -> None:
     ("rules", "message"),
     [
         ({"A": ((1.0, ("x",)),)}, "the start symbol 'S' has no rules"),
-        ({"S": ((0.5, ("x",)), (0.4, ("y",)))}, "probabilities of S must be above 0 and sum to 1, came 0.9"),
+        ({"S": ((0.5, ("x",)), (0.4, ("y",)))}, "probabilities of S must be above 0 and sum to 1, got 0.9"),
         ({"S": ((1.5, ("x",)), (-0.5, ("y",)))}, "must be above 0"),
         ({"S": ((0.5, ("x", "A")), (0.5, ("y",))), "A": ((1.0, ()),)}, "a rule of A is empty"),
         ({"S": ((0.5, ("S", "x")), (0.5, ("y",)))}, "S -> S: a rule may not begin with itself"),
@@ -122,5 +122,5 @@ def test_what_is_no_grammar_is_refused(rules, message) -> None:
 
 
 def test_a_negative_length_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least 0, came -1"):
+    with pytest.raises(ValueError, match="at least 0, got -1"):
         mass_by_length(NESTED, -1)

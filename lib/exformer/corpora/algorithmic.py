@@ -8,7 +8,7 @@ from exformer.corpora.pairs import Pair
 def recall(
     n: int, *, n_pairs: int, n_keys: int, n_values: int, seed: int, distance: int | None = None
 ) -> list[Pair]:
-    """Draw lists of keys with values, and ask for the value of one key.
+    """Sample lists of keys with values, and ask for the value of one key.
 
     "k3 v1 k0 v4 k7 v1 ? k0" has the answer "v4". The keys of a list differ; values may come twice.
 
@@ -17,7 +17,7 @@ def recall(
         n_pairs: Keys in a list.
         n_keys: Different keys there are, at least ``n_pairs``.
         n_values: Different values there are, at least 2.
-        seed: Of the draw.
+        seed: The same seed gives the same sample.
         distance: Pairs between the answer and the question: 0 asks for the last pair, ``n_pairs`` - 1 for the
             first; None draws one for each list. Value and question key are 2 · distance + 2 words apart.
 
@@ -29,7 +29,7 @@ def recall(
     """
     _check(n=(n, 1), n_pairs=(n_pairs, 1), n_keys=(n_keys, n_pairs), n_values=(n_values, 2))
     if distance is not None and not 0 <= distance < n_pairs:
-        raise ValueError(f"distance must be 0 to {n_pairs - 1} (n_pairs - 1), came {distance}")
+        raise ValueError(f"distance must be 0 to {n_pairs - 1} (n_pairs - 1), got {distance}")
     rng, found = Random(seed), []
     for _ in range(n):
         keys = [f"k{key}" for key in rng.sample(range(n_keys), n_pairs)]
@@ -42,13 +42,13 @@ def recall(
 
 
 def copy(n: int, *, length: int, n_symbols: int, seed: int) -> list[Pair]:
-    """Draw strings of symbols; the target is the string itself.
+    """Sample strings of symbols; the target is the string itself.
 
     Args:
         n: How many strings.
         length: Symbols in a string.
         n_symbols: Different symbols there are: "0", "1", ...
-        seed: Of the draw.
+        seed: The same seed gives the same sample.
 
     Returns:
         Pairs; word i of the source is aligned with word i of the target.
@@ -66,13 +66,13 @@ def copy(n: int, *, length: int, n_symbols: int, seed: int) -> list[Pair]:
 
 
 def reverse(n: int, *, length: int, n_symbols: int, seed: int) -> list[Pair]:
-    """Draw strings of symbols; the target is the string read from its end.
+    """Sample strings of symbols; the target is the string read from its end.
 
     Args:
         n: How many strings.
         length: Symbols in a string.
         n_symbols: Different symbols there are: "0", "1", ...
-        seed: Of the draw; the same seed draws the strings that ``copy`` draws.
+        seed: The same seed gives the strings that ``copy`` gives.
 
     Returns:
         Pairs; word i of the source is aligned with word length - 1 - i of the target.
@@ -98,4 +98,4 @@ def _strings(n: int, *, length: int, n_symbols: int, seed: int) -> list[list[str
 def _check(**numbers: tuple[int, int]) -> None:
     for name, (value, least) in numbers.items():
         if value < least:
-            raise ValueError(f"{name} must be at least {least}, came {value}")
+            raise ValueError(f"{name} must be at least {least}, got {value}")

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Hold a source text and its right target text, with what its maker knows about them.
+    """Hold a source text and its right target text, with what the corpus knows about them.
 
-    Both texts are words (or symbols) with one space between them, so that a word's index is its place in
+    In made-up languages both texts are words with one space between them, so that a word's index is that in
     ``source.split()`` or ``target.split()``.
 
     Args:
-        source: The text to be read.
-        target: The text to be written.
+        source: The text to translate from.
+        target: Its right translation.
         construction: Kind of sentence, in the words of the corpus that made it; empty if it has no kinds.
         antecedent: The source noun that the pronoun stands for; empty without a pronoun.
         alignment: (source index, target index) of each pair of words that translate each other.

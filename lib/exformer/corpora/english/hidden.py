@@ -1,4 +1,4 @@
-"""A word taken out of a sentence: how probable each word is there, given what stands on both sides."""
+"""A word taken out of a sentence: how probable each word is there, given both sides."""
 
 from exformer.corpora.english import prefixes
 from exformer.corpora.english.language import known_words
@@ -6,14 +6,14 @@ from exformer.corpora.english.rules import GRAMMAR
 
 
 def hidden_distribution(left: str, right: str) -> dict[str, float]:
-    r"""Return the true probability of each word that may stand between two pieces of a sentence.
+    r"""Return the true probability of each word between two pieces of a sentence.
 
     .. math:: p(w \mid \text{left}, \text{right})
               = \frac{p(\text{left}\; w\; \text{right})}{\sum_v p(\text{left}\; v\; \text{right})}
 
     Args:
         left: The words before the hidden one; may be empty.
-        right: The words behind it, to the end of the sentence; may be empty.
+        right: The words after it, to the end of the sentence; may be empty.
 
     Returns:
         word -> probability, the most probable first.

@@ -19,7 +19,7 @@ _OTHER_FORM = dict(_PAIRS) | {plural: singular for singular, plural in _PAIRS}
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledSentence:
+class LabeledSentence:
     """Hold a sentence, a class for the whole, and a tag for each word.
 
     Args:
@@ -34,27 +34,27 @@ class LabelledSentence:
     numbers: tuple[str, ...]
 
 
-def labelled_sample(n: int, *, seed: int) -> list[LabelledSentence]:
-    """Draw sentences from the language, each by its probability, and label them.
+def labeled_sample(n: int, *, seed: int) -> list[LabeledSentence]:
+    """Sample sentences from the language, each by its probability, and label them.
 
     Args:
         n: How many.
-        seed: Of the draw; the sentences are those of ``sample`` with the same seed.
+        seed: The sentences are those of ``sample`` with the same seed.
 
     Raises:
         ValueError: If n is not between 1 and 1,000,000.
 
-    >>> found = labelled_sample(3, seed=4)[2]
+    >>> found = labeled_sample(3, seed=4)[2]
     >>> found.sentence, found.kind, found.numbers
     ('a house was heavy', 'thing', ('singular', 'singular', 'singular', 'none'))
     """
     _check(n)
     rng = Random(seed)
-    return [_labelled(rng) for _ in range(n)]
+    return [_labeled(rng) for _ in range(n)]
 
 
-def _labelled(rng: Random) -> LabelledSentence:
-    """Expand the start symbol; each nonterminal keeps the number of the one that it came from."""
+def _labeled(rng: Random) -> LabeledSentence:
+    """Expand the start symbol; each nonterminal keeps the number of the one above it."""
     words, numbers, subject = [], [], ""
     stack = [(GRAMMAR.start, "none")]
     while stack:
@@ -70,9 +70,9 @@ def _labelled(rng: Random) -> LabelledSentence:
         if name == "ADJECTIVE":  # it has one form: its noun decides
             number = above
         shown = number if symbol in CLASSES else "none"  # "that" in a plural noun phrase has no number
-        parts = GRAMMAR.draw(symbol, rng=rng)
+        parts = GRAMMAR.sample_rule(symbol, rng=rng)
         stack += [(part, number if part in GRAMMAR.rules else shown) for part in reversed(parts)]
-    return LabelledSentence(" ".join(words), subject, tuple(numbers))
+    return LabeledSentence(" ".join(words), subject, tuple(numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,27 +82,27 @@ class JudgedSentence:
     Args:
         sentence: Words with spaces between them.
         right: False if one verb has the wrong number.
-        drawn: The sentence as the grammar drew it, before a verb was changed: to keep a sentence and its
-            falsified twin on one side of a split.
+        original: The sentence of the grammar, before a verb was changed: to keep a sentence and its falsified
+            twin on one side of a split.
     """
 
     sentence: str
     right: bool
-    drawn: str
+    original: str
 
 
 def judged_sample(n: int, *, seed: int) -> list[JudgedSentence]:
-    """Draw sentences from the language, and give one verb of about half of them the wrong number.
+    """Sample sentences from the language, and give one verb of about half of them the wrong number.
 
     Args:
         n: How many.
-        seed: Of the draw.
+        seed: The same seed gives the same sample.
 
     Raises:
         ValueError: If n is not between 1 and 1,000,000.
 
     >>> found = judged_sample(1, seed=1)[0]
-    >>> found.sentence, found.right, found.drawn
+    >>> found.sentence, found.right, found.original
     ('every girl behind the big roads wait', False, 'every girl behind the big roads waits')
     """
     _check(n)
@@ -110,14 +110,14 @@ def judged_sample(n: int, *, seed: int) -> list[JudgedSentence]:
     found = []
     for _ in range(n):
         words, right = GRAMMAR.expand((GRAMMAR.start,), rng=rng), rng.random() < 0.5
-        drawn = " ".join(words)
+        original = " ".join(words)
         if not right:
-            place = rng.choice([place for place, word in enumerate(words) if word in _OTHER_FORM])
-            words[place] = _OTHER_FORM[words[place]]
-        found.append(JudgedSentence(" ".join(words), right, drawn))
+            index = rng.choice([index for index, word in enumerate(words) if word in _OTHER_FORM])
+            words[index] = _OTHER_FORM[words[index]]
+        found.append(JudgedSentence(" ".join(words), right, original))
     return found
 
 
 def _check(n: int) -> None:
     if not 1 <= n <= _MOST:
-        raise ValueError(f"n must be 1 to {_MOST:,}, came {n}")
+        raise ValueError(f"n must be 1 to {_MOST:,}, got {n}")

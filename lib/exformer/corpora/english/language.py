@@ -22,7 +22,7 @@ def expected_length() -> float:
 
 
 def entropy_per_token() -> float:
-    r"""Return the least loss that any language model can have on average, in nats a token.
+    r"""Return the least loss that any language model can have on average, in nats per token.
 
     .. math:: \frac{H}{E[\mathrm{length}] + 1}
 
@@ -67,8 +67,8 @@ def first_error(sentence: str) -> int | None:
         sentence: Words of ``WORDS`` with spaces between them.
 
     Returns:
-        The place of the first word that cannot stand where it stands; the number of words if the sentence
-        stops too early; None if it is grammatical.
+        The position of the first word that can't be there; the number of words if the sentence stops too
+        early; None if it is grammatical.
 
     Raises:
         ValueError: If a word is unknown.
@@ -133,7 +133,7 @@ def nats_per_token(sentences: Iterable[str]) -> float:
         sentences: At least one.
 
     Returns:
-        Nats a token, end symbols counted; infinite if a sentence is not grammatical.
+        Nats per token, end symbols counted; infinite if a sentence is not grammatical.
 
     Raises:
         ValueError: If there is no sentence, or a word is unknown.
@@ -148,20 +148,12 @@ def nats_per_token(sentences: Iterable[str]) -> float:
 
 
 def length_mass(length: int) -> float:
-    """Return the probability that a sentence has a number of words, by dynamic programming.
-
-    Args:
-        length: Number of words.
-    """
+    """Return the probability that a sentence has a number of words, by dynamic programming."""
     return lengths.mass_by_length(GRAMMAR, length)[length]
 
 
 def sentences(length: int) -> Iterator[tuple[str, float]]:
-    """List all sentences of a length, each with its probability: 480 of 3 words, 1,522,080 of 6 words.
-
-    Args:
-        length: Number of words.
-    """
+    """List all sentences of a length, each with its probability: 480 of 3 words, 1,522,080 of 6 words."""
     for words, p in lengths.derivations(GRAMMAR, length):
         yield " ".join(words), p
 

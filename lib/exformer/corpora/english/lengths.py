@@ -18,17 +18,16 @@ def mass_by_length(grammar: Grammar, longest: int) -> list[float]:
     rule is empty, so that each length follows from smaller ones.
 
     Args:
-        grammar: The grammar.
         longest: The last length.
 
     Returns:
-        One probability a length, from 0 to ``longest``.
+        One probability per length, from 0 to ``longest``.
 
     Raises:
         ValueError: If ``longest`` is below 0.
     """
     if longest < 0:
-        raise ValueError(f"the last length must be at least 0, came {longest}")
+        raise ValueError(f"the last length must be at least 0, got {longest}")
     return _masses(grammar, longest)[grammar.start].tolist()
 
 
@@ -39,7 +38,6 @@ def chance_within(grammar: Grammar, still_open: tuple[str, ...], room: int) -> f
     .. math:: \sum_{n_1 + \dots + n_k \le room} P_{\beta_1}(n_1) \cdots P_{\beta_k}(n_k)
 
     Args:
-        grammar: The grammar.
         still_open: Words and nonterminals.
         room: How many words there may be.
     """
@@ -72,10 +70,6 @@ def derivations(grammar: Grammar, length: int) -> Iterator[tuple[tuple[str, ...]
     """List each derivation of a sentence of a length: its words, its probability.
 
     A sentence comes once for each of its derivations: once, if the grammar is unambiguous.
-
-    Args:
-        grammar: The grammar.
-        length: Number of words.
     """
     waiting = [((), (grammar.start,), 1.0)]  # words so far, symbols still open, probability
     while waiting:

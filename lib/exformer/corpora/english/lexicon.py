@@ -1,4 +1,4 @@
-"""The words of the English language of the book: one class a line, the most frequent word first."""
+"""The words of the English language of the book: one class per line, the most frequent word first."""
 
 # Singular and plural stand in the same order, so that two forms of one word have the same place. Nouns and
 # adjectives begin with a consonant, so that "a" may stand before them.

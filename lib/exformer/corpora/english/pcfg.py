@@ -40,7 +40,7 @@ class Grammar:
         for name, rules in self.rules.items():
             total = sum(p for p, _ in rules)
             if not isclose(total, 1.0, abs_tol=1e-9) or any(p <= 0 for p, _ in rules):
-                raise ValueError(f"the probabilities of {name} must be above 0 and sum to 1, came {total:g}")
+                raise ValueError(f"the probabilities of {name} must be above 0 and sum to 1, got {total:g}")
             if not all(symbols for _, symbols in rules):
                 raise ValueError(
                     f"a rule of {name} is empty: write one rule with the part and one without it"
@@ -85,7 +85,7 @@ class Grammar:
         .. math:: H_A = \sum_{A \to \beta} p(A \to \beta)
                   \Big( -\log p(A \to \beta) + \sum_{B \in \beta} H_B \Big)
 
-        One equation a nonterminal, linear in the :math:`H`: they are solved together.
+        One equation per nonterminal, linear in the :math:`H`: they are solved together.
 
         Source:
             Grenander 1967; Chi 1999, section 3.
@@ -103,12 +103,11 @@ class Grammar:
             for name, rules in self.rules.items()
         }
 
-    def draw(self, symbol: str, *, rng: Random) -> tuple[str, ...]:
-        """Draw one rule of a nonterminal by its probability.
+    def sample_rule(self, symbol: str, *, rng: Random) -> tuple[str, ...]:
+        """Sample one rule of a nonterminal by its probability.
 
         Args:
             symbol: The nonterminal.
-            rng: Gives the chance.
 
         Returns:
             What the nonterminal becomes.
@@ -117,20 +116,16 @@ class Grammar:
         return rng.choices(choices, cum_weights=cumulative)[0]
 
     def expand(self, symbols: tuple[str, ...], *, rng: Random) -> list[str]:
-        """Replace each nonterminal by a rule drawn by its probability, until only words are left.
+        """Replace each nonterminal by a rule sampled by its probability, until only words are left.
 
         Args:
             symbols: What to begin with, say ``(start,)``.
-            rng: Gives the chance.
-
-        Returns:
-            The words.
         """
         words, stack = [], list(reversed(symbols))
         while stack:
             symbol = stack.pop()
             if symbol in self._choices:
-                stack.extend(reversed(self.draw(symbol, rng=rng)))
+                stack.extend(reversed(self.sample_rule(symbol, rng=rng)))
             else:
                 words.append(symbol)
         return words

@@ -16,9 +16,6 @@ END = "</s>"  #: Stands for the end of the sentence among the words that may com
 def beginnings(grammar: Grammar) -> dict[str, dict[str, Stacks]]:
     """Tell with which words each nonterminal can begin, and what is to come after each: its Greibach form.
 
-    Args:
-        grammar: The grammar.
-
     Returns:
         nonterminal -> first word -> what is to come -> probability.
     """
@@ -49,12 +46,11 @@ def advance(grammar: Grammar, stacks: Stacks, word: str) -> Stacks:
     """Read one word: keep what can begin with it.
 
     Args:
-        grammar: The grammar.
         stacks: What may be to come.
-        word: The word that comes.
+        word: The next word.
 
     Returns:
-        What may be to come then; empty if the word cannot stand here.
+        What may be to come then; empty if the word can't be next.
     """
     after: Stacks = defaultdict(float)
     for (top, *rest), p in ((stack, p) for stack, p in stacks.items() if stack):
@@ -68,11 +64,10 @@ def read(grammar: Grammar, words: Iterable[str]) -> tuple[Stacks, int | None]:
     """Read words from the start.
 
     Args:
-        grammar: The grammar.
         words: The words, or the first words, of a sentence.
 
     Returns:
-        What may be to come after them, and the place of the first word that cannot stand there (then nothing
+        What may be to come after them, and the position of the first word that can't be there (then nothing
         may be to come), or None.
     """
     stacks = start(grammar)
@@ -91,7 +86,6 @@ def next_words(grammar: Grammar, stacks: Stacks) -> dict[str, float]:
     Every sentence ends with probability 1, so the probability of a prefix is the sum over its stacks.
 
     Args:
-        grammar: The grammar.
         stacks: What may be to come.
 
     Returns:

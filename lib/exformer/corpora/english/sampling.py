@@ -9,7 +9,7 @@ from exformer.corpora.english.rules import FEATURES, GRAMMAR
 
 _MOST = 1_000_000
 _LONGEST = 20  # attractors
-_TRIES = 20  # draws for each item asked for, before we say that there are not so many different ones
+_TRIES = 20  # for each item that is wanted, before we say that there are not so many different ones
 _VERBS = dict.fromkeys(FEATURES["living"], ("BE", "SLEEP", "SEE")) | {"way": ("BE",), "thing": ("BE",)}
 
 
@@ -18,8 +18,8 @@ class TextSplit:
     """Hold training and test sentences; no training sentence is in the test.
 
     Args:
-        train: Sentences to learn from, drawn from the language one by one; frequent ones come several times.
-        test: Sentences to be judged by, drawn the same way, those of the training set left out.
+        train: Sentences to learn from, sampled independently; frequent ones are repeated.
+        test: Sentences to be judged by, sampled in the same way, those of the training set left out.
     """
 
     train: list[str]
@@ -42,11 +42,11 @@ class MinimalPair:
 
 
 def sample(n: int, *, seed: int) -> list[str]:
-    """Draw sentences from the language, each by its probability, whatever was drawn before.
+    """Sample sentences from the language, each by its probability, independently.
 
     Args:
         n: How many.
-        seed: Of the draw; the same seed gives the same sentences.
+        seed: The same seed gives the same sentences.
 
     Raises:
         ValueError: If n is not between 1 and 1,000,000.
@@ -57,7 +57,7 @@ def sample(n: int, *, seed: int) -> list[str]:
 
 
 def split(n_train: int, *, n_test: int, seed: int) -> TextSplit:
-    """Draw a training set, and a test set without any of its sentences.
+    """Sample a training set, and a test set without any of its sentences.
 
     Short sentences are frequent, so that the test has fewer of them than the language: the floor of a model
     on the test is ``nats_per_token(test)``, a little above the entropy.
@@ -65,7 +65,7 @@ def split(n_train: int, *, n_test: int, seed: int) -> TextSplit:
     Args:
         n_train: Training sentences.
         n_test: Test sentences.
-        seed: Of the draw.
+        seed: The same seed gives the same sample.
 
     Raises:
         ValueError: If a number is not between 1 and 1,000,000.
@@ -83,14 +83,14 @@ def split(n_train: int, *, n_test: int, seed: int) -> TextSplit:
 
 
 def agreement_items(n: int, *, attractors: int, seed: int, opposite: bool = True) -> list[MinimalPair]:
-    """Draw beginnings that end before the verb: "the keys to the cabinet near the door" | are | is.
+    """Sample beginnings that end before the verb: "the keys to the cabinet near the door" | are | is.
 
     Half of the subjects are singular, half plural.
 
     Args:
         n: How many; all prefixes differ.
         attractors: Nouns between the subject's noun and the verb.
-        seed: Of the draw.
+        seed: The same seed gives the same sample.
         opposite: Whether these nouns have the other number than the subject; False for the control, in which
             they stand as far between, but have the subject's own number.
 
@@ -115,14 +115,14 @@ def agreement_items(n: int, *, attractors: int, seed: int, opposite: bool = True
 
 
 def coreference_items(n: int, *, attractors: int, seed: int) -> list[MinimalPair]:
-    """Draw beginnings that end before a pronoun: "the girl near the king sleeps because" | she | he.
+    """Sample beginnings that end before a pronoun: "the girl near the king sleeps because" | she | he.
 
     The pronoun stands for the subject, a man, a woman or an animal in turn.
 
     Args:
         n: How many; all prefixes differ.
         attractors: Nouns between the subject's noun and the verb, all of the wrong pronoun's gender.
-        seed: Of the draw.
+        seed: The same seed gives the same sample.
 
     Raises:
         ValueError: If a number is too small, or there are not so many different prefixes.
@@ -149,7 +149,7 @@ def _sentence(rng: Random) -> str:
 
 
 def _chain(rng: Random, *, kinds: list[str | None], numbers: list[str]) -> str:
-    """Draw a noun phrase of nouns joined by prepositions; a kind that is None is left to chance."""
+    """Sample a noun phrase of nouns joined by prepositions; a kind that is None is left to chance."""
     symbols, last = [], ""
     for kind, number in zip(kinds, numbers, strict=True):
         if last:
@@ -162,7 +162,7 @@ def _chain(rng: Random, *, kinds: list[str | None], numbers: list[str]) -> str:
 
 
 def _different(n: int, *, seed: int, draw: Callable[[Random, int], MinimalPair]) -> list[MinimalPair]:
-    """Draw n items with different prefixes; a turn that fails is drawn again, so that cases stay balanced."""
+    """Sample n items with different prefixes; a turn that fails is repeated, so that cases stay balanced."""
     _check("n", n, least=1, most=_MOST)
     rng, found = Random(seed), {}
     for _ in range(_TRIES * n):
@@ -170,11 +170,9 @@ def _different(n: int, *, seed: int, draw: Callable[[Random, int], MinimalPair])
         found.setdefault(item.prefix, item)
         if len(found) == n:
             return list(found.values())
-    raise ValueError(
-        f"{n} different items were asked for, and {_TRIES * n} draws gave {len(found)}: ask for fewer"
-    )
+    raise ValueError(f"expected {n} different items, got {len(found)} in {_TRIES * n} samples: ask for fewer")
 
 
 def _check(name: str, value: int, *, least: int, most: int) -> None:
     if not least <= value <= most:
-        raise ValueError(f"{name} must be {least} to {most:,}, came {value}")
+        raise ValueError(f"{name} must be {least} to {most:,}, got {value}")

@@ -45,9 +45,6 @@ def pronoun_facts(english: str) -> PronounFacts:
     Args:
         english: A sentence of the pronoun construction.
 
-    Returns:
-        The facts.
-
     Raises:
         ValueError: If the sentence is outside the grammar, or has no "it".
 
@@ -56,7 +53,7 @@ def pronoun_facts(english: str) -> PronounFacts:
     """
     tree = parse(english)
     if tree.construction != "pronoun":
-        raise ValueError(f"expected a sentence with 'because it was', came {english!r} ({tree.construction})")
+        raise ValueError(f"expected a sentence with 'because it was', got {english!r} ({tree.construction})")
     return facts(tree)
 
 

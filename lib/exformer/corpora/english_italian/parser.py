@@ -54,11 +54,11 @@ class _Reader:
 
     def refusal(self) -> ValueError:
         read = " ".join(self.words[: self.position])
-        came = self.words[self.position :][:1]
+        found = self.words[self.position :][:1]
         where = f"after {read!r}" if read else "at the start"
         return ValueError(
             f"this grammar breaks {where}: expected one of {', '.join(self.wanted)}; "
-            f"came {came[0]!r}" if came else
+            f"got {found[0]!r}" if found else
             f"the sentence is not complete {where}: expected one of {', '.join(self.wanted)}"
         )  # fmt: skip
 
@@ -121,9 +121,6 @@ def parse(english: str) -> Sentence:
     Args:
         english: The sentence; capitals, curly apostrophes and a full stop are forgiven.
 
-    Returns:
-        The tree.
-
     Raises:
         ValueError: If a word is unknown, or the words stand in an order that the grammar has not.
     """
@@ -142,7 +139,7 @@ def parse(english: str) -> Sentence:
         reader.wanted.append("the end")
         raise reader.refusal()
     if (right := derive(sentence).source) != text:  # a and an are one word of the tree
-        raise ValueError(f"expected {right!r}, came {text!r}: write 'an' before a vowel, 'a' elsewhere")
+        raise ValueError(f"expected {right!r}, got {text!r}: write 'an' before a vowel, 'a' elsewhere")
     return sentence
 
 

@@ -59,7 +59,7 @@ def _is_case(tree: Sentence, kind: str, decisive: bool) -> bool:
 
 
 def _pairs(rng: Random, n: int, *, mix: tuple[str, ...], accept: Callable[[Sentence], bool]) -> list[Pair]:
-    """Draw n different accepted sentences: constructions in turn, and the four cases of "it" in turn.
+    """Sample n different accepted sentences: constructions in turn, and the four cases of "it" in turn.
 
     The four: "it" is the subject or the object, and the other noun would give another form or the same. Who
     always lets the adjective agree with the subject is right in half of the sentences that can tell.
@@ -80,20 +80,17 @@ def _pairs(rng: Random, n: int, *, mix: tuple[str, ...], accept: Callable[[Sente
 
 def _check(name: str, n: int) -> None:
     if not 1 <= n <= _MOST:
-        raise ValueError(f"{name} must be 1 to {_MOST:,}, came {n}")
+        raise ValueError(f"{name} must be 1 to {_MOST:,}, got {n}")
 
 
 def sample(n: int, *, seed: int) -> list[Pair]:
-    """Draw n different sentences with their translations, in random order.
+    """Sample n different sentences with their translations, in random order.
 
     A third has the pronoun construction, the other four constructions have a sixth each.
 
     Args:
         n: How many.
-        seed: Of the draw; the same seed gives the same sentences.
-
-    Returns:
-        The pairs.
+        seed: The same seed gives the same sentences.
 
     Raises:
         ValueError: If n is not between 1 and 100,000.
@@ -106,7 +103,7 @@ def sample(n: int, *, seed: int) -> list[Pair]:
 
 
 def split(n_train: int, *, n_test: int, seed: int) -> Split:
-    """Draw a training set, and a test set whose every sentence has a combination that is new.
+    """Sample a training set, and a test set whose every sentence has a combination that is new.
 
     Certain pairs of noun and adjective, and certain triples of subject, object and adjective around "it",
     are never in training; each test sentence has one of them. Their words are all in training, often.
@@ -114,7 +111,7 @@ def split(n_train: int, *, n_test: int, seed: int) -> Split:
     Args:
         n_train: Training sentences; a third has the pronoun construction.
         n_test: Test sentences, the same number of each construction.
-        seed: Of the draw. Which combinations are held out does not depend on it.
+        seed: Determines the sample; which combinations are held out does not depend on it.
 
     Returns:
         Training set and test set, each without repeats, in random order.
@@ -133,13 +130,13 @@ def split(n_train: int, *, n_test: int, seed: int) -> Split:
 
 
 def pronoun_pairs(n: int, *, seed: int) -> list[tuple[Pair, Pair]]:
-    """Draw minimal pairs for "it": two sentences, alike but for the last word, that need different genders.
+    """Sample minimal pairs for "it": two sentences, alike but for the last word, that need different genders.
 
     "It" is the animal in the first and the place in the second. Both have held-out combinations.
 
     Args:
         n: How many pairs.
-        seed: Of the draw.
+        seed: The same seed gives the same sample.
 
     Returns:
         (sentence about the animal, sentence about the place), no two alike.

@@ -78,9 +78,6 @@ def first_sentence(article: str) -> str:
     Args:
         article: Words and signs with one space between them.
 
-    Returns:
-        The sentence.
-
     Raises:
         ValueError: If there is no full stop.
 
@@ -89,5 +86,5 @@ def first_sentence(article: str) -> str:
     """
     sentence, stop, _ = article.partition(" .")
     if not stop:
-        raise ValueError(f"expected sentences that end in ' .', came {article[:60]!r}")
+        raise ValueError(f"expected sentences that end in ' .', got {article[:60]!r}")
     return sentence + stop

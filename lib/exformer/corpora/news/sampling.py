@@ -42,7 +42,7 @@ class ReportSplit:
 
 
 def _two(rng: Random, words: list[str]) -> tuple[str, str]:
-    """Draw two different words: the one that counts and the one that distracts."""
+    """Sample two different words: the one that counts and the one that distracts."""
     first, second = rng.sample(words, 2)
     return first, second
 
@@ -78,23 +78,20 @@ _EVENTS = {side: events(held_out=side) for side in (True, False)}
 
 
 def sample(n: int, *, seed: int, held_out: bool = False, omit: Sequence[str] = ()) -> list[Report]:
-    """Draw n different articles with their summaries.
+    """Sample n different articles with their summaries.
 
     Args:
         n: How many.
-        seed: Of the draw; the same seed gives the same articles.
+        seed: The same seed gives the same articles.
         held_out: Whether they are of the persons and events kept for testing, or of the others.
         omit: Facts that no article says: of "day" and "people" those that are wanted. With the same seed all
             else stays as it is.
-
-    Returns:
-        The reports.
 
     Raises:
         ValueError: If n is not between 1 and 100,000, or a fact cannot be left out.
     """
     if not 1 <= n <= _MOST:
-        raise ValueError(f"n must be 1 to {_MOST:,}, came {n}")
+        raise ValueError(f"n must be 1 to {_MOST:,}, got {n}")
     # A stream of its own for each side: no test article is the twin of a training article with other names.
     rng, found = Random(2 * seed + held_out), {}
     while len(found) < n:
@@ -104,7 +101,7 @@ def sample(n: int, *, seed: int, held_out: bool = False, omit: Sequence[str] = (
 
 
 def split(n_train: int, *, n_test: int, seed: int) -> ReportSplit:
-    """Draw a training set, and a test set whose every person and event is new as a combination.
+    """Sample a training set, and a test set whose every person and event is new as a combination.
 
     Certain first and last names never meet in training, nor do certain verbs and things. Each test article
     has one of these persons and one of these events; the words by themselves are all in training.
@@ -112,7 +109,7 @@ def split(n_train: int, *, n_test: int, seed: int) -> ReportSplit:
     Args:
         n_train: Training reports.
         n_test: Test reports.
-        seed: Of the draw. Which combinations are held out does not depend on it.
+        seed: Determines the sample; which combinations are held out does not depend on it.
 
     Returns:
         Training set and test set, each without repeats.

@@ -92,12 +92,6 @@ def fill(template: str, words: Mapping[str, str]) -> str:
 def summarize(facts: Facts) -> str:
     """Write the summary: one sentence with all facts there are.
 
-    Args:
-        facts: What happened.
-
-    Returns:
-        The sentence.
-
     >>> summarize(Facts("Ada Ricci", "opened", "mill", "Pisa", people="30"))
     'in Pisa Ada Ricci opened the mill before 30 people .'
     """
@@ -108,16 +102,12 @@ def leave_out(facts: Facts, omit: Sequence[str]) -> Facts:
     """Return the facts without some of them.
 
     Args:
-        facts: What happened.
         omit: Names of facts, each one of ``OPTIONAL``.
-
-    Returns:
-        The other facts.
 
     Raises:
         ValueError: If a fact cannot be left out.
     """
     unknown = sorted(set(omit) - set(OPTIONAL))
     if unknown:
-        raise ValueError(f"only {' and '.join(OPTIONAL)} can be left out of an article, came {unknown}")
+        raise ValueError(f"only {' and '.join(OPTIONAL)} can be left out of an article, got {unknown}")
     return Facts(**{name: "" if name in omit else word for name, word in asdict(facts).items()})

@@ -40,9 +40,9 @@ def multi30k(part: str, *, src: str, tgt: str) -> list[Pair]:
         Elliott et al. 2016, Multi30K: Multilingual English-German Image Descriptions.
     """
     if part not in _PARTS:
-        raise ValueError(f"part must be train, val or test, came {part!r}")
+        raise ValueError(f"part must be train, val or test, got {part!r}")
     if src == tgt or not {src, tgt} <= {*_LANGUAGES}:
-        raise ValueError(f"src and tgt must be two of en, de and fr, came {src!r} and {tgt!r}")
+        raise ValueError(f"src and tgt must be two of en, de and fr, got {src!r} and {tgt!r}")
     texts = [_lines(f"multi30k/{_PARTS[part]}.{language}.gz") for language in (src, tgt)]
     return [Pair(source, target) for source, target in zip(*texts, strict=True)]
 
@@ -54,7 +54,7 @@ def tokenized_references(language: str) -> list[str]:
         ValueError, ConnectionError: As :func:`multi30k` does.
     """
     if language not in _LANGUAGES:
-        raise ValueError(f"language must be en, de or fr, came {language!r}")
+        raise ValueError(f"language must be en, de or fr, got {language!r}")
     return _lines(f"multi30k/test_2016_flickr.lc.norm.tok.{language}")
 
 

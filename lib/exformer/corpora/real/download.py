@@ -80,7 +80,7 @@ def _checked(path: Path, file: DataFile) -> Path:
     if _hash(path) != file.sha256:
         raise ValueError(
             f"EXFORMER_DATA has another {file.name}: expected {file.n_bytes:,} bytes with SHA-256 "
-            f"{file.sha256[:12]}…, came {path.stat().st_size:,} bytes; replace it or unset EXFORMER_DATA"
+            f"{file.sha256[:12]}…, got {path.stat().st_size:,} bytes; replace it or unset EXFORMER_DATA"
         )
     return path
 
@@ -91,7 +91,7 @@ def _hash(path: Path) -> str:
 
 
 def _refusal(file: DataFile, begin: bytes) -> str:
-    """Say what came in place of a file."""
+    """Say what was sent in the place of a file."""
     page = begin.lstrip().lower().startswith((b"<!doctype", b"<html"))
     what = "a web page" if page else "other bytes"
     return (

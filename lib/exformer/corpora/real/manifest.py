@@ -16,14 +16,14 @@ class DataFile:
         url: Its public home.
         n_bytes: Its exact length.
         sha256: The hash of its bytes, 64 hexadecimal digits.
-        licence: What one may do with it, and whose work it is.
+        license: What one may do with it, and whose work it is.
     """
 
     name: str
     url: str
     n_bytes: int
     sha256: str
-    licence: str
+    license: str
 
 
 def _multi30k(row: str) -> DataFile:
