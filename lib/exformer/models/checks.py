@@ -34,16 +34,20 @@ def check_ids(ids: Tensor, *, max_len: int, start: int = 0, padding: Tensor | No
         )
 
 
-def check_step(model: nn.Module, ids: Tensor, cache: Cache | None) -> int:
+def check_step(
+    model: nn.Module, ids: Tensor, cache: Cache | None, *, padding: Tensor | None = None
+) -> int:
     """Return how many positions a cache holds, after making sure that it can go on with these rows.
 
     Args:
         model: That is to read them.
         ids: The new tokens of each row.
         cache: Of the model; None: there is none, and all positions are new.
+        padding: How many ids at the front of each row are padding, which only a first call can say.
 
     Raises:
-        ValueError: If the model is in training mode, or the cache holds another number of rows.
+        ValueError: If the model is in training mode, the cache holds another number of rows, or padding comes
+            late.
     """
     if cache is None:
         return 0
@@ -53,4 +57,6 @@ def check_step(model: nn.Module, ids: Tensor, cache: Cache | None) -> int:
         raise ValueError(
             f"the cache holds {cache.batch_size} texts, got {len(ids)}: make a new cache for another batch"
         )
+    if cache.length > 0 and padding is not None:
+        raise ValueError("padding is in front of the text: give it at the first call with a cache")
     return cache.length

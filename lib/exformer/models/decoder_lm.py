@@ -123,11 +123,8 @@ class DecoderLM(nn.Module):
 
         Arguments as for :meth:`forward`.
         """
-        start = check_step(self, ids, cache)
-        if start > 0:
-            if padding is not None:
-                raise ValueError("padding is in front of the text: give it at the first call with a cache")
-            padding = cache.padding
+        start = check_step(self, ids, cache, padding=padding)
+        padding = padding if start == 0 else cache.padding
         check_ids(ids, max_len=self.config.max_len, start=start, padding=padding)
         if cache is not None:
             cache.padding = padding
