@@ -960,17 +960,17 @@ BUGS = [
         "test_lesson.py::test_a_number_outside_its_bound_is_shown_itself",
     ),
     Bug(
-        "cli.commands._lines",
+        "cli.lines.read_lines",
         "a mark at the start is taken for text",
         '"utf-8-sig" if number == 1 else "utf-8"',
         '"utf-8"',
         "test_cli.py::test_a_byte_order_mark_is_no_part_of_the_text",
     ),
     Bug(
-        "cli.commands._lines",
+        "cli.lines.read_lines",
         "spaces at the end of a line are lost",
         '.removesuffix("\\n").removesuffix("\\r")',
         ".rstrip()",
-        "test_cli.py::test_tokens_there_and_back",
+        "test_cli.py::test_spaces_at_the_end_of_a_line_belong_to_it",
     ),
 ]

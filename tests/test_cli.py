@@ -2,18 +2,21 @@
 
 import io
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from exformer.cli import commands
+from exformer.cli import train as commands
 from exformer.cli.main import main
+from exformer.generation.generate import generate
 from exformer.generation.translate import translate
-from exformer.hub.pretrained import save_model
+from exformer.hub.pretrained import load_model, save_model
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.recipes.evaluate import prepare
@@ -139,29 +142,33 @@ def test_a_line_in_a_line_out(talk, translator: tuple[Path, EncoderDecoder]) -> 
         (("generate", "--model", "nowhere"), "exformer: there is no model nowhere"),
         (
             ("generate", "--model", "WRITER", "--temperature", "-1"),
-            "temperature must be 0 (greedy)",
+            "exformer: --temperature must be 0 (greedy)",
         ),
-        (("generate", "--model", "WRITER", "--top-p", "1.5"), "top_p must lie in (0, 1]"),
-        (("generate", "--model", "WRITER", "--top-k", "0"), "top_k must"),
-        (("generate", "--model", "WRITER", "--temperature", "0", "--top-p", "2"), "top_p must lie in (0, 1]"),
+        (("generate", "--model", "WRITER", "--top-p", "1.5"), "--top-p must lie in (0, 1]"),
+        (("generate", "--model", "WRITER", "--top-k", "0"), "--top-k must"),
+        (
+            ("generate", "--model", "WRITER", "--temperature", "0", "--top-p", "2"),
+            "--top-p must lie in (0, 1]",
+        ),
         (
             ("generate", "--model", "WRITER", "--temperature", "0", "--top-p", "nan"),
-            "top_p must lie in (0, 1]",
+            "--top-p must lie in (0, 1]",
         ),
-        (("generate", "--model", "WRITER", "--temperature", "0", "--top-k", "0"), "top_k must"),
-        (("generate", "--model", "WRITER", "--seed", str(2**64)), "seed must lie from -2**63 to 2**64 - 1"),
+        (("generate", "--model", "WRITER", "--temperature", "0", "--top-k", "0"), "--top-k must"),
+        (("generate", "--model", "WRITER", "--seed", str(2**64)), "--seed must lie from -2**63 to 2**64 - 1"),
         (("generate", "--model", "WRITER", "--seed", str(-(2**63) - 1)), f"got {-(2**63) - 1}"),
         (("generate", "--model", ""), "expected a folder or one of "),
         (("bench", ""), "got an empty name"),
-        (("generate", "--model", "WRITER", "--tokens", "0"), "max_new_tokens must be at least 1, got 0"),
+        (("generate", "--model", "WRITER", "--tokens", "0"), "exformer: --tokens must be at least 1, got 0"),
         (
             ("generate", "--model", "WRITER", "--prompt", "the fox sleeps"),
-            "prompt 1 fills the model's window of 12 tokens: max_new_tokens must say how many are to follow",
+            "--prompt fills the model's window of 12 tokens: --tokens must say how many are to follow",
         ),
         (("generate", "--model", "WRITER", "--prompt", "Zebra"), "got unknown ones: 'Z'"),
         (("generate", "--model", "TRANSLATOR"), "expected a DecoderLM to generate with, got EncoderDecoder"),
         (("translate", "--model", "WRITER"), "expected an encoder-decoder to translate with, got DecoderLM"),
-        (("translate", "--model", "TRANSLATOR", "--beam", "0"), "beam"),
+        (("translate", "--model", "TRANSLATOR", "--beam", "0"), "exformer: --beam must lie from 1 to 10,000"),
+        (("translate", "--model", "TRANSLATOR", "--alpha", "-1"), "exformer: --alpha must lie from 0 to 10"),
         (("tokenize", "encode", "--tokenizer", "nowhere"), "nowhere can't be read as a tokenizer file"),
         (("tokenize", "train", "nowhere", "--merges", "1", "--out", "x"), "No such file"),
         (("tokenize", "decode", "--tokenizer", "WRITER/tokenizer.json"), "expected ids with spaces"),
@@ -320,6 +327,169 @@ def test_every_command_shows_an_example(talk) -> None:
         status, out, _ = talk(*words, "--help")
         assert status == 0
         assert f"example: exformer {' '.join(words)} " in " ".join(out.split())
+
+
+def test_models_are_offered_to_those_who_can_use_them(talk) -> None:
+    for words, can, cannot in (
+        ("translate", "multi30k", "shakespeare"),
+        ("generate", "shakespeare", "multi30k"),
+    ):
+        text = "".join(talk(words, "--help")[1].split())
+        assert can in text
+        assert cannot not in text
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize(
+    ("words", "good", "bad", "message"),
+    [
+        (("tokenize", "encode", "--tokenizer", "WRITER/tokenizer.json"), "fox", "Zebra", "got unknown ones"),
+        (
+            ("tokenize", "decode", "--tokenizer", "WRITER/tokenizer.json"),
+            "3 4",
+            "3 four",
+            "expected ids with",
+        ),
+        (
+            ("tokenize", "decode", "--tokenizer", "WRITER/tokenizer.json"),
+            "3 4",
+            "3 400",
+            "expected ids from 0 to",
+        ),
+        (("translate", "--model", "TRANSLATOR"), "fox", "Zebra", "got unknown ones"),
+        (("translate", "--model", "TRANSLATOR"), "fox", "fox " * 12, "is longer than the model's max_len"),
+    ],
+)
+def test_a_bad_line_is_named_by_its_number(
+    talk, writer, translator, words, good, bad, message, number
+) -> None:
+    words = [word.replace("WRITER", str(writer)).replace("TRANSLATOR", str(translator[0])) for word in words]
+    status, _, err = talk(*words, text="\n".join([*[good] * (number - 1), bad, good]))
+    assert (status, err.count("\n")) == (2, 1)
+    assert err.startswith(f"exformer: line {number}")
+    assert message in err
+
+
+def test_a_message_is_short_however_long_what_it_speaks_of(talk, writer: Path) -> None:
+    ids = ("tokenize", "decode", "--tokenizer", writer / "tokenizer.json")
+    for words, text, end in (
+        (ids, " ".join(["999999"] * 200_000), "more\n"),
+        (("translate", "--model", "x" * 100_000), "", "model.safetensors'\n"),
+        (("x" * 100_000,), "", "exformer --help\n"),
+    ):
+        status, _, err = talk(*words, text=text)
+        assert (status, err.count("\n")) == (2, 1)
+        assert len(err) < 700
+        assert err.endswith(end)
+
+
+def test_spaces_at_the_end_of_a_line_belong_to_it(talk, writer: Path) -> None:
+    tokenizer = writer / "tokenizer.json"
+    status, ids, _ = talk("tokenize", "encode", "--tokenizer", tokenizer, text="fox  \nthe \r\n")
+    assert (status, ids.splitlines()[0]) == (0, " ".join(map(str, CHARACTERS.encode("fox  "))))
+    assert talk("tokenize", "decode", "--tokenizer", tokenizer, text=ids) == (0, "fox  \nthe \n", "")
+
+
+def test_a_text_may_be_longer_than_the_models_window(talk, writer: Path) -> None:
+    options = ("generate", "--model", writer, "--prompt", "the", "--tokens", 60, "--top-k", 9, "--seed")
+    texts = {talk(*options, seed) for seed in range(3)}
+    assert all((status, err) == (0, "") for status, _, err in texts)
+    assert max(len(text) for _, text, _ in texts) > 20  # the window has 12 tokens
+
+
+def test_a_text_ends_before_a_stop_string(talk, writer: Path) -> None:
+    options = ("generate", "--model", writer, "--tokens", 40, "--top-k", 9, "--seed", 1)
+    _, text, _ = talk(*options)
+    middle = text[5:7]
+    first = text.index(middle)
+    assert talk(*options, "--stop", "zz", "--stop", middle) == (0, text[:first] + "\n", "")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("min_p", 0.3), ("repetition_penalty", 1.5), ("top_k", 3), ("top_p", 0.5)]
+)
+def test_options_are_the_functions_arguments(talk, writer: Path, option: str, value: float) -> None:
+    model, tokenizer, _ = load_model(writer)
+    texts = set()
+    for seed in range(5):
+        wanted = generate(model, tokenizer, "fox", seed=seed, temperature=1.4, **{option: value})
+        words = (
+            "--prompt",
+            "fox",
+            "--seed",
+            seed,
+            "--temperature",
+            1.4,
+            f"--{option.replace('_', '-')}",
+            value,
+        )
+        assert talk("generate", "--model", writer, *words) == (0, f"fox{wanted}\n", "")
+        texts.add((wanted, generate(model, tokenizer, "fox", seed=seed, temperature=1.4)))
+    assert any(one != other for one, other in texts)
+
+
+def test_too_little_memory_is_a_mistake_like_others(talk, translator, monkeypatch) -> None:
+    for error in (RuntimeError("DefaultCPUAllocator: can't allocate memory"), RuntimeError("std::bad_alloc")):
+        monkeypatch.setattr("exformer.cli.generate.translate", lambda *_, error=error, **__: throw(error))
+        status, out, err = talk("translate", "--model", translator[0], "--beam", 3000, text="fox\n")
+        assert (status, out) == (2, "")
+        assert err == "exformer: there is not enough memory: a smaller --beam needs less\n"
+    monkeypatch.setattr("exformer.cli.generate.translate", lambda *_, **__: throw(RuntimeError("a bug")))
+    with pytest.raises(RuntimeError, match="a bug"):
+        talk("translate", "--model", translator[0], text="fox\n")
+
+
+def throw(error: Exception) -> None:
+    raise error
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["translate", "--help"], ["tokenize", "encode", "--tokenizer", "T"]]
+)
+def test_what_needs_no_torch_loads_none(words: list[str], writer: Path) -> None:
+    words = [word.replace("T", str(writer / "tokenizer.json")) if word == "T" else word for word in words]
+    code = (
+        "import sys; from exformer.cli.main import main\ntry: main(sys.argv[1:])\nexcept SystemExit: pass\n"
+    )
+    code += "sys.exit('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, *words], stdin=subprocess.DEVNULL, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+#: Runs the command, and says when an interrupt has been made quiet for the first time.
+SAYING_WHEN = """
+import signal, sys
+from exformer.__main__ import run
+set_handler = signal.signal
+def note(number, action):
+    before = set_handler(number, action)
+    signal.signal = set_handler
+    print(flush=True)
+    return before
+signal.signal = note
+sys.exit(run())
+"""
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.05, 0.2, 0.5, 1.0])
+def test_an_interrupt_is_quiet_while_modules_are_loaded(seconds: float) -> None:
+    options = ["generate", "--model", "shakespeare-char", "--tokens", "5000"]  # it takes long enough
+    running = subprocess.Popen(
+        [sys.executable, "-c", SAYING_WHEN, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert running.stdout.readline() == b"\n"
+    time.sleep(seconds)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    assert err == b""
+    assert running.returncode in (-signal.SIGINT, 130)
+
+
+def test_the_handler_of_interrupts_comes_back(talk) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    talk("translate", "--help")
+    talk("fly")
+    assert signal.getsignal(signal.SIGINT) is before is signal.default_int_handler
 
 
 def test_it_runs_as_a_module_and_minds_a_closed_pipe(writer: Path) -> None:

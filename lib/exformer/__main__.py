@@ -2,6 +2,15 @@
 
 import sys
 
-from exformer.cli.main import main
+from exformer.cli.interrupts import interrupts_end_at_once
 
-sys.exit(main())
+
+def run() -> int:
+    """Run the command; its modules are loaded where an interrupt is quiet."""
+    with interrupts_end_at_once():
+        from exformer.cli.main import main
+    return main()
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -1,27 +1,28 @@
-"""The command ``exformer``: cut text into tokens, train a model, go on with a text, translate lines.
+"""The command ``exformer``: cut text into tokens, train a model, continue a text, translate lines.
 
 Text comes in on the standard input and goes out on the standard output, in UTF-8; a mistake is one line on
-the standard error and exit status 2.
+the standard error and exit status 2. This module loads no PyTorch: that takes a second, and the help none.
 """
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from exformer.cli import commands
+from exformer.cli.interrupts import interrupts_end_at_once
 from exformer.hub.shipped import shipped_models
 from exformer.recipes import RECIPES
 
-_NAMES = ", ".join(shipped_models())
+_LONGEST = 600  # characters of a message: a line of the input can be a megabyte
 
 
 class _Parser(argparse.ArgumentParser):
     """Say what is wrong in one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: {_one_line(message)}; see {self.prog} --help\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,39 +38,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-    asked = _parser().parse_args(arguments)
     try:
+        with interrupts_end_at_once():
+            asked = _parser().parse_args(arguments)
+            module, name = asked.run.split(":")
+            run = getattr(importlib.import_module(f"exformer.cli.{module}"), name)
         if sys.stdout is None:
             raise ValueError("the standard output is closed")
-        asked.run(asked)
+        run(asked)
         sys.stdout.flush()
     except BrokenPipeError:  # who reads our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, OSError) as error:
-        print(f"exformer: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"exformer: {_one_line(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
     return 0
 
 
+def _one_line(message: str) -> str:
+    """Put a message into one line of bounded length; its end often says what to do."""
+    line = " ".join(message.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST * 2 // 3]} … {line[-_LONGEST // 3 :]}"
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="exformer", description="The library of The Executable Transformer, as a command.")
     group = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_tokenize(group)
-    example = "--model NAME --prompt 'the keys' --temperature 0.8 --top-p 0.9 --seed 1"
-    add = _command(group, "generate", commands.go_on, "go on with a text", example)
-    add("--model", required=True, metavar="NAME", help=f"a language model: a folder, or one of {_NAMES}")
-    add("--prompt", default="", metavar="TEXT", help="how the text begins")
-    add("--temperature", type=float, default=1.0, metavar="T", help="0 takes the most probable token (1.0)")
-    add("--top-k", type=int, metavar="K", help="draw from the K most probable tokens")
-    add("--top-p", type=float, metavar="P", help="draw from the fewest tokens that reach this probability")
-    add("--seed", type=int, default=0, metavar="N", help="the same seed gives the same text (0)")
-    add("--tokens", type=int, metavar="N", help="at most so many new ones (as the model can)")
+    _add_generate(group)
     add = _command(
-        group, "translate", commands.translate_lines, "a line in, a line out", "--model NAME < in > out"
+        group, "translate", "generate:translate_lines", "a line in, a line out", "--model NAME < in > out"
     )
-    add("--model", required=True, metavar="NAME", help=f"an encoder-decoder: a folder, or one of {_NAMES}")
+    translators = ", ".join(shipped_models(kind="EncoderDecoder"))
+    add("--model", required=True, metavar="NAME", help=f"a translator: a folder, or one of {translators}")
     add("--beam", type=int, default=1, metavar="N", help="candidates kept (1: greedy)")
     add("--alpha", type=float, default=1.0, metavar="A", help="how a beam makes up for length (1.0)")
     _add_train(group)
@@ -83,7 +86,7 @@ def _add_tokenize(group: Any) -> None:
     add = _command(
         kinds,
         "train",
-        commands.learn_pairs,
+        "tokenize:learn_merges",
         "learn byte pairs from files",
         "book.txt --merges 1000 --out bpe.json",
     )
@@ -91,18 +94,34 @@ def _add_tokenize(group: Any) -> None:
     add("--merges", type=int, required=True, metavar="N", help="how many pairs to join")
     add("--out", required=True, metavar="FILE", help="the tokenizer, as JSON")
     for name, run, what in (
-        ("encode", commands.encode_lines, "lines to ids"),
-        ("decode", commands.decode_lines, "ids to lines"),
+        ("encode", "tokenize:encode_lines", "lines to ids"),
+        ("decode", "tokenize:decode_lines", "ids to lines"),
     ):
         add = _command(kinds, name, run, what, "--tokenizer bpe.json < in > out")
         add("--tokenizer", required=True, metavar="FILE", help="what tokenize train wrote")
+
+
+def _add_generate(group: Any) -> None:
+    example = "--model NAME --prompt 'the keys' --temperature 0.8 --top-p 0.9 --seed 1"
+    add = _command(group, "generate", "generate:continue_text", "continue a text", example)
+    models = ", ".join(shipped_models(kind="DecoderLM"))
+    add("--model", required=True, metavar="NAME", help=f"a language model: a folder, or one of {models}")
+    add("--prompt", default="", metavar="TEXT", help="how the text begins")
+    add("--tokens", type=int, metavar="N", help="most new tokens (as many as fit into the model's window)")
+    add("--temperature", type=float, default=1.0, metavar="T", help="0 takes the most probable token (1.0)")
+    add("--top-k", type=int, metavar="K", help="sample from the K most probable tokens")
+    add("--top-p", type=float, metavar="P", help="sample from the fewest tokens that reach this probability")
+    add("--min-p", type=float, metavar="P", help="sample from tokens of at least P times the largest one")
+    add("--repetition-penalty", type=float, metavar="R", help="above 1: tokens come again less often")
+    add("--stop", action="append", default=[], metavar="TEXT", help="end before it; may be given again")
+    add("--seed", type=int, default=0, metavar="N", help="the same seed gives the same text (0)")
 
 
 def _add_train(group: Any) -> None:
     add = _command(
         group,
         "train",
-        commands.train_model,
+        "train:train_model",
         "train a model by a recipe, or on your own text",
         "--text book.txt --out DIR; then: exformer generate --model DIR/model. On several GPUs: accelerate "
         "launch --multi_gpu --num_processes 4 -m exformer train ...; on several machines too, with "
@@ -122,18 +141,18 @@ def _add_train(group: Any) -> None:
 
 def _add_bench(group: Any) -> None:
     what = "score models on their test texts, and time them"
-    add = _command(group, "bench", commands.score_models, what, "multi30k-en-de --json scores.json")
-    add("models", nargs="*", metavar="NAME", help=f"{_NAMES}, or a folder; all that are shipped if left out")
+    add = _command(group, "bench", "train:score_models", what, "multi30k-en-de --json scores.json")
+    names = ", ".join(shipped_models())
+    add("models", nargs="*", metavar="NAME", help=f"{names}, or a folder; all that are shipped if left out")
     add("--json", metavar="FILE", help="where all is written; what it holds of models not named now stays")
 
 
-def _command(group: Any, name: str, run: Callable, what: str, example: str) -> Callable:
-    """Add a command with an example in its help; return what adds an option to it."""
+def _command(group: Any, name: str, run: str, what: str, example: str) -> Callable[..., Any]:
+    """Add a command with an example in its help; return what adds an option to it.
+
+    ``run`` names the module of this package, loaded only where the command is given, and its function.
+    """
     parser = group.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
     parser.epilog = f"example: {parser.prog} {example}"
     parser.set_defaults(run=run)
     return parser.add_argument
-
-
-if __name__ == "__main__":
-    sys.exit(main())

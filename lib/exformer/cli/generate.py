@@ -1,0 +1,76 @@
+"""``exformer generate`` and ``exformer translate``: a shell around the functions of the same names."""
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from exformer.cli.lines import read_lines
+from exformer.generation.generate import stream
+from exformer.generation.translate import translate
+from exformer.hub.pretrained import load_model
+
+#: How messages of the functions name what the reader of the command knows by another name.
+_NAMES = {
+    "max_new_tokens": "--tokens",
+    "temperature": "--temperature",
+    "top_k": "--top-k",
+    "top_p": "--top-p",
+    "min_p": "--min-p",
+    "repetition_penalty": "--repetition-penalty",
+    "stop": "--stop",
+    "seed": "--seed",
+    "beam": "--beam",
+    "alpha": "--alpha",
+    "prompt 1": "--prompt",
+    "sentence": "line",
+}
+
+
+def continue_text(asked: argparse.Namespace) -> None:
+    """Continue a text, and write each piece as soon as it is known."""
+    model, tokenizer, _ = load_model(asked.model)
+    with _named():
+        pieces = stream(
+            model,
+            tokenizer,
+            asked.prompt,
+            max_new_tokens=asked.tokens,
+            temperature=asked.temperature,
+            top_k=asked.top_k,
+            top_p=asked.top_p,
+            min_p=asked.min_p,
+            repetition_penalty=asked.repetition_penalty,
+            stop=asked.stop,
+            seed=asked.seed,
+        )
+    print(asked.prompt, end="")
+    for piece in pieces:
+        print(piece, end="", flush=True)
+    print()
+
+
+def translate_lines(asked: argparse.Namespace) -> None:
+    """Write the translation of each line."""
+    model, tokenizer, _ = load_model(asked.model)
+    lines = list(read_lines())
+    title = "translating" if sys.stderr.isatty() else ""
+    with _named():
+        for text in translate(model, tokenizer, lines, beam=asked.beam, alpha=asked.alpha, progress=title):
+            print(text)
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    """Let messages speak of options and lines, and say what to do where the memory does not suffice."""
+    try:
+        yield
+    except ValueError as error:
+        begin = "|".join(map(re.escape, _NAMES))  # the subject of a message, and names that are no words
+        text = re.sub(rf"^({begin})\b|\b(max_new_tokens)\b", lambda found: _NAMES[found[0]], str(error))
+        raise ValueError(text) from error
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not re.search("memory|bad_alloc", str(error)):
+            raise
+        raise ValueError("there is not enough memory: a smaller --beam needs less") from error

@@ -1,0 +1,49 @@
+"""``exformer tokenize``: learn byte pairs from files; lines to ids and back. It needs no PyTorch."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from exformer.cli.lines import naming_line, read_lines
+from exformer.storage.files import check_writable
+from exformer.tokenizers.bpe import BPETokenizer
+from exformer.tokenizers.loading import load_tokenizer
+
+
+def learn_merges(asked: argparse.Namespace) -> None:
+    """Learn byte pairs from files."""
+    check_writable(asked.out, what="the tokenizer")  # learning takes minutes
+    out, texts = Path(asked.out), []
+    for name in asked.files:
+        if out.is_file() and out.samefile(name):
+            raise ValueError(f"--out {out} would replace the text that is learned from: choose another place")
+        try:
+            texts.append(Path(name).read_bytes().decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{name} is not text in UTF-8: {error}") from error
+    title = "learning byte pairs" if sys.stderr.isatty() else ""
+    tokenizer = BPETokenizer.from_texts(texts, n_merges=asked.merges, progress=title)
+    tokenizer.save(out)
+
+
+def encode_lines(asked: argparse.Namespace) -> None:
+    """Write the ids of each line."""
+    tokenizer = load_tokenizer(asked.tokenizer)
+    for number, line in enumerate(read_lines(), start=1):
+        with naming_line(number):
+            print(*tokenizer.encode(line))
+
+
+def decode_lines(asked: argparse.Namespace) -> None:
+    """Write the text of each line of ids."""
+    tokenizer = load_tokenizer(asked.tokenizer)
+    for number, line in enumerate(read_lines(), start=1):
+        with naming_line(number):
+            print(tokenizer.decode(_ids(line)))
+
+
+def _ids(line: str) -> list[int]:
+    try:
+        return [int(word) for word in line.split()]
+    except ValueError:
+        raise ValueError(f"expected ids with spaces between them, got {line[:40]!r}") from None
