@@ -13,6 +13,7 @@ import textwrap
 import tomllib
 from pathlib import Path
 
+from bs4 import BeautifulSoup
 from docutils import nodes
 from repo_links import find_repository
 
@@ -131,6 +132,8 @@ def head_only(app, what, name, thing, options, signature, returned):
 
 def signature_first(app, what, name, thing, options, lines):
     """Begin an entry with its signature as the source has it, the words for axes included."""
+    if what not in ("function", "method", "class"):  # a property is called by its name
+        return
     lines[:0] = [".. code-block:: text", "", *(f"   {line}" for line in signature(thing)), ""]
 
 
@@ -192,9 +195,14 @@ def _field(field):
 
 
 def lighten(app, pagename, templatename, context, doctree):
-    """Take out the marks around each word of code: a tenth of the page, and they only keep words whole."""
-    if pagename == "book/api" and context.get("body"):
-        context["body"] = WORD.sub(r"\1", context["body"]).replace("docutils literal notranslate", "literal")
+    """Take out the marks around each word of code, which only keep it whole, and methods in the contents."""
+    if pagename != "book/api" or not context.get("body"):
+        return
+    context["body"] = WORD.sub(r"\1", context["body"]).replace("docutils literal notranslate", "literal")
+    contents = BeautifulSoup(context["toc"], "html.parser")
+    for methods in contents.select("ul ul ul ul"):
+        methods.decompose()
+    context["toc"] = str(contents)
 
 
 def setup(app):
