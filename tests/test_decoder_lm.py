@@ -218,6 +218,8 @@ def test_refusals():
     for name, value in (("vocab_size", 0), ("n_layers", 0), ("max_len", -1)):
         with pytest.raises(ValueError, match=f"{name} must be at least 1, got {value}"):
             dataclasses.replace(CONFIG, **{name: value})
+    with pytest.raises(ValueError, match=r"max_len must be a whole number, got 7\.5"):
+        dataclasses.replace(CONFIG, max_len=7.5)
     with pytest.raises(ValueError, match="one of sinusoidal, learned, rotary, alibi, none, got 'rope'"):
         dataclasses.replace(CONFIG, positions="rope")
     with pytest.raises(ValueError, match=r"dropout must lie in \[0, 1\), got 1.0"):

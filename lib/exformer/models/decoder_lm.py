@@ -97,7 +97,8 @@ class DecoderLM(nn.Module):
             ids: Texts; with a cache, what follows the positions that it holds.
             cache: Made by :meth:`new_cache`, then used for one batch of texts, in evaluation mode.
             padding: How many ids at the front of each row are padding: they are not attended to, and
-                positions are counted from the first token behind them. A cache remembers it.
+                positions are counted from the first token behind them. A cache remembers it, so it is given
+                with the first ids only; these must hold a token of every row.
 
         Returns:
             Logits; at position t they are the scores of the token at t + 1.

@@ -104,14 +104,18 @@ def check_sizes(config: Any) -> None:
             ``attention_dropout``, ``…_id`` of a token.
 
     Raises:
-        ValueError: If a size is below 1, a dropout rate outside [0, 1), or an id not in the vocabulary.
+        ValueError: If a size is no whole number or below 1, a dropout rate outside [0, 1), or an id not in the vocabulary.
     """
     values = {field.name: getattr(config, field.name) for field in fields(config)}
     sizes = ("d_model", "n_heads", "n_kv_heads", "d_ff", "n_layers", "max_len")
     vocab_sizes = [value for name, value in values.items() if name.endswith("vocab_size")]
     for name, value in values.items():
-        if (name in sizes or name.endswith("vocab_size")) and value is not None and value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+        is_size = name in sizes or name.endswith("vocab_size")
+        if is_size and value is not None:
+            if not isinstance(value, int):
+                raise ValueError(f"{name} must be a whole number, got {value!r}")
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}")
         if name.endswith("dropout") and not 0.0 <= value < 1.0:
             raise ValueError(f"{name} must lie in [0, 1), got {value}")
         if name.endswith("_id") and value is not None and not 0 <= value < min(vocab_sizes):
