@@ -9,6 +9,7 @@ from .tokenizers.bpe import BPETokenizer as BPETokenizer
 from .data.padding import pad as pad
 from .data.translation import translation_batches as translation_batches
 from .data.windows import TextWindows as TextWindows
+from .data.masking import MaskingConfig as MaskingConfig
 from .data.masking import mask_tokens as mask_tokens
 
 from .nn.masks import causal_mask as causal_mask

@@ -13,7 +13,6 @@ def recall(
     "k3 v1 k0 v4 k7 v1 ? k0" has the answer "v4". The keys of a list differ; values may come twice.
 
     Args:
-        n: How many lists.
         n_pairs: Keys in a list.
         n_keys: Different keys there are, at least ``n_pairs``.
         n_values: Different values there are, at least 2.
@@ -45,7 +44,6 @@ def copy(n: int, *, length: int, n_symbols: int, seed: int) -> list[Pair]:
     """Sample strings of symbols; the target is the string itself.
 
     Args:
-        n: How many strings.
         length: Symbols in a string.
         n_symbols: Different symbols there are: "0", "1", ...
         seed: The same seed gives the same sample.
@@ -69,7 +67,6 @@ def reverse(n: int, *, length: int, n_symbols: int, seed: int) -> list[Pair]:
     """Sample strings of symbols; the target is the string read from its end.
 
     Args:
-        n: How many strings.
         length: Symbols in a string.
         n_symbols: Different symbols there are: "0", "1", ...
         seed: The same seed gives the strings that ``copy`` gives.

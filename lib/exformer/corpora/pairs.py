@@ -11,8 +11,8 @@ class Pair:
     ``source.split()`` or ``target.split()``.
 
     Args:
-        source: The text to translate from.
-        target: Its right translation.
+        source: The text to be translated, copied or answered.
+        target: Its right translation, copy or answer.
         construction: Kind of sentence, in the words of the corpus that made it; empty if it has no kinds.
         antecedent: The source noun that the pronoun stands for; empty without a pronoun.
         alignment: (source index, target index) of each pair of words that translate each other.

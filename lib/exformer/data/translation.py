@@ -43,8 +43,8 @@ class TranslationBatches:
         sentences: All sentences as one batch.
         lengths: Tokens in each row of ``sentences.src`` and of ``sentences.tgt_in``.
         batch_size: Sentences in a batch; the last of an epoch may have fewer.
-        steps: Number of batches.
-        seed: Determines the order.
+        steps: How many batches to give, over as many epochs as that takes.
+        seed: Determines in which order sentences are seen.
     """
 
     sentences: Seq2SeqBatch
@@ -106,7 +106,7 @@ def take_rows(
 
     Args:
         sentences: All sentences as one batch.
-        rows: Which of them.
+        rows: Row numbers of those that are wanted.
         lengths: Tokens in each row of ``sentences.src`` and of ``sentences.tgt_in``.
     """
     width = lengths[rows].max(axis=0).tolist()
@@ -133,7 +133,6 @@ def translation_batches(
     any is seen again.
 
     Args:
-        pairs: Sentences and translations.
         src_tokenizer, tgt_tokenizer: The tokenizers of the two languages; may be the same.
         batch_size: Sentences in a batch.
         seed: Determines the order of the sentences.
@@ -169,7 +168,6 @@ def encode_pairs(
     """Encode sentences with their translations, for teacher forcing.
 
     Args:
-        pairs: Sentences and translations.
         src_tokenizer, tgt_tokenizer: The tokenizers of the two languages; may be the same.
 
     Returns:

@@ -17,7 +17,7 @@ class TextWindows:
     which a window begins. A window has a token more than are predicted: the first is only read.
 
     Args:
-        ids: The text.
+        ids: The whole text, encoded.
         width: How many tokens of a window are to be predicted.
         batch_size: Windows in each step's batch.
         seed: Determines, with the step, where the windows begin.

@@ -15,7 +15,7 @@ class Cost:
     activations are left out: they grow with the width, not its square.
 
     Args:
-        parameters: Learned numbers.
+        parameters: How many numbers are learned.
         multiply_adds: Multiplications of matrix products, forward pass.
         steps: Matrix products in the longest chain in which each waits for the one before: what is left of
             the time if there are processors enough for all else.

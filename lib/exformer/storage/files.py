@@ -82,7 +82,6 @@ def check_writable(path: str | Path, *, what: str) -> None:
     """Refuse a path that :func:`replace_file` can't write to, before hours go into what it is to hold.
 
     Args:
-        path: Where to.
         what: Words for what is to be written there, as "the scores".
 
     Raises:
@@ -104,7 +103,6 @@ def read_json(path: str | Path, *, what: str, kind: type = dict) -> Any:
     """Read a JSON file that anyone may have written.
 
     Args:
-        path: The file.
         what: Words for what it should be, as "a card".
         kind: The type of its outermost value: ``dict`` or ``list``.
 

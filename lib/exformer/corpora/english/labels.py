@@ -38,7 +38,6 @@ def labeled_sample(n: int, *, seed: int) -> list[LabeledSentence]:
     """Sample sentences from the language, each by its probability, and label them.
 
     Args:
-        n: How many.
         seed: The sentences are those of ``sample`` with the same seed.
 
     Raises:
@@ -95,7 +94,6 @@ def judged_sample(n: int, *, seed: int) -> list[JudgedSentence]:
     """Sample sentences from the language, and give one verb of about half of them the wrong number.
 
     Args:
-        n: How many.
         seed: The same seed gives the same sample.
 
     Raises:

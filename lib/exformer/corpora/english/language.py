@@ -130,7 +130,7 @@ def nats_per_token(sentences: Iterable[str]) -> float:
     """Compute the loss of the grammar itself on given sentences: the floor for a model on this very text.
 
     Args:
-        sentences: At least one.
+        sentences: At least one; words of ``WORDS`` with spaces between them.
 
     Returns:
         Nats per token, end symbols counted; infinite if a sentence is not grammatical.

@@ -17,9 +17,6 @@ def mass_by_length(grammar: Grammar, longest: int) -> list[float]:
     A word has length 1. The inner sum is a convolution. The equations are applied until nothing changes: no
     rule is empty, so that each length follows from smaller ones.
 
-    Args:
-        longest: The last length.
-
     Returns:
         One probability per length, from 0 to ``longest``.
 
@@ -38,7 +35,7 @@ def chance_within(grammar: Grammar, still_open: tuple[str, ...], room: int) -> f
     .. math:: \sum_{n_1 + \dots + n_k \le room} P_{\beta_1}(n_1) \cdots P_{\beta_k}(n_k)
 
     Args:
-        still_open: Words and nonterminals.
+        still_open: The words and nonterminals that are still to come.
         room: How many words there may be.
     """
     if room < len(still_open):  # each needs a word

@@ -106,9 +106,6 @@ class Grammar:
     def sample_rule(self, symbol: str, *, rng: Random) -> tuple[str, ...]:
         """Sample one rule of a nonterminal by its probability.
 
-        Args:
-            symbol: The nonterminal.
-
         Returns:
             What the nonterminal becomes.
         """

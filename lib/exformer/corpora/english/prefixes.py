@@ -47,7 +47,6 @@ def advance(grammar: Grammar, stacks: Stacks, word: str) -> Stacks:
 
     Args:
         stacks: What may be to come.
-        word: The next word.
 
     Returns:
         What may be to come then; empty if the word can't be next.

@@ -31,7 +31,7 @@ class MinimalPair:
     """Hold the beginning of a sentence, a word that may follow and one that may not.
 
     Args:
-        prefix: The first words.
+        prefix: The first words of a sentence, up to the word that is to be judged.
         right: A next word that the grammar allows.
         wrong: The same word in a form that the grammar forbids here: its probability is 0.
     """
@@ -45,7 +45,6 @@ def sample(n: int, *, seed: int) -> list[str]:
     """Sample sentences from the language, each by its probability, independently.
 
     Args:
-        n: How many.
         seed: The same seed gives the same sentences.
 
     Raises:
@@ -63,8 +62,6 @@ def split(n_train: int, *, n_test: int, seed: int) -> TextSplit:
     on the test is ``nats_per_token(test)``, a little above the entropy.
 
     Args:
-        n_train: Training sentences.
-        n_test: Test sentences.
         seed: The same seed gives the same sample.
 
     Raises:

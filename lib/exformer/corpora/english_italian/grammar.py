@@ -116,9 +116,6 @@ def _place(sentence: Sentence) -> _Part:
 def derive(sentence: Sentence) -> Pair:
     """Write a tree as English and as Italian, with the alignment of the words.
 
-    Args:
-        sentence: The tree.
-
     Returns:
         The pair; ``antecedent`` is set where the construction is "pronoun".
     """

@@ -89,7 +89,6 @@ def sample(n: int, *, seed: int) -> list[Pair]:
     A third has the pronoun construction, the other four constructions have a sixth each.
 
     Args:
-        n: How many.
         seed: The same seed gives the same sentences.
 
     Raises:
@@ -135,7 +134,6 @@ def pronoun_pairs(n: int, *, seed: int) -> list[tuple[Pair, Pair]]:
     "It" is the animal in the first and the place in the second. Both have held-out combinations.
 
     Args:
-        n: How many pairs.
         seed: The same seed gives the same sample.
 
     Returns:

@@ -81,7 +81,6 @@ def sample(n: int, *, seed: int, held_out: bool = False, omit: Sequence[str] = (
     """Sample n different articles with their summaries.
 
     Args:
-        n: How many.
         seed: The same seed gives the same articles.
         held_out: Whether they are of the persons and events kept for testing, or of the others.
         omit: Facts that no article says: of "day" and "people" those that are wanted. With the same seed all
@@ -107,8 +106,6 @@ def split(n_train: int, *, n_test: int, seed: int) -> ReportSplit:
     has one of these persons and one of these events; the words by themselves are all in training.
 
     Args:
-        n_train: Training reports.
-        n_test: Test reports.
         seed: Determines the sample; which combinations are held out does not depend on it.
 
     Returns:

@@ -36,15 +36,9 @@ _BRACKETS, _PLACES = re.compile(r"\[.*?\]"), re.compile(r"{(\w+)}")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Hold what happened; day and people are empty where nobody says so.
+    """Hold what happened: who did what to what, where, when, and before how many people.
 
-    Args:
-        person: Who did it, first and last name.
-        verb: What was done.
-        thing: To what.
-        town: Where.
-        day: When.
-        people: Before how many.
+    The person has a first and a last name; day and people are empty where nobody says so.
     """
 
     person: str

@@ -27,7 +27,7 @@ def fetch(file: DataFile, *, cache: str | Path | None = None, timeout: float = 3
     that want the same file one fetches it, and the others wait.
 
     Args:
-        file: What is wanted.
+        file: An entry of the manifest, with the file's name, home, length and hash.
         cache: Where downloads are kept; None for ``cache_folder()``.
         timeout: Seconds that the server may be silent.
 

@@ -13,8 +13,8 @@ class DataFile:
 
     Args:
         name: Path within the data folder, with forward slashes.
-        url: Its public home.
-        n_bytes: Its exact length.
+        url: Where anyone can fetch it.
+        n_bytes: Its exact length in bytes.
         sha256: The hash of its bytes, 64 hexadecimal digits.
         license: What one may do with it, and whose work it is.
     """
