@@ -218,8 +218,6 @@ def test_refusals():
     for name, value in (("vocab_size", 0), ("n_layers", 0), ("max_len", -1)):
         with pytest.raises(ValueError, match=f"{name} must be at least 1, got {value}"):
             dataclasses.replace(CONFIG, **{name: value})
-    with pytest.raises(ValueError, match=r"max_len must be a whole number, got 7\.5"):
-        dataclasses.replace(CONFIG, max_len=7.5)
     with pytest.raises(ValueError, match="one of sinusoidal, learned, rotary, alibi, none, got 'rope'"):
         dataclasses.replace(CONFIG, positions="rope")
     with pytest.raises(ValueError, match=r"dropout must lie in \[0, 1\), got 1.0"):
@@ -243,3 +241,9 @@ def test_one_text_is_a_batch_of_one():
         ValueError, match=r"ids must be \(batch, position\), got the shape \(1,\): one text is ids"
     ):
         build()(torch.tensor([1]))
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_sizes_are_whole_numbers():
+    with pytest.raises(ValueError, match=r"max_len must be a whole number, got 7\.5"):
+        dataclasses.replace(CONFIG, max_len=7.5)

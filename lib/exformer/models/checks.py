@@ -34,9 +34,7 @@ def check_ids(ids: Tensor, *, max_len: int, start: int = 0, padding: Tensor | No
         )
 
 
-def check_step(
-    model: nn.Module, ids: Tensor, cache: Cache | None, *, padding: Tensor | None = None
-) -> int:
+def check_step(model: nn.Module, ids: Tensor, cache: Cache | None, *, padding: Tensor | None = None) -> int:
     """Return how many positions a cache holds, after making sure that it can go on with these rows.
 
     Args:

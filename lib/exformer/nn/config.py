@@ -104,7 +104,8 @@ def check_sizes(config: Any) -> None:
             ``attention_dropout``, ``…_id`` of a token.
 
     Raises:
-        ValueError: If a size is no whole number or below 1, a dropout rate outside [0, 1), or an id not in the vocabulary.
+        ValueError: If a size is no whole number or below 1, a dropout rate outside [0, 1), or an id not in
+            the vocabulary.
     """
     values = {field.name: getattr(config, field.name) for field in fields(config)}
     sizes = ("d_model", "n_heads", "n_kv_heads", "d_ff", "n_layers", "max_len")
