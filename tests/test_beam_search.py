@@ -14,6 +14,7 @@ from exformer.data.padding import pad_left
 from exformer.generation.autoregressive import greedy, next_logits_of
 from exformer.generation.beam_search import beam_search
 from exformer.generation.exhaustive import exhaustive_search
+from exformer.generation.fast_top_k import largest
 from exformer.generation.hypothesis import Hypothesis, length_normalized
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -274,6 +275,23 @@ def test_impossible_texts_are_left_out():
     assert [0] not in [text.ids for text in texts]
     [found] = beam_search(tree(LONG), START, beam=9, **limits)
     same(found, texts[0])
+
+
+@given(
+    rows=st.integers(1, 4),
+    vocab_size=st.integers(1, 1500),
+    data=st.data(),
+    seed=st.integers(0, 2**20),
+    equal=st.booleans(),
+)
+def test_the_fast_way_to_the_largest_scores_is_topk(rows, vocab_size, data, seed, equal):
+    n = data.draw(st.integers(1, min(9, vocab_size)))
+    scores = normal(rows, vocab_size, seed=seed).detach()
+    scores = scores.round() if equal else scores
+    found, columns = largest(scores, n)
+    assert torch.equal(found, scores.topk(n).values)
+    assert torch.equal(scores.gather(1, columns), found)
+    assert all(len(set(row)) == n for row in columns.tolist())  # of equals no one twice
 
 
 SEARCHES = [lambda *args, **rest: beam_search(*args, beam=2, **rest), exhaustive_search]

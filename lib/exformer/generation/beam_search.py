@@ -7,6 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from exformer.generation.autoregressive import check_log_probabilities, check_start
+from exformer.generation.fast_top_k import largest
 from exformer.generation.hypothesis import (
     Hypothesis,
     check_numbers,
@@ -14,8 +15,6 @@ from exformer.generation.hypothesis import (
     length_normalized,
 )
 from exformer.training.loss import log_probabilities
-
-_BLOCK = 64  # columns; a row is searched block by block
 
 
 def beam_search(
@@ -95,7 +94,7 @@ def _extend(live: Tensor, logits: Tensor, *, slots: Tensor) -> tuple[Tensor, Ten
     """Keep the most probable continuations: log-probabilities, parents and tokens, each (batch, beam)."""
     beam = live.size(1)
     # No row can have more than b of the b best: first each row's own, so that little is added and compared.
-    further, tokens = _largest(log_probabilities(logits), min(beam, logits.size(-1)))
+    further, tokens = largest(log_probabilities(logits), min(beam, logits.size(-1)))
     total = live[..., None] + further.unflatten(0, live.shape)  # (batch, beam, candidates)
     total = total.masked_fill(live.isneginf()[..., None], -torch.inf)  # whatever such a row was given
     check_log_probabilities(total)
@@ -103,21 +102,6 @@ def _extend(live: Tensor, logits: Tensor, *, slots: Tensor) -> tuple[Tensor, Ten
     tokens = tokens.unflatten(0, live.shape).flatten(start_dim=1).gather(1, index)
     over = torch.arange(beam, device=live.device) >= slots
     return total.masked_fill(over, -torch.inf), index // further.size(-1), tokens
-
-
-def _largest(scores: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """Find the n largest of each row, and where they are, as ``topk`` does, in less time for many columns."""
-    blocks = scores.size(-1) // _BLOCK
-    if blocks <= 2 * n:
-        return scores.topk(n)
-    # None of the n largest can lie outside the n blocks with the largest maxima, or the columns behind them.
-    cut = scores[:, : blocks * _BLOCK].unflatten(1, (blocks, _BLOCK))  # (row, block, column)
-    chosen = cut.amax(dim=-1).topk(n).indices  # (row, n)
-    columns = (chosen[..., None] * _BLOCK + torch.arange(_BLOCK, device=scores.device)).flatten(start_dim=1)
-    behind = torch.arange(blocks * _BLOCK, scores.size(-1), device=scores.device).expand(len(scores), -1)
-    columns = torch.cat((columns, behind), dim=1)
-    found, index = scores.gather(1, columns).topk(n)
-    return found, columns.gather(1, index)
 
 
 def _decided(live: Tensor, best: list, *, longest: int, alpha: float) -> Tensor:

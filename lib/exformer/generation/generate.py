@@ -74,6 +74,7 @@ def generate(
     >>> generate(model, tokenizer, ["ROMEO:", "JULIET:"], max_new_tokens=9, top_p=0.9, seed=0)
     ['\nThou art like that love, in thy', '\nO, it is the loss of']
     """
+    model = _language_model(model, tokenizer)
     prompts = [prompt] if isinstance(prompt, str) else list(prompt)
     sampler = _Sampler(temperature, top_k, top_p, min_p, repetition_penalty)
     check_numbers(beam=beam, alpha=alpha)
@@ -128,6 +129,7 @@ def stream(
     >>> list(stream(model, tokenizer, "ROMEO:", max_new_tokens=5, temperature=0.0))
     ['\n', 'I', "'ll", ' tell', ' thee']
     """
+    model = _language_model(model, tokenizer)
     sampler = _Sampler(temperature, top_k, top_p, min_p, repetition_penalty)
     rows = _begin(model, tokenizer, [prompt], sampler, max_new_tokens=max_new_tokens, stop=stop, seed=seed)
     return (piece for [piece] in _steps(model, rows, sampler, eos_id=tokenizer.eos_id) if piece)
@@ -168,12 +170,12 @@ class _Row:
     ids: list[int]
     limit: int
     text: StreamedText
-    uniform: Tensor | None = None  # (position,), random numbers of its tokens; None: the best is taken
+    uniform: Tensor  # (position,), the random numbers of its tokens; empty where the best one is taken
     pieces: list[str] = field(default_factory=list)
 
 
 def _begin(
-    model: nn.Module,
+    model: DecoderLM,
     tokenizer: Tokenizer,
     prompts: list[str],
     sampler: _Sampler,
@@ -183,7 +185,6 @@ def _begin(
     seed: int | None,
 ) -> list[_Row]:
     """Refuse what is wrong; encode the prompts, each behind the token that begins every text."""
-    _check_model(model, tokenizer)
     sampler.check(tokenizer.vocab_size)
     if seed is not None and not -(2**63) <= seed < 2**64:  # what PyTorch takes
         raise ValueError(f"seed must lie from -2**63 to 2**64 - 1, got {seed}")
@@ -206,14 +207,14 @@ def _begin(
                 f"prompt {number} fills the model's window of {model.config.max_len} tokens: "
                 "max_new_tokens must say how many are to follow"
             )
-        row = _Row([first, *ids], limit, StreamedText(tokenizer, prompt=ids, stop=stops))
-        if sampler.temperature > 0:
-            row.uniform = draw_uniform(1, limit, generator=generator)[:, 0]
-        rows.append(row)
+        n_random = limit if sampler.temperature > 0 else 0
+        uniform = draw_uniform(1, n_random, generator=generator)[:, 0]
+        rows.append(_Row([first, *ids], limit, StreamedText(tokenizer, prompt=ids, stop=stops), uniform))
     return rows
 
 
-def _check_model(model: nn.Module, tokenizer: Tokenizer) -> None:
+def _language_model(model: nn.Module, tokenizer: Tokenizer) -> DecoderLM:
+    """Return the model, after making sure that it can generate with the tokenizer."""
     if not isinstance(model, DecoderLM):
         raise ValueError(
             f"expected a DecoderLM to generate with, got {type(model).__name__}: "
@@ -224,6 +225,7 @@ def _check_model(model: nn.Module, tokenizer: Tokenizer) -> None:
             f"the tokenizer has {tokenizer.vocab_size} tokens, the model was made for "
             f"{model.config.vocab_size}: give the tokenizer that it was trained with"
         )
+    return model
 
 
 def _length(row: _Row) -> int:

@@ -100,7 +100,13 @@ def translate(
 
 
 def _translate_batch(
-    model: nn.Module, src: Tensor, tokenizer: Tokenizer, *, beam: int, alpha: float, longest: int
+    model: EncoderDecoder | RecurrentEncoderDecoder,
+    src: Tensor,
+    tokenizer: Tokenizer,
+    *,
+    beam: int,
+    alpha: float,
+    longest: int,
 ) -> list[list[int]]:
     """Return the ids of the translations of padded source sentences."""
     prompts = src.new_full((len(src), 1), tokenizer.bos_id)
@@ -114,7 +120,7 @@ def _translate_batch(
         return [text.ids for text in found]
 
 
-def _check_tokenizers(model: nn.Module, **tokenizers: Tokenizer) -> None:
+def _check_tokenizers(model: EncoderDecoder | RecurrentEncoderDecoder, **tokenizers: Tokenizer) -> None:
     for side, tokenizer in tokenizers.items():
         wanted = (getattr(model.config, f"{side}_vocab_size"), model.config.pad_id)
         if (tokenizer.vocab_size, tokenizer.pad_id) != wanted:
@@ -140,7 +146,9 @@ def _encode(sentences: Sequence[str], tokenizer: Tokenizer, *, limit: int) -> li
     return rows
 
 
-def _scorer(model: nn.Module, src: Tensor, *, beam: int) -> Callable[[Tensor], Tensor]:
+def _scorer(
+    model: EncoderDecoder | RecurrentEncoderDecoder, src: Tensor, *, beam: int
+) -> Callable[[Tensor], Tensor]:
     """Make what scores the next token of translations; a transformer keeps what it has computed."""
     if isinstance(model, EncoderDecoder):
         return Continuation(model, src=src)

@@ -33,12 +33,12 @@ class Pretrained(NamedTuple):
 
     Args:
         model: In evaluation mode.
-        tokenizer: Of a translator the pair (source, target).
+        tokenizer: A ``Tokenizer``; of a translator the pair (source, target).
         card: What is known of the weights: recipe, seed, data, time, scores.
     """
 
     model: nn.Module
-    tokenizer: Tokenizer | tuple[Tokenizer, Tokenizer]
+    tokenizer: Any
     card: dict[str, Any]
 
 
@@ -67,8 +67,12 @@ def save_model(
             size, or as :func:`~exformer.storage.state_dict.pack_weights`; then nothing is written.
 
     >>> from exformer import load_model
+    >>> import tempfile
     >>> model, tokenizer, card = load_model("shakespeare-char")
-    >>> save_model("/tmp/copy", model, tokenizer, card={"source": "a copy"})  # doctest: +SKIP
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(folder, model, tokenizer, card={"seed": card["seed"]})
+    ...     load_model(folder).card["kind"]
+    'DecoderLM'
     """
     kind = type(model).__name__
     if kind not in _KINDS:
