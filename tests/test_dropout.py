@@ -1,4 +1,4 @@
-"""Dropout: what is kept, how it is scaled, that a slope flows only through what is kept."""
+"""Dropout: what is kept, how it is scaled, that a gradient flows only through what is kept."""
 
 import math
 
@@ -10,18 +10,52 @@ from exformer.nn.dropout import Dropout, dropout
 N = 100_003
 
 
+def by_function(x: torch.Tensor, *, rate: float) -> torch.Tensor:
+    return dropout(x, rate=rate)
+
+
+def by_module(x: torch.Tensor, *, rate: float) -> torch.Tensor:
+    return Dropout(rate)(x)
+
+
+BOTH = pytest.mark.parametrize("drop", [by_function, by_module])
+
+
+@BOTH
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("rate", [0.002, 0.1, 0.5, 0.93])
-def test_the_share_of_zeros_and_the_scale(rate, dtype):
+def test_the_share_of_zeros_and_the_scale(rate, dtype, drop):
     torch.manual_seed(0)
     x = torch.full((N,), 3.0, dtype=dtype)
-    got = dropout(x, rate=rate)
+    got = drop(x, rate=rate)
     assert got.dtype == dtype
     assert (x == 3.0).all(), "the argument is left alone"
     zeros = (got == 0).double().mean().item()
     assert abs(zeros - rate) < 4 * math.sqrt(rate * (1 - rate) / N)
     scaled = torch.full_like(got[got != 0], 3.0 / (1 - rate))
     torch.testing.assert_close(got[got != 0], scaled, rtol=2 * torch.finfo(dtype).eps, atol=0.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.37, 1.0])
+def test_the_module_gives_the_numbers_of_the_function_to_the_last_bit(rate, dtype):
+    x = torch.randn(1009, 53).to(dtype).requires_grad_()
+    found = []
+    for drop in (by_function, by_module):
+        torch.manual_seed(0)
+        output = drop(x, rate=rate)
+        found.append((output, *torch.autograd.grad(output.float().square().sum(), x)))
+    assert all(map(torch.equal, *found))
+
+
+@BOTH
+def test_the_same_numbers_are_dropped_in_every_precision(drop):
+    """A share near 0 has few neighbors in half precision: the random numbers are drawn in float32."""
+    kept = []
+    for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
+        torch.manual_seed(0)
+        kept.append(drop(torch.ones(N, dtype=dtype), rate=0.1) != 0)
+    assert all(torch.equal(kept[0], other) for other in kept[1:])
 
 
 def test_each_number_is_dropped_by_itself():
@@ -32,12 +66,12 @@ def test_each_number_is_dropped_by_itself():
     assert (dropout(torch.ones(1009, 53), rate=0.5) != 0).ne(kept).any(), "another call drops others"
 
 
-def test_the_slope_flows_through_what_is_kept():
+def test_the_gradient_flows_through_what_is_kept():
     torch.manual_seed(0)
     x = torch.randn(31, 7, requires_grad=True)
     got = dropout(x, rate=0.25)
-    (slope,) = torch.autograd.grad(got.sum(), x)
-    assert torch.equal(slope, torch.where(got == 0, 0.0, 1 / 0.75))
+    (grad,) = torch.autograd.grad(got.sum(), x)
+    assert torch.equal(grad, torch.where(got == 0, 0.0, 1 / 0.75))
 
 
 def test_rates_at_the_ends():

@@ -1,4 +1,4 @@
-"""Embeddings: rows of a table, and the way back to symbols."""
+"""Embeddings: rows of a table, and the way back to scores of tokens."""
 
 import math
 

@@ -1,5 +1,7 @@
 """The position-wise network: by hand, against PyTorch's linear layers, one position at a time."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -59,6 +61,51 @@ def test_relu_is_the_default():
     assert torch.equal(default(normal(5, 7)), relu(normal(5, 7)))
 
 
+def test_weights_start_as_xavier_uniform_and_biases_at_zero():
+    network = FeedForward(23, d_ff=61, activation="swiglu")
+    for linear in (network.w_1, network.w_2, network.w_3):
+        bound = (6 / (23 + 61)) ** 0.5
+        assert 0.97 * bound < linear.weight.abs().max() <= bound
+        assert (linear.bias == 0).all()
+
+
+def test_swiglu_by_hand():
+    # x = (1, 2). silu(t) = t / (1 + e^-t). Gates x W_1 = (3, -1), values x W_3 = (4, 2):
+    # hidden = (4 silu(3), 2 silu(-1)); out = (hidden_1 + 3 hidden_2) + 0.5.
+    network = FeedForward(2, d_ff=2, activation="swiglu")
+    with torch.no_grad():
+        network.w_1.weight.copy_(torch.tensor([[1.0, 1], [1, -1]]))
+        network.w_3.weight.copy_(torch.tensor([[2.0, 1], [0, 1]]))
+        network.w_2.weight.copy_(torch.tensor([[1.0, 3], [0, 0]]))
+        network.w_2.bias.copy_(torch.tensor([0.5, 0]))
+    silu = [3 / (1 + math.exp(-3)), -1 / (1 + math.exp(1))]
+    wanted = 4 * silu[0] + 3 * 2 * silu[1] + 0.5
+    close(network(torch.tensor([1.0, 2.0])), torch.tensor([wanted, 0.0]))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_swiglu_by_torchs_parts(bias):
+    network, x = FeedForward(7, d_ff=13, activation="swiglu", bias=bias), normal(3, 5, 7)
+    randomize(network)
+    assert len(list(network.parameters())) == (6 if bias else 3)
+    wanted = network.w_2(nn.functional.silu(network.w_1(x)) * network.w_3(x))
+    got = network(x)
+    close(got, wanted)
+    close(backward(got, (x,))[0], backward(wanted, (x,))[0])
+
+
+@pytest.mark.parametrize("activation", ["relu", "swiglu"])
+def test_zero_init_sets_the_last_matrix_alone_to_zero(activation):
+    networks = []
+    for zero_init in (False, True):
+        torch.manual_seed(0)
+        networks.append(FeedForward(7, d_ff=13, activation=activation, zero_init=zero_init).state_dict())
+    plain, zero = networks
+    assert not zero.pop("w_2.weight").any()
+    assert plain.pop("w_2.weight").any()
+    assert all(torch.equal(zero[name], plain[name]) for name in plain)
+
+
 def test_each_position_is_computed_by_itself():
     network, x = FeedForward(7, d_ff=13), normal(3, 5, 7)
     for sentence in range(3):
@@ -84,12 +131,12 @@ def test_dropout_stands_before_the_second_map():
 
 
 def test_an_unknown_activation_is_refused():
-    with pytest.raises(
-        ValueError, match="activation must be one of relu, gelu, silu, squared_relu, got 'tanh'"
-    ):
+    message = "activation must be one of relu, gelu, silu, squared_relu, swiglu, got 'tanh'"
+    with pytest.raises(ValueError, match=message):
         FeedForward(7, d_ff=13, activation="tanh")
 
 
 def test_another_width_is_refused():
-    with pytest.raises(ValueError, match="FeedForward was made for d_model = 7, got 5 columns"):
-        FeedForward(7, d_ff=13)(torch.ones(3, 5))
+    for width in (5, 8):
+        with pytest.raises(ValueError, match=f"FeedForward was made for d_model = 7, got {width} columns"):
+            FeedForward(7, d_ff=13)(torch.ones(3, width))

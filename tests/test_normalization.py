@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch_twins import backward, close, copy, normal, randomize, same_gradients, twins
 
-from exformer.nn.normalization import LayerNorm, RMSNorm, layer_norm, rms_norm
+from exformer.nn.normalization import NORMS, LayerNorm, RMSNorm, layer_norm, rms_norm
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -84,6 +84,23 @@ def test_each_vector_is_normalized_by_itself():
     assert torch.equal(norm(x)[same], norm(other)[same])
 
 
+def test_without_a_bias_it_is_torchs_without_a_bias():
+    ours, theirs = LayerNorm(7, bias=False), nn.LayerNorm(7, bias=False, dtype=torch.float64)
+    randomize(ours)
+    with torch.no_grad():
+        theirs.weight.copy_(ours.gain)
+    assert [name for name, _ in ours.named_parameters()] == ["gain"]
+    close(ours(normal(3, 5, 7)), theirs(normal(3, 5, 7)))
+
+
+def test_norms_go_by_name():
+    assert {name: type(make(7, bias=True)) for name, make in NORMS.items()} == {
+        "layer": LayerNorm,
+        "rms": RMSNorm,
+    }
+    assert NORMS["layer"](7, bias=False).bias is None
+
+
 def test_gain_starts_at_1_and_bias_at_0():
     norm = LayerNorm(7)
     assert norm.gain.tolist() == [1.0] * 7
@@ -91,8 +108,9 @@ def test_gain_starts_at_1_and_bias_at_0():
 
 
 def test_another_width_is_refused():
-    with pytest.raises(ValueError, match="LayerNorm was made for d_model = 7, got 5 columns"):
-        LayerNorm(7)(torch.ones(3, 5))
+    for width in (1, 5, 8):
+        with pytest.raises(ValueError, match=f"LayerNorm was made for d_model = 7, got {width} columns"):
+            LayerNorm(7)(torch.ones(3, width))
 
 
 # --- root mean square ---
@@ -142,5 +160,6 @@ def test_a_zero_vector_stays_zero():
 
 
 def test_rms_norm_refuses_another_width():
-    with pytest.raises(ValueError, match="RMSNorm was made for d_model = 7, got 5 columns"):
-        RMSNorm(7)(torch.ones(3, 5))
+    for width in (1, 5, 8):
+        with pytest.raises(ValueError, match=f"RMSNorm was made for d_model = 7, got {width} columns"):
+            RMSNorm(7)(torch.ones(3, width))

@@ -108,14 +108,7 @@ class EncoderLM(nn.Module):
         return self.logits(self.states(ids, segments=segments))
 
     def logits(self, hidden: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab_size"]:
-        """Turn vectors of :meth:`states` into scores; those of the masked positions alone will do.
-
-        Args:
-            hidden: Vectors.
-
-        Returns:
-            One score per token of the vocabulary.
-        """
+        """Turn vectors of :meth:`states` into scores; those of the masked positions alone will do."""
         h = self.norm_output(F.gelu(self.transform(hidden)))
         return self.embedding.logits(h) + self.output_bias
 

@@ -11,11 +11,12 @@ from torch import nn
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Switch dropout and gradients off for a while, then put the model back as it was.
 
-    Args:
-        model: What is evaluated.
-
-    Yields:
-        Nothing.
+    >>> model = nn.Dropout(0.5)
+    >>> with evaluating(model):
+    ...     model.training, torch.is_grad_enabled()
+    (False, False)
+    >>> model.training, torch.is_grad_enabled()
+    (True, True)
     """
     were_training = [module for module in model.modules() if module.training]
     model.eval()

@@ -1,4 +1,4 @@
-"""One step of a recurrent network, spelled out: simple, with a long short-term memory, and gated."""
+"""One step of a recurrent network, spelled out: Elman's, an LSTM's, a GRU's."""
 
 from collections.abc import Callable
 
@@ -20,17 +20,21 @@ def rnn_cell(
     .. math:: h_k = \tanh(W x_k + U h_{k-1} + b)
 
     Args:
-        x: :math:`x_k`, what is read.
-        h: :math:`h_{k-1}`, what was kept.
-        w: :math:`W`, one row an output, as in :class:`torch.nn.Linear`.
-        u: :math:`U`, alike.
+        x: :math:`x_k`, the input of this step.
+        h: :math:`h_{k-1}`, the state.
+        w: :math:`W`, one row per output, as in :class:`torch.nn.Linear`.
+        u: :math:`U`, likewise.
         b: The bias; ``torch.nn.RNN`` has two of them, which add up.
 
     Returns:
-        :math:`h_k`, what is kept.
+        :math:`h_k`, the next state.
 
     Source:
         Elman 1990, with the tanh of ``torch.nn.RNN``.
+
+    >>> one = torch.eye(1)
+    >>> rnn_cell(one, torch.zeros(1, 1), w=one, u=one, b=torch.zeros(1))  # tanh 1
+    tensor([[0.7616]])
     """
     return torch.tanh(x @ w.T + h @ u.T + b)
 
@@ -43,17 +47,17 @@ def lstm_cell(
     u: Float[Tensor, "4 d_model d_model"],
     b: Float[Tensor, "4 d_model"],
 ) -> tuple[Float[Tensor, "batch d_model"], Float[Tensor, "batch d_model"]]:
-    r"""Take one step of a long short-term memory: the store c is added to, not multiplied by a matrix.
+    r"""Take one step of a long short-term memory: to the cell state c is added, no matrix multiplies it.
 
     .. math::
         (i, f, g, o) &= W x_k + U h_{k-1} + b \\
         c_k &= \sigma(f) \odot c_{k-1} + \sigma(i) \odot \tanh(g), \qquad h_k = \sigma(o) \odot \tanh(c_k)
 
     Args:
-        x: :math:`x_k`, what is read.
-        state: :math:`h_{k-1}` and the store :math:`c_{k-1}`.
-        w: One matrix each for the input gate, the forget gate, the news and the output gate.
-        u: Alike, for :math:`h_{k-1}`.
+        x: :math:`x_k`, the input of this step.
+        state: :math:`h_{k-1}` and the cell state :math:`c_{k-1}`.
+        w: One matrix each for the input gate i, the forget gate f, the candidate g and the output gate o.
+        u: Likewise, for :math:`h_{k-1}`.
         b: One bias each.
 
     Returns:
@@ -84,15 +88,15 @@ def gru_cell(
         h_k &= z \odot h_{k-1} + (1 - z) \odot \tanh\left(W_n x_k + b_n + r \odot (U_n h_{k-1} + b'_n)\right)
 
     Args:
-        x: :math:`x_k`, what is read.
-        h: :math:`h_{k-1}`, what was kept.
-        w: One matrix each for the reset gate r, the update gate z and the new state n.
-        u: Alike, for :math:`h_{k-1}`.
+        x: :math:`x_k`, the input of this step.
+        h: :math:`h_{k-1}`, the state.
+        w: One matrix each for the reset gate r, the update gate z and the candidate n.
+        u: Likewise, for :math:`h_{k-1}`.
         b_w: The biases added to :math:`W x_k`.
         b_u: The biases added to :math:`U h_{k-1}`; the third one is inside the gate r.
 
     Returns:
-        :math:`h_k`, what is kept.
+        :math:`h_k`, the next state.
 
     Source:
         Cho et al. 2014, in the form of ``torch.nn.GRU``, where r gates the product and not h.
@@ -110,12 +114,12 @@ def unroll(
     r"""Take one step after the other: each waits for the one before.
 
     Args:
-        cell: Makes the next state from what is read and the state before.
-        x: What is read, in its order.
+        cell: From an input and the state to the next state.
+        x: The inputs in their order.
         state: The state before the first step.
 
     Returns:
-        The states :math:`h_1, h_2, \dots` after each step; a store c is left out.
+        The states :math:`h_1, h_2, \dots` after each step; a cell state c is left out.
     """
     states = []
     for x_k in x.unbind(dim=1):

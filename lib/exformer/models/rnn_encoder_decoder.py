@@ -1,4 +1,4 @@
-"""Translation by recurrent networks: an encoder, a decoder, and between them one vector, or attention."""
+"""Translation by recurrent networks: an encoder, a decoder, and one vector or attention between them."""
 
 import math
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ class RecurrentConfig:
     """What a :class:`RecurrentEncoderDecoder` is made of.
 
     Args:
-        src_vocab_size: Symbols of the source language.
-        tgt_vocab_size: Symbols of the target language.
+        src_vocab_size: Tokens of the source language.
+        tgt_vocab_size: Tokens of the target language.
         d_model: Width of the vectors and of the states.
         n_layers: Recurrent layers of the encoder, and as many of the decoder.
         cell: ``"rnn"``, ``"lstm"`` or ``"gru"``.
-        attention: Whether the decoder looks back at all states of the encoder, not only at the last.
-        max_len: Longest sentence that is translated, in symbols; the network itself has no limit.
-        dropout: Share of embeddings and states set to zero in training.
-        pad_id: The padding symbol of both languages; it stands behind a sentence.
+        attention: Whether the decoder attends to all states of the encoder, or sees only the last.
+        max_len: Longest sentence that is translated, in tokens; the network itself has no limit.
+        dropout: Fraction of embeddings and states set to zero in training.
+        pad_id: The padding token of both languages; it comes after a sentence.
 
     Raises:
         ValueError: If a size is below 1, dropout outside [0, 1), or the padding not in a vocabulary.
@@ -51,15 +51,15 @@ class RecurrentConfig:
 
 
 class RecurrentEncoderDecoder(nn.Module):
-    r"""Read a sentence into states, then write its translation, with or without attention to these states.
+    r"""Encode a sentence into states, then decode its translation, with or without attention to these states.
 
     .. math::
         c_i &= \sum_j \alpha_{ij}\, h^e_j, \qquad
         \alpha_{ij} = \mathrm{softmax}_j\left(h^d_{i-1} \cdot h^e_j\right) \\
         p(y_i \mid y_{<i}, x) &= \mathrm{softmax}\left(E \tanh(W [c_i; h^d_{i-1}])\right)
 
-    The state :math:`h^d_{i-1}` has read the start symbol and i - 1 words, and is about to say word i. The
-    decoder starts from the encoder's last state :math:`h^e`: each of its layers, and an LSTM's store too.
+    The state :math:`h^d_{i-1}` has read the start token and i - 1 words, and predicts word i. The decoder
+    starts from the encoder's last state :math:`h^e`: each of its layers, and an LSTM's cell state too.
     Without attention that one vector is all it gets, and :math:`p = \mathrm{softmax}(E\, h^d_{i-1})`.
 
     Args:
@@ -87,14 +87,14 @@ class RecurrentEncoderDecoder(nn.Module):
     def forward(
         self, src: Int64[Tensor, "batch src"], tgt: Int64[Tensor, "batch tgt"]
     ) -> Float[Tensor, "batch tgt vocab_size"]:
-        """Score the symbol after each target position.
+        """Score the next token after each target position.
 
         Args:
             src: Source sentences, padded.
-            tgt: Target sentences so far, from the start symbol on, padded.
+            tgt: Target sentences so far, from the start token on, padded.
 
         Returns:
-            Logits; at position t they speak of symbol t + 1.
+            Logits; at position t they are the scores of the token at t + 1.
 
         Raises:
             ValueError: If a batch is empty, an id unknown, or the batches differ.
@@ -102,14 +102,7 @@ class RecurrentEncoderDecoder(nn.Module):
         return self.decode(tgt, memory=self.encode(src), src=src)
 
     def encode(self, src: Int64[Tensor, "batch src"]) -> Float[Tensor, "batch src d_model"]:
-        """Read the source sentences.
-
-        Args:
-            src: Source sentences, padded.
-
-        Returns:
-            The state after each symbol; zero at padding.
-        """
+        """Read the source sentences, and return the state after each token: the memory; zero at padding."""
         check_batch(src)
         states, _ = self.encoder(self.dropout(self.src_embedding(src)))
         return states * (src != self.config.pad_id)[..., None]
@@ -121,15 +114,12 @@ class RecurrentEncoderDecoder(nn.Module):
         memory: Float[Tensor, "batch src d_model"],
         src: Int64[Tensor, "batch src"],
     ) -> Float[Tensor, "batch tgt vocab_size"]:
-        """Score the symbol after each target position, given the memory.
+        """Score the next token after each target position, given the memory.
 
         Args:
             tgt: Target sentences so far.
             memory: What :meth:`encode` made of ``src``.
             src: The source sentences, to know their padding.
-
-        Returns:
-            Logits.
         """
         h = self._states(tgt, memory=memory, src=src)  # (batch, tgt, d_model)
         if self.attention is not None:
@@ -141,8 +131,8 @@ class RecurrentEncoderDecoder(nn.Module):
         check_batch(tgt)
         if tgt.size(0) != src.size(0):
             raise ValueError(f"there are {src.size(0)} source sentences and {tgt.size(0)} target sentences")
-        places = torch.arange(src.size(1), device=src.device)
-        last = ((src != self.config.pad_id) * places).argmax(dim=1)  # (batch,), 0 in an empty sentence
+        positions = torch.arange(src.size(1), device=src.device)
+        last = ((src != self.config.pad_id) * positions).argmax(dim=1)  # (batch,), 0 in an empty sentence
         start = memory[torch.arange(len(src), device=src.device), last]  # (batch, d_model)
         start = start.expand(self.config.n_layers, -1, -1).contiguous()  # every layer starts from it
         state = (start, start) if self.config.cell == "lstm" else start

@@ -1,11 +1,11 @@
-"""Recurrent networks: one step a symbol, and all that was read is kept in one vector."""
+"""Recurrent networks: one step per token, and one vector that keeps all that was read."""
 
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from exformer.nn.embedding import TokenEmbedding
 
-#: The kinds of recurrent layer, by name. What a step of each computes stands in ``rnn_cells``.
+#: The kinds of recurrent layer, by name; ``rnn_cells`` spells out a step of each.
 CELLS: dict[str, type[nn.Module]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
 
 
@@ -13,13 +13,10 @@ def recurrent_layers(d_model: int, *, cell: str, n_layers: int = 1, dropout: flo
     """Make recurrent layers of PyTorch, batch first.
 
     Args:
-        d_model: Width of what comes in, and of the states.
+        d_model: Width of the inputs and of the states.
         cell: ``"rnn"``, ``"lstm"`` or ``"gru"``.
-        n_layers: How many, one upon the other.
-        dropout: Share of the outputs between two layers set to zero in training.
-
-    Returns:
-        The layers.
+        n_layers: How many; each reads the states of the one before.
+        dropout: Fraction of the outputs between two layers set to zero in training.
 
     Raises:
         ValueError: If the cell is unknown.
@@ -31,16 +28,16 @@ def recurrent_layers(d_model: int, *, cell: str, n_layers: int = 1, dropout: flo
 
 
 class RecurrentLM(nn.Module):
-    r"""A recurrent language model: it reads a text once, and scores the next symbol after each.
+    r"""A recurrent language model: it reads a text once, and scores the next token after each.
 
     .. math:: p(w_{k+1} \mid w_{\le k}) = \mathrm{softmax}(E\, h_k)
 
     Args:
-        vocab_size: Number of symbols.
+        vocab_size: Number of tokens.
         d_model: Width of the vectors and of the state.
         cell: ``"rnn"``, ``"lstm"`` or ``"gru"``.
-        n_layers: Recurrent layers, each reading the states of the one below.
-        dropout: Share of the embeddings and of each layer's output set to zero in training.
+        n_layers: Recurrent layers; each reads the states of the one before.
+        dropout: Fraction of the embeddings and of each layer's output set to zero in training.
 
     Raises:
         ValueError: If the cell is unknown.
@@ -63,26 +60,16 @@ class RecurrentLM(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, ids: Int64[Tensor, "batch position"]) -> Float[Tensor, "batch position vocab_size"]:
-        """Score the symbol after each position; padding behind a text changes none of its scores.
-
-        Args:
-            ids: Texts.
+        """Score the next token after each position; padding after a text changes none of its scores.
 
         Returns:
-            Logits; at position t they speak of symbol t + 1.
+            Logits; at position t they are the scores of the token at t + 1.
 
         Raises:
-            ValueError: If there are no symbols, or one is unknown.
+            ValueError: If there are no tokens, or one is unknown.
         """
         return self.embedding.logits(self.states(ids))
 
     def states(self, ids: Int64[Tensor, "batch position"]) -> Float[Tensor, "batch position d_model"]:
-        """Give the state of the last layer after each symbol: all that the model still knows of the text.
-
-        Args:
-            ids: Texts.
-
-        Returns:
-            One state a position.
-        """
+        """Return the state of the last layer after each token: all that the model still knows of the text."""
         return self.dropout(self.recurrent(self.dropout(self.embedding(ids)))[0])

@@ -1,4 +1,4 @@
-"""Embeddings: a table with one vector a symbol, and the way back from vectors to symbols."""
+"""Embeddings: a table with one vector per token, and the way back from vectors to scores of tokens."""
 
 import math
 
@@ -11,22 +11,23 @@ from torch import Tensor, nn
 def embed(
     ids: Int64[Tensor, "*batch"], table: Float[Tensor, "vocab_size d_model"]
 ) -> Float[Tensor, "*batch d_model"]:
-    r"""Look each symbol's vector up in a table; the same as a product with one-hot rows.
+    r"""Look each token's vector up in a table; the same as a product with one-hot rows.
 
     .. math:: \mathrm{embed}(i) = E_i = \mathrm{onehot}(i)\, E
 
     Args:
-        ids: Symbols, from 0 to vocab_size - 1.
-        table: One row a symbol.
-
-    Returns:
-        One vector a symbol.
+        ids: Token ids, from 0 to vocab_size - 1.
+        table: :math:`E`, one row per token.
 
     Raises:
-        ValueError: If there are no symbols, or one of them is not in the table.
+        ValueError: If there are no ids, or one of them is not in the table.
 
     Source:
         Bengio et al. 2003, section 2.
+
+    >>> embed(torch.tensor([2, 0]), torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    tensor([[5., 6.],
+            [1., 2.]])
     """
     if ids.numel() == 0:
         raise ValueError(f"there is nothing to embed: the ids have the shape {tuple(ids.shape)}")
@@ -48,9 +49,9 @@ class TokenEmbedding(nn.Module):
     the size of the positional encoding's, and the logits stay small.
 
     Args:
-        vocab_size: Number of symbols.
+        vocab_size: Number of tokens.
         d_model: Width of the vectors.
-        scale: Whether to multiply by the root of ``d_model``.
+        scale: Whether to multiply the vectors by :math:`\sqrt{d_{model}}`.
 
     Source:
         Vaswani et al. 2017, section 3.4; Press and Wolf 2017 for the tied output.
@@ -68,26 +69,13 @@ class TokenEmbedding(nn.Module):
         self.table = nn.Parameter(torch.randn(vocab_size, d_model) / math.sqrt(d_model))
 
     def forward(self, ids: Int64[Tensor, "*batch"]) -> Float[Tensor, "*batch d_model"]:
-        """Give each symbol its vector.
-
-        Args:
-            ids: Symbols.
-
-        Returns:
-            Vectors, scaled.
+        """Return the vector of each token, scaled.
 
         Raises:
-            ValueError: If a symbol is not in the table.
+            ValueError: If there are no ids, or one of them is not in the table.
         """
         return embed(ids, self.table) * self.factor
 
     def logits(self, hidden: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab_size"]:
-        """Compare vectors with every row of the table: the tied output layer.
-
-        Args:
-            hidden: Vectors.
-
-        Returns:
-            One score a symbol of the vocabulary.
-        """
+        """Score every token of the vocabulary by the dot product with its row: the tied output layer."""
         return F.linear(hidden, self.table)

@@ -15,14 +15,12 @@ def squared_relu(x: Float[Tensor, "*batch d_ff"]) -> Float[Tensor, "*batch d_ff"
 
     .. math:: f(x) = \max(0, x)^2
 
-    Args:
-        x: Numbers.
-
-    Returns:
-        As many numbers, none below 0.
-
     Source:
         So et al. 2021, section 3.
+
+    >>> import torch
+    >>> squared_relu(torch.tensor([-2.0, 0.5, 3.0]))
+    tensor([0.0000, 0.2500, 9.0000])
     """
     return F.relu(x).square()
 

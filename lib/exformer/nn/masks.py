@@ -149,11 +149,6 @@ def check_mask(mask: Tensor | None, *, shape: tuple[int, ...]) -> None:
 
 
 def spreads(x: Tensor, *, shape: tuple[int, ...]) -> bool:
-    """Say whether a tensor can be spread over a shape: each of its axes, from the last on, fits or is 1.
-
-    Args:
-        x: The tensor; axes before may be left out.
-        shape: The shape.
-    """
+    """Say whether a tensor can be broadcast to a shape: each of its axes, from the last on, fits or is 1."""
     axes = zip(reversed(x.shape), reversed(shape), strict=False)
     return x.dim() <= len(shape) and all(size in (1, wanted) for size, wanted in axes)

@@ -17,18 +17,16 @@ def split_heads(
 
     .. math:: \mathrm{out}_{bhti} = x_{bt(h \cdot d_{head} + i)}
 
-    Args:
-        x: Vectors of all heads side by side.
-        n_heads: How many pieces; must divide the width.
-
-    Returns:
-        One sequence per head.
-
     Raises:
-        ValueError: If the width cannot be divided.
+        ValueError: If ``n_heads`` does not divide the width.
 
     Source:
         Vaswani et al. 2017, section 3.2.2.
+
+    >>> import torch
+    >>> x = torch.tensor([[[0, 1, 2, 3], [4, 5, 6, 7.0]]])  # two positions of width 4
+    >>> split_heads(x, n_heads=2).tolist()
+    [[[[0.0, 1.0], [4.0, 5.0]], [[2.0, 3.0], [6.0, 7.0]]]]
     """
     if n_heads < 1 or x.size(-1) % n_heads:
         raise ValueError(f"the width ({x.size(-1)}) must be divisible by n_heads ({n_heads})")
@@ -40,14 +38,13 @@ def merge_heads(x: Float[Tensor, "batch heads position d_head"]) -> Float[Tensor
 
     .. math:: \mathrm{out}_{bt(h \cdot d_{head} + i)} = x_{bhti}
 
-    Args:
-        x: One sequence per head.
-
-    Returns:
-        Vectors of all heads side by side.
-
     Source:
         Vaswani et al. 2017, section 3.2.2, "Concat".
+
+    >>> import torch
+    >>> x = torch.randn(2, 3, 8)
+    >>> torch.equal(merge_heads(split_heads(x, n_heads=4)), x)
+    True
     """
     return x.transpose(1, 2).flatten(start_dim=2)
 

@@ -9,12 +9,7 @@ from torch import Tensor, nn
 
 
 def check_width(x: Float[Tensor, "*batch columns"], d_model: int, *, of: str) -> None:
-    """Refuse vectors of another width than a module was made for.
-
-    Args:
-        x: Vectors along the last axis.
-        d_model: The width that is right.
-        of: Name of the module.
+    """Refuse vectors of another width than ``d_model``, the one that a module, ``of``, was made for.
 
     Raises:
         ValueError: If they have another width.
@@ -38,16 +33,21 @@ def layer_norm(
 
     Args:
         x: Vectors along the last axis.
-        gain: :math:`\gamma`, one number a column.
-        bias: :math:`\beta`, one number a column.
+        gain: :math:`\gamma`, one number per column.
+        bias: :math:`\beta`, one number per column.
         eps: Added to the variance, under the root, so that a constant vector gives zeros and not 0/0.
 
     Returns:
-        As many vectors, of the same width. In float16 use the module: here a difference of 256
-        or more has no square, and the vector becomes zeros.
+        Vectors of the same width. In float16 use the module: here the square of a difference of 256 or more
+        overflows, and the vector becomes zeros.
 
     Source:
         Ba, Kiros and Hinton 2016, equation 4; the variance divides by d, not by d - 1.
+
+    >>> x = torch.tensor([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])
+    >>> layer_norm(x, gain=torch.ones(3), bias=torch.zeros(3))  # only the pattern is left
+    tensor([[-1.2247,  0.0000,  1.2247],
+            [-1.2247,  0.0000,  1.2247]])
     """
     mean = x.mean(dim=-1, keepdim=True)
     variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)
@@ -79,12 +79,6 @@ class LayerNorm(nn.Module):
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
         """Normalize each vector.
 
-        Args:
-            x: Vectors along the last axis.
-
-        Returns:
-            As many vectors, of the same width.
-
         Raises:
             ValueError: If the vectors have another width.
         """
@@ -103,14 +97,17 @@ def rms_norm(
 
     Args:
         x: Vectors along the last axis.
-        gain: :math:`\gamma`, one number a column.
+        gain: :math:`\gamma`, one number per column.
         eps: Added to the mean square, under the root, so that a zero vector stays zero.
 
     Returns:
-        As many vectors, of the same width. In float16 use the module, as with :func:`layer_norm`.
+        Vectors of the same width. In float16 use the module, as with :func:`layer_norm`.
 
     Source:
         Zhang and Sennrich 2019, equation 4.
+
+    >>> rms_norm(torch.tensor([1.0, 7.0]), gain=torch.ones(2))  # the mean square is 25
+    tensor([0.2000, 1.4000])
     """
     mean_square = (x**2).mean(dim=-1, keepdim=True)
     return gain * x / torch.sqrt(mean_square + eps)
@@ -138,12 +135,6 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
         """Normalize each vector.
-
-        Args:
-            x: Vectors along the last axis.
-
-        Returns:
-            As many vectors, of the same width.
 
         Raises:
             ValueError: If the vectors have another width.

@@ -22,9 +22,6 @@ def sinusoidal_encoding(
         base: The 10000 of the equation: wavelengths grow from 2π to 2π · base.
         dtype: Number type of the result.
 
-    Returns:
-        One row per position.
-
     Raises:
         ValueError: If ``d_model`` is odd, or a number is too small.
 

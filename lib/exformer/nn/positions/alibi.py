@@ -10,18 +10,12 @@ from exformer.nn.positions.rotary import check_same_positions
 
 
 def alibi_slopes(n_heads: int) -> Float[Tensor, " heads"]:
-    r"""Give each head the rate at which its scores fall with the distance.
+    r"""Return the slope of each head: the rate at which its scores fall with the distance.
 
     .. math:: s_h = 2^{-8h/H}, \qquad h = 1, \dots, H
 
     This is for a number of heads H that is a power of two. For any other, the slopes of the next smaller
     power come first; then follow the 1st, 3rd, 5th, ... slope of twice that power, as many as are needed.
-
-    Args:
-        n_heads: Number of heads.
-
-    Returns:
-        One slope a head, above 0.
 
     Raises:
         ValueError: If there is no head.
@@ -55,11 +49,11 @@ def alibi_bias(
         key: Positions of the keys.
         n_heads: Number of heads.
 
-    Returns:
-        One matrix a head.
-
     Source:
         Press, Smith and Lewis 2022, section 3.
+
+    >>> alibi_bias(torch.tensor([2]), torch.arange(3), n_heads=1) * 256  # the slope is 1/256
+    tensor([[[-2., -1., -0.]]], dtype=torch.float64)
     """
     distance = (query[:, None] - key).abs()  # (query, key)
     return -alibi_slopes(n_heads).to(query.device)[:, None, None] * distance

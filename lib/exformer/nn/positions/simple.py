@@ -1,4 +1,4 @@
-"""Codes of positions that one thinks of first; lesson 05 shows what each of them lacks."""
+"""The encodings of positions that come to mind first; lesson 05 shows what each of them lacks."""
 
 import torch
 from jaxtyping import Float
@@ -12,10 +12,7 @@ def integer_encoding(n_positions: int, *, d_model: int) -> Float[Tensor, "positi
 
     Args:
         n_positions: How many positions, counted from 0; at least 1.
-        d_model: Width of the code, at least 1.
-
-    Returns:
-        One row a position.
+        d_model: Width of the encoding, at least 1.
 
     Raises:
         ValueError: If a number is too small.
@@ -28,18 +25,15 @@ def integer_encoding(n_positions: int, *, d_model: int) -> Float[Tensor, "positi
 
 
 def fraction_encoding(n_positions: int, *, d_model: int) -> Float[Tensor, "position d_model"]:
-    r"""Write the share of the sequence that lies behind: bounded, but it means another place in each length.
+    r"""Write how much of the sequence has passed: bounded, but the same number is another position elsewhere.
 
     .. math:: r_{pos,0} = \frac{pos}{n - 1}, \qquad r_{pos,j} = 0 \;\text{ for } j > 0
 
-    A sequence of one position has the code 0.
+    A sequence of one position is encoded as 0.
 
     Args:
         n_positions: Length n of the sequence, at least 1.
-        d_model: Width of the code, at least 1.
-
-    Returns:
-        One row a position, the first column from 0 to 1.
+        d_model: Width of the encoding, at least 1.
 
     Raises:
         ValueError: If a number is too small.
@@ -52,16 +46,13 @@ def fraction_encoding(n_positions: int, *, d_model: int) -> Float[Tensor, "posit
 
 
 def one_hot_encoding(n_positions: int, *, d_model: int) -> Float[Tensor, "position d_model"]:
-    r"""Give each position a column of its own: all are equally far apart, and columns run out.
+    r"""Use one column per position: all positions are equally far apart, and columns run out.
 
     .. math:: r_{pos,j} = [\, j = pos \,]
 
     Args:
         n_positions: How many positions, from 1 to ``d_model``.
-        d_model: Width of the code.
-
-    Returns:
-        One row a position.
+        d_model: Width of the encoding.
 
     Raises:
         ValueError: If a number is too small, or there are more positions than columns.
@@ -86,9 +77,6 @@ def square_wave_encoding(n_positions: int, *, d_model: int) -> Float[Tensor, "po
     Args:
         n_positions: How many positions, counted from 0; at least 1 and at most 2 to the power ``d_model``.
         d_model: Number of digits, the fastest first.
-
-    Returns:
-        One row a position, of 0 and 1.
 
     Raises:
         ValueError: If a number is too small, or there are too few digits to count that far.
