@@ -1,1 +1,1 @@
-"""Graders of the exercises, one module a lesson."""
+"""The exercises: a module of graders and one of known mistakes per lesson, and what all graders share."""

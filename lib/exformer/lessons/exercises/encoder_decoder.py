@@ -21,9 +21,6 @@ def check_shift(answer: Callable[..., object]) -> Verdict:
         answer: Takes lists of ids without special tokens; returns the decoder's inputs and its
             targets, one row per sentence, filled up with ``pad_id``.
 
-    Returns:
-        The verdict; a known mistake is named.
-
     Examples:
         >>> check_shift(lambda sentences, pad_id, bos_id, eos_id: None)
         Not yet. Your function returns nothing yet.
@@ -78,15 +75,12 @@ def check_log_likelihood(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes logits (batch, tgt, vocab_size) and targets (batch, tgt); returns the logarithm of each
             sentence's probability (batch,), in nats.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
-    draw = torch.Generator().manual_seed(7)
+    rng = torch.Generator().manual_seed(7)
     cases = []
     for lengths, tgt, vocab_size, pad_id in (((7, 4, 1), 7, 7, 0), ((2, 5, 4, 3), 5, 11, 3)):
-        logits = 2 * torch.randn((len(lengths), tgt, vocab_size), generator=draw)
-        targets = torch.randint(vocab_size - 1, (len(lengths), tgt), generator=draw)
+        logits = 2 * torch.randn((len(lengths), tgt, vocab_size), generator=rng)
+        targets = torch.randint(vocab_size - 1, (len(lengths), tgt), generator=rng)
         targets += targets >= pad_id  # none of the words is the padding token
         targets[0, 0] = 0 if pad_id else 1  # 0 is a word like others where it is not the padding
         targets[torch.arange(tgt) >= torch.tensor(lengths)[:, None]] = pad_id
@@ -109,9 +103,6 @@ def check_greedy(answer: Callable[..., object]) -> Verdict:
         answer: Takes a function that gives one row of logits for each id of a list, the id of the start
             token, that of the end token, and the largest number of new ids; returns the new ids, without
             start and end token.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
     longest = []
 

@@ -26,17 +26,14 @@ def check_context(answer: Callable[..., object]) -> Verdict:
         answer: Takes the decoder's states (batch, tgt, d_model), the encoder's (batch, src, d_model) and
             where there is no padding (batch, src); returns the context vectors (batch, tgt, d_model).
 
-    Returns:
-        The verdict; a known mistake is named.
-
     Examples:
         >>> check_context(lambda h_d, h_e, real: None)
         Not yet. Your function returns nothing yet.
     """
-    draw = torch.Generator().manual_seed(2)
+    rng = torch.Generator().manual_seed(2)
     # In the square cases a mistake has the right shape, and can be named.
-    square = [_states(draw, lengths=(6, 4, 2), tgt=6, d_model=6) for _ in range(2)]
-    oblong = [_states(draw, lengths=(5, 3), tgt=4, d_model=9)]
+    square = [_states(rng, lengths=(6, 4, 2), tgt=6, d_model=6) for _ in range(2)]
+    oblong = [_states(rng, lengths=(5, 3), tgt=4, d_model=9)]
     first, second, far = (
         grade(
             answer,
@@ -53,11 +50,11 @@ def check_context(answer: Callable[..., object]) -> Verdict:
 
 
 def _states(
-    draw: torch.Generator, *, lengths: tuple[int, ...], tgt: int, d_model: int
+    rng: torch.Generator, *, lengths: tuple[int, ...], tgt: int, d_model: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     src = max(lengths)
-    h_d = torch.randn((len(lengths), tgt, d_model), generator=draw)
-    h_e = torch.randn((len(lengths), src, d_model), generator=draw)
+    h_d = torch.randn((len(lengths), tgt, d_model), generator=rng)
+    h_e = torch.randn((len(lengths), src, d_model), generator=rng)
     return h_d, h_e, torch.arange(src) < torch.tensor(lengths)[:, None]
 
 
@@ -76,9 +73,6 @@ def check_first_mistake(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes two tables of ids (batch, tgt); returns for each sentence the position of its
             first mistake, or, where there is none, the number of its true tokens.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
 
     def places(given: Any, *case: object) -> object:
@@ -115,14 +109,11 @@ def check_agreement(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes weights (tgt, src) and pairs (source position, target position); returns the share of
             aligned target positions whose largest weight is on a source position they are aligned with.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
-    draw = torch.Generator().manual_seed(11)
+    rng = torch.Generator().manual_seed(11)
     cases = []
     for shape, alignment in (*3 * _SQUARE, _OBLONG):
-        scores = torch.randn(shape, generator=draw)
+        scores = torch.randn(shape, generator=rng)
         for number, (source, target) in enumerate(alignment):
             scores[target, source] += 3.0 * (number % 3 > 0)
         cases.append((scores.softmax(dim=-1), alignment))

@@ -18,15 +18,12 @@ def check_tempered(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes logits (batch, vocab_size) and a temperature above 0; returns probabilities.
 
-    Returns:
-        The verdict; a known mistake is named.
-
     Examples:
         >>> check_tempered(lambda logits, temperature: None)
         Not yet. Your function returns nothing yet.
     """
-    draw = torch.Generator().manual_seed(10)
-    cases = [(torch.randn(3, 7, generator=draw), t) for t in (0.5, 1.0, 2.0, 1e6)]
+    rng = torch.Generator().manual_seed(10)
+    cases = [(torch.randn(3, 7, generator=rng), t) for t in (0.5, 1.0, 2.0, 1e6)]
     cases += [(torch.tensor([[12.0, 11.5, -3.0], [-8.0, -7.5, -9.0]]), t) for t in (0.7, 1e-4)]
     watch = _SoftmaxWatch()
 
@@ -69,9 +66,6 @@ def check_top_p(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes the probabilities of the tokens (vocab_size) and the probability to be reached; returns
             the new probabilities, in the same order.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
     cases = [
         (torch.tensor([0.05, 0.4, 0.1, 0.3, 0.15]), 0.8),
@@ -108,15 +102,12 @@ def check_beam_step(answer: Callable[..., object]) -> Verdict:
         answer: Takes the log-probabilities of the beginnings (beam), those of each next token after each
             beginning (beam, vocab_size), and how many continuations are kept; returns their
             log-probabilities, the largest first, then the row of the beginning and the token of each.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
-    draw = torch.Generator().manual_seed(11)
+    rng = torch.Generator().manual_seed(11)
     cases = []
     for beam, vocab_size in ((2, 5), (3, 7), (4, 11)):
-        live = torch.randn(beam, generator=draw) - 3.0
-        further = (2 * torch.randn(beam, vocab_size, generator=draw)).log_softmax(dim=-1)
+        live = torch.randn(beam, generator=rng) - 3.0
+        further = (2 * torch.randn(beam, vocab_size, generator=rng)).log_softmax(dim=-1)
         cases.append((live, further, beam))
     return grade(
         answer,

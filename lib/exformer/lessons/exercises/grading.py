@@ -44,14 +44,7 @@ class Verdict:
 
 
 def takes_functions(grader: Callable[..., Verdict]) -> Callable[..., Verdict]:
-    """Let a grader say what is wrong where it gets a result in place of a function, or too few of them.
-
-    Args:
-        grader: Grades one or more functions.
-
-    Returns:
-        The grader that does so.
-    """
+    """Let a grader say what is wrong where it gets a result in place of a function, or too few of them."""
     n = len(inspect.signature(grader).parameters)
 
     @wraps(grader)
@@ -174,13 +167,7 @@ def _result(
 
 
 def as_numbers(value: object) -> np.ndarray:
-    """Make an array of a result: tensors of any kind, lists, single numbers.
-
-    Args:
-        value: The result.
-
-    Returns:
-        An array of float64.
+    """Make an array of float64 of a result: a tensor of any kind, a list, a single number.
 
     Raises:
         TypeError: If it is no number, or a text or complex number that NumPy would convert.
@@ -203,9 +190,6 @@ def all_close(
         others: As many, to compare with.
         tolerance: Largest difference that counts as equal, for numbers up to 1; it grows with the largest.
         skip_nan: Whether positions are left out where a result is NaN; else NaN agrees with NaN alone.
-
-    Returns:
-        True if they agree.
     """
     for a, b in zip(given, others, strict=True):
         if a.shape != b.shape:
@@ -222,15 +206,7 @@ def _scale(values: np.ndarray) -> float:
 
 
 def difference(given: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> str:
-    """Say how results differ that show no known mistake.
-
-    Args:
-        given: The results.
-        expected: The right ones.
-
-    Returns:
-        One sentence.
-    """
+    """Say in one sentence how results differ that show no known mistake."""
     for got, wanted in zip(given, expected, strict=True):
         if got.ndim == wanted.ndim == 1 and len(got) != len(wanted):
             return f"The result should have {len(wanted)} numbers, yours has {len(got)}."
@@ -243,15 +219,7 @@ def difference(given: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> s
 
 
 def same(a: object, b: object) -> bool:
-    """Tell whether two arguments are equal to the last digit, tensors in lists too.
-
-    Args:
-        a: One of them.
-        b: The other.
-
-    Returns:
-        True if they are.
-    """
+    """Tell whether two arguments are equal to the last digit, tensors in lists too."""
     if type(a) is not type(b):
         return False
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):

@@ -16,9 +16,6 @@ def check_log_probability(answer: Callable[..., object]) -> Verdict:
         answer: Takes a function from the beginning of a sentence to the probabilities of its next word, and a
             sentence; returns the logarithm of the sentence's probability, in nats.
 
-    Returns:
-        The verdict; a known mistake is named.
-
     Examples:
         >>> check_log_probability(lambda next_words, sentence: None)
         Not yet. Your function returns nothing yet.
@@ -39,16 +36,13 @@ def check_perplexity(answer: Callable[..., object]) -> Verdict:
 
     Args:
         answer: Takes logits (batch, position, vocab_size) and targets (batch, position); returns one number.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
-    draw = torch.Generator().manual_seed(9)
+    rng = torch.Generator().manual_seed(9)
     cases = []
     for lengths, vocab_size, pad_id in (((7, 4, 2), 11, 0), ((1, 5), 7, 3)):
         longest = max(lengths)
-        logits = 2 * torch.randn((len(lengths), longest, vocab_size), generator=draw)
-        targets = torch.randint(vocab_size - 1, (len(lengths), longest), generator=draw)
+        logits = 2 * torch.randn((len(lengths), longest, vocab_size), generator=rng)
+        targets = torch.randint(vocab_size - 1, (len(lengths), longest), generator=rng)
         targets += targets >= pad_id  # none of the words is the padding token
         targets[0, 0] = 0 if pad_id else 1  # 0 is a word like others where it is not the padding
         targets[torch.arange(longest) >= torch.tensor(lengths)[:, None]] = pad_id

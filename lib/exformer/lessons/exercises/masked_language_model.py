@@ -18,19 +18,16 @@ def check_show(answer: Callable[..., object]) -> Verdict:
         answer: Takes ids, which of them are chosen, a random number from 0 to 1 and a random word for
             each position, all (batch, position); returns what the model is shown.
 
-    Returns:
-        The verdict; a known mistake is named.
-
     Examples:
         >>> check_show(lambda ids, chosen, chance, drawn, mask_id: ids.masked_fill(chosen, mask_id))
         Not yet. Every chosen word is masked: 10 % should be another word, and 10 % stay.
     """
-    draw = torch.Generator().manual_seed(11)
+    rng = torch.Generator().manual_seed(11)
     cases = []
     for shape, mask_id in (((7, 13), 11), ((3, 29), 17)):
-        ids = torch.randint(_TOKENS, shape, generator=draw)
-        chosen = torch.rand(shape, generator=draw) < 0.5
-        chance = torch.rand(shape, generator=draw, dtype=torch.float64)
+        ids = torch.randint(_TOKENS, shape, generator=rng)
+        chosen = torch.rand(shape, generator=rng) < 0.5
+        chance = torch.rand(shape, generator=rng, dtype=torch.float64)
         chance[:, ::5] = 0.8 + 0.2 * chance[:, ::5]  # enough of the rare cases
         chance[:, 1], chance[:, 2] = 0.8, 0.9
         cases.append((ids, chosen, chance, (ids + 3) % _TOKENS, mask_id))
@@ -54,16 +51,13 @@ def check_loss(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes logits (batch, position, vocab_size), the words that were there, and which positions
             were chosen (batch, position); returns the mean loss at the chosen positions, in nats.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
-    draw = torch.Generator().manual_seed(12)
+    rng = torch.Generator().manual_seed(12)
     cases = []
     for batch, length in ((3, 13), (5, 7)):
-        logits = 2 * torch.randn((batch, length, _TOKENS), generator=draw, dtype=torch.float64)
-        ids = torch.randint(_TOKENS, (batch, length), generator=draw)
-        chosen = torch.rand((batch, length), generator=draw) < torch.linspace(0.2, 0.7, batch)[:, None]
+        logits = 2 * torch.randn((batch, length, _TOKENS), generator=rng, dtype=torch.float64)
+        ids = torch.randint(_TOKENS, (batch, length), generator=rng)
+        chosen = torch.rand((batch, length), generator=rng) < torch.linspace(0.2, 0.7, batch)[:, None]
         chosen[:, 0], chosen[:, 2] = False, True  # the class token never; in each row at least one
         cases.append((logits, ids, chosen))
     praise = "Each chosen position counts once, and no other position counts."
@@ -77,12 +71,9 @@ def check_fill(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes a function that gives the log-probability of a list of words, such a list, the position
             of the gap in it, and the words that may fill it; returns one probability per candidate.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
-    draw = torch.Generator().manual_seed(13)
-    table = torch.randn((_TOKENS, _TOKENS), generator=draw, dtype=torch.float64).log_softmax(dim=-1)
+    rng = torch.Generator().manual_seed(13)
+    table = torch.randn((_TOKENS, _TOKENS), generator=rng, dtype=torch.float64).log_softmax(dim=-1)
 
     def log_p(words: object) -> float:
         places = torch.as_tensor(words).flatten().long()

@@ -19,15 +19,12 @@ def check_split(split: Callable[..., object], merge: Callable[..., object]) -> V
             d_head).
         merge: Takes that and returns (batch, position, d_model).
 
-    Returns:
-        The verdict; a known mistake is named.
-
     Examples:
         >>> check_split(lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(1, 2), lambda heads: None)
         Not yet. my_split is right. my_merge: Your function returns nothing yet.
     """
-    draw = torch.Generator().manual_seed(4)
-    cases = [(torch.randn(b, t, d, generator=draw), n) for b, t, d, n in ((2, 3, 20, 4), (1, 5, 6, 3))]
+    rng = torch.Generator().manual_seed(4)
+    cases = [(torch.randn(b, t, d, generator=rng), n) for b, t, d, n in ((2, 3, 20, 4), (1, 5, 6, 3))]
     verdict = grade(split, right=known.split, mistakes=known.SPLIT, cases=cases, praise="")
     if not verdict:
         return _named_order(split, *cases[0], otherwise=verdict)
@@ -63,15 +60,12 @@ def check_multi_head(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes the words (position, d_model), four square matrices that multiply from the right and the
             number of heads; returns (position, d_model).
-
-    Returns:
-        The verdict; a known mistake is named.
     """
-    draw = torch.Generator().manual_seed(4)
+    rng = torch.Generator().manual_seed(4)
     cases = []
     for length, d_model, n_heads in ((6, 8, 2), (5, 12, 2), (3, 16, 8)):
-        x = torch.randn(length, d_model, generator=draw)
-        maps = torch.randn(4, d_model, d_model, generator=draw) / d_model**0.5
+        x = torch.randn(length, d_model, generator=rng)
+        maps = torch.randn(4, d_model, d_model, generator=rng) / d_model**0.5
         cases.append((x, *maps, n_heads))
     return grade(
         answer,
@@ -96,9 +90,6 @@ def check_silence(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes the weight of an output projection as ``nn.Linear`` stores it, the heads to silence and
             the number of heads; returns a copy in which they are silent.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
     changed = kept = False
 
@@ -110,9 +101,9 @@ def check_silence(answer: Callable[..., object]) -> Verdict:
         kept = kept or (isinstance(given, torch.Tensor) and given.data_ptr() == weight.data_ptr())
         return given
 
-    draw = torch.Generator().manual_seed(4)
+    rng = torch.Generator().manual_seed(4)
     shapes = ((12, [1], 3), (15, [0, 2], 5), (24, [3, 1], 4), (12, [], 2))
-    cases = [(torch.randn(d, d, generator=draw), silent, n_heads) for d, silent, n_heads in shapes]
+    cases = [(torch.randn(d, d, generator=rng), silent, n_heads) for d, silent, n_heads in shapes]
     verdict, empty = (
         grade(
             watched,

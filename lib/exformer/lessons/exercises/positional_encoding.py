@@ -18,9 +18,6 @@ def check_encoding(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes two numbers; returns the sinusoidal table (position, d_model).
 
-    Returns:
-        The verdict; a known mistake is named.
-
     Examples:
         >>> check_encoding(lambda n_positions, d_model: None)
         Not yet. Your function returns nothing yet.
@@ -41,14 +38,11 @@ def check_rotate(answer: Callable[..., object]) -> Verdict:
 
     Args:
         answer: Takes queries (position, d_head) and one position for each; returns them turned.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
-    draw = torch.Generator().manual_seed(5)
+    rng = torch.Generator().manual_seed(5)
     cases = []
     for positions, d_head in (([0, 1, 2], 4), ([5, 3, 11, 0, 7], 8), ([30, 2], 6)):
-        x = torch.randn(len(positions), d_head, generator=draw)
+        x = torch.randn(len(positions), d_head, generator=rng)
         cases.append((x, torch.tensor(positions)))
     return grade(
         answer,
@@ -67,9 +61,6 @@ def check_alibi(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes two numbers, the second a power of two; returns what is added to the scores
             (heads, query, key).
-
-    Returns:
-        The verdict; a known mistake is named.
     """
     return grade(
         answer,

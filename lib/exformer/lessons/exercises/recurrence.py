@@ -20,19 +20,16 @@ def check_lstm_step(answer: Callable[..., object]) -> Verdict:
             (4, d_model, d_model) and the bias b (4, d_model), parts in the order i, f, g, o; returns the new
             h and the new c.
 
-    Returns:
-        The verdict; a known mistake is named.
-
     Examples:
         >>> check_lstm_step(lambda x, h, c, w, u, b: None)
         Not yet. Your function returns nothing yet.
     """
-    draw = torch.Generator().manual_seed(1)
+    rng = torch.Generator().manual_seed(1)
     return grade(
         answer,
         right=known.lstm_step,
         mistakes=known.LSTM,
-        cases=[_drawn(draw, (d,), (d,), (d,), (4, d, d), (4, d, d), (4, d)) for d in (5, 3)],
+        cases=[_drawn(rng, (d,), (d,), (d,), (4, d, d), (4, d, d), (4, d)) for d in (5, 3)],
         praise="Your step agrees with the library's, state and store.",
         frame=_two_vectors,
     )
@@ -55,9 +52,6 @@ def check_reach(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes a factor and a bound, both between 0 and 1; returns the smallest number of steps T with
             ρ^T at most the bound.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
     return grade(
         answer,
@@ -75,13 +69,10 @@ def check_clip(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes a list of tensors and the largest length; returns the list, all tensors together at most
             as long as the limit.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
-    draw = torch.Generator().manual_seed(2)
+    rng = torch.Generator().manual_seed(2)
     cases = [
-        ([size * g for g in _drawn(draw, (4, 3), (3,), (2, 5))], limit)
+        ([size * g for g in _drawn(rng, (4, 3), (3,), (2, 5))], limit)
         for size, limit in ((1.0, 2.0), (3.0, 0.5), (0.1, 2.5), (0.2, 1.2), (0.4, 1.8))
     ]
     return grade(
@@ -102,5 +93,5 @@ def _one_vector(given: Any, gradients: list[Tensor], limit: float) -> np.ndarray
     return np.concatenate([part.ravel() for part in parts])
 
 
-def _drawn(draw: torch.Generator, *shapes: tuple[int, ...]) -> tuple[Tensor, ...]:
-    return tuple(torch.randn(shape, generator=draw) for shape in shapes)
+def _drawn(rng: torch.Generator, *shapes: tuple[int, ...]) -> tuple[Tensor, ...]:
+    return tuple(torch.randn(shape, generator=rng) for shape in shapes)

@@ -29,9 +29,6 @@ def check_attention(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes queries (query, d_k), keys (key, d_k) and values (key, d_v); returns (query, d_v).
 
-    Returns:
-        The verdict; a known mistake is named.
-
     Examples:
         >>> check_attention(lambda q, k, v: (q @ k.T).softmax(dim=-1) @ v)
         Not yet. Your scores are not scaled: divide q·k by √d_k before the softmax.
@@ -46,9 +43,6 @@ def check_masked_attention(answer: Callable[..., object]) -> Verdict:
 
     Args:
         answer: As in :func:`check_attention`, with a boolean mask (query, key), True = may attend.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
     praise = "What is masked has no weight at all, and a query that may see nothing gets zeros."
     place = torch.arange(7)
@@ -65,9 +59,9 @@ def _grade_twice(
     mistakes: tuple[known.Mistakes, known.Mistakes],
 ) -> Verdict:
     """Grade on square cases, where a mistake has the right shape and can be named; then on an oblong one."""
-    draw = torch.Generator().manual_seed(3)
-    square = [_case(draw, (7, 7, 7, 7), masks[0]), _far(_case(draw, (7, 7, 7, 7), masks[0]))]
-    oblong = [_case(draw, (3, 5, 11, 2), masks[1])]
+    rng = torch.Generator().manual_seed(3)
+    square = [_case(rng, (7, 7, 7, 7), masks[0]), _far(_case(rng, (7, 7, 7, 7), masks[0]))]
+    oblong = [_case(rng, (3, 5, 11, 2), masks[1])]
     first, second = (
         grade(
             answer,
@@ -87,9 +81,9 @@ def _grade_twice(
     return first
 
 
-def _case(draw: torch.Generator, sizes: tuple[int, ...], mask: Tensor | None) -> tuple[Tensor, ...]:
+def _case(rng: torch.Generator, sizes: tuple[int, ...], mask: Tensor | None) -> tuple[Tensor, ...]:
     query, key, d_k, d_v = sizes
-    qkv = [torch.randn(shape, generator=draw) for shape in ((query, d_k), (key, d_k), (key, d_v))]
+    qkv = [torch.randn(shape, generator=rng) for shape in ((query, d_k), (key, d_k), (key, d_v))]
     return tuple(qkv) if mask is None else (*qkv, mask)
 
 
@@ -110,9 +104,6 @@ def check_circle(w_q: object, w_k: object) -> Verdict:
     Args:
         w_q: Projection to queries, 3 rows.
         w_k: Projection to keys, 3 rows and as many columns.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
     if w_q is None or w_k is None or w_q is Ellipsis or w_k is Ellipsis:
         return Verdict(False, "There are no two matrices yet.")

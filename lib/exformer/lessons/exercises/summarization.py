@@ -54,9 +54,6 @@ def check_row(answer: Callable[..., object]) -> Verdict:
         answer: Takes three lists of ids and three ids; returns the model's input and its targets, with
             ``pad_id`` where nothing is to be predicted.
 
-    Returns:
-        The verdict; a known mistake is named.
-
     Examples:
         >>> check_row(lambda a, sep, s, bos, eos, pad: ([bos, *a, *sep, *s], [*a, *sep, *s, eos]))
         Not yet. Your targets hold the article too: before the summary, each target is pad_id.
@@ -103,9 +100,6 @@ def check_rouge_1(answer: Callable[..., object]) -> Verdict:
 
     Args:
         answer: Takes two sentences; returns the F₁ of their words.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
     praise = "Each word counts as often as both sentences have it, and order does not matter."
     first, empty = (
@@ -122,9 +116,6 @@ def check_invented(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes two texts and a list of words; returns how many words of the summary are in the list
             and not in the article.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
     return grade(
         answer,

@@ -57,9 +57,6 @@ def check_best_pair(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes words (tuples of numbers), each with how often it occurs; returns the most frequent pair
             of neighbors, of several the one with the smallest numbers.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
     return grade(
         answer,
@@ -85,9 +82,6 @@ def check_encode(answer: Callable[..., object]) -> Verdict:
         answer: Takes a tuple of tokens (numbers) and a dictionary of merges, pairs with the token that each
             becomes, in the order of learning; returns the tokens that are left when all merges are made.
 
-    Returns:
-        The verdict; a known mistake is named.
-
     Examples:
         >>> check_encode(lambda word, merges: None)
         Not yet. Your function returns nothing yet.
@@ -108,9 +102,6 @@ def check_decode(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes the bytes of each token and the ids of a text; returns the text, with U+FFFD for what is
             no UTF-8.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
     return grade(
         answer,
@@ -137,14 +128,11 @@ def check_table_gradient(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes ids (position,), the gradient of the loss by each of their vectors (position, d_model),
             and the number of rows; returns the gradient by the table (vocab_size, d_model).
-
-    Returns:
-        The verdict; a known mistake is named.
     """
-    draw = torch.Generator().manual_seed(8)
+    rng = torch.Generator().manual_seed(8)
     cases = []
     for ids, vocab_size, width in (([4, 1, 4, 4, 0], 7, 3), ([2, 2], 5, 4), ([10, 3, 6], 11, 2)):
-        ahead = torch.randn((len(ids), width), generator=draw)
+        ahead = torch.randn((len(ids), width), generator=rng)
         cases.append((torch.tensor(ids), ahead, vocab_size))
     return grade(
         answer,

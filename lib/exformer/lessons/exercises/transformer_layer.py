@@ -19,19 +19,16 @@ def check_layer_norm(answer: Callable[..., object]) -> Verdict:
         answer: Takes vectors along the last axis of x, gain and bias (d_model,), and the number ε; returns
             what :func:`~exformer.nn.normalization.layer_norm` returns.
 
-    Returns:
-        The verdict; a known mistake is named.
-
     Examples:
         >>> check_layer_norm(lambda x, g, b, eps: torch.nn.functional.layer_norm(x, g.shape, eps=eps))
         Not yet. Gain and bias are missing.
     """
-    draw = torch.Generator().manual_seed(6)
+    rng = torch.Generator().manual_seed(6)
     cases = []
     for shape, eps in (((5, 7, 11), 0.1), ((3, 11), 0.5), ((2, 3, 5, 7), 1e-5)):
-        x = 3 + 2 * torch.randn(shape, generator=draw, dtype=torch.float64)
+        x = 3 + 2 * torch.randn(shape, generator=rng, dtype=torch.float64)
         x[0] = 3.0  # equal numbers: 0/0 without ε
-        gain, bias = torch.randn((2, shape[-1]), generator=draw, dtype=torch.float64)
+        gain, bias = torch.randn((2, shape[-1]), generator=rng, dtype=torch.float64)
         cases.append((x, gain, bias, eps))
     praise = "Each vector by itself, ε under the root, and equal numbers give the bias."
     return grade(answer, right=known.norm, mistakes=known.NORM, cases=cases, praise=praise)
@@ -44,13 +41,10 @@ def check_residual(answer: Callable[..., object]) -> Verdict:
     Args:
         answer: Takes vectors, two functions of one tensor, and whether to normalize before the sublayer;
             returns what :func:`~exformer.nn.layers.residual` returns without dropout.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
-    draw = torch.Generator().manual_seed(6)
-    x = 1 + 2 * torch.randn((2, 3, 7), generator=draw, dtype=torch.float64)
-    matrix = torch.randn((7, 7), generator=draw, dtype=torch.float64)
+    rng = torch.Generator().manual_seed(6)
+    x = 1 + 2 * torch.randn((2, 3, 7), generator=rng, dtype=torch.float64)
+    matrix = torch.randn((7, 7), generator=rng, dtype=torch.float64)
 
     def sublayer(h: Tensor) -> Tensor:
         return torch.tanh(h @ matrix) + 0.5
@@ -74,9 +68,6 @@ def check_parameters(answer: Callable[..., object]) -> Verdict:
 
     Args:
         answer: Takes the sizes of an encoder layer; returns how many numbers it learns, biases included.
-
-    Returns:
-        The verdict; a known mistake is named.
     """
     return grade(
         answer,
