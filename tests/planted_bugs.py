@@ -624,7 +624,7 @@ BUGS = [
         "test_optimizers.py::test_matrices_inside_the_layers",
     ),
     Bug(
-        "training.checkpoint._restore_chance",
+        "training.checkpoint._restore_random_state",
         "PyTorch's random numbers are not put back",
         'torch.set_rng_state(tensors["random.torch"])',
         "pass",

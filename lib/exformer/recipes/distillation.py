@@ -1,4 +1,4 @@
-"""Teachers: trained translators, and what they make of the training texts, for another one to learn from."""
+"""Distillation: teachers translate the training texts, and another model learns their translations too."""
 
 import json
 import math
@@ -24,7 +24,7 @@ def check_teachers(recipe: Recipe) -> None:
     """Refuse a recipe whose teachers can't be trained, before hours are spent on the first of them.
 
     Args:
-        recipe: That names teachers.
+        recipe: Names the teachers.
 
     Raises:
         ValueError: If one of them is named twice, has no recipe, or has teachers itself.
@@ -56,13 +56,13 @@ def texts_for(teacher: Recipe, data: Pairs | Text) -> tuple[str, list[str]]:
 
 
 def ask_teacher(
-    teacher: Recipe, place: RunFolder, texts: Sequence[str], *, progress: str = ""
+    teacher: Recipe, folder: RunFolder, texts: Sequence[str], *, progress: str = ""
 ) -> dict[str, Any]:
     """Translate texts by the model of a finished run; where this was cut, it goes on.
 
     Args:
         teacher: Recipe of the run; beam and alpha are its own.
-        place: Of the run. ``translations.json`` beside the model keeps the answer.
+        folder: Of the run. ``translations.json`` beside the model keeps the answer.
         texts: In the language that the model reads.
         progress: Title of progress bars; none if empty.
 
@@ -73,12 +73,12 @@ def ask_teacher(
     Raises:
         ValueError: If the file is damaged, or holds more translations than there are texts.
     """
-    path, found = place.translations, {"texts": [], "time": {}}
+    path, found = folder.translations, {"texts": [], "time": {}}
     if path.exists():
         found = read_json(path, what="a file of translations")
         if not _is_answer(found, most=len(texts)):
             raise ValueError(f"{path} is damaged: expected the translations of {len(texts)} texts")
-    trained, clock = load_model(place.model), Clock(found["time"])
+    trained, clock = load_model(folder.model), Clock(found["time"])
     for start in range(len(found["texts"]), len(texts), _AT_ONCE):
         new = translate(
             trained.model,
@@ -109,15 +109,15 @@ def _is_answer(found: Mapping[str, Any], *, most: int) -> bool:
 def add_answers(
     data: Pairs, answers: Mapping[str, tuple[str, Sequence[str]]], *, tokenizer: Tokenizer
 ) -> Pairs:
-    """Let what teachers wrote stand beside the pairs of people, each with the text that it translates.
+    """Add the teachers' translations to the pairs by people, each with the text that it translates.
 
-    A translation that is empty, or has more than twice the symbols of the one by people, is left out: a beam
-    that has lost its way says a word again and again.
+    A translation that is empty, or has more than twice the tokens of the one by people, is left out: a beam
+    that degenerates repeats a word again and again.
 
     Args:
         data: The corpus.
         answers: By teacher, the side that it read and a translation of each text there.
-        tokenizer: That counts symbols.
+        tokenizer: Counts tokens.
 
     Returns:
         The corpus with more to learn from: first its own pairs, then those of each teacher.

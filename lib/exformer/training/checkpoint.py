@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from exformer.storage.files import replace_file
 from exformer.storage.state_dict import check_names, check_weights, read_tensors
 from exformer.storage.upgrade import upgrade_weights
-from exformer.training.optimizer_state import flatten_state, restore_state
 
 _FORMAT = "exformer checkpoint 1"
 _OPTIMIZERS = Sequence[torch.optim.Optimizer]
@@ -57,7 +56,7 @@ def save_checkpoint(
         tensors[f"random.cuda.{device}"] = state
     settings = []
     for number, optimizer in enumerate(optimizers):
-        found, plain = flatten_state(optimizer)
+        found, plain = _flatten_state(optimizer)
         tensors |= {f"optimizer.{number}.{name}": value for name, value in found.items()}
         settings.append(plain)
     name, keys, *rest = np.random.get_state()
@@ -112,13 +111,60 @@ def load_checkpoint(path: str | Path, *, model: nn.Module, optimizers: _OPTIMIZE
             "give those of the run that wrote it"
         )
     for number, (optimizer, plain) in enumerate(zip(optimizers, state["optimizers"], strict=True)):
-        restore_state(optimizer, _named(tensors, f"optimizer.{number}."), plain, path=path)
-    _restore_chance(state["random"], tensors, path=path)
+        _restore_optimizer(optimizer, _named(tensors, f"optimizer.{number}."), plain, path=path)
+    _restore_random_state(state["random"], tensors, path=path)
     model.load_state_dict(weights)
     return state["step"], state["notes"]
 
 
-def _restore_chance(found: Any, tensors: Mapping[str, Tensor], *, path: str | Path) -> None:
+def _flatten_state(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Split an optimizer's state into tensors by names as "0.exp_avg", and the rest, which JSON can hold."""
+    whole = optimizer.state_dict()
+    tensors: dict[str, Tensor] = {}
+    numbers: dict[str, Any] = {}
+    for index, state in whole["state"].items():
+        for name, value in state.items():
+            (tensors if isinstance(value, Tensor) else numbers)[f"{index}.{name}"] = value
+    return tensors, {"numbers": numbers, "tensors": sorted(tensors), "groups": whole["param_groups"]}
+
+
+def _restore_optimizer(
+    optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], plain: Any, *, path: str | Path
+) -> None:
+    """Put back what :func:`_flatten_state` gave; refuse the state of another optimizer, or a damaged one."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    try:
+        numbers, groups, names = plain["numbers"], plain["groups"], set(plain.get("tensors", tensors))
+        counts = [len(group["params"]) for group in groups]
+        settings = [group.keys() for group in groups]
+        state: dict[int, dict[str, Any]] = {}
+        for name, value in {**numbers, **tensors}.items():
+            index, _, key = name.partition(".")
+            state.setdefault(int(index), {})[key] = value
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"{path} is damaged: the optimizer's state can't be read ({error})") from error
+    if names != tensors.keys():  # checkpoints from before names were noted pass
+        apart = sorted(names ^ tensors.keys())
+        raise ValueError(
+            f"{path} is damaged: not all of the optimizer's state is there, or too much ({apart[0]})"
+        )
+    if counts != [len(group["params"]) for group in optimizer.param_groups]:
+        raise ValueError(f"{path} holds an optimizer over {counts} parameters, expected the run's own")
+    if settings != [group.keys() for group in optimizer.param_groups]:
+        raise ValueError(f"{path} holds an optimizer of another kind than {type(optimizer).__name__}")
+    for index, found in state.items():
+        for key, value in found.items():
+            fits = 0 <= index < len(parameters)
+            if fits and isinstance(value, Tensor):  # the count of the steps is one number
+                fits = value.shape == (torch.Size() if key == "step" else parameters[index].shape)
+            if not fits:
+                raise ValueError(f"{path} does not fit the optimizer: {key} of parameter {index}")
+    for group in groups:  # JSON made lists of pairs
+        group.update({k: tuple(v) for k, v in group.items() if isinstance(v, list) and k != "params"})
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def _restore_random_state(found: Any, tensors: Mapping[str, Tensor], *, path: str | Path) -> None:
     """Let all random numbers go on as they would have."""
     try:
         version, words, gauss = found["python"]

@@ -1,4 +1,4 @@
-"""What a run runs on: its clock, the machine, and memory that is kept from step to step."""
+"""The environment of a run: its clock, the machine, and memory that is kept from step to step."""
 
 import ctypes
 import platform
@@ -14,11 +14,7 @@ _NEVER = 2**31 - 1
 
 
 class Clock:
-    """Measure how long a run takes, over all its parts.
-
-    Args:
-        before: What :meth:`read` gave at the end of the last part.
-    """
+    """Measure how long a run takes, from what :meth:`read` gave before it was interrupted."""
 
     def __init__(self, before: Mapping[str, float]) -> None:
         self._wall = time.monotonic() - before.get("wall_seconds", 0.0)
@@ -33,11 +29,7 @@ class Clock:
 
 
 def machine(device: torch.device) -> dict[str, Any]:
-    """Say on what a run was made.
-
-    Args:
-        device: That computed.
-    """
+    """Describe the machine on which a run was made."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     return {"device": name, "threads": torch.get_num_threads(), "torch": torch.__version__}
 
@@ -45,9 +37,10 @@ def machine(device: torch.device) -> dict[str, Any]:
 def keep_freed_memory() -> None:
     """Let this process keep what it frees, so that the next step finds its memory ready.
 
-    The system gives memory in pages of 4 KiB, each cleared at its first touch. A step of a translator asks
-    for the same large tensors as the step before: 11 % of its time went into new pages. Nothing is done
-    where the C library is not glibc.
+    The system gives memory in pages of 4 KiB, each cleared at its first touch, and a step of training asks
+    for the same large tensors as the step before. Measured on steps of ``multi30k-en-de-alone`` in eight
+    processes in turn, one thread each: 0.65 s of processor time in place of 0.74 s, 12% less. Nothing is
+    done where the C library is not glibc.
     """
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)

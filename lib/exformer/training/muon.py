@@ -49,7 +49,7 @@ def orthogonalize(
 
 
 class Muon(torch.optim.Optimizer):
-    r"""Move matrices along the orthogonal matrix that is nearest to the mean of their slopes.
+    r"""Move matrices along the orthogonal matrix that is nearest to the running mean of their gradients.
 
     .. math::
         M \leftarrow \mu M + (1 - \mu) G, \qquad
@@ -62,7 +62,7 @@ class Muon(torch.optim.Optimizer):
     Args:
         parameters: Matrices.
         lr: :math:`\eta`; a schedule may set it anew.
-        momentum: :math:`\mu`, how long the mean of the slopes remembers.
+        momentum: :math:`\mu`, of the running mean of gradients.
         weight_decay: :math:`\lambda`.
 
     Raises:
@@ -100,10 +100,10 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Move all matrices that have a slope.
+        """Move all matrices that have a gradient.
 
         Args:
-            closure: Finds the loss and its slopes anew, if given.
+            closure: Computes the loss and its gradients anew, if given.
 
         Returns:
             What the closure gives.
@@ -128,9 +128,9 @@ class Muon(torch.optim.Optimizer):
             parameter.add_(direction, alpha=-far)
 
     def _look_ahead(self, parameter: Tensor, momentum: float) -> Tensor:
-        """Bring the mean of the slopes up to date, and go from the new slope most of the way to it."""
-        state, slope = self.state[parameter], parameter.grad
+        """Update the running mean of the gradients, and go from the new gradient most of the way to it."""
+        state, grad = self.state[parameter], parameter.grad
         if "momentum_buffer" not in state:
-            state["momentum_buffer"] = torch.zeros_like(slope)
-        mean = state["momentum_buffer"].lerp_(slope, 1 - momentum)
-        return slope.lerp(mean, momentum)
+            state["momentum_buffer"] = torch.zeros_like(grad)
+        mean = state["momentum_buffer"].lerp_(grad, 1 - momentum)
+        return grad.lerp(mean, momentum)

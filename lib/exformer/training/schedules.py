@@ -24,7 +24,7 @@ def root_schedule(step: int, *, peak: float, warmup: int) -> float:
         ValueError: If step or warmup is below 1.
 
     Source:
-        Vaswani et al. 2017, equation 3, with the peak in the place of the width.
+        Vaswani et al. 2017, equation 3, with the peak instead of the width.
 
     >>> [root_schedule(step, peak=1.0, warmup=4) for step in (1, 4, 16)]
     [0.25, 1.0, 0.5]

@@ -173,7 +173,7 @@ class Trainer:
             self.history = [line for line in lines if "validation_loss" in line]
 
     def _micro_batches(self) -> Iterator[list[MicroBatch]]:
-        """Yield this process's parts of each step; chance depends on the seed, the step and the process."""
+        """Yield this process's micro-batches; random numbers depend on the seed, the step and the process."""
         this, count = self.processes.index, self.processes.count
         if isinstance(self.batches, BatchSampler):
             parts = split_steps(
@@ -191,8 +191,8 @@ class Trainer:
         else:
             parts = ([MicroBatch(batch)] for batch in islice(_again_and_again(self.batches), self.step, None))
         for step, micro_batches in enumerate(parts, start=self.step + 1):
-            chance = np.random.SeedSequence((self.config.seed, step, this))
-            set_seed(int(chance.generate_state(1)[0]))
+            sequence = np.random.SeedSequence((self.config.seed, step, this))
+            set_seed(int(sequence.generate_state(1)[0]))
             yield micro_batches
 
     def _backward(self, model: nn.Module, micro_batches: list[MicroBatch], loss_fn: LossFn) -> float:
