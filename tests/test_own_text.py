@@ -166,6 +166,18 @@ def test_one_thing_is_learned(tmp_path: Path, capsys: pytest.CaptureFixture, wor
     assert "give one of: a RECIPE, --text FILE, or --source FILE with --target FILE" in said
 
 
+def test_a_device_that_is_not_there(
+    book: Path, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    words = ["train", "--text", str(book), "--out", str(tmp_path / "run")]
+    assert main([*words, "--device", "cuda"]) == 2
+    assert "PyTorch finds no CUDA device here: leave --device out" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*words, "--device", "abacus"])
+    assert "argument --device: invalid choice: 'abacus'" in capsys.readouterr().err
+
+
 def test_accelerate_starts_the_command(book: Path, tmp_path: Path) -> None:
     launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes=2"]
     launch += ["--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0"]

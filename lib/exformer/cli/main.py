@@ -136,7 +136,7 @@ def _add_train(group: Any) -> None:
     add("--steps", type=int, metavar="N", help="in place of the recipe's, or of what fits the text")
     add("--seed", type=int, metavar="N", help="in place of the recipe's")
     add("--teachers-seed", type=int, metavar="N", help="of all teachers, in place of the run's own seed")
-    add("--device", metavar="NAME", help="cpu or cuda (cuda where there is one)")
+    add("--device", choices=("cpu", "cuda"), help="on which one process computes (cuda where there is one)")
 
 
 def _add_bench(group: Any) -> None:

@@ -34,13 +34,15 @@ def train_model(asked: argparse.Namespace) -> None:
         def show(trainer: Trainer) -> None:
             tqdm.write(describe(trainer, data), file=sys.stderr)
 
-    device = asked.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    has_gpu = torch.cuda.is_available()
+    if asked.device == "cuda" and not has_gpu:
+        raise ValueError("PyTorch finds no CUDA device here: leave --device out, or give --device cpu")
     run_recipe(
         recipe,
         asked.out,
         data=data,
         resume=asked.resume,
-        device=device,
+        device=asked.device or ("cuda" if has_gpu else "cpu"),
         progress=sys.stderr.isatty(),
         on_measure=show,
     )

@@ -66,13 +66,13 @@ class Trainer:
         batches: BatchSampler | Iterable[Any],
         *,
         config: TrainingConfig | None = None,
-        validation: Sequence[Any] = (),
+        validation: Iterable[Any] = (),
         loss_fn: LossFn | None = None,
         folder: str | Path | None = None,
         on_measure: Callable[["Trainer"], None] | None = None,
         progress: str = "",
     ) -> None:
-        self.model, self.batches, self.validation = model, batches, validation
+        self.model, self.batches, self.validation = model, batches, list(validation)
         self.config = _default_config(batches) if config is None else config
         self.loss_fn = default_loss(model) if loss_fn is None else loss_fn
         self.folder = None if folder is None else Path(folder)
