@@ -138,6 +138,14 @@ def test_number_of_parameters_by_hand():
     assert sum(p.numel() for p in build(n_segments=2).parameters()) == wanted
 
 
+def test_without_biases_it_is_the_model_whose_biases_are_zero():
+    without, with_biases = build(bias=False), build()
+    assert not any("bias" in name for name, _ in without.named_parameters())
+    zeros = {name: torch.zeros_like(p) for name, p in with_biases.state_dict().items()}
+    with_biases.load_state_dict(zeros | without.state_dict())
+    close(without(IDS), with_biases(IDS))
+
+
 def test_a_new_model_knows_nothing():
     """All tokens start with almost the same probability, whatever the text."""
     torch.manual_seed(0)

@@ -3,7 +3,7 @@
 import jaxtyping
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from torch_twins import backward, close, randomize, recorded
 
@@ -29,6 +29,7 @@ CHOICES = st.fixed_dictionaries({
     "activation": st.sampled_from([*ACTIVATIONS, "swiglu"]),
 })  # fmt: skip
 SEEDS = st.integers(0, 2**20)
+few = settings(max_examples=8, phases=[Phase.explicit, Phase.generate])  # to shrink takes minutes
 CUTS = st.sets(st.integers(1, LENGTH - 1), max_size=4).map(sorted)
 ROWS = st.lists(st.integers(0, 2), min_size=1, max_size=5)
 
@@ -66,7 +67,7 @@ def chunks(ids: torch.Tensor, cuts: list[int]) -> list[torch.Tensor]:
 
 
 @EVERY_POSITION
-@settings(max_examples=8)
+@few
 @given(choices=CHOICES, cuts=CUTS, seed=SEEDS)
 def test_a_text_in_chunks_is_the_text_at_once(positions, choices, cuts, seed):
     model, ids = language_model(positions, choices, seed=seed), tokens(3, seed)
@@ -77,7 +78,7 @@ def test_a_text_in_chunks_is_the_text_at_once(positions, choices, cuts, seed):
 
 
 @EVERY_POSITION
-@settings(max_examples=8)
+@few
 @given(choices=CHOICES, cuts=CUTS, seed=SEEDS)
 def test_a_translation_in_chunks_is_the_translation_at_once(positions, choices, cuts, seed):
     model, tgt = translator(positions, choices, seed=seed), tokens(3, seed)
@@ -87,7 +88,7 @@ def test_a_translation_in_chunks_is_the_translation_at_once(positions, choices, 
 
 
 @EVERY_POSITION
-@settings(max_examples=8)
+@few
 @given(choices=CHOICES, cuts=CUTS, padding=st.lists(st.integers(0, 5), min_size=2, max_size=3), seed=SEEDS)
 def test_a_left_padded_row_is_its_text_alone(positions, choices, cuts, padding, seed):
     model, ids = language_model(positions, choices, seed=seed), tokens(len(padding), seed)
@@ -102,7 +103,7 @@ def test_a_left_padded_row_is_its_text_alone(positions, choices, cuts, padding, 
 
 
 @EVERY_POSITION
-@settings(max_examples=8)
+@few
 @given(choices=CHOICES, orders=st.lists(ROWS, min_size=1, max_size=3), padded=st.booleans(), seed=SEEDS)
 def test_texts_that_change_rows_go_on_as_if_computed_anew(positions, choices, orders, padded, seed):
     model, ids = language_model(positions, choices, seed=seed), tokens(3, seed, length=4)
@@ -118,7 +119,7 @@ def test_texts_that_change_rows_go_on_as_if_computed_anew(positions, choices, or
 
 
 @EVERY_POSITION
-@settings(max_examples=8)
+@few
 @given(choices=CHOICES, orders=st.lists(ROWS, min_size=1, max_size=3), beam=st.integers(1, 3), seed=SEEDS)
 def test_beams_on_one_memory_are_beams_on_a_memory_each(positions, choices, orders, beam, seed):
     """Also when they change rows, within a sentence or beyond it."""
@@ -136,7 +137,7 @@ def test_beams_on_one_memory_are_beams_on_a_memory_each(positions, choices, orde
 
 
 @EVERY_POSITION
-@settings(max_examples=8)
+@few
 @given(choices=CHOICES, cuts=CUTS)
 def test_each_position_is_projected_once_and_the_source_once(positions, choices, cuts):
     model, tgt, seen = translator(positions, choices), tokens(3, 0), []
@@ -162,7 +163,7 @@ def rows_of_one_or_zero(weights: dict[str, torch.Tensor], n: int) -> None:
 
 
 @EVERY_POSITION
-@settings(max_examples=8)
+@few
 @given(choices=CHOICES, seed=SEEDS)
 def test_recording_changes_no_output(positions, choices, seed):
     model, ids = language_model(positions, choices, seed=seed), tokens(3, seed)
@@ -192,7 +193,7 @@ def test_recording_changes_no_output(positions, choices, seed):
 
 
 @EVERY_POSITION
-@settings(max_examples=8)
+@few
 @given(choices=CHOICES, seed=SEEDS)
 def test_shared_heads_are_full_heads_with_copied_weights(positions, choices, seed):
     grouped = language_model(positions, choices, seed=seed)
@@ -225,7 +226,7 @@ def test_shared_heads_are_full_heads_with_copied_weights(positions, choices, see
 
 
 @EVERY_POSITION
-@settings(max_examples=8)
+@few
 @given(choices=CHOICES, at=st.integers(0, LENGTH - 1), seed=SEEDS)
 def test_a_changed_token_moves_no_earlier_output(positions, choices, at, seed):
     model, ids = language_model(positions, choices, seed=seed), tokens(2, seed)
@@ -241,7 +242,7 @@ def test_a_changed_token_moves_no_earlier_output(positions, choices, at, seed):
 
 
 @EVERY_POSITION
-@settings(max_examples=8)
+@few
 @given(choices=CHOICES, seed=SEEDS)
 def test_a_model_that_becomes_double_has_lost_no_digit(positions, choices, seed):
     torch.set_default_dtype(torch.float32)

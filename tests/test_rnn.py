@@ -78,18 +78,16 @@ def test_language_model_by_our_cells(cell, n_layers) -> None:
 
 
 @each_cell
-@given(place=st.integers(0, TIME - 1), other=st.integers(0, VOCAB - 1), seed=st.integers(0, 9))
-def test_the_past_does_not_see_the_future(cell, place, other, seed) -> None:
+@given(at=st.integers(0, TIME - 1), other=st.integers(0, VOCAB - 1), seed=st.integers(0, 9))
+def test_the_past_does_not_see_the_future(cell, at, other, seed) -> None:
     torch.manual_seed(seed)
     model, ids = RecurrentLM(VOCAB, d_model=D_MODEL, cell=cell), torch.randint(VOCAB, (BATCH, TIME))
     changed = ids.clone()
-    changed[:, place] = other
-    assert torch.equal(model(changed)[:, :place], model(ids)[:, :place])
-    moved = changed[:, place] != ids[:, place]
+    changed[:, at] = other
+    assert torch.equal(model(changed)[:, :at], model(ids)[:, :at])
+    moved = changed[:, at] != ids[:, at]
     assert not torch.isclose(model(changed)[moved, -1], model(ids)[moved, -1], atol=1e-14).all(-1).any()
-    close(
-        model(ids[:, : place + 1]), model(ids)[:, : place + 1]
-    )  # what follows, padding too, changes nothing
+    close(model(ids[:, : at + 1]), model(ids)[:, : at + 1])  # what follows, padding too, changes nothing
 
 
 def test_dropout_is_for_training() -> None:
@@ -103,7 +101,7 @@ def test_dropout_is_for_training() -> None:
 
 
 @each_cell
-def test_the_model_learns_what_was_three_symbols_ago(cell) -> None:
+def test_the_model_learns_what_was_three_tokens_ago(cell) -> None:
     torch.manual_seed(0)
     model = RecurrentLM(4, d_model=23, cell=cell)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
@@ -126,6 +124,6 @@ def test_an_unknown_cell_is_refused(make) -> None:
         make(cell="tanh")
 
 
-def test_unknown_symbols_are_refused() -> None:
+def test_unknown_tokens_are_refused() -> None:
     with pytest.raises(ValueError, match="ids must lie from 0 to 10"):
         RecurrentLM(VOCAB, d_model=D_MODEL)(torch.tensor([[VOCAB]]))

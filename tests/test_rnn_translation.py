@@ -39,7 +39,7 @@ def test_attention_by_its_formula(cell, n_layers) -> None:
         words = src[sentence][src[sentence] != 0]
         h_e = model.encoder(model.src_embedding(words)[None])[0][0]  # one row a source word
         start = h_e[-1].expand(n_layers, 1, -1).contiguous()
-        for i in range(1, TGT + 1):  # y_i is to be said; y_0 is the start symbol
+        for i in range(1, TGT + 1):  # y_i is to be predicted; y_0 is the start token
             said = model.tgt_embedding(tgt[sentence : sentence + 1, :i])
             h_d = last_state(model.decoder, said, (start, start) if cell == "lstm" else start)[0]
             e = torch.stack([torch.exp(h_d @ h_j) for h_j in h_e])

@@ -85,9 +85,9 @@ class EncoderLM(nn.Module):
         self.layers = nn.ModuleList(EncoderLayer(c) for _ in range(c.n_layers))
         # In a pre-norm stack nothing has normalized the last sum yet.
         self.norm = NORMS[c.norm](c.d_model, bias=c.bias) if c.pre_norm else nn.Identity()
-        self.transform = nn.Linear(c.d_model, c.d_model)
+        self.transform = nn.Linear(c.d_model, c.d_model, bias=c.bias)
         self.norm_output = NORMS[c.norm](c.d_model, bias=c.bias)
-        self.output_bias = nn.Parameter(torch.zeros(c.vocab_size))
+        self.output_bias = nn.Parameter(torch.zeros(c.vocab_size)) if c.bias else None
         self.dropout = Dropout(c.dropout)
 
     def forward(
@@ -110,7 +110,8 @@ class EncoderLM(nn.Module):
     def logits(self, hidden: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab_size"]:
         """Turn vectors of :meth:`states` into scores; those of the masked positions alone will do."""
         h = self.norm_output(F.gelu(self.transform(hidden)))
-        return self.embedding.logits(h) + self.output_bias
+        scores = self.embedding.logits(h)
+        return scores if self.output_bias is None else scores + self.output_bias
 
     def states(
         self, ids: Int64[Tensor, "batch position"], *, segments: Int64[Tensor, "batch position"] | None = None
