@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import traceback
 from collections import defaultdict
 from pathlib import Path
@@ -103,11 +104,18 @@ class Planter:
         return tuple(json.loads(answer))
 
 
+def _packages_with_shapes() -> list[str]:
+    """Return the packages whose shapes pytest checks, as pyproject.toml names them."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    options = settings["tool"]["pytest"]["ini_options"]["addopts"]
+    return options.split("--jaxtyping-packages=")[1].split(",")[:-1]
+
+
 def _functions() -> dict[tuple[str, str], list[FunctionType]]:
     """Import the library with its shapes checked; return its functions by file and name."""
     from jaxtyping import install_import_hook
 
-    with install_import_hook(["exformer"], "beartype.beartype"):
+    with install_import_hook(_packages_with_shapes(), "beartype.beartype"):
         package = importlib.import_module("exformer")
         for module in pkgutil.walk_packages(package.__path__, "exformer."):
             if not module.name.endswith("__main__"):

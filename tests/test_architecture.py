@@ -130,3 +130,9 @@ def test_shapes_are_checked_in_this_run() -> None:
     with pytest.raises(Exception, match=r"[Tt]ype-check error") as caught:
         scaled_dot_product_attention([1.0], torch.zeros(2, 3), torch.zeros(2, 3))
     assert "jaxtyping" in type(caught.value).__module__
+
+
+def test_every_package_with_shapes_is_checked_in_the_tests(pytestconfig) -> None:
+    checked = pytestconfig.getoption("--jaxtyping-packages").split(",")
+    typed = {name_of(path).split(".")[0] for path in MODULES if "jaxtyping" in path.read_text("utf-8")}
+    assert {f"exformer.{package}" for package in typed} <= set(checked)

@@ -1,5 +1,6 @@
 """The English-Italian language against tables written by hand: forms, agreement, alignment, held-out sets."""
 
+import functools
 import itertools
 import unicodedata
 from collections import Counter, defaultdict
@@ -144,9 +145,20 @@ for row in rows(ADJECTIVES):
 VERB_NUMBER = {row[2]: "one" for row in rows(VERBS)} | {row[3]: "many" for row in rows(VERBS)}
 VERB_NUMBER |= {"era": "one", "erano": "many"}
 
-SAMPLE = english_italian.sample(3000, seed=11)
-SPLIT = english_italian.split(20_000, n_test=1000, seed=5)
-PRONOUN = [pair for pair in SAMPLE if pair.construction == "pronoun"]
+
+# The sentences are made when a test first asks for them: whoever only collects the tests need not wait.
+@functools.cache
+def some_pairs():
+    return english_italian.sample(3000, seed=11)
+
+
+@functools.cache
+def both_sets():
+    return english_italian.split(20_000, n_test=1000, seed=5)
+
+
+def pronouns(pairs):
+    return [pair for pair in pairs if pair.construction == "pronoun"]
 
 
 @pytest.mark.parametrize("row", rows(NOUNS), ids=lambda row: row[0])
@@ -242,7 +254,7 @@ def agreeing(words):
 
 @pytest.mark.parametrize("construction", CONSTRUCTIONS)
 def test_every_italian_sentence_agrees(construction):
-    pairs = [pair for pair in SAMPLE if pair.construction == construction]
+    pairs = [pair for pair in some_pairs() if pair.construction == construction]
     assert len(pairs) >= 400
     for pair in pairs:
         words = pair.target.split()
@@ -259,7 +271,7 @@ def test_every_italian_sentence_agrees(construction):
 
 
 def test_translate_gives_every_sampled_sentence_its_translation():
-    for pair in SAMPLE:
+    for pair in some_pairs():
         assert translate(pair.source) == pair.target
         assert 3 <= len(pair.source.split()) <= 14
         assert len(pair.target.split()) <= 16
@@ -298,7 +310,7 @@ def test_alignment_links_words_with_their_own_translations():
         dictionary[row[0]] |= set(row[1:5])
     for row in rows(VERBS):
         dictionary[row[0]] = dictionary[row[1]] = set(row[2:4])
-    for pair in SAMPLE:
+    for pair in some_pairs():
         source, target = pair.source.split(), pair.target.split()
         assert {i for i, _ in pair.alignment} == set(range(len(source)))
         assert {j for _, j in pair.alignment} == set(range(len(target)))
@@ -324,46 +336,44 @@ def text_combinations(pair):
 
 
 def test_every_test_sentence_has_a_combination_that_training_never_has():
-    seen = set().union(*map(text_combinations, SPLIT.train))
+    seen = set().union(*map(text_combinations, both_sets().train))
     pairs_seen = {combination for combination in seen if len(combination) == 2}
     assert len(pairs_seen) == pytest.approx(
         (22 * 12 + 16 * 12) * 5 / 6, rel=0.01
     )  # the other pairs all occur
-    for pair in SPLIT.test:
+    for pair in both_sets().test:
         assert text_combinations(pair) - seen, pair
         assert english_italian.held_out(pair.source)
-    assert not any(english_italian.held_out(pair.source) for pair in SPLIT.train[:2000])
+    assert not any(english_italian.held_out(pair.source) for pair in both_sets().train[:2000])
     new_triple_only = [
-        p for p in SPLIT.test if all(len(new) == 3 for new in text_combinations(p) - pairs_seen)
+        p for p in both_sets().test if all(len(new) == 3 for new in text_combinations(p) - pairs_seen)
     ]
     assert len(new_triple_only) > 20
 
 
 def test_split_has_different_sentences_and_balanced_constructions():
-    train, test = ({pair.source for pair in pairs} for pairs in (SPLIT.train, SPLIT.test))
+    train, test = ({pair.source for pair in pairs} for pairs in (both_sets().train, both_sets().test))
     assert len(train) == 20_000
     assert len(test) == 1000
     assert not train & test
-    assert Counter(pair.construction for pair in SPLIT.test) == dict.fromkeys(CONSTRUCTIONS, 200)
-    counts = Counter(pair.construction for pair in SPLIT.train)
+    assert Counter(pair.construction for pair in both_sets().test) == dict.fromkeys(CONSTRUCTIONS, 200)
+    counts = Counter(pair.construction for pair in both_sets().train)
     assert counts["pronoun"] == pytest.approx(20_000 / 3, abs=2)
 
 
 def test_every_word_is_in_training_often():
     for words in ("source", "target"):
-        counts = Counter(word for pair in SPLIT.train for word in getattr(pair, words).split())
+        counts = Counter(word for pair in both_sets().train for word in getattr(pair, words).split())
         assert min(counts.values()) >= 40
-        assert {word for pair in SPLIT.test for word in getattr(pair, words).split()} <= set(counts)
-    assert sorted({word for pair in SPLIT.train for word in pair.source.split()}) == list(
+        assert {word for pair in both_sets().test for word in getattr(pair, words).split()} <= set(counts)
+    assert sorted({word for pair in both_sets().train for word in pair.source.split()}) == list(
         english_italian.ENGLISH_WORDS
     )
 
 
-@pytest.mark.parametrize(
-    "pairs", [PRONOUN, [p for p in SPLIT.train + SPLIT.test if p.construction == "pronoun"]]
-)
-def test_agreeing_with_subject_or_object_is_right_in_half_of_the_telling_sentences(pairs):
-    right = Counter()
+@pytest.mark.parametrize("draw", [some_pairs, lambda: both_sets().train + both_sets().test])
+def test_agreeing_with_subject_or_object_is_right_in_half_of_the_telling_sentences(draw):
+    pairs, right = pronouns(draw()), Counter()
     for pair in pairs:
         words = pair.source.split()
         nouns = [word for word in words if word in SINGULAR]
@@ -389,7 +399,7 @@ def test_pronoun_facts_by_hand():
     assert (facts.antecedent, facts.right, facts.wrong, facts.decisive) == ("fox", "malata", "malato", False)
     facts = english_italian.pronoun_facts("a fox left the lake because it was happy")
     assert (facts.right, facts.wrong, facts.decisive) == ("felice", "felice", False)
-    for pair in PRONOUN[:200]:
+    for pair in pronouns(some_pairs())[:200]:
         facts = english_italian.pronoun_facts(pair.source)
         assert pair.antecedent == facts.antecedent
         assert pair.target.split()[-1] == facts.right
@@ -514,7 +524,7 @@ def test_any_words_are_translated_or_refused(words):
 
 
 def test_words_of_a_sentence_swapped_are_refused_or_another_sentence():
-    for pair in SAMPLE[:200]:
+    for pair in some_pairs()[:200]:
         words = pair.source.split()
         words[-1], words[-2] = words[-2], words[-1]
         with pytest.raises(ValueError, match=r"expected|not complete"):
