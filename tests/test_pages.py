@@ -11,8 +11,6 @@ WIDTHS = {"desk": {"width": 1280, "height": 900}, "phone": {"width": 390, "heigh
 AXE = {"preload": False, "resultTypes": ["violations"]}
 #: Colours do not depend on the width, and are slow to check: they are checked on the desk only.
 COLOURS = {"color-contrast": {"enabled": False}, "link-in-text-block": {"enabled": False}}
-#: The library's page repeats a few patterns ten thousand times: axe reads its first modules.
-SHORTENED = {"api.html": "article section section:nth-of-type(n+6)"}
 
 
 def pages(book):
@@ -93,9 +91,6 @@ def test_pages_in_a_browser(book: Path, browser, theme: str) -> None:
         assert page.evaluate("document.documentElement.dataset.theme") == theme
         found = complaints + unset_formulas(page)
         found += [f"asks for {url}" for url in requests if not url.startswith(("file:", "data:", "blob:"))]
-        if path.name in SHORTENED:
-            found += [f"{width}, {theme}: {fault}" for width in WIDTHS for fault in too_wide(page, width)]
-            page.evaluate(f"document.querySelectorAll('{SHORTENED[path.name]}').forEach(e => e.remove())")
         for width in WIDTHS:
             found += [f"{width}, {theme}: {fault}" for fault in faults(page, axe, width=width)]
         wrong += [f"{path.relative_to(book)}: {fault}" for fault in found]

@@ -87,7 +87,7 @@ def table(root):
 
 def _row(root, name, url, branch):
     path = Path("lib", "exformer", *name.split(".")).with_suffix(".py")
-    file = "/".join(path.parts[3:])
+    file = re.sub(r"([/_])", r"\1<wbr>", "/".join(path.parts[3:]))  # a narrow screen breaks lines there
     file = f'<a href="{url}/blob/{branch}/{path.as_posix()}">{file}</a>' if url else file
     about = html.escape(re.sub(r":\w+:`~?([^`]*)`", r"\1", first_line(Path(root, path)))).replace("``", "")
     return f'<tr id="module-exformer.{name}"><th scope="row">{file}</th><td>{about}</td></tr>'

@@ -1,4 +1,4 @@
-"""What a lesson starts with, states and shows: set-up, claims, the library's source."""
+"""Claims: what a lesson states, beside the numbers that it measured."""
 
 import math
 import re
