@@ -26,6 +26,10 @@ class MaskingConfig:
 
     Source:
         Devlin et al. 2019, section 3.1, task 1: 15% of the tokens; of these 80%, 10% and 10%.
+
+    >>> config = MaskingConfig(vocab_size=9, mask_id=8)
+    >>> config.words, config.rate
+    ([3, 4, 5, 6, 7], 0.15)
     """
 
     vocab_size: int
@@ -96,7 +100,7 @@ def mask_tokens(
         Devlin et al. 2019, section 3.1 and appendix A.1; a fixed number per text as in its published code.
 
     >>> import torch
-    >>> from exformer.data.masking import MaskingConfig
+    >>> from exformer import MaskingConfig
     >>> config = MaskingConfig(vocab_size=9, mask_id=8, masked=1.0, random=0.0)
     >>> batch = mask_tokens(torch.tensor([[1, 5, 2]]), config=config, generator=torch.Generator())
     >>> batch.inputs.tolist(), batch.targets.tolist()
