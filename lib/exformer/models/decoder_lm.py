@@ -125,7 +125,7 @@ class DecoderLM(nn.Module):
         Arguments as for :meth:`forward`.
         """
         start = check_step(self, ids, cache, padding=padding)
-        padding = padding if start == 0 else cache.padding
+        padding = padding if cache is None or start == 0 else cache.padding
         check_ids(ids, max_len=self.config.max_len, start=start, padding=padding)
         if cache is not None:
             cache.padding = padding
