@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from exformer.corpora.pairs import Pair
-from exformer.generation.generate import generate
+from exformer.generation.generate import stream
 from exformer.generation.translate import translate
 from exformer.models.encoder_decoder import EncoderDecoder
 from exformer.recipes.datasets import Pairs, Text
@@ -133,7 +133,7 @@ def describe(trainer: Trainer, data: Pairs | Text) -> str:
         found = translate(trainer.model, (tokenizer, tokenizer), sources)
         lines += [f"{source} -> {target}" for source, target in zip(sources, found, strict=True)]
     else:
-        lines.append(generate(trainer.model, tokenizer, max_new_tokens=40, temperature=0.8, seed=0))
+        lines += ["".join(stream(trainer.model, tokenizer, max_new_tokens=40, temperature=0.8, seed=0))]
     return "\n    ".join(line for text in lines for line in text.splitlines())
 
 
