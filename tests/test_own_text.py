@@ -160,8 +160,8 @@ def test_pairs_that_cannot_be_learned(
         ["--text", "x", "--target", "x"],
     ],
 )
-def test_one_thing_is_learned(tmp_path: Path, capsys: pytest.CaptureFixture, words: str) -> None:
-    assert main(["train", *words.split(), "--out", str(tmp_path / "run")]) == 2
+def test_one_thing_is_learned(tmp_path: Path, capsys: pytest.CaptureFixture, words: list[str]) -> None:
+    assert main(["train", *words, "--out", str(tmp_path / "run")]) == 2
     said = capsys.readouterr().err
     assert "give one of: a RECIPE, --text FILE, or --source FILE with --target FILE" in said
 
