@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import exformer
-from exformer.storage.files import read_json, replace_file, sweep_parts
+from exformer.storage.files import check_writable, read_json, replace_file, sweep_parts
 from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
 
 
@@ -59,7 +59,7 @@ replace_file("/dev/stdout", b"written\\n")
 @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="this system has no /dev/stdout")
 @pytest.mark.parametrize("how", ["wb", "ab"])
 def test_the_standard_output_is_written_to(tmp_path: Path, how: str) -> None:
-    own = os.environ | {"PYTHONPATH": str(Path(exformer.__file__).parents[1])}
+    own = os.environ | {"PYTHONPATH": str(Path(exformer.__file__).parents[1]), "PYTHONUNBUFFERED": ""}
     command = [sys.executable, "-c", _PRINTS]
     assert subprocess.run(command, env=own, stdout=subprocess.PIPE).stdout == b"printed\nwritten\n"
     file = tmp_path / "file"
@@ -203,6 +203,16 @@ def test_a_killed_process_leaves_a_part_that_is_swept(
     assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
     sweep_parts(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_of_a_stream_itself_is_asked_and_of_a_file_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) in (Path(os.devnull), tmp_path))
+    check_writable(os.devnull, what="the scores")
+    check_writable(tmp_path / "scores.json", what="the scores")
+    with pytest.raises(ValueError, match=r"x may not be written: choose another place for the scores"):
+        check_writable(Path(tmp_path.root) / "x", what="the scores")
 
 
 def test_files_need_no_torch() -> None:
