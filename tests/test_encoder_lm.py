@@ -194,6 +194,16 @@ def test_dropout_in_training_only():
     assert (model.dropout.rate, model.layers[0].dropout.rate) == (0.1, 0.1)
 
 
+def test_embeddings_are_dropped_too():
+    # Without layers only the normalized embeddings and dropout are left; at 0.5 what is kept is doubled.
+    model = build(dropout=0.5)
+    model.layers = nn.ModuleList()
+    whole, dropped = model.states(IDS), model.train().states(IDS)
+    zero = dropped == 0
+    assert 0.4 < zero.double().mean() < 0.6
+    close(dropped[~zero], 2 * whole[~zero])
+
+
 def test_refusals():
     for name, value in (("vocab_size", 0), ("n_layers", 0), ("max_len", -1)):
         with pytest.raises(ValueError, match=f"{name} must be at least 1, got {value}"):

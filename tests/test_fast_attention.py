@@ -9,7 +9,7 @@ from torch_twins import close, normal
 
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.nn import fast_attention as module
-from exformer.nn.attention import scaled_dot_product_attention
+from exformer.nn.attention import attend, scaled_dot_product_attention
 from exformer.nn.fast_attention import fast_attention
 from exformer.nn.masks import causal_mask
 from exformer.nn.positions.alibi import ALiBi
@@ -152,6 +152,26 @@ def test_which_way_is_taken(monkeypatch):
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("n_earlier", [0, 2])
+def test_the_kernel_is_never_given_a_mask_beside_its_triangle(biased, masked, n_earlier, monkeypatch):
+    """On a CPU it combines them, on a GPU it refuses."""
+    kernel, calls = F.scaled_dot_product_attention, []
+    monkeypatch.setattr(
+        module.F,
+        "scaled_dot_product_attention",
+        lambda *args, **options: (calls.append(options), kernel(*args, **options))[1],
+    )
+    q, k, v = inputs(torch.float32)
+    q = q[:, :, n_earlier:]
+    bias = ALiBi()(q, k[:, :, n_earlier:], start=n_earlier)[2] if biased else None
+    attend(q, k, v, mask=PADDING[:, 0] if masked else None, bias=bias, causal=True)
+    (options,) = calls
+    assert options["is_causal"] == (options["attn_mask"] is None)
+    assert options["is_causal"] == (not biased and not masked and n_earlier == 0)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_dropout_drops_weights(dtype):
     """With values of 1 an output is the sum of the weights that are left, doubled."""
@@ -179,3 +199,11 @@ def test_a_model_in_half_precision_finds_the_same_gradients(switches):
         found.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
     assert F.cosine_similarity(*found, dim=0) > 0.999
     assert math.isclose(found[0].norm(), found[1].norm(), rel_tol=0.01)
+
+
+def test_dropout_drops_weights_of_a_group_in_a_decoding_step():
+    torch.manual_seed(0)
+    q, k = torch.zeros(1, 6, 1, 8), torch.zeros(1, 2, 40, 8)
+    found = fast_attention(q, k, torch.ones_like(k), dropout=0.5)[0, :, 0, 0]
+    assert len(set(found.tolist())) > 1  # without dropout the weights of each head would sum to 1
+    assert math.isclose(found.mean().item(), 1.0, abs_tol=0.3)

@@ -166,7 +166,7 @@ class EncoderDecoder(nn.Module):
         start = check_step(self, tgt, cache)
         n_tgt, n_src = len(tgt), len(src)
         # A cache that holds something knows its rows, which reorder may have moved from sentence to sentence.
-        if start == 0 and n_tgt != n_src and (cache is None or n_tgt < n_src or n_tgt % n_src):
+        if start == 0 and n_tgt != n_src and (cache is None or n_tgt % n_src):
             raise ValueError(f"there are {n_src} source sentences and {n_tgt} target sentences")
         x = self.dropout(self.tgt_positions(self.tgt_embedding(tgt), start=start))
         mask = padding_mask(tgt, pad_id=self.config.pad_id)
