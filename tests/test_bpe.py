@@ -350,3 +350,8 @@ def test_the_last_id_is_a_token_and_the_next_is_refused(mixed):
 def test_more_merges_than_ids_are_refused():
     with pytest.raises(ValueError, match="at most 1,113,853 merges, got 1,113,854"):
         BPETokenizer([(3, 4)] * 1_113_854)
+
+
+def test_a_merge_of_neighbors_that_follow_each_other():
+    merges = {"ab": "X", "XX": "Y", "YY": "Z"}
+    assert [apply_merges("ab" * n, merges) for n in (1, 2, 3, 4, 5)] == ["X", "Y", "YX", "Z", "ZX"]

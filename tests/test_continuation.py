@@ -252,3 +252,15 @@ def test_padding_in_front_leaves_the_window_first():
 def test_padding_does_not_count_as_length():
     ids = pad_left([[5] * 11, [6]], pad_id=0)
     close(Continuation(build(), pad_id=0)(ids)[1], build()(torch.tensor([[6]]))[0, 0].detach())
+
+
+def test_rows_that_change_places_take_their_padding_along():
+    model = build(max_len=4)
+    cached, fresh = Continuation(model, pad_id=0), Continuation(model, pad_id=0)
+    ids = torch.tensor([[0, 0, 5], [7, 8, 9]])
+    cached(ids)
+    cached.reorder(torch.tensor([0, 0]))
+    for new in (3, 4, 6):  # two tokens of padding: a text of four tokens still fits
+        ids = torch.cat((ids[[0, 0]], torch.full((2, 1), new)), dim=1)
+        scores = cached(ids)
+    close(scores, fresh(ids))

@@ -1,7 +1,7 @@
 """The news: articles and summaries by hand, held-out combinations, facts left out, verdicts on facts."""
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given
@@ -171,3 +171,9 @@ def test_first_sentence():
 def test_the_verb_is_said_once():
     assert not [ending for ending in ENDINGS if "{verb}" in ending]
     assert all("".join(opening).count("{verb}") == 1 for opening in OPENINGS)
+
+
+def test_a_part_of_a_word_of_the_article_is_no_word_of_it():
+    report = news.Report(ARTICLE.replace("rain is", "300 mm of rain are"), "", replace(FACTS, people="45"))
+    report = replace(report, article=report.article.replace(" 30 people", " 45 people"))
+    assert news.judge("in Pisa Ada Ricci sold the mill before 30 people .", report)["people"] == "invented"

@@ -350,3 +350,10 @@ def test_a_refused_call_leaves_the_cache_as_it_was():
     with pytest.raises(ValueError, match="padding must say"):
         model(ids, cache=cache, padding=torch.tensor([2, 9]))
     close(model(ids, cache=cache), model(ids))
+
+
+@EVERY_POSITION
+def test_padding_may_be_longer_than_the_model_reads(positions):
+    model, n = language_model(positions, {}), SIZES["max_len"]
+    ids = tokens(1, 0, length=2 * n + 1)
+    close(model(ids, padding=torch.tensor([n + 1]))[:, n + 1 :], model(ids[:, n + 1 :]))

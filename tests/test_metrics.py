@@ -97,6 +97,8 @@ def test_empty_and_unequal_lists_are_refused(metric):
         metric(["a"], ["a", "b"])
     with pytest.raises(ValueError, match="got a single string: put it into a list"):
         metric("ab", ["a", "b"])
+    with pytest.raises(ValueError, match="got a single string: put it into a list"):
+        metric(["a", "b"], "ab")  # as long as the list
 
 
 @pytest.mark.usefixtures("unchecked_shapes")

@@ -73,3 +73,9 @@ def test_each_piece_is_certain_when_it_comes(stop):
         text += streamed.push(token)
         assert PIECES.decode(ids[:n]).startswith(text)
         assert not any(each in text for each in stop)
+
+
+@pytest.mark.parametrize("stop", [["!", "."], [".", "!"]])
+def test_of_two_stop_strings_in_one_token_the_first_in_the_text_counts(stop):
+    both = WordTokenizer.from_texts(["so.!"])
+    assert run(both, both.encode("so.!"), stop=stop) == ["so", ""]

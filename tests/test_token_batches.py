@@ -113,3 +113,7 @@ def test_mistakes():
             ValueError, match="done must be 0 or more, accumulate at least 1 and process below"
         ):
             next(split_steps(sentences([(1, 1)]), **options))
+
+
+def test_sentences_of_one_length_fill_a_batch():
+    assert [len(rows) for rows in sentences([(3, 4)] * 8, tokens=16).epoch(0)] == [4, 4]

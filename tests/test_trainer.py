@@ -284,3 +284,9 @@ windows = TextWindows(torch.arange(70) % 7, width=6, batch_size=4, seed=0)
 print(len(Trainer(model, [windows.batch(rows) for _, rows in zip(range(5), windows.steps())]).fit()))
 """
     assert run_code(code) == "5\n"
+
+
+def test_patience_waits_for_the_best_not_for_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = iter([3.0, 2.0, 2.5, 2.4, 1.0])
+    monkeypatch.setattr(Trainer, "validation_loss", lambda self: next(losses))
+    assert len(trainer_of(config=replace(CONFIG, steps=15, patience=2)).fit()) == 4 * CONFIG.every
