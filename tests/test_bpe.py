@@ -113,6 +113,7 @@ def test_a_word_is_merged_in_the_order_of_learning(words, word):
 def test_what_was_learned_first_goes_before_what_comes_first_or_is_longer():
     assert apply_merges("abcd", {"bc": "0", "ab": "1", "cd": "2", "1c": "3"}) == "a0d"
     assert apply_merges("aaaaa", {"aa": "0"}) == "00a"
+    assert apply_merges("ababc", {"ab": "0", "00": "1", "1c": "2"}) == "2"  # a token is its own neighbor
 
 
 # --- pieces ---
