@@ -12,7 +12,6 @@ import argparse
 import multiprocessing
 import os
 import sys
-import time
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
@@ -24,14 +23,13 @@ sys.path.insert(0, str(ROOT))
 
 from bench.byte_pair_peers import ids_of, learn_by_recounting, merges_of, tiktoken_of, train_hugging_face  # noqa: E402
 from bench.memory import measure_alone, peak_bytes  # noqa: E402
-from bench.report import machine, result_file, write  # noqa: E402
-from bench.timing import summarize, time_in_turns  # noqa: E402
+from bench.report import machine, new_parser, read_arguments, write  # noqa: E402
+from bench.timing import CLOCKS, summarize, time_in_turns  # noqa: E402
 from exformer.corpora.real import tiny_shakespeare  # noqa: E402
 from exformer.tokenizers.bpe import BPETokenizer  # noqa: E402
 from exformer.tokenizers.vocabulary import SPECIALS  # noqa: E402
 
 OURS, PEER, OTHER, SLOW = "exformer", "tokenizers", "tiktoken", "recounting"
-CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 TIMED = {"warmup": 0, "min_rounds": 3, "budget_s": 6.0}  # comparing their ids warms up
 LINES = (("training", "training"), ("encoding", "encoding"), ("encoding_new", "encoding, nothing remembered"))
 
@@ -142,20 +140,12 @@ def race_with_recounting(text: str, *, n_merges: int, clock: str) -> dict[str, A
 
 def parse() -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    threads, quick = "of the peer (1); ours has one", "little text, few merges: does it all work?"
+    parser = new_parser(__doc__, quick=quick, threads=threads)
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="texts in UTF-8")
-    parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="for all rounds; bench/results/ if left out"
-    )
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="of the peer (1); ours has one")
-    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu: others count less")
-    parser.add_argument("--quick", action="store_true", help="little text, few merges: does it all work?")
-    args = parser.parse_args()
+    args = read_arguments(parser, name="byte_pairs")
     if missing := [str(file) for file in args.files if not file.is_file()]:
         parser.error(f"there is no file {', '.join(missing)}")
-    if args.threads < 1:
-        parser.error(f"--threads must be at least 1, got {args.threads}")
-    args.json = result_file(parser, args.json, name="quick_byte_pairs" if args.quick else "byte_pairs")
     return args
 
 

@@ -7,10 +7,8 @@ between different texts: before it, all must write the same symbols. Greedy text
 language model of 10.7 million numbers, alone and 16 at a time.
 """
 
-import argparse
 import os
 import sys
-import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -24,12 +22,11 @@ import torch  # noqa: E402
 
 from bench.encoder_decoder import QUICK, SETTINGS  # noqa: E402
 from bench.generation_peers import Writer, beam_writers, greedy_writers, spread_out  # noqa: E402
-from bench.report import machine, result_file, write  # noqa: E402
-from bench.timing import summarize, time_in_turns  # noqa: E402
+from bench.report import machine, new_parser, read_arguments, write  # noqa: E402
+from bench.timing import CLOCKS, summarize, time_in_turns  # noqa: E402
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig  # noqa: E402
 
 OURS, WITHOUT = "exformer", "exformer, no cache"
-CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 TIMED = {"warmup": 0, "min_rounds": 3, "budget_s": 15.0}  # writing the texts that are compared warms up
 ONCE = {"warmup": 0, "min_rounds": 2, "budget_s": 0.0}  # without a cache a text takes long
 #: nanoGPT's model of Shakespeare's characters.
@@ -113,25 +110,10 @@ def report(name: str, found: dict[str, Any]) -> None:
         print(line if who == OURS else f"{line}  ours / it {timing['ratio']:.3f}  ({spread})", flush=True)
 
 
-def parse() -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="for all rounds; bench/results/ if left out"
-    )
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="of torch (1)")
-    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu: others count less")
-    parser.add_argument("--quick", action="store_true", help="tiny models, few symbols: does it all work?")
-    args = parser.parse_args()
-    if args.threads < 1:
-        parser.error(f"--threads must be at least 1, got {args.threads}")
-    args.json = result_file(parser, args.json, name="quick_generation" if args.quick else "generation")
-    return args
-
-
 def main() -> None:
     """Run what is asked for, print it, write it down."""
-    args = parse()
+    parser = new_parser(__doc__, quick="tiny models, few symbols: does it all work?")
+    args = read_arguments(parser, name="generation")
     torch.set_num_threads(args.threads)
     result = {"machine": machine(), "threads": args.threads, "clock": args.clock}
     m = result["machine"]

@@ -4,13 +4,14 @@ import json
 import os
 import platform
 import subprocess
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from bench.timing import CLOCKS
 from exformer.storage.files import check_writable, replace_file
 
 PACKAGES = ("exformer", "torch", "transformers", "x-transformers", "numpy")
@@ -97,6 +98,36 @@ def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
         f"{found['parameters']:,}",
         f"{found['loss']:.5f}",
     )
+
+
+def new_parser(doc: str, *, quick: str, threads: str = "of torch (1)") -> ArgumentParser:
+    """Make a parser with the options that all benchmarks have.
+
+    Args:
+        doc: Of the benchmark; its first line says what it does.
+        quick: Help of ``--quick``.
+        threads: Help of ``--threads``; none if empty.
+    """
+    parser = ArgumentParser(description=doc.split("\n")[0])
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="for all rounds; bench/results/ if left out"
+    )
+    if threads:
+        parser.add_argument("--threads", type=int, default=1, metavar="N", help=threads)
+    parser.add_argument(
+        "--clock", choices=CLOCKS, default="wall", help="cpu: others on the machine count less"
+    )
+    parser.add_argument("--quick", action="store_true", help=quick)
+    return parser
+
+
+def read_arguments(parser: ArgumentParser, *, name: str) -> Namespace:
+    """Read the command line; be sure that its file can be written before the minutes it takes."""
+    args = parser.parse_args()
+    if getattr(args, "threads", 1) < 1:
+        parser.error(f"--threads must be at least 1, got {args.threads}")
+    args.json = result_file(parser, args.json, name="quick_" * args.quick + name)
+    return args
 
 
 def result_file(parser: ArgumentParser, given: Path | None, *, name: str) -> Path:

@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import sys
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,14 +24,13 @@ import torch  # noqa: E402
 
 from bench.equal_work import check_equal_work  # noqa: E402
 from bench.memory import measure  # noqa: E402
-from bench.report import heading, machine, result_file, table, write  # noqa: E402
+from bench.report import heading, machine, new_parser, read_arguments, table, write  # noqa: E402
 from bench.setting import OPTIMIZER, make_step  # noqa: E402
 from bench.suites import OURS, QUICK, SETTINGS, SUITES, Suite  # noqa: E402
-from bench.timing import best_peer, summarize, time_in_turns  # noqa: E402
+from bench.timing import CLOCKS, best_peer, summarize, time_in_turns  # noqa: E402
 
 WARMUP = 3  # rounds
 MIN_ROUNDS = 8
-CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 
 
 def race(suite: Suite, setting: Any, *, clock: str) -> dict[str, Any]:
@@ -111,22 +109,11 @@ def keep(file: Path, name: str, found: list[dict[str, Any]]) -> None:
 
 def parse() -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = new_parser(__doc__, quick="a tiny model for a moment: does it all work?")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{' or '.join(SETTINGS)}; all if left out")
-    parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="for all rounds; bench/results/ if left out"
-    )
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="of torch (1)")
-    parser.add_argument(
-        "--clock", choices=CLOCKS, default="wall", help="cpu: others on the machine count less"
-    )
-    parser.add_argument("--quick", action="store_true", help="a tiny model for a moment: does it all work?")
-    args = parser.parse_args()
+    args = read_arguments(parser, name="bench")
     if unknown := [name for name in args.names if name not in SETTINGS]:
         parser.error(f"there is no {', '.join(unknown)}; there is {', '.join(SETTINGS)}")
-    if args.threads < 1:
-        parser.error(f"--threads must be at least 1, got {args.threads}")
-    args.json = result_file(parser, args.json, name="quick" if args.quick else "bench")
     try:
         read_races(args.json)
     except (ValueError, OSError) as error:

@@ -7,10 +7,8 @@ that of the last weights on all of the validation text, in windows of 64 charact
 training's loss depends on luck: it is the mean of several seeds, of which the first is timed.
 """
 
-import argparse
 import os
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -27,7 +25,8 @@ if __name__ == "__main__":  # and not where a test imports this: lessons that ru
 import torch  # noqa: E402
 
 from bench import nano_gpt  # noqa: E402
-from bench.report import machine, result_file, write  # noqa: E402
+from bench.report import machine, new_parser, read_arguments, write  # noqa: E402
+from bench.timing import CLOCKS  # noqa: E402
 from exformer.recipes import find_recipe  # noqa: E402
 from exformer.recipes.datasets import CORPORA  # noqa: E402
 from exformer.recipes.task import Task, make_task  # noqa: E402
@@ -38,13 +37,12 @@ from exformer.training.objectives import language_model_loss  # noqa: E402
 from exformer.training.optimizers import make_optimizers  # noqa: E402
 from exformer.training.trainer import mean_loss  # noqa: E402
 
-CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 TURN = 10  # steps
 PEER = "nanoGPT"
 
 
 @dataclass(frozen=True)
-class Contender:
+class Training:
     """Say how somebody trains.
 
     Args:
@@ -73,16 +71,16 @@ _SHORT = {
 }
 #: Ours with so many steps that the loss is nanoGPT's 1.898, or 1.60, which half precision reaches first.
 CONTENDERS = {
-    PEER: Contender(nano_gpt.STEPS, threads=2),
-    "exformer, to 1.898": Contender(175, threads=2, changes=_SHORT),
-    "exformer, to 1.898, bfloat16": Contender(158, threads=2, precision="bfloat16", seeds=5, changes=_SHORT),
-    "exformer, to 1.60, bfloat16": Contender(
+    PEER: Training(nano_gpt.STEPS, threads=2),
+    "exformer, to 1.898": Training(175, threads=2, changes=_SHORT),
+    "exformer, to 1.898, bfloat16": Training(158, threads=2, precision="bfloat16", seeds=5, changes=_SHORT),
+    "exformer, to 1.60, bfloat16": Training(
         1450, threads=2, precision="bfloat16", changes={"clip_norm": None}
     ),
 }
 
 
-def begin(name: str, how: Contender, *, seed: int = 0) -> tuple[Task, Iterator[float]]:
+def begin(name: str, how: Training, *, seed: int = 0) -> tuple[Task, Iterator[float]]:
     """Make a model and what trains it.
 
     Args:
@@ -117,7 +115,7 @@ def _loss(precision: str, model: torch.nn.Module, batch: torch.Tensor) -> torch.
         return language_model_loss(model, batch)
 
 
-def race(contenders: dict[str, Contender], *, clock: str) -> dict[str, Any]:
+def race(contenders: dict[str, Training], *, clock: str) -> dict[str, Any]:
     """Let all train, each a few steps at a time: always who has done the smallest share of its steps.
 
     Args:
@@ -163,7 +161,7 @@ def race(contenders: dict[str, Contender], *, clock: str) -> dict[str, Any]:
     return found
 
 
-def loss_of(name: str, how: Contender, seed: int) -> float:
+def loss_of(name: str, how: Training, seed: int) -> float:
     """Train once more, from another seed, and find the loss.
 
     Args:
@@ -179,12 +177,8 @@ def loss_of(name: str, how: Contender, seed: int) -> float:
 
 def main() -> None:
     """Run what is asked for, print it, write it down."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--json", type=Path, metavar="FILE", help="bench/results/ if left out")
-    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu: of all threads together")
-    parser.add_argument("--quick", action="store_true", help="a few steps: does it all work?")
-    args = parser.parse_args()
-    file = result_file(parser, args.json, name=f"{'quick-' * args.quick}shakespeare")
+    parser = new_parser(__doc__, quick="a few steps: does it all work?", threads="")
+    args = read_arguments(parser, name="shakespeare")
     keep_freed_memory()  # as our training does; nanoGPT gains by it too
     chosen = {name: replace(how, steps=4) if args.quick else how for name, how in CONTENDERS.items()}
     found = race(chosen, clock=args.clock)
@@ -197,7 +191,7 @@ def main() -> None:
             f"{name:30} {one['steps']:5} {one['threads']} {one['seconds']:7.1f} {one['ratio']:6.3f} "
             f"{one['validation_loss']:.4f}"
         )
-    write(result, file)
+    write(result, args.json)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import count
 from statistics import median, quantiles
 
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+
 
 def turns(names: Sequence[str], turn: int) -> list[str]:
     """Give the order of one round: A B, B A, B A, A B, ...

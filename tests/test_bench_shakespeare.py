@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench import nano_gpt, shakespeare
 from bench.gpt import gpt2
-from bench.shakespeare import PEER, Contender, race
+from bench.shakespeare import PEER, Training, race
 
 from exformer.models.decoder_lm import DecoderLMConfig
 from exformer.recipes.datasets import CORPORA, Text
@@ -76,10 +76,10 @@ def test_matrices_decay_and_gains_do_not() -> None:
 def test_turns_disturb_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CORPORA, "tiny shakespeare", lambda: Text(TEXT[:2500], TEXT[2500:], {}))
     monkeypatch.setattr(shakespeare, "TURN", 2)
-    ours = Contender(5, threads=1)
+    ours = Training(5, threads=1)
     again = replace(ours, seeds=3)
-    together = race({PEER: Contender(7, threads=1), "ours": ours, "again": again}, clock="cpu")
-    alone = race({PEER: Contender(7, threads=1)}, clock="cpu")
+    together = race({PEER: Training(7, threads=1), "ours": ours, "again": again}, clock="cpu")
+    alone = race({PEER: Training(7, threads=1)}, clock="cpu")
     assert together[PEER]["validation_loss"] == alone[PEER]["validation_loss"]
     losses = together["again"]["validation_losses"]
     assert together["ours"]["validation_loss"] == losses[0]
