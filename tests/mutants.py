@@ -36,6 +36,7 @@ OPERATORS = [
 ]
 #: Tests that are slow, or run the library in another process.
 NOT_ASKED = "pages|bench|recipe|trainer|cli|results|notebooks|exercises|teachers|own_text|parity|invariants"
+COLLECTION_FAILED = (2, 4)  # pytest's codes: what a test file does when it is imported is a test too
 SECONDS = 60.0  # of tests, for a mutant
 STATE = ROOT / ".mutants"
 REPORT = Path(__file__).with_suffix(".md")
@@ -166,10 +167,10 @@ def judge(mutant: Mutant, tests: list[str], seconds: dict[str, float], planter: 
         code, output = planter.run(some, mutant.where, mutant.text) if some else (PASSED, "")
         if code == TOO_SLOW:
             return "killed: it never ends"
-        if code not in (PASSED, FAILED):
-            return f"not judged: pytest ended with {code}\n{output[-500:]}"
-        if code == FAILED:
+        if code in (FAILED, *COLLECTION_FAILED):
             return "killed"
+        if code != PASSED:
+            return f"not judged: pytest ended with {code}\n{output[-500:]}"
     return "survived"
 
 
