@@ -291,3 +291,10 @@ def test_dropout_drops_weights_unless_they_are_recorded():
     dropped = attend(q, v, v, dropout=0.5)  # equal scores: each weight is 1/4, then 0 or 1/2
     assert set(dropped.flatten().tolist()) == {0.0, 0.5}
     assert set(attend(q, v, v, dropout=0.5, record=lambda weights: None).flatten().tolist()) == {0.25}
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_more_causal_queries_than_keys_are_refused():
+    q, k = torch.zeros(1, 1, 5, 4), torch.zeros(1, 1, 3, 4)
+    with pytest.raises(ValueError, match=r"at least as many keys as queries \(5\), got 3"):
+        attend(q, k, k, causal=True)

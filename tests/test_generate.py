@@ -231,3 +231,14 @@ def test_what_can_not_be_continued():
             generate(build(), CHARACTERS, "the", beam=2, **numbers)
     with pytest.raises(ValueError, match="beam must lie from 1 to 10,000, got 0"):
         generate(build(), CHARACTERS, "the", beam=0)
+
+
+def test_one_token_and_any_seed_that_pytorch_takes():
+    for seed in (2**40, 2**64 - 1, -(2**63)):
+        assert len(generate(build(), CHARACTERS, "the", max_new_tokens=1, seed=seed)) <= 1
+
+
+def test_a_tokenizer_with_more_tokens_than_the_model_is_refused():
+    smaller = build(WordTokenizer.from_texts(["a"]))
+    with pytest.raises(ValueError, match="give the tokenizer that it was trained with"):
+        generate(smaller, CHARACTERS, "the")

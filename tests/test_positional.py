@@ -181,3 +181,9 @@ def test_another_width_is_refused(kind, width):
         ValueError, match=f"the table of positions was made for d_model = 6, got {width} columns"
     ):
         kind(6, max_len=11)(torch.ones(3, 7, width))
+
+
+@pytest.mark.parametrize("base", [0.0, -2.0])
+def test_a_base_that_is_not_above_zero_is_refused(base):
+    with pytest.raises(ValueError, match=rf"base \({base}\) above 0"):
+        sinusoidal_encoding(3, d_model=4, base=base)

@@ -117,3 +117,10 @@ def test_mistakes():
 
 def test_sentences_of_one_length_fill_a_batch():
     assert [len(rows) for rows in sentences([(3, 4)] * 8, tokens=16).epoch(0)] == [4, 4]
+
+
+def test_the_last_process_is_one_of_them():
+    shares = [
+        next(split_steps(sentences([(2, 2)] * 4), process=each, processes=2))[0].share for each in (0, 1)
+    ]
+    assert shares == [0.5, 0.5]
