@@ -17,7 +17,8 @@ _PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("book", derandomize=True, database=None, **_PATIENT)
 settings.load_profile("book")
 
-collect_ignore = ["conftest.py"]  # or --doctest-modules imports two modules of one name
+# Or --doctest-modules imports two modules of one name, and one whose tool only `make mutants` installs.
+collect_ignore = ["conftest.py", "mutants.py"]
 ROOT = Path(__file__).parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 SECONDS = defaultdict(float)
