@@ -161,3 +161,22 @@ def test_changing_a_batch_leaves_the_others_alone():
 def test_what_no_batch_can_be_made_of_is_refused_at_once(change, message):
     with pytest.raises(ValueError, match=message):
         batches(**change)
+
+
+class Tokens:
+    """A tokenizer whose special tokens are its own."""
+
+    def __init__(self, pad_id: int, bos_id: int, eos_id: int):
+        self.pad_id, self.bos_id, self.eos_id = pad_id, bos_id, eos_id
+
+    def encode(self, text: str) -> list[int]:
+        return [int(word) for word in text.split()]
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_each_side_has_the_special_tokens_of_its_own_tokenizer():
+    pairs, sides = [Pair("11 12", "21"), Pair("13", "22 23")], (Tokens(3, 5, 7), Tokens(4, 6, 9))
+    made = translation_batches(pairs, src_tokenizer=sides[0], tgt_tokenizer=sides[1], batch_size=2, seed=0)
+    assert made.sentences.src.tolist() == [[11, 12, 7], [13, 7, 3]]
+    assert made.sentences.tgt_in.tolist() == [[6, 21, 4], [6, 22, 23]]
+    assert made.sentences.tgt_out.tolist() == [[21, 9, 4], [22, 23, 9]]

@@ -246,3 +246,9 @@ def test_one_text_is_a_batch_of_one():
         ValueError, match=r"ids must be \(batch, position\), got the shape \(1,\): one text is ids"
     ):
         build()(torch.tensor([1]))
+
+
+def test_heads_drop_what_the_output_layer_reads():
+    states = torch.ones(3, 5, 4)
+    for head in (ClassHead(4, n_classes=2, dropout=1.0), TagHead(4, n_tags=2, dropout=1.0)):
+        close(head.train()(states), head.output.bias.expand_as(head(states)))

@@ -193,3 +193,8 @@ def test_accelerate_starts_the_command(book: Path, tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == [1, 2, 3, 4]
     assert load_model(tmp_path / "run" / "model").card["steps"] == 4
+
+
+def test_merges_are_counted_from_both_sides():
+    pairs = [Pair("s" * 300, "t" * 10)] * 400
+    assert recipe_for(Pairs(pairs, [], [], {})).n_merges == 400 * 310 // 1000

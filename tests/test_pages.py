@@ -9,8 +9,14 @@ import pytest
 WIDTHS = {"desk": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844}}
 #: A page in a file may not read its own style sheets again (preload); what is well is not reported.
 AXE = {"preload": False, "resultTypes": ["violations"]}
-#: Colours do not depend on the width, and are slow to check: they are checked on the desk only.
-COLOURS = {"color-contrast": {"enabled": False}, "link-in-text-block": {"enabled": False}}
+#: What axe reads where: colours do not depend on the width, and nothing but colours depends on the theme.
+COLOURS = ("color-contrast", "link-in-text-block")
+RULES = {
+    ("light", "desk"): {},
+    ("light", "phone"): {"rules": {rule: {"enabled": False} for rule in COLOURS}},
+    ("dark", "desk"): {"runOnly": {"type": "rule", "values": [*COLOURS]}},
+    ("dark", "phone"): None,
+}
 
 
 def pages(book):
@@ -50,11 +56,12 @@ def visit(browser, path, theme="light"):
     return page, requests, complaints
 
 
-def faults(page, axe, *, width):
-    """Return what is wrong with an open page at one width, in words."""
+def faults(page, axe, *, theme, width):
+    """Return what is wrong with an open page in one theme at one width, in words."""
     show(page, width)
-    options = AXE | ({"rules": COLOURS} if width == "phone" else {})
-    report = axe.run(page, options=options).response
+    if RULES[theme, width] is None:
+        return too_wide(page, width)
+    report = axe.run(page, options=AXE | RULES[theme, width]).response
     found = [f"axe {v['id']}: {node['html'][:160]}" for v in report["violations"] for node in v["nodes"][:3]]
     return found + too_wide(page, width)
 
@@ -92,7 +99,7 @@ def test_pages_in_a_browser(book: Path, browser, theme: str) -> None:
         found = complaints + unset_formulas(page)
         found += [f"asks for {url}" for url in requests if not url.startswith(("file:", "data:", "blob:"))]
         for width in WIDTHS:
-            found += [f"{width}, {theme}: {fault}" for fault in faults(page, axe, width=width)]
+            found += [f"{width}, {theme}: {fault}" for fault in faults(page, axe, theme=theme, width=width)]
         wrong += [f"{path.relative_to(book)}: {fault}" for fault in found]
         page.context.close()
     assert not wrong, "\n".join(wrong)

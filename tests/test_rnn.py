@@ -127,3 +127,8 @@ def test_an_unknown_cell_is_refused(make) -> None:
 def test_unknown_tokens_are_refused() -> None:
     with pytest.raises(ValueError, match="ids must lie from 0 to 10"):
         RecurrentLM(VOCAB, d_model=D_MODEL)(torch.tensor([[VOCAB]]))
+
+
+def test_dropout_is_between_layers():
+    found = [recurrent_layers(4, cell="lstm", n_layers=n, dropout=0.5).dropout for n in (1, 2, 3)]
+    assert found == [0.0, 0.5, 0.5]
