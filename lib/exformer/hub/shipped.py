@@ -1,7 +1,8 @@
 """The models that come with the library: their names and folders, found without loading PyTorch."""
 
-import json
 from pathlib import Path
+
+from exformer.storage.files import read_json
 
 #: The file of the weights in a model's folder; the card has the same name with ``.json``.
 WEIGHTS = "model.safetensors"
@@ -20,7 +21,7 @@ def shipped_models(*, kind: str | None = None) -> dict[str, Path]:
     ['shakespeare-bpe', 'shakespeare-char']
     """
     folders = {path.name: path for path in sorted(_SHIPPED.glob("*")) if (path / WEIGHTS).exists()}
-    return {name: path for name, path in folders.items() if kind in (None, _kind(path))}
+    return {name: path for name, path in folders.items() if kind is None or _kind(path) == kind}
 
 
 def find_model(name_or_folder: str | Path) -> Path:
@@ -49,4 +50,4 @@ def _holds_model(folder: Path) -> bool:
 
 
 def _kind(folder: Path) -> str:
-    return json.loads((folder / WEIGHTS).with_suffix(".json").read_text("utf-8"))["kind"]
+    return read_json((folder / WEIGHTS).with_suffix(".json"), what="a card")["kind"]
