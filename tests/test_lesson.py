@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from exformer.lessons import claims, source
-from exformer.lessons.claims import ClaimError, at_least, at_most, claim
+from exformer.lessons.claims import ClaimError, at_least, at_most, claim, kept_findings
+from exformer.lessons.claims import shown as show_row
 from exformer.lessons.setup import start
 from exformer.lessons.source import show_source
 
@@ -56,6 +57,92 @@ def test_a_claim_that_does_not_hold_stops_the_lesson(shown) -> None:
 def test_a_claim_of_another_form_is_refused(claim_id, says, message) -> None:
     with pytest.raises(ValueError, match=message):
         claim(claim_id, holds=True, says=says)
+
+
+def test_a_claim_measures_named_values_and_writes_them_into_its_sentence(shown) -> None:
+    claim(
+        "A01",
+        holds=lambda attention, one_vector: attention > one_vector + 0.3,
+        says="At {n} words attention keeps {attention:.0%}, one vector {one_vector:.0%}.",
+        n=12,
+        attention=torch.tensor(0.5),
+        one_vector=np.float32(0.125),
+    )
+    assert repr(shown[0]) == "claim A01 | At 12 words attention keeps 50%, one vector 12%."
+    data, metadata = shown[0]._repr_mimebundle_()
+    assert data == {"text/plain": repr(shown[0]), "text/html": shown[0]._repr_html_()}
+    assert metadata == {
+        "exformer": {
+            "kind": "claim",
+            "id": "A01",
+            "says": "At {n} words attention keeps {attention:.0%}, one vector {one_vector:.0%}.",
+            "values": {"n": 12, "attention": 0.5, "one_vector": 0.125},
+        }
+    }
+    assert [type(value) for value in metadata["exformer"]["values"].values()] == [int, float, float]
+
+
+def test_what_is_true_by_definition_is_shown_not_claimed(shown) -> None:
+    show_row("B05", says="{n} columns, as before", n=32)
+    assert repr(shown[0]) == "shown B05 | 32 columns, as before"
+    assert "<strong>Shown B05</strong> 32 columns" in shown[0]._repr_html_()
+    assert shown[0]._repr_mimebundle_()[1]["exformer"]["kind"] == "shown"
+
+
+def test_a_sentence_put_together_before_keeps_no_values(shown) -> None:
+    claim("A15", holds=True, says="spread 32")
+    assert shown[0]._repr_mimebundle_()[1] == {}
+
+
+@pytest.mark.parametrize("share", [0.25, math.nan, math.inf])
+def test_a_claim_is_refused_on_its_figures(shown, share) -> None:
+    with pytest.raises(ClaimError, match=rf"claim A01 does not hold: .* \(share = {share}\)"):
+        claim("A01", holds=lambda share: not share < 0.3, says="It is {share:.0%}.", share=share)
+    assert shown == []
+
+
+def test_whoever_judges_a_lesson_keeps_what_its_claims_find(shown) -> None:
+    with kept_findings() as found:
+        claim("A01", holds=lambda share: share > 0.5, says="{share:.0%}", share=0.3)
+        claim("A02", holds=False, says="no")
+        show_row("A03", says="yes")
+    assert [(each.claim_id, each.holds, each.kind) for each in found] == [
+        ("A01", False, "claim"),
+        ("A02", False, "claim"),
+        ("A03", True, "shown"),
+    ]
+    assert shown == []
+    with pytest.raises(ClaimError):
+        claim("A02", holds=False, says="no")
+
+
+def no_more_than(share):
+    return share < 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"holds": True, "share": 0.5}, "holds must be a function of share, got True: write holds=lambda"),
+        ({"holds": True, "budget": True}, "holds must be a function of the values"),
+        ({"says": "{other}", "share": 0.5}, "'other' is not among the values .share.: add other="),
+        ({"says": "{share}"}, "'share' is not among the values .there are none."),
+        ({"share": 0.5, "spare": 1}, "spare is measured, but neither the sentence nor the condition uses it"),
+        ({"says": "half", "share": 0.5}, "shows no value: write {share} into it"),
+        ({"says": "{}", "share": 0.5}, "must name its values, as {share:.0%}, got {}"),
+        ({"says": "{0}", "share": 0.5}, "must name its values"),
+        ({"says": "{share.real}", "share": 0.5}, "must name its values.* got {share.real}"),
+        ({"says": "{share", "share": 0.5}, "cannot be written: expected '}'"),
+        ({"says": "{share:.0%}", "share": "half"}, "cannot be written: Unknown format code"),
+        ({"share": [0.5]}, "share must be a number, a word, or yes or no, got list: name the one number"),
+        ({"share": torch.ones(2)}, "share must be a number, .* got Tensor"),
+        ({"share": np.ones(2)}, "share must be a number, .* got ndarray"),
+        ({"says": "two\nlines {share}", "share": 0.5}, "one line that is not empty"),
+    ],
+)
+def test_a_claim_of_values_in_another_form_is_refused(options, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        claim("A01", **{"holds": no_more_than, "says": "It is {share}."} | options)
 
 
 def test_a_number_within_its_bound_is_shown_as_the_bound() -> None:

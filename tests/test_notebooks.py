@@ -190,10 +190,10 @@ def check_claims(path):
     listed = sorted(row["id"] for row in rows if number in row["lessons"])
     called, shown = [], []
     for cell in cells(path, "code"):
-        called += re.findall(r'^\s*claim\(\s*"(\w+)"', cell["source"], flags=re.M)
+        called += re.findall(r'^\s*(?:claim|shown)\(\s*"(\w+)"', cell["source"], flags=re.M)
         for out in cell["outputs"]:
             text = "".join(out.get("data", {}).get("text/plain", ""))
-            shown += re.findall(r"^claim (\w+) \| .+$", text, flags=re.M)
+            shown += re.findall(r"^(?:claim|shown) (\w+) \| .+$", text, flags=re.M)
     assert sorted(shown) == listed, (
         f"shown and not listed, or listed and not shown: {set(shown) ^ set(listed)}"
     )

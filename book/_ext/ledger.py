@@ -14,9 +14,10 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 from templates import macros
 
-LINE = re.compile(r"claim ([A-Z]\d\d) \| (.+)")
+LINE = re.compile(r"(?:claim|shown) ([A-Z]\d\d) \| (.+)")
 CARD = re.compile(
-    r'<div class="claim" id="claim-(\w+)" style="[^"]*"><strong>Claim \w+</strong> (.*?)</div>', re.S
+    r'<div class="claim" id="claim-(\w+)" style="[^"]*"><strong>(?:Claim|Shown) \w+</strong> (.*?)</div>',
+    re.S,
 )
 HTML = macros("ledger.html")
 
