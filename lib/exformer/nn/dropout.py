@@ -28,8 +28,10 @@ def dropout(x: Float[Tensor, "*shape"], *, rate: float) -> Float[Tensor, "*shape
     _check(rate)
     if rate == 1.0:
         return x * 0.0
-    keep = torch.rand_like(x, dtype=torch.float32) >= rate  # (*shape)
-    return x * (keep.to(x.dtype) / (1.0 - rate))
+    # In place, because each new tensor costs: of (64, 25, 512) on one core, forward and backward take 14 ms,
+    # against 17 with ``>=`` and ``/``, and 23 by F.dropout.
+    keep = torch.rand_like(x, dtype=torch.float32).ge_(rate)  # (*shape)
+    return x * keep.to(x.dtype).div_(1.0 - rate)
 
 
 class Dropout(nn.Module):
@@ -54,12 +56,7 @@ class Dropout(nn.Module):
         """Drop some numbers, if the module is in training mode."""
         if not self.training or self.rate == 0.0:
             return x
-        if self.rate == 1.0:
-            return x * 0.0
-        # The numbers of dropout() above, made in place; a test holds the two equal. Of (64, 25, 512) on one
-        # core, forward and backward take 14 ms, against 17 by the plain form and 23 by F.dropout.
-        keep = torch.rand_like(x, dtype=torch.float32).ge_(self.rate)
-        return x * keep.to(x.dtype).div_(1.0 - self.rate)
+        return dropout(x, rate=self.rate)
 
 
 def _check(rate: float) -> None:
