@@ -1,4 +1,4 @@
-"""One step of a recurrent network, spelled out: Elman's, an LSTM's, a GRU's."""
+"""One step of a recurrent network, spelled out: Elman's and an LSTM's."""
 
 from collections.abc import Callable
 
@@ -70,40 +70,6 @@ def lstm_cell(
     i, f, g, o = x @ w.mT + h @ u.mT + b[:, None]  # (batch, d_model) each
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
     return o.sigmoid() * c.tanh(), c
-
-
-def gru_cell(
-    x: Float[Tensor, "batch d_model"],
-    h: Float[Tensor, "batch d_model"],
-    *,
-    w: Float[Tensor, "3 d_model d_model"],
-    u: Float[Tensor, "3 d_model d_model"],
-    b_w: Float[Tensor, "3 d_model"],
-    b_u: Float[Tensor, "3 d_model"],
-) -> Float[Tensor, "batch d_model"]:
-    r"""Take one step of a gated recurrent unit: a mean of the old state and a new one.
-
-    .. math::
-        r &= \sigma(W_r x_k + U_r h_{k-1} + b_r), \qquad z = \sigma(W_z x_k + U_z h_{k-1} + b_z) \\
-        h_k &= z \odot h_{k-1} + (1 - z) \odot \tanh\left(W_n x_k + b_n + r \odot (U_n h_{k-1} + b'_n)\right)
-
-    Args:
-        x: :math:`x_k`, the input of this step.
-        h: :math:`h_{k-1}`, the state.
-        w: One matrix each for the reset gate r, the update gate z and the candidate n.
-        u: Likewise, for :math:`h_{k-1}`.
-        b_w: The biases added to :math:`W x_k`.
-        b_u: The biases added to :math:`U h_{k-1}`; the third one is inside the gate r.
-
-    Returns:
-        :math:`h_k`, the next state.
-
-    Source:
-        Cho et al. 2014, in the form of ``torch.nn.GRU``, where r gates the product and not h.
-    """
-    (r, z, n), (kept_r, kept_z, kept_n) = x @ w.mT + b_w[:, None], h @ u.mT + b_u[:, None]
-    z = torch.sigmoid(z + kept_z)
-    return z * h + (1 - z) * torch.tanh(n + torch.sigmoid(r + kept_r) * kept_n)
 
 
 def unroll(

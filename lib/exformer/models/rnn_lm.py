@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from exformer.nn.embedding import TokenEmbedding
 
-#: The kinds of recurrent layer, by name; ``rnn_cells`` spells out a step of each.
+#: The kinds of recurrent layer, by name; ``rnn_cells`` spells out a step of the first two.
 CELLS: dict[str, type[nn.Module]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from exformer.models.rnn_cells import lstm_cell
+
 #: Takes x, h, c, w, u and b; returns the new h and c, one row each.
 Step = Callable[..., Tensor]
 
@@ -15,7 +17,7 @@ Clip = Callable[[Sequence[Tensor], float], list[Tensor]]
 
 def lstm_step(x: Tensor, h: Tensor, c: Tensor, w: Tensor, u: Tensor, b: Tensor) -> Tensor:
     """Take the step: a row of h and a row of c."""
-    return _write(w @ x + u @ h + b, c)
+    return torch.cat(lstm_cell(x[None], (h[None], c[None]), w=w, u=u, b=b))
 
 
 def _sums(x: Tensor, h: Tensor, c: Tensor, w: Tensor, u: Tensor, b: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from exformer.nn.normalization import layer_norm
+from exformer.nn.normalization import layer_norm, rms_norm
 
 Function = Callable[[Tensor], Tensor]
 
@@ -53,7 +53,7 @@ def _not_centered(x: Tensor, gain: Tensor, bias: Tensor, eps: float) -> Tensor:
 
 
 def _root_mean_square(x: Tensor, gain: Tensor, bias: Tensor, eps: float) -> Tensor:
-    return gain * x / torch.sqrt((x**2).mean(dim=-1, keepdim=True) + eps) + bias
+    return rms_norm(x, gain, eps=eps) + bias
 
 
 def _bias_first(x: Tensor, gain: Tensor, bias: Tensor, eps: float) -> Tensor:
