@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exformer.corpora import english
-from exformer.corpora.english.lengths import derivations, mass_by_length
+from exformer.corpora.english.lengths import chance_within, derivations
 from exformer.corpora.english.lexicon import CLASSES
 from exformer.corpora.english.pcfg import Grammar
 from exformer.corpora.english.rules import FEATURES, GRAMMAR, RULES, by_rank, read_rules
@@ -90,7 +90,8 @@ def test_singular_and_plural_pair_up() -> None:
 @pytest.mark.parametrize("length", range(6))
 def test_the_sentences_of_a_length_have_the_mass_of_the_length(length) -> None:
     listed = list(english.sentences(length))
-    assert isclose(sum(p for _, p in listed), english.length_mass(length), abs_tol=1e-12)
+    shorter, up_to = (chance_within(GRAMMAR, (GRAMMAR.start,), n) for n in (length - 1, length))
+    assert isclose(sum(p for _, p in listed), up_to - shorter, abs_tol=1e-12)
     assert len({sentence for sentence, _ in listed}) == len(listed)
     assert all(len(sentence.split()) == length for sentence, _ in listed)
 
@@ -101,9 +102,9 @@ def test_probabilities_of_listed_sentences_are_those_of_the_parser() -> None:
 
 
 def test_all_mass_is_on_finite_sentences() -> None:
-    mass = mass_by_length(GRAMMAR, 60)
-    assert 0 < 1 - sum(mass) < 1e-5
-    assert isclose(sum(n * p for n, p in enumerate(mass)), english.expected_length(), abs_tol=1e-3)
+    longer = [1 - chance_within(GRAMMAR, (GRAMMAR.start,), n) for n in range(61)]  # than n words
+    assert 0 < longer[-1] < 1e-5
+    assert isclose(sum(longer), english.expected_length(), abs_tol=1e-3)
 
 
 def test_one_probability_by_hand() -> None:

@@ -147,11 +147,6 @@ def nats_per_token(sentences: Iterable[str]) -> float:
     return nats / tokens
 
 
-def length_mass(length: int) -> float:
-    """Return the probability that a sentence has a number of words, by dynamic programming."""
-    return lengths.mass_by_length(GRAMMAR, length)[length]
-
-
 def sentences(length: int) -> Iterator[tuple[str, float]]:
     """List all sentences of a length, each with its probability: 480 of 3 words, 1,522,080 of 6 words."""
     for words, p in lengths.derivations(GRAMMAR, length):

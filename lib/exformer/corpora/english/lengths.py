@@ -1,4 +1,4 @@
-"""All sentences of a length, and the probability of that length: by listing, and by dynamic programming."""
+"""How long sentences become: all of a length, by listing, and its probability, by dynamic programming."""
 
 from collections.abc import Iterator
 from functools import cache, reduce
@@ -8,34 +8,19 @@ import numpy as np
 from exformer.corpora.english.pcfg import Grammar
 
 
-def mass_by_length(grammar: Grammar, longest: int) -> list[float]:
-    r"""Compute the probability that a sentence has 0, 1, 2, ... words, without listing sentences.
-
-    .. math:: P_A(n) = \sum_{A \to \beta} p(A \to \beta)
-              \sum_{n_1 + \dots + n_k = n} P_{\beta_1}(n_1) \cdots P_{\beta_k}(n_k)
-
-    A word has length 1. The inner sum is a convolution. The equations are applied until nothing changes: no
-    rule is empty, so that each length follows from smaller ones.
-
-    Returns:
-        One probability per length, from 0 to ``longest``.
-
-    Raises:
-        ValueError: If ``longest`` is below 0.
-    """
-    if longest < 0:
-        raise ValueError(f"the last length must be at least 0, got {longest}")
-    return _masses(grammar, longest)[grammar.start].tolist()
-
-
 @cache
 def chance_within(grammar: Grammar, still_open: tuple[str, ...], room: int) -> float:
     r"""Compute how probable it is that what is still to come takes at most so many words.
 
-    .. math:: \sum_{n_1 + \dots + n_k \le room} P_{\beta_1}(n_1) \cdots P_{\beta_k}(n_k)
+    .. math::
+        \sum_{n_1 + \dots + n_k \le room} P_{\beta_1}(n_1) \cdots P_{\beta_k}(n_k), \qquad
+        P_A(n) = \sum_{A \to \beta} p(A \to \beta)
+                 \sum_{n_1 + \dots + n_k = n} P_{\beta_1}(n_1) \cdots P_{\beta_k}(n_k)
+
+    A word has length 1. The inner sum is a convolution.
 
     Args:
-        still_open: The words and nonterminals that are still to come.
+        still_open: The words and nonterminals :math:`\beta` that are still to come.
         room: How many words there may be.
     """
     if room < len(still_open):  # each needs a word
@@ -45,7 +30,9 @@ def chance_within(grammar: Grammar, still_open: tuple[str, ...], room: int) -> f
 
 @cache
 def _masses(grammar: Grammar, longest: int) -> dict[str, np.ndarray]:
+    """Compute P_A(0), P_A(1), … of each nonterminal A."""
     mass = {name: np.zeros(longest + 1) for name in grammar.rules}
+    # The equations are applied until nothing changes: no rule is empty, so lengths follow from smaller ones.
     while True:
         last = mass
         mass = {
