@@ -28,11 +28,7 @@ def runs(kind: str) -> list[str]:
 def table() -> str:
     """Return the text of the module."""
     version = unicodedata.unidata_version
-    lines = [
-        f'"""Letters and numbers of Unicode {version}; made by book/_tools/unicode_table.py."""',
-        "",
-        f'UNICODE_VERSION = "{version}"',
-    ]
+    lines = [f'"""Letters and numbers of Unicode {version}; made by book/_tools/unicode_table.py."""']
     for name, (kind, meaning) in KINDS.items():
         rows = textwrap.wrap(" ".join(runs(kind)), 108, break_on_hyphens=False)
         lines += ["", f"#: First and last code of each run of {meaning}.", f'{name} = """', *rows, '"""']

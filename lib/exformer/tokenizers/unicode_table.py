@@ -1,7 +1,5 @@
 """Letters and numbers of Unicode 14.0.0; made by book/_tools/unicode_table.py."""
 
-UNICODE_VERSION = "14.0.0"
-
 #: First and last code of each run of letters: categories Lu, Ll, Lt, Lm, Lo.
 LETTERS = """
 41-5A 61-7A AA B5 BA C0-D6 D8-F6 F8-2C1 2C6-2D1 2E0-2E4 2EC 2EE 370-374 376-377 37A-37D 37F 386 388-38A 38C
