@@ -2,12 +2,12 @@
 
 import json
 from collections import Counter
-from itertools import pairwise
 
 import tiktoken
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from exformer.tokenizers.bpe import BPETokenizer
+from exformer.tokenizers.bpe_merges import learn_merges_by_recounting
 from exformer.tokenizers.pretokenize import split_pieces
 from exformer.tokenizers.vocabulary import SPECIALS
 
@@ -60,15 +60,5 @@ def learn_by_recounting(text: str, n_merges: int) -> tuple[tuple[int, int], ...]
         "".join(map(chr, in_bytes.encode(piece))): count
         for piece, count in Counter(split_pieces(text)).items()
     }
-    merges: list[tuple[str, str]] = []
-    for number in range(in_bytes.vocab_size, in_bytes.vocab_size + n_merges):
-        counts: Counter[tuple[str, str]] = Counter()
-        for word, count in words.items():
-            for pair in pairwise(word):
-                counts[pair] += count
-        best = min(counts, key=lambda pair: (-counts[pair], pair), default=None)
-        if best is None or counts[best] < 2:
-            break
-        merges.append(best)
-        words = {word.replace("".join(best), chr(number)): count for word, count in words.items()}
+    merges = learn_merges_by_recounting(words, n_merges=n_merges, first=in_bytes.vocab_size, min_count=2)
     return tuple((ord(first), ord(second)) for first, second in merges)
