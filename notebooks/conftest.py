@@ -1,6 +1,12 @@
 """nbval settings that have no switch on the command line (nbval 0.11)."""
 
 import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_tools"))
+
+from tolerances import forgive, read_tags  # noqa: E402
 
 collect_ignore = ["conftest.py"]  # or --doctest-modules imports two modules of one name
 # As when the outputs were stored: the same vector instructions and one thread, so that digits agree.
@@ -11,6 +17,7 @@ os.environ.pop("MPLBACKEND", None)
 
 try:
     from nbval.kernel import RunningKernel
+    from nbval.plugin import IPyNbCell
 except ImportError:  # the library's tests run without nbval
     RunningKernel = None
 
@@ -20,8 +27,20 @@ def _execute(self, cell_input, allow_stdin=None):
     return self.kc.execute(cell_input, store_history=True, allow_stdin=allow_stdin, stop_on_error=False)
 
 
+def _compare(self, test, ref, skip_compare=None):
+    # Numbers as numbers, where a tag names a tolerance; all else exactly, as nbval does it.
+    tolerances = read_tags(self.cell.metadata.get("tags", []))
+    test, unused = forgive(test, ref, tolerances)
+    if not _compare_exactly(self, test, ref, skip_compare):
+        return False
+    if unused:
+        self.comparison_traceback = [f"no number asks for the tolerance of {', '.join(sorted(unused))}"]
+    return not unused
+
+
 if RunningKernel is not None:
     RunningKernel.execute_cell_input = _execute
+    _compare_exactly, IPyNbCell.compare_outputs = IPyNbCell.compare_outputs, _compare
 
 
 def pytest_collectstart(collector):

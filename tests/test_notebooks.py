@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import sys
 from pathlib import Path
 from statistics import median
 
@@ -10,6 +11,10 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_tools"))
+
+from tolerances import read_tags  # noqa: E402
+
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 TAGS = {
     *("setup", "timing", "exercise", "solution", "raises-exception", "nbval-ignore-output"),
@@ -98,9 +103,12 @@ def check_outputs(path):
 def check_tags(path):
     """Tags come from the list; what is not compared must be a time."""
     for cell in cells(path, "code"):
-        plain = {tag for tag in cell["tags"] if not tag.startswith("twin:")}
+        plain = {tag for tag in cell["tags"] if not tag.startswith(("twin:", "tolerance:"))}
         assert plain <= TAGS, f"unknown tags {plain - TAGS}"
         assert ("nbval-ignore-output" in plain) == ("timing" in plain), "only times are not compared"
+        assert not (read_tags(cell["tags"]) and "timing" in plain), (
+            "a time is not compared: drop the tolerance"
+        )
 
 
 def check_setup(path):
