@@ -1,10 +1,10 @@
-"""Compare outputs as numbers, within tolerances that a cell's tags name; the text between is compared exactly.
+"""Compare outputs as numbers, within tolerances that a cell's tags name; text is compared exactly.
 
 A tag is ``tolerance:NAME=SIZE``, and its name is one of
 
 - a value of a claim: ``tolerance:attention=0.02`` is about the value itself, however the sentence writes it;
 - a label that stands before the number in its line: ``tolerance:LSTM=0.02`` is about a row;
-- ``columnN``: the Nth number of each line;
+- ``column1``, ``column2`` …: the first, the second number of each line;
 - ``percent``, ``decimals``, ``integers``: all numbers with a % sign (in points), with a point or an exponent,
   and whole ones.
 
@@ -154,7 +154,7 @@ def _near(a, b, limit):
     if a == b:
         return True
     x, y = (float(text.replace(",", "").replace("−", "-")) for text in (a, b))
-    return math.isfinite(x) and math.isfinite(y) and 0 < limit and abs(x - y) <= limit * (1 + 1e-9)
+    return math.isfinite(x) and math.isfinite(y) and limit > 0 and abs(x - y) <= limit * (1 + 1e-9)
 
 
 def _between(line, numbers, moved):
