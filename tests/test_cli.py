@@ -471,11 +471,19 @@ sys.exit(run())
 """
 
 
+def hear_interrupts():
+    """Undo what a shell does to commands in the background: they, and the tests then, ignore interrupts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("seconds", [0.0, 0.05, 0.2, 0.5, 1.0])
 def test_an_interrupt_is_quiet_while_modules_are_loaded(seconds: float) -> None:
     options = ["generate", "--model", "shakespeare-char", "--tokens", "5000"]  # it takes long enough
     running = subprocess.Popen(
-        [sys.executable, "-c", SAYING_WHEN, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", SAYING_WHEN, *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=hear_interrupts,
     )
     assert running.stdout.readline() == b"\n"
     time.sleep(seconds)
@@ -486,10 +494,13 @@ def test_an_interrupt_is_quiet_while_modules_are_loaded(seconds: float) -> None:
 
 
 def test_the_handler_of_interrupts_comes_back(talk) -> None:
-    before = signal.getsignal(signal.SIGINT)
-    talk("translate", "--help")
-    talk("fly")
-    assert signal.getsignal(signal.SIGINT) is before is signal.default_int_handler
+    outside = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, in the background of a shell
+    try:
+        talk("translate", "--help")
+        talk("fly")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, outside)
 
 
 def test_it_runs_as_a_module_and_minds_a_closed_pipe(writer: Path) -> None:
