@@ -494,7 +494,7 @@ def test_an_interrupt_is_quiet_while_modules_are_loaded(seconds: float) -> None:
 
 
 def test_the_handler_of_interrupts_comes_back(talk) -> None:
-    outside = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, in the background of a shell
+    outside = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored behind a shell's &
     try:
         talk("translate", "--help")
         talk("fly")
