@@ -1,0 +1,198 @@
+"""What a claim depends on is found from a lesson's text: nothing that it needs is missed."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_tools"))
+
+import lesson_code  # noqa: E402
+
+IMPORTS = """
+import torch
+from exformer import train
+from exformer.lessons.claims import claim, shown
+from exformer.lessons.figures import lines
+"""
+CLAIM = 'claim("A01", holds=lambda share: share > 0.5, says="{share}", share=share)'
+
+
+def lesson_of(tmp_path, *sources, **tags):
+    cells = [
+        {
+            "cell_type": "code",
+            "source": source,
+            "metadata": {"tags": tags.get(f"c{number}", [])},
+            "outputs": [],
+        }
+        for number, source in enumerate(sources)
+    ]
+    path = tmp_path / "one.ipynb"
+    path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    return lesson_code.load(path)
+
+
+def needed(tmp_path, text):
+    """Return the numbers of the lines that the claim, on the last line, needs; a line may hold several."""
+    lesson = lesson_of(tmp_path, f"{text.strip()}\n{CLAIM}")
+    return [each.node.lineno for each in lesson.needed(lesson.claims[0])]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("a = 1\nb = 2\nshare = a", [1, 3]),
+        ("share = 1\nshare = 2", [2]),  # what is bound anew needs nothing before
+        ("share = 1\nif x: share = 2", [1, 2]),
+        ("a = 1\nfor a in b: share = a", [2]),
+        ("a = 1\nshare = [a for a in b]", [2]),
+        ("a = 1\nshare = [a for b in c]", [1, 2]),
+        ("x = {}\nx['a'] = 1\nshare = x", [1, 2, 3]),
+        ("x = []\nx.append(1)\nshare = x", [1, 2, 3]),
+        ("x = 1\nx += 1\nshare = x", [1, 2, 3]),
+        ("x = m()\nchange(x)\nshare = x", [1, 2, 3]),
+        ("x = m()\nprint(x)\nlen(x)\nshare = x", [1, 4]),
+        ("x = m()\nshare = x\nchange(x)", [1, 2]),
+        ("n = 1\ndef f(): return n\nshare = f()", [1, 2, 3]),
+        ("def f(): return n\nn = 1\nshare = f()", [1, 2, 3]),  # read when it is called
+        ("n = 1\ndef f(n): return n\nshare = f(2)", [2, 3]),
+        ("n = 1\ndef f(m=n): return m\nshare = f()", [1, 2, 3]),
+        ("n = 1\nf = lambda: n\nshare = f()", [1, 2, 3]),
+        ("d = {}\ndef f(): d['a'] = 1\nf()\nshare = d", [1, 2, 3, 4]),
+        ("n = 1\nclass A:\n  def g(self): return n\nshare = A().g()", [1, 2, 4]),
+        ("a, b = 1, 2\nc = 3\nshare = b", [1, 3]),
+        ("set_seed(1)\na = 1\nshare = 2", [1, 3]),
+        ("torch.manual_seed(1)\nshare = 2", [1, 2]),
+        ("for i in z: set_seed(i)\nshare = 2", [2]),
+        ("import a\nimport b\nshare = a.c()", [1, 3]),
+        ("with a as b: share = b\nc = 1", [1]),
+        ("try: share = 1\nexcept E: share = y", [1]),
+    ],
+)
+def test_what_a_claim_needs(tmp_path, text, lines) -> None:
+    assert needed(tmp_path, text) == lines
+
+
+def test_pure_functions_change_nothing(tmp_path) -> None:
+    text = f"{IMPORTS}\nx = m()\nlines(x)\ntorch.stack(x)\ntorch.nn.init.zeros_(x)\nshare = x"
+    lesson = lesson_of(tmp_path, f"{text}\n{CLAIM}")
+    found = [lesson.cells[0].source.splitlines()[s.node.lineno - 1] for s in lesson.needed(lesson.claims[0])]
+    assert found == ["import torch", "x = m()", "torch.nn.init.zeros_(x)", "share = x"]
+
+
+def test_only_what_stands_before_the_claim_counts(tmp_path) -> None:
+    lesson = lesson_of(tmp_path, "x = 1", f"share = x\n{CLAIM}\nshare = 3", "x = 2")
+    assert [(each.cell, each.node.lineno) for each in lesson.needed(lesson.claims[0])] == [(0, 1), (1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "trains"),
+    [
+        ("train(m, b)\nshare = m.x", True),
+        ("train(m, b)\nshare = 1", False),
+        ("def learn(m): train(m, b)\nm = 1\nlearn(m)\nshare = m", True),
+        ("def learn(m): train(m, b)\nm = 1\nshare = m", False),
+        ("from exformer import Trainer\nt = Trainer(m, b)\nt.fit()\nshare = m", True),
+        ("o = torch.optim.SGD(w)\nfor _ in z:\n  f(w).backward()\n  o.step()\nshare = w", True),
+        ("from exformer.recipes.own_text import own\nm = own()\nshare = m", True),
+        ("def train_it(m): pass\ntrain_it(m)\nshare = m", False),
+    ],
+)
+def test_whether_a_claim_depends_on_a_training(tmp_path, text, trains) -> None:
+    lesson = lesson_of(tmp_path, IMPORTS, f"{text}\n{CLAIM}")
+    assert lesson.trains(lesson.claims[0]) == trains
+
+
+def prints(tmp_path, *sources):
+    lesson = lesson_of(tmp_path, *sources)
+    return lesson.fingerprint(lesson.claims[0])
+
+
+def test_a_fingerprint_sees_what_matters_and_nothing_else(tmp_path) -> None:
+    base = prints(tmp_path, "x = 1\ny = 2", f"share = x\n{CLAIM}")
+    same = [
+        ["x = 1  # one\ny = 2", f"share = (x)\n{CLAIM}"],
+        ["x = 1\ny = 3", f"share = x\n{CLAIM}"],
+        ["x = 1", "y = 2\nprint(x)", f"share = x\n{CLAIM}", "share = 4"],
+        ["x = 1", f"share = x\n{CLAIM.replace('{share}', 'It is {share:.0%}')}"],
+    ]
+    other = [
+        ["x = 2\ny = 2", f"share = x\n{CLAIM}"],
+        ["x = 1\ny = 2", f"share = x\n{CLAIM.replace('0.5', '0.4')}"],
+        ["x = 1\ny = 2", f"share = x\n{CLAIM.replace('share=share', 'share=share / 2')}"],
+        ["x = 1\ny = 2", f"share = x\n{CLAIM.replace('says', 'budget=True, says')}"],
+        ["x = 1.0\ny = 2", f"share = x\n{CLAIM}"],
+    ]
+    assert [prints(tmp_path, *each) for each in same] == [base] * len(same)
+    assert base not in [prints(tmp_path, *each) for each in other]
+
+
+def test_a_fingerprint_is_the_same_for_every_python() -> None:
+    import ast
+
+    text = 'def f(x: int, *, y=1) -> str:\n    """D."""\n    return f"{x:.2f} {y!r}"\nclass A: b = [1]\n'
+    assert lesson_code.fingerprint(ast.parse(text).body) == "3a05cab664f116f1"
+
+
+def test_exercises_and_the_set_up_are_no_part_of_a_lesson(tmp_path) -> None:
+    lesson = lesson_of(tmp_path, "x = 1", "y = 1", "z = 1", c0=["setup"], c2=["exercise"])
+    assert [cell.number for cell in lesson.cells] == [1]
+
+
+def test_claims_are_read_with_their_options(tmp_path) -> None:
+    text = f'{CLAIM}\nclaim("A02", holds=x > 1, says="x")\nshown("A03", says="x")\n' + CLAIM.replace(
+        "A01", "A04"
+    ).replace("says", "budget=True, says")
+    claims = lesson_of(tmp_path, text).claims
+    assert [(each.claim_id, each.kind, each.measures_values, each.budget) for each in claims] == [
+        ("A01", "claim", True, False),
+        ("A02", "claim", False, False),
+        ("A03", "shown", False, False),
+        ("A04", "claim", True, True),
+    ]
+
+
+def book_of(folder):
+    """Write a plan and some empty notebooks; return their folder."""
+    for name in ("05_positions", "06_layer", "evidence/positional_encoding"):
+        path = folder / "notebooks" / f"{name}.ipynb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('{"cells": []}', encoding="utf-8")
+    plan = '- {number: "05", slug: positional_encoding}\n- {number: "06", slug: layer}\n'
+    (folder / "book").mkdir()
+    (folder / "book" / "lessons.yml").write_text(plan, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("names", "keys"),
+    [
+        ([], ["positional_encoding", "layer", "evidence/positional_encoding"]),
+        (["05"], ["positional_encoding"]),
+        (["05_positions"], ["positional_encoding"]),
+        (["positional_encoding"], ["positional_encoding", "evidence/positional_encoding"]),
+        (["evidence/positional_encoding"], ["evidence/positional_encoding"]),
+        (["06_layer.ipynb", "05"], ["positional_encoding", "layer"]),
+    ],
+)
+def test_notebooks_are_found_by_number_and_by_topic(tmp_path, names, keys) -> None:
+    found = lesson_code.find(names, book_of(tmp_path))
+    assert [lesson_code.load(path).key for path in found] == keys
+
+
+def test_an_unknown_notebook_is_refused(tmp_path) -> None:
+    with pytest.raises(
+        ValueError, match="there is no lesson '07'; there are: positional_encoding, layer, ev"
+    ):
+        lesson_code.find(["07"], book_of(tmp_path))
+
+
+def test_every_lesson_of_the_book_has_a_topic_of_its_own() -> None:
+    keys = [lesson_code.key_of(path) for path in lesson_code.paths()]
+    assert len(set(keys)) == len(keys)
+    assert not [key for key in keys if key[:2].isdigit()]
+    lessons = {key for key in keys if "/" not in key}
+    assert {key.removeprefix("evidence/") for key in keys} <= lessons, "evidence belongs to a lesson"
