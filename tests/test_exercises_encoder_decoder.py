@@ -317,7 +317,7 @@ WRONG_GREEDY = {
     "too many": loop(more=1),
     "where limit is 0": lambda f, b, e, limit: plain(f, b, e, limit or 1),
     "should have 4 numbers, yours has 3": lambda *case: plain(*case)[:-1],
-    "must return numbers, got generator": lambda *case: iter(word for word in plain(*case)),
+    "must return numbers, got set": lambda *case: set(plain(*case)),
     "must return numbers, got dict": lambda *case: {1: 2},
     "must return numbers, got str": lambda *case: " ".join(map(str, plain(*case))),
     "must return numbers, got list": lambda *case: [[1], [2, 3]],

@@ -241,7 +241,7 @@ WRONG_MISTAKES = {
     "number of words that are right": lambda s, t, p: (s.eq(t) & t.ne(p)).sum(dim=1),
     "first word that is right": lambda s, t, p: (s.ne(t) & t.ne(p)).int().cumprod(dim=1).sum(dim=1),
     "returns nothing yet": lambda *case: None,
-    "should have the shape": lambda *case: by_product(*case).sum(),
+    "should have 7 numbers, yours has 1": lambda *case: by_product(*case).sum(),
     "raised ZeroDivisionError": lambda *case: 1 / 0,
     "the numbers are not": lambda *case: by_product(*case) + 5,
 }
@@ -311,9 +311,9 @@ WRONG_AGREEMENTS = {
     ),
     "look elsewhere": lambda w, a: 1 - by_words(w, a),
     "returns nothing yet": lambda w, a: None,
-    "should have the shape": lambda w, a: w.argmax(dim=1),
+    "should be one number, yours has the shape (8,)": lambda w, a: w.argmax(dim=1),
     "raised TypeError": lambda w: w,
-    "the numbers are not": lambda w, a: by_words(w, a) + 2,
+    "the number should be": lambda w, a: by_words(w, a) + 2,
 }
 
 

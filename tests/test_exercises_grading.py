@@ -1,23 +1,28 @@
 """What all graders share: results of any kind are compared, and what cannot be compared is said plainly."""
 
+import itertools
 import math
+import sys
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
-from exformer.lessons.exercises.grading import (
-    UnfitError,
-    Verdict,
-    as_numbers,
-    first_of,
-    grade,
-    takes_functions,
-)
+from exformer.lessons.exercises.grading import Verdict, first_of, grade, takes_functions
+from exformer.lessons.exercises.language_model import check_excess
+from exformer.lessons.exercises.language_model_mistakes import excess_and_error
 from exformer.lessons.exercises.multi_head_attention import check_split
+from exformer.lessons.exercises.positional_encoding import check_encoding, check_rotate
 from exformer.lessons.exercises.recurrence import check_clip, check_lstm_step, check_reach
+from exformer.lessons.exercises.results import UnfitError, as_numbers
 from exformer.lessons.exercises.self_attention import check_attention
 from exformer.lessons.exercises.transformer_layer import check_parameters
+from exformer.nn.attention import scaled_dot_product_attention
+from exformer.nn.positions.absolute import sinusoidal_encoding
+from exformer.nn.positions.alibi import alibi_slopes
+from exformer.nn.positions.rotary import rotate
 
 CASES = ((torch.ones(2),), (torch.zeros(3),))
 TOLD = "But it changes what it was given: a caller may still need it."
@@ -128,3 +133,183 @@ def test_attention_as_a_list_with_its_weights():
         return [weights @ v, weights]
 
     assert check_attention(both), check_attention(both)
+
+
+@takes_functions
+def check_doubling(answer):
+    return grade_doubling(answer)
+
+
+@takes_functions
+def check_sum(answer):
+    return grade(answer, right=sum, mistakes={}, cases=[([1, 2, 4],), ([3.5],)], praise="So.")
+
+
+def one_by_one(x):
+    for number in x:
+        yield 2 * number
+
+
+UNUSUAL = {
+    "generator": one_by_one,
+    "map": lambda x: map(float, 2 * x),
+    "values": lambda x: {place: 2 * number for place, number in enumerate(x)}.values(),
+    "tensors that require gradients": lambda x: list((2 * x).requires_grad_()),
+    "leaf that requires gradients": lambda x: torch.nn.Parameter(2 * x),
+    "tensors of several types": lambda x: [
+        number * 2 if place else number.double() * 2 for place, number in enumerate(x)
+    ],
+    "every second of a view": lambda x: torch.stack((x, x), dim=1).mul(2)[:, 0],
+    "other names": lambda vector: vector + vector,
+}
+
+
+@pytest.mark.parametrize("answer", UNUSUAL.values(), ids=UNUSUAL)
+def test_right_results_of_unusual_form(answer):
+    assert check_doubling(answer).says == "Twice."
+
+
+def test_rows_that_are_yielded_one_by_one_or_within_a_list():
+    cases = [(torch.ones(3, 2),), (torch.ones(2, 4),)]
+    for answer in (one_by_one, lambda x: [one_by_one(row) for row in x]):
+        checked = takes_functions(lambda answer: grade_doubling(answer, cases=cases))
+        assert checked(answer), checked(answer)
+
+
+def test_an_answer_that_yields_without_end_is_refused():
+    assert not check_doubling(lambda x: itertools.count())
+
+
+@pytest.mark.parametrize("one", [torch.tensor([7.0]), [7], np.full((1, 1), 7.0)])
+def test_one_number_in_a_table_is_a_number(one):
+    def answer(numbers):
+        return one if len(numbers) > 1 else 3.5
+
+    assert check_sum(answer), check_sum(answer)
+
+
+SAID_OF_NUMBERS = {
+    "In one hidden case the number should be 7, yours is 5.": lambda numbers: 5 if len(numbers) > 1 else 3.5,
+    "In one hidden case the number should be 7, yours is inf.": lambda numbers: math.inf,
+    "In one hidden case the number should be 3.5, yours is 3.": lambda numbers: int(sum(numbers)),
+    "The result should be one number, yours has the shape (3,).": lambda numbers: numbers,
+    "Your result is NaN.": lambda numbers: math.nan,
+}
+
+
+@pytest.mark.parametrize("says", SAID_OF_NUMBERS)
+def test_a_number_has_no_shape(says):
+    assert check_sum(SAID_OF_NUMBERS[says]).says == says
+
+
+def test_what_is_no_real_number_is_called_what_it_is():
+    assert "Your numbers are complex" in check_doubling(lambda x: torch.complex(2 * x, x)).says
+    assert "Your numbers are complex" in check_doubling(lambda x: [complex(2 * number) for number in x]).says
+    assert "holds None" in check_doubling(lambda x: [None for _ in x]).says
+
+
+def test_an_answer_in_place_that_returns_nothing_is_told_to_return():
+    def doubled(x):
+        x *= 2
+
+    says = "Your function changes what it was given, and returns nothing: return the result."
+    assert check_doubling(doubled).says == says
+    assert check_doubling(lambda x: None).says == "Your function returns nothing yet."
+
+
+def test_equal_infinities_are_no_difference():
+    wrong = grade(
+        lambda x: [math.inf, 1], right=lambda x: [math.inf, 2], mistakes={}, cases=[(0,)], praise=""
+    )
+    assert wrong.says.endswith("the largest difference is 1.")
+
+
+def test_a_hint_may_have_several_mistakes():
+    mistakes = {"One off.": (lambda x: x + 1, lambda x: x - 1), "Zero.": lambda x: 0 * x}
+    for answer, says in (
+        (lambda x: x - 1, "One off."),
+        (lambda x: x + 1, "One off."),
+        (lambda x: x * 0, "Zero."),
+    ):
+        assert grade(answer, right=lambda x: 2 * x, mistakes=mistakes, cases=CASES, praise="").says == says
+
+
+def keyword_names(n, d):
+    table = sinusoidal_encoding(n_positions=n, d_model=d)
+    return table
+
+
+BORROWED = {
+    "function": sinusoidal_encoding,
+    "wrapper": keyword_names,
+    "partial": partial(lambda n, d, base: sinusoidal_encoding(n, d_model=d, base=base), base=1e4),
+    "converted": lambda n, d: sinusoidal_encoding(n, d_model=d, dtype=torch.float64).float().tolist(),
+    "row by row": lambda n, d: (row for row in sinusoidal_encoding(n, d_model=d)),
+}
+
+
+@pytest.mark.parametrize("answer", BORROWED.values(), ids=BORROWED)
+def test_the_work_of_the_library_is_right_but_told(answer):
+    verdict = check_encoding(answer)
+    says = "But the library's own sinusoidal_encoding does the work here: write it yourself to learn it."
+    assert verdict
+    assert verdict.says == says
+
+
+def test_a_function_of_the_library_or_of_pytorch_itself_is_told():
+    assert "the library's own rotate does the work" in check_rotate(rotate).says
+    assert "the library's own rotate does the work" in check_rotate(partial(rotate, base=10_000.0)).says
+    assert (
+        "the library's own scaled_dot_product_attention" in check_attention(scaled_dot_product_attention).says
+    )
+    assert (
+        "PyTorch's own scaled_dot_product_attention" in check_attention(F.scaled_dot_product_attention).says
+    )
+    assert "the library's own excess_and_error" in check_excess(excess_and_error).says
+
+
+def test_the_first_of_what_the_library_returns_is_told():
+    assert "library's own" in check_attention(lambda *qkv: scaled_dot_product_attention(*qkv)[0]).says
+    assert "library's own" in check_attention(lambda *qkv: list(scaled_dot_product_attention(*qkv))).says
+
+
+def test_use_of_the_library_on_the_way_is_not_told():
+    def own(x, positions):
+        d = x.size(1)
+        code = sinusoidal_encoding(int(positions.max()) + 1, d_model=d)[positions]
+        sin, cos = code[:, 0::2], code[:, 1::2]
+        a, b = x[:, 0::2], x[:, 1::2]
+        return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(1)
+
+    def overwritten(n, d):  # what the library made is not what is returned
+        table = sinusoidal_encoding(n, d_model=d).roll(1, dims=0).mul_(0)
+        angle = torch.arange(n)[:, None] / 10_000 ** (torch.arange(0, d, 2) / d)
+        table[:, 0::2], table[:, 1::2] = angle.sin(), angle.cos()
+        return table
+
+    for verdict in (check_rotate(own), check_encoding(overwritten)):
+        assert verdict, verdict
+        assert "library" not in verdict.says
+
+
+def test_what_is_borrowed_in_some_cases_only_is_not_told():
+    def half(numbers):
+        return math.fsum(numbers) if len(numbers) > 1 else float(alibi_slopes(1)[0] * 256 * 3.5)
+
+    assert check_sum(half).says == "So."
+
+
+def test_a_profiler_is_left_at_work():
+    def profiler(*event):
+        return None
+
+    sys.setprofile(profiler)
+    try:
+        check_doubling(lambda x: 2 * x)
+        assert sys.getprofile() is profiler
+    finally:
+        sys.setprofile(None)
+
+
+def test_a_wrong_answer_is_not_called_borrowed():
+    assert "library" not in check_encoding(lambda n, d: sinusoidal_encoding(n, d_model=d) + 1).says

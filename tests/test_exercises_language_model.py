@@ -77,8 +77,8 @@ WRONG_CHAINS = {
     "put <s> in front": chain(before=lambda w, n: ["<s>", *w[:n]]),
     "returns nothing yet": lambda f, s: ...,
     "raised KeyError": lambda f, s: f("")["cat"],
-    "should have the shape": chain(join=lambda steps: np.log(steps)),
-    "the numbers are not": chain(join=lambda steps: sum(map(math.log, steps)) + 1),
+    "should be one number": chain(join=lambda steps: np.log(steps)),
+    "the number should be": chain(join=lambda steps: sum(map(math.log, steps)) + 1),
 }
 
 
@@ -158,9 +158,9 @@ WRONG_PERPLEXITIES = {
     "take the softmax twice": lambda z, y, p: perplexity_by_torch(z.softmax(2), y, p),
     "one position off": lambda z, y, p: perplexity_by_torch(z[:, :-1], y[:, 1:], p),
     "returns nothing yet": lambda z, y, p: None,
-    "should have the shape": lambda z, y, p: per_sentence(z, y, p).exp(),
+    "should be one number": lambda z, y, p: per_sentence(z, y, p).exp(),
     "raised IndexError": lambda z, y, p: z[99],
-    "the numbers are not": lambda z, y, p: perplexity_by_torch(z, y, p) + 1,
+    "the number should be": lambda z, y, p: perplexity_by_torch(z, y, p) + 1,
 }
 
 
@@ -243,9 +243,9 @@ WRONG_EXCESSES = {
     "error in nats per sentence": lambda m, t, n: (plain(m, t, n), error_of(m - t, n) * n.sum() / len(n)),
     "The excess is right, its standard error is not": lambda m, t, n: (plain(m, t, n), 1.0),
     "returns nothing yet": lambda m, t, n: None,
-    "should have the shape": lambda m, t, n: plain(m, t, n),
+    "should have 2 numbers": lambda m, t, n: plain(m, t, n),
     "raised TypeError": lambda m, t: 0.0,
-    "the numbers are not": both(lambda m, t, n: (m - t).sum() / n.sum() + 1),
+    "the number should be": both(lambda m, t, n: (m - t).sum() / n.sum() + 1),
 }
 
 

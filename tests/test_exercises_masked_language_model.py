@@ -123,11 +123,11 @@ WRONG_LOSSES = {
     "take the logarithm": lambda x, i, c: 1 + F.nll_loss(x[c].softmax(-1), i[c]),
     "returns nothing yet": lambda *case: ...,
     "raised RuntimeError": lambda x, i, c: x @ i,
-    "should have the shape": lambda x, i, c: nats(x, i),
+    "should be one number": lambda x, i, c: nats(x, i),
     "minus the mean probability": lambda x, i, c: F.nll_loss(x[c].softmax(-1), i[c]),
     "take the softmax twice": lambda x, i, c: with_torch(x.softmax(2), i, c),
     "That is in bits": lambda x, i, c: with_torch(x, i, c) / math.log(2),
-    "the numbers are not": lambda x, i, c: 2 * with_torch(x, i, c),
+    "the number should be": lambda x, i, c: 2 * with_torch(x, i, c),
 }
 
 
@@ -188,7 +188,7 @@ WRONG_FILLS = {
     "come out equal": lambda p, w, i, c: [1 / len(c)] * len(c),
     "returns nothing yet": lambda *case: None,
     "raised TypeError": lambda p, w, i, c: p(),
-    "should have the shape": lambda *case: 0.5,
+    "should have 4 numbers, yours has 1": lambda *case: 0.5,
     "the numbers are not": lambda *case: normal(2 * scores(*case)),
 }
 

@@ -139,7 +139,7 @@ WRONG_ROUGES = {
         lambda s, p, r: 2 * s / p * s / r / (s / p + s / r) if s / p else 0
     )((Counter(a.split()) & Counter(b.split())).total(), len(a.split()), len(b.split())),
     "You count letters": lambda a, b: 2 * (Counter(a) & Counter(b)).total() / (len(a) + len(b)),
-    "the numbers are not": lambda a, b: 0.123,
+    "the number should be 1, yours is 0.123": lambda a, b: 0.123,
 }
 COUNTS = {
     "loop": lambda s, a, names: len([w for w in s.split() if w in set(names) - set(a.split())]),
@@ -178,7 +178,7 @@ WRONG_COUNTS = {
     "look for each name": lambda s, a, names: len([n for n in names if n in s and n not in a]),
     "returns nothing yet": lambda s, a, names: None,
     "raised AttributeError": lambda s, a, names: names.keys(),
-    "the numbers are not": lambda s, a, names: 17,
+    "the number should be 0, yours is 17": lambda s, a, names: 17,
 }
 BANK = {
     check_row: (ROWS, WRONG_ROWS),

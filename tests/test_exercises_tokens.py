@@ -192,7 +192,7 @@ WRONG_CUTS = {
     "must return numbers, got str": lambda word, merges: "aaa",
     "should have 2 numbers, yours has 1": lambda word, merges: [99],
     "the numbers are not": lambda word, merges: [1 + symbol for symbol in all_of(walk)(word, merges)],
-    "must return numbers, got generator": lambda word, merges: iter(x for x in word),
+    "must return numbers, got set": lambda word, merges: set(word),
 }
 
 
@@ -303,7 +303,7 @@ WRONG_BEST = {
     "the rarest pair": lambda words: min(counted(words), key=lambda pair: (counted(words)[pair], pair)),
     "returns nothing yet": lambda words: ...,
     "raised KeyError": lambda words: words[0],
-    "should have the shape": lambda words: 7,
+    "should have 2 numbers, yours has 1": lambda words: 7,
     "the numbers are not": lambda words: (0, 0),
 }
 

@@ -230,8 +230,8 @@ WRONG_COUNTS = {
     "use the number that is given": [lambda d, h, d_ff: of_the_library(d, h, 4 * d)],
     "returns nothing yet": [lambda *sizes: None],
     "raised ZeroDivisionError": [lambda *sizes: 1 / 0],
-    "largest difference is 1": [lambda *sizes: of_the_library(*sizes) + 1],
-    "should have the shape": [lambda *sizes: [1, 2]],
+    "the number should be 3748, yours is 3749": [lambda *sizes: of_the_library(*sizes) + 1],
+    "should be one number": [lambda *sizes: [1, 2]],
 }
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 
 from exformer.lessons.exercises import encoder_decoder_mistakes as known
-from exformer.lessons.exercises.grading import UnfitError, Verdict, as_numbers, grade, takes_functions
+from exformer.lessons.exercises.grading import Verdict, grade, takes_functions
+from exformer.lessons.exercises.results import UnfitError, as_numbers
 
 _GAP = -99.0  # marks what is not there
 _CALLS = 60  # more than any right answer needs

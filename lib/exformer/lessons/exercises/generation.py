@@ -8,7 +8,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from exformer.lessons.exercises import generation_mistakes as known
-from exformer.lessons.exercises.grading import UnfitError, Verdict, as_numbers, grade, takes_functions
+from exformer.lessons.exercises.grading import Verdict, grade, takes_functions
+from exformer.lessons.exercises.results import UnfitError, as_numbers
 
 
 @takes_functions

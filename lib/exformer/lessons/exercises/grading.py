@@ -9,13 +9,14 @@ from functools import wraps
 from typing import Any
 
 import numpy as np
-import torch
+
+from exformer.lessons.exercises.answers import Answer
+from exformer.lessons.exercises.results import UnfitError, all_close, as_numbers, difference, same
+
+#: A function that makes a mistake, or several that make the same one.
+Mistake = Callable[..., Any] | tuple[Callable[..., Any], ...]
 
 _CHANGES = "But it changes what it was given: a caller may still need it."
-
-
-class UnfitError(Exception):
-    """A result that cannot be compared; its text is what the reader is told."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,10 @@ class Verdict:
 
 
 def takes_functions(grader: Callable[..., Verdict]) -> Callable[..., Verdict]:
-    """Let a grader say what is wrong where it gets a result in place of a function, or too few of them."""
+    """Let a grader say what is wrong where it gets a result in place of a function, or too few of them.
+
+    A right answer whose work is done by a function of the library is called right, and the reader is told.
+    """
     n = len(inspect.signature(grader).parameters)
 
     @wraps(grader)
@@ -53,7 +57,12 @@ def takes_functions(grader: Callable[..., Verdict]) -> Callable[..., Verdict]:
             return Verdict(False, f"The check takes {n} function{'s' * (n > 1)}, you gave {len(answers)}.")
         if not all(map(callable, answers)):
             return Verdict(False, "Give the function itself, without calling it.")
-        return grader(*answers)
+        watched = [Answer(answer) for answer in answers if callable(answer)]
+        verdict = grader(*watched)
+        lenders = [lender for answer in watched if (lender := answer.lender())]
+        if not verdict or not lenders:
+            return verdict
+        return Verdict(True, f"But {lenders[0]} does the work here: write it yourself to learn it.")
 
     return careful
 
@@ -94,7 +103,7 @@ def grade(
     answer: Callable[..., Any],
     *,
     right: Callable[..., Any],
-    mistakes: Mapping[str, Callable[..., Any]],
+    mistakes: Mapping[str, Mistake],
     cases: Sequence[tuple[Any, ...]],
     praise: str,
     tolerance: float = 1e-5,
@@ -109,7 +118,7 @@ def grade(
     Args:
         answer: The reader's function.
         right: A function that gives the right answer.
-        mistakes: For each hint a function that makes that mistake.
+        mistakes: For each hint a function that makes that mistake, or a tuple of several that do.
         cases: Arguments of the hidden calls.
         praise: What is said of a right answer, after the word "Right".
         tolerance: Largest difference that counts as equal, for numbers up to 1; for larger ones it grows with
@@ -133,20 +142,30 @@ def grade(
         results = [_result(answer, case, frame) for case in cases]
     except UnfitError as error:
         return Verdict(False, str(error))
-    given, expected = [found for _, found, _ in results], numbers(right)
+    expected = numbers(right)
+    given = [_alone(found, wanted) for (_, found, _), wanted in zip(results, expected, strict=True)]
     if all_close(given, expected, tolerance):
         kept = all(unchanged for *_, unchanged in results)
         return Verdict(True, praise if kept else f"{praise} {_CHANGES}")
-    wrong = {hint: numbers(mistake) for hint, mistake in mistakes.items()}
+    wrong = [
+        (hint, numbers(each))
+        for hint, mistake in mistakes.items()
+        for each in (mistake if isinstance(mistake, tuple) else (mistake,))
+    ]
     right_but_for_nan = all_close(given, expected, tolerance, skip_nan=True)
     for skip_nan in (False,) if right_but_for_nan else (False, True):
-        for hint, theirs in wrong.items():
+        for hint, theirs in wrong:
             if all_close(given, theirs, tolerance, skip_nan=skip_nan):
                 return Verdict(False, hint)
     for (result, found, _), wanted, case in zip(results, expected, cases, strict=True):
         if isinstance(result, str) and not all_close([found], [wanted], tolerance):
             return Verdict(False, f"The text should be {right(*case)!r}, yours is {result!r}.")
     return Verdict(False, difference(given, expected))
+
+
+def _alone(found: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Take one number out of its table where one number is wanted."""
+    return found.reshape(()) if wanted.ndim == 0 and found.size == 1 else found
 
 
 def _result(
@@ -159,71 +178,10 @@ def _result(
     except Exception as error:  # whatever a reader's code raises is shown to the reader
         raise UnfitError(f"Your function raised {type(error).__name__}: {error}") from error
     if result is None or result is Ellipsis:
-        raise UnfitError("Your function returns nothing yet.")
+        if same(own, case):
+            raise UnfitError("Your function returns nothing yet.")
+        raise UnfitError("Your function changes what it was given, and returns nothing: return the result.")
     try:
         return result, as_numbers(frame(result, *case)), same(own, case)
     except (TypeError, ValueError, IndexError, OverflowError, RuntimeError) as error:
         raise UnfitError(f"Your function must return numbers, got {type(result).__name__}.") from error
-
-
-def as_numbers(value: object) -> np.ndarray:
-    """Make an array of float64 of a result: a tensor of any kind, a list, a single number.
-
-    Raises:
-        TypeError: If it is no number, or a text or complex number that NumPy would convert.
-    """
-    if isinstance(value, torch.Tensor):
-        value = value.detach().to_dense().double().numpy()
-    found = np.asarray(value)
-    if found.dtype.kind in "USc":
-        raise TypeError(f"expected real numbers, got {found.dtype}")
-    return found.astype(np.float64)
-
-
-def all_close(
-    given: Sequence[np.ndarray], others: Sequence[np.ndarray], tolerance: float, *, skip_nan: bool = False
-) -> bool:
-    """Tell whether two lists of results agree; results of another shape do not.
-
-    Args:
-        given: The results.
-        others: As many, to compare with.
-        tolerance: Largest difference that counts as equal, for numbers up to 1; it grows with the largest.
-        skip_nan: Whether positions are left out where a result is NaN; else NaN agrees with NaN alone.
-    """
-    for a, b in zip(given, others, strict=True):
-        if a.shape != b.shape:
-            return False
-        counts = ~np.isnan(a) if skip_nan else np.ones_like(a, dtype=bool)
-        if not np.allclose(a[counts], b[counts], rtol=0.0, atol=tolerance * _scale(b), equal_nan=True):
-            return False
-    return not skip_nan or not all(np.isnan(a).all() for a in given)
-
-
-def _scale(values: np.ndarray) -> float:
-    """Give the largest finite size among some numbers, at least 1."""
-    return float(np.abs(values[np.isfinite(values)]).max(initial=1.0))
-
-
-def difference(given: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> str:
-    """Say in one sentence how results differ that show no known mistake."""
-    for got, wanted in zip(given, expected, strict=True):
-        if got.ndim == wanted.ndim == 1 and len(got) != len(wanted):
-            return f"The result should have {len(wanted)} numbers, yours has {len(got)}."
-        if got.shape != wanted.shape:
-            return f"The result should have the shape {wanted.shape}, yours has {got.shape}."
-    if any(np.isnan(got).any() for got in given):
-        return "The shape is right, but your result holds NaN."
-    worst = max(float(np.abs(g - e).max(initial=0.0)) for g, e in zip(given, expected, strict=True))
-    return f"The shape is right, the numbers are not: the largest difference is {worst:.3g}."
-
-
-def same(a: object, b: object) -> bool:
-    """Tell whether two arguments are equal to the last digit, tensors in lists too."""
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
-        return torch.equal(a, b)
-    return bool(a == b)

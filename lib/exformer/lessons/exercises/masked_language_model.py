@@ -5,7 +5,8 @@ from collections.abc import Callable
 import torch
 
 from exformer.lessons.exercises import masked_language_model_mistakes as known
-from exformer.lessons.exercises.grading import UnfitError, Verdict, and_also, grade, takes_functions
+from exformer.lessons.exercises.grading import Verdict, and_also, grade, takes_functions
+from exformer.lessons.exercises.results import UnfitError
 
 _TOKENS = 11
 

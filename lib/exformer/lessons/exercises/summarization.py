@@ -5,7 +5,8 @@ from copy import deepcopy
 from typing import Any
 
 from exformer.lessons.exercises import summarization_mistakes as known
-from exformer.lessons.exercises.grading import UnfitError, Verdict, and_also, grade, takes_functions
+from exformer.lessons.exercises.grading import Verdict, and_also, grade, takes_functions
+from exformer.lessons.exercises.results import UnfitError
 
 _ROWS = (
     ([11, 12, 13, 14], [7], [12, 14, 15], 1, 2, 0),

@@ -6,7 +6,8 @@ from typing import Any
 import torch
 
 from exformer.lessons.exercises import tokens_mistakes as known
-from exformer.lessons.exercises.grading import UnfitError, Verdict, grade, takes_functions
+from exformer.lessons.exercises.grading import Verdict, grade, takes_functions
+from exformer.lessons.exercises.results import UnfitError
 
 _CUTS = (  # a word, and what each pair becomes, in the order of learning
     ((1, 2, 3, 4), {(2, 3): 10, (1, 2): 11, (10, 4): 12}),
