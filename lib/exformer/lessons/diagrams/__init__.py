@@ -1,0 +1,25 @@
+"""Diagrams: boxes, matrices, tokens, trees and turned vectors, in rows and columns, joined by arrows.
+
+A few lines in a folded cell draw one; `draw` returns the picture, which follows the page's theme and can be
+read on a phone. Shapes come first, then where they are, then the marks between them:
+
+    >>> from exformer.lessons.diagrams import arrow, box, column, draw
+    >>> scores, weights = box("scores", note="query × key"), box("weights")
+    >>> draw(column(scores, weights, gap=34), arrow(scores, weights, label="softmax"))
+    <Diagram 115 × 125>
+"""
+
+from exformer.lessons.diagrams.bars import bars
+from exformer.lessons.diagrams.dials import clock, vectors
+from exformer.lessons.diagrams.drawing import Diagram, draw
+from exformer.lessons.diagrams.layout import column, frame, grid, label, measured, place, row
+from exformer.lessons.diagrams.marks import arrow, brace, links
+from exformer.lessons.diagrams.matrices import matrix, tokens
+from exformer.lessons.diagrams.shapes import Shape, blank, box, dot, operator, text
+from exformer.lessons.diagrams.trees import tree
+
+__all__ = [
+    "Diagram", "Shape", "arrow", "bars", "blank", "box", "brace", "clock", "column", "dot", "draw", "frame",
+    "grid", "label", "links", "matrix", "measured", "operator", "place", "row", "text", "tokens", "tree",
+    "vectors",
+]  # fmt: skip
