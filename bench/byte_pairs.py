@@ -14,7 +14,6 @@ import os
 import sys
 from dataclasses import asdict
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.byte_pair_peers import ids_of, learn_by_recounting, merges_of, tiktoken_of, train_hugging_face  # noqa: E402
 from bench.memory import measure_alone, peak_bytes  # noqa: E402
-from bench.report import machine, new_parser, read_arguments, write  # noqa: E402
+from bench.report import legend, new_parser, new_result, read_arguments, spread, write  # noqa: E402
 from bench.timing import CLOCKS, summarize, time_in_turns  # noqa: E402
 from exformer.corpora.real import tiny_shakespeare  # noqa: E402
 from exformer.tokenizers.bpe import BPETokenizer  # noqa: E402
@@ -158,23 +157,14 @@ def main() -> None:
     if args.quick:
         texts = {name: text[:20_000] for name, text in texts.items()}
         n_merges, timed = 100, TIMED | {"min_rounds": 2, "budget_s": 0.1}
-    result = {
-        "machine": machine() | {PEER: version(PEER), OTHER: version(OTHER)},
-        "threads": args.threads,
-        "clock": args.clock,
-        "races": [],
-    }
-    m = result["machine"]
-    print(f"{m['cpu']}, Python {m['python']}, tokenizers {m[PEER]}, tiktoken {m[OTHER]}")
-    print(f"{args.threads} thread(s) of the peer, {args.clock} clock")
-    print("ours / it: median, over the rounds, of our time divided by its time; below 1 we are faster")
+    result = new_result(args, packages=(PEER, OTHER)) | {"races": []}
+    print(legend(result, packages=("python", PEER, OTHER), threads="thread(s) of the peer"))
     for name, text in texts.items():
         found = {"name": name, **race(text, n_merges=n_merges, clock=args.clock, timed=timed)}
         print(f"\n{name}: {found['characters']:,} characters, {found['merges']} merges, ours / it")
         for work, title in LINES:
             for who, timing in found[work]["peers"].items():
-                spread = f"{timing['ratio_low']:.3f} to {timing['ratio_high']:.3f}"
-                print(f"  {title:30}{who:12}{timing['ratio']:.3f}  ({spread})", flush=True)
+                print(f"  {title:30}{who:12}{spread(timing)}", flush=True)
         found["peak_bytes"] = memory(text, n_merges)
         megabytes = [f"{who} {n / 1e6:.0f} MB" for who, n in found["peak_bytes"].items() if n is not None]
         print(

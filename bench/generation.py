@@ -22,7 +22,7 @@ import torch  # noqa: E402
 
 from bench.encoder_decoder import QUICK, SETTINGS  # noqa: E402
 from bench.generation_peers import Writer, beam_writers, greedy_writers, spread_out  # noqa: E402
-from bench.report import machine, new_parser, read_arguments, write  # noqa: E402
+from bench.report import legend, new_parser, new_result, read_arguments, spread, write  # noqa: E402
 from bench.timing import CLOCKS, summarize, time_in_turns  # noqa: E402
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig  # noqa: E402
 
@@ -105,22 +105,16 @@ def report(name: str, found: dict[str, Any]) -> None:
     result = found[name]
     print(f"\n{name}: {result['texts']} text(s), {result['symbols']} symbols, {result['rounds']} rounds")
     for who, timing in result["contenders"].items():
-        spread = f"{timing['ratio_low']:.3f} to {timing['ratio_high']:.3f}"
         line = f"  {who:20}{timing['median_s']:8.3f} s"
-        print(line if who == OURS else f"{line}  ours / it {timing['ratio']:.3f}  ({spread})", flush=True)
+        print(line if who == OURS else f"{line}  ours / it {spread(timing)}", flush=True)
 
 
 def main() -> None:
     """Run what is asked for, print it, write it down."""
     parser = new_parser(__doc__, quick="tiny models, few symbols: does it all work?")
     args = read_arguments(parser, name="generation")
-    torch.set_num_threads(args.threads)
-    result = {"machine": machine(), "threads": args.threads, "clock": args.clock}
-    m = result["machine"]
-    print(f"{m['cpu']}, torch {m['torch']}, transformers {m['transformers']}")
-    print(f"{args.threads} thread(s), {args.clock} clock")
-    print("ours / it: median, over the rounds, of our time divided by its time; below 1 we are faster")
-    print("in brackets the middle half of the rounds")
+    result = new_result(args)
+    print(legend(result, packages=("torch", "transformers")))
     result["gpt"], result["translator"] = asdict(GPT), asdict(TRANSLATOR)
     result["races"] = races(clock=args.clock, quick=args.quick)
     write(result, args.json)

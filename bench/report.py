@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from bench.timing import CLOCKS
 from exformer.storage.files import check_writable, replace_file
 
 PACKAGES = ("exformer", "torch", "transformers", "x-transformers", "numpy")
+RATIO = "ours / it: median, over the rounds, of our time divided by its time; below 1 we are faster"
 COLUMNS = ("", "ms a step", "ours / it", "middle half", "peak MB", "parameters", "loss")
 
 
@@ -40,6 +42,41 @@ def _cpu() -> str:
         command = ["sysctl", "-n", "machdep.cpu.brand_string"]
         return subprocess.run(command, capture_output=True, text=True).stdout.strip()
     return platform.processor()
+
+
+def new_result(args: Namespace, *, packages: Sequence[str] = ()) -> dict[str, Any]:
+    """Let torch use as many threads as were asked for, and begin the result: where and how it was measured.
+
+    Args:
+        args: Of `read_arguments`.
+        packages: Whose versions count, beside `PACKAGES`.
+    """
+    result = {"machine": machine() | {package: version(package) for package in packages}}
+    if "threads" in args:
+        torch.set_num_threads(args.threads)
+        result["threads"] = args.threads
+    return result | {"clock": args.clock}
+
+
+def legend(result: dict[str, Any], *, packages: Sequence[str], threads: str = "thread(s)") -> str:
+    """Say what is true of all races of texts, and how to read their lines.
+
+    Args:
+        result: As `new_result` gave it.
+        packages: Whose versions are named.
+        threads: Words for whose threads they are.
+    """
+    m = result["machine"]
+    return f"""\
+{m["cpu"]}, {", ".join(f"{package} {m[package]}" for package in packages)}
+{result["threads"]} {threads}, {result["clock"]} clock
+{RATIO}
+in brackets the middle half of the rounds"""
+
+
+def spread(timing: dict[str, Any]) -> str:
+    """Write the ratio to a peer, and between which ratios the middle half of the rounds lies."""
+    return f"{timing['ratio']:.3f}  ({timing['ratio_low']:.3f} to {timing['ratio_high']:.3f})"
 
 
 def heading(result: dict[str, Any]) -> str:

@@ -8,7 +8,6 @@ and the same gradient. Memory is measured in a process for each. Races of other 
 """
 
 import argparse
-import json
 import os
 import sys
 from dataclasses import asdict
@@ -24,10 +23,11 @@ import torch  # noqa: E402
 
 from bench.equal_work import check_equal_work  # noqa: E402
 from bench.memory import measure  # noqa: E402
-from bench.report import heading, machine, new_parser, read_arguments, table, write  # noqa: E402
+from bench.report import heading, new_parser, new_result, read_arguments, table, write  # noqa: E402
 from bench.setting import OPTIMIZER, make_step  # noqa: E402
 from bench.suites import OURS, QUICK, SETTINGS, SUITES, Suite  # noqa: E402
 from bench.timing import CLOCKS, best_peer, summarize, time_in_turns  # noqa: E402
+from exformer.storage.files import read_json  # noqa: E402
 
 WARMUP = 3  # rounds
 MIN_ROUNDS = 8
@@ -91,7 +91,7 @@ def read_races(file: Path) -> list[dict[str, Any]]:
     if not file.is_file():  # a pipe would be waited for
         return []
     try:
-        races = json.loads(file.read_text(encoding="utf-8"))["races"]
+        races = read_json(file, what="a file of races")["races"]
         names = [race["name"] for race in races if race["machine"] and race["optimizer"]]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{file} holds something else than races of training steps: move it away") from error
@@ -124,10 +124,8 @@ def parse() -> argparse.Namespace:
 def main() -> None:
     """Run what is asked for, print it, write it down."""
     args = parse()
-    torch.set_num_threads(args.threads)
     chosen = QUICK if args.quick else {name: SETTINGS[name] for name in args.names or SETTINGS}
-    run = {"machine": machine(), "threads": args.threads, "clock": args.clock}
-    run |= {"optimizer": OPTIMIZER, "warmup_rounds": WARMUP}
+    run = new_result(args) | {"optimizer": OPTIMIZER, "warmup_rounds": WARMUP}
     print(heading(run))
     for name, (kind, sizes) in chosen.items():
         races = []

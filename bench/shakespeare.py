@@ -25,7 +25,7 @@ if __name__ == "__main__":  # and not where a test imports this: lessons that ru
 import torch  # noqa: E402
 
 from bench import nano_gpt  # noqa: E402
-from bench.report import machine, new_parser, read_arguments, write  # noqa: E402
+from bench.report import new_parser, new_result, read_arguments, write  # noqa: E402
 from bench.timing import CLOCKS  # noqa: E402
 from exformer.recipes import find_recipe  # noqa: E402
 from exformer.recipes.datasets import CORPORA  # noqa: E402
@@ -182,7 +182,7 @@ def main() -> None:
     keep_freed_memory()  # as our training does; nanoGPT gains by it too
     chosen = {name: replace(how, steps=4) if args.quick else how for name, how in CONTENDERS.items()}
     found = race(chosen, clock=args.clock)
-    result = {"machine": machine(), "clock": args.clock, "contenders": found}
+    result = new_result(args) | {"contenders": found}
     print(
         "steps, threads, seconds of training, share of nanoGPT's seconds, loss on all of the validation text"
     )
