@@ -245,7 +245,7 @@ def test_a_log_that_lost_lines_is_mended(whole: Path, tmp_path: Path) -> None:
     assert [json.loads(line) for line in path.read_text().splitlines()] == kept
     path.write_bytes(b"\xff")
     with pytest.raises(
-        ValueError, match=r"log\.jsonl is damaged: expected lines of JSON .*; delete it to go"
+        ValueError, match=r"log\.jsonl is not the log of a run: expected JSON .*; delete it to go"
     ):
         TrainingLog(path).cut(done=8)
 

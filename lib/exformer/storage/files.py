@@ -7,7 +7,7 @@ import secrets
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -109,16 +109,40 @@ def read_json(path: str | Path, *, what: str, kind: type = dict) -> Any:
     Raises:
         ValueError: If it can't be read, is no JSON or is nested too deeply, or its value is of another kind.
     """
+    text = _read_text(path, what=what)
     try:
-        found = json.loads(Path(path).read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise ValueError(f"{path} can't be read as {what}: {error.strerror}") from error
+        found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not {what}: expected JSON ({error})") from error
     if not isinstance(found, kind):
         wanted = "object" if kind is dict else kind.__name__
         raise ValueError(f"{path} is not {what}: expected a JSON {wanted}, got {type(found).__name__}")
     return found
+
+
+def read_json_lines(path: str | Path, *, what: str) -> list[dict[str, Any]]:
+    """Read a file of JSON objects, one a line; lines that are none, as those cut by a stop, are left out.
+
+    Args:
+        what: Words for what it should be, as "the log of a run".
+
+    Raises:
+        ValueError: If it can't be read, or is no text.
+    """
+    found = []
+    for line in _read_text(path, what=what).splitlines():
+        with suppress(ValueError, RecursionError):
+            found.append(json.loads(line))
+    return [each for each in found if isinstance(each, dict)]
+
+
+def _read_text(path: str | Path, *, what: str) -> str:
+    try:
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise ValueError(f"{path} can't be read as {what}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not {what}: expected JSON ({error})") from error
 
 
 @contextmanager

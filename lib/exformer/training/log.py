@@ -1,12 +1,11 @@
 """The log of a training run: a file with one JSON object per step."""
 
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from exformer.storage.files import replace_file
+from exformer.storage.files import read_json_lines, replace_file
 
 
 class TrainingLog:
@@ -18,7 +17,7 @@ class TrainingLog:
     def append(self, line: Mapping[str, Any]) -> None:
         """Write the line of a step."""
         with self.path.open("a", encoding="utf-8") as log:
-            log.write(json.dumps(dict(line)) + "\n")
+            log.write(_written(line))
 
     def cut(self, *, done: int) -> list[dict[str, Any]]:
         """Take out what was done after a step, and is to be done again; return the lines that stay.
@@ -30,19 +29,13 @@ class TrainingLog:
             ValueError: If the file is no text.
         """
         try:
-            lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{self.path} is damaged: expected lines of JSON ({error}); delete it to go on without it"
-            ) from error
-        kept = [line for line in lines if _step(line) <= done]
-        replace_file(self.path, "".join(f"{line}\n" for line in kept).encode())
-        return [json.loads(line) for line in kept]
+            lines = read_json_lines(self.path, what="the log of a run") if self.path.exists() else []
+        except ValueError as error:
+            raise ValueError(f"{error}; delete it to go on without it") from error
+        kept = [line for line in lines if isinstance(line.get("step"), int) and line["step"] <= done]
+        replace_file(self.path, "".join(map(_written, kept)).encode())
+        return kept
 
 
-def _step(line: str) -> float:
-    """Read the step of a line; one that is not whole comes after all others."""
-    try:
-        return float(json.loads(line)["step"])
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return math.inf
+def _written(line: Mapping[str, Any]) -> str:
+    return json.dumps(dict(line)) + "\n"
