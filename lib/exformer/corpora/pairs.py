@@ -1,6 +1,9 @@
 """A sentence and its translation, and the two sets that an experiment needs."""
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Example = TypeVar("Example")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +29,13 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
-    """Hold a training set and a test set that share no sentence.
+class Split(Generic[Example]):
+    """Hold a training set and a test set that share no example.
 
     Args:
-        train: Pairs to learn from.
-        test: Pairs to be judged by.
+        train: Examples to learn from.
+        test: Examples to be judged by.
     """
 
-    train: list[Pair]
-    test: list[Pair]
+    train: list[Example]
+    test: list[Example]

@@ -24,7 +24,6 @@ from exformer.corpora.english.lexicon import WORDS
 from exformer.corpora.english.prefixes import END
 from exformer.corpora.english.sampling import (
     MinimalPair,
-    TextSplit,
     agreement_items,
     coreference_items,
     sample,
@@ -39,7 +38,6 @@ __all__ = [
     "JudgedSentence",
     "LabeledSentence",
     "MinimalPair",
-    "TextSplit",
     "agreement_items",
     "coreference_items",
     "entropy",

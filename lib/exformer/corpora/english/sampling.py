@@ -6,24 +6,12 @@ from random import Random
 
 from exformer.corpora.english.lexicon import CLASSES
 from exformer.corpora.english.rules import FEATURES, GRAMMAR
+from exformer.corpora.pairs import Split
 
 _MOST = 1_000_000
 _LONGEST = 20  # attractors
 _TRIES = 20  # for each item that is wanted, before we say that there are not so many different ones
 _VERBS = dict.fromkeys(FEATURES["living"], ("BE", "SLEEP", "SEE")) | {"way": ("BE",), "thing": ("BE",)}
-
-
-@dataclass(frozen=True, slots=True)
-class TextSplit:
-    """Hold training and test sentences; no training sentence is in the test.
-
-    Args:
-        train: Sentences to learn from, sampled independently; frequent ones are repeated.
-        test: Sentences to be judged by, sampled in the same way, those of the training set left out.
-    """
-
-    train: list[str]
-    test: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +43,7 @@ def sample(n: int, *, seed: int) -> list[str]:
     return [_sentence(rng) for _ in range(n)]
 
 
-def split(n_train: int, *, n_test: int, seed: int) -> TextSplit:
+def split(n_train: int, *, n_test: int, seed: int) -> Split[str]:
     """Sample a training set, and a test set without any of its sentences.
 
     Short sentences are frequent, so that the test has fewer of them than the language: the floor of a model
@@ -76,7 +64,7 @@ def split(n_train: int, *, n_test: int, seed: int) -> TextSplit:
         sentence = _sentence(rng)
         if sentence not in seen:
             test.append(sentence)
-    return TextSplit(train, test)
+    return Split(train, test)
 
 
 def agreement_items(n: int, *, attractors: int, seed: int, opposite: bool = True) -> list[MinimalPair]:

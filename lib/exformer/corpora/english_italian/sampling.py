@@ -101,7 +101,7 @@ def sample(n: int, *, seed: int) -> list[Pair]:
     return pairs
 
 
-def split(n_train: int, *, n_test: int, seed: int) -> Split:
+def split(n_train: int, *, n_test: int, seed: int) -> Split[Pair]:
     """Sample a training set, and a test set whose every sentence has a combination that is new.
 
     Certain pairs of noun and adjective, and certain triples of subject, object and adjective around "it",

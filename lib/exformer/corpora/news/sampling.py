@@ -1,7 +1,7 @@
 """Articles by chance: who did what where, told in many orders, with other names in between."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from random import Random
 
 from exformer.corpora.news.lexicon import (
@@ -23,22 +23,10 @@ from exformer.corpora.news.writing import (
     leave_out,
     summarize,
 )
+from exformer.corpora.pairs import Split
 
 _MOST = 100_000
 _N_ASIDES, _N_ENDINGS = 2, 2
-
-
-@dataclass(frozen=True, slots=True)
-class ReportSplit:
-    """Hold a training set and a test set of news that share no person and no event.
-
-    Args:
-        train: Reports to learn from.
-        test: Reports to be judged by.
-    """
-
-    train: list[Report]
-    test: list[Report]
 
 
 def _two(rng: Random, words: list[str]) -> tuple[str, str]:
@@ -99,7 +87,7 @@ def sample(n: int, *, seed: int, held_out: bool = False, omit: Sequence[str] = (
     return list(found.values())
 
 
-def split(n_train: int, *, n_test: int, seed: int) -> ReportSplit:
+def split(n_train: int, *, n_test: int, seed: int) -> Split[Report]:
     """Sample a training set, and a test set whose every person and event is new as a combination.
 
     Certain first and last names never meet in training, nor do certain verbs and things. Each test article
@@ -114,4 +102,4 @@ def split(n_train: int, *, n_test: int, seed: int) -> ReportSplit:
     Raises:
         ValueError: If a number is not between 1 and 100,000.
     """
-    return ReportSplit(sample(n_train, seed=seed), sample(n_test, seed=seed, held_out=True))
+    return Split(sample(n_train, seed=seed), sample(n_test, seed=seed, held_out=True))
