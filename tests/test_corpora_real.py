@@ -3,6 +3,7 @@
 import errno
 import gzip
 import hashlib
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -234,6 +235,15 @@ def test_the_texts_come_as_they_were_written() -> None:
         ("Zwei Katzen.", "Two cats."),
     ]
     assert real.tokenized_references("de") == ["ein hund ."]
+
+
+def test_the_real_parts_have_their_sizes() -> None:
+    if not (Path(os.environ.get("EXFORMER_DATA", "nowhere")) / "multi30k").is_dir():
+        pytest.skip("no Multi30k: EXFORMER_DATA names no folder that has it")
+    for tgt in ("de", "fr"):
+        sizes = {part: len(real.multi30k(part, src="en", tgt=tgt)) for part in ("train", "val", "test")}
+        assert sizes == {"train": 29_000, "val": 1_014, "test": 1_000}  # Elliott et al. 2016, table 1
+        assert len(real.tokenized_references(tgt)) == 1_000
 
 
 def test_what_there_is_not() -> None:
