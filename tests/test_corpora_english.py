@@ -258,15 +258,15 @@ def test_refusals() -> None:
         english.prefix_distribution("the man near", longest=4)
     with pytest.raises(ValueError, match="no sentences"):
         english.nats_per_token([])
-    with pytest.raises(ValueError, match="n must be 1 to 1,000,000, got 0"):
+    with pytest.raises(ValueError, match="n must lie from 1 to 1,000,000, got 0"):
         english.sample(0, seed=0)
-    with pytest.raises(ValueError, match="n_test must be 1"):
+    with pytest.raises(ValueError, match="n_test must lie from 1"):
         english.split(1, n_test=0, seed=0)
-    with pytest.raises(ValueError, match="n_train must be 1"):
+    with pytest.raises(ValueError, match="n_train must lie from 1"):
         english.split(0, n_test=1, seed=0)
-    with pytest.raises(ValueError, match="attractors must be 0 to 20, got -1"):
+    with pytest.raises(ValueError, match="attractors must lie from 0 to 20, got -1"):
         english.agreement_items(1, attractors=-1, seed=0)
-    with pytest.raises(ValueError, match="attractors must be"):
+    with pytest.raises(ValueError, match="attractors must lie"):
         english.coreference_items(1, attractors=-1, seed=0)
     with pytest.raises(ValueError, match="expected 1300 different items, got 1162 in 26000 samples"):
         english.agreement_items(1300, attractors=0, seed=0)

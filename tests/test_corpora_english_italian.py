@@ -539,7 +539,7 @@ def test_numbers_outside_the_range_are_refused(n):
         lambda: english_italian.split(5, n_test=n, seed=0),
         lambda: english_italian.pronoun_pairs(n, seed=0),
     ):
-        with pytest.raises(ValueError, match=r"must be 1 to 100,000, got"):
+        with pytest.raises(ValueError, match=r"must lie from 1 to 100,000, got"):
             call()
 
 

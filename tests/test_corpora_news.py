@@ -130,7 +130,7 @@ def test_what_cannot_be_left_out_is_refused():
 
 @pytest.mark.parametrize("n", [0, 100_001])
 def test_numbers_of_articles_are_checked(n):
-    with pytest.raises(ValueError, match=f"n must be 1 to 100,000, got {n}"):
+    with pytest.raises(ValueError, match=f"n must lie from 1 to 100,000, got {n}"):
         news.sample(n, seed=0)
 
 

@@ -1,8 +1,10 @@
 """The decoder-only model: parity with PyTorch's stack, causality, positions, and what it refuses."""
 
 import dataclasses
+import json
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -247,3 +249,7 @@ def test_one_text_is_a_batch_of_one():
 def test_sizes_are_whole_numbers():
     with pytest.raises(ValueError, match=r"max_len must be a whole number, got 7\.5"):
         dataclasses.replace(CONFIG, max_len=7.5)
+    found = dataclasses.replace(CONFIG, max_len=np.int64(7), n_heads=torch.tensor(2), begin_id=np.int32(0))
+    assert json.loads(json.dumps(dataclasses.asdict(found))) == dataclasses.asdict(
+        dataclasses.replace(CONFIG, max_len=7, n_heads=2, begin_id=0)
+    )

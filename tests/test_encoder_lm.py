@@ -212,7 +212,7 @@ def test_refusals():
         dataclasses.replace(CONFIG, dropout=1.0)
     with pytest.raises(ValueError, match="pad_id must lie from 0 to 16, got 17"):
         dataclasses.replace(CONFIG, pad_id=17)
-    with pytest.raises(ValueError, match="n_segments must be 0 or more, got -1"):
+    with pytest.raises(ValueError, match="n_segments must be at least 0, got -1"):
         dataclasses.replace(CONFIG, n_segments=-1)
     with pytest.raises(ValueError, match=r"d_model \(30\) must be divisible by n_heads \(4\)"):
         build(n_heads=4)

@@ -1,5 +1,6 @@
 """Masks: who may attend to whom, and the refusal of masks that mean something else."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -53,10 +54,27 @@ def test_left_padding_mask_by_hand():
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
-@pytest.mark.parametrize("n", [0, -3, 3.0, "3", None])
-def test_causal_mask_needs_a_number_of_positions(n):
-    with pytest.raises(ValueError, match=f"a whole number of at least 1 position, got {n}"):
-        causal_mask(n)
+@pytest.mark.parametrize(
+    ("sizes", "says"),
+    [
+        ((0,), "n_queries must be at least 1, got 0"),
+        ((-3,), "n_queries must be at least 1, got -3"),
+        ((3.0,), r"n_queries must be a whole number, got 3\.0"),
+        (("3",), "n_queries must be a whole number, got '3'"),
+        ((None,), "n_queries must be a whole number, got None"),
+        ((3, 4.5), r"n_keys must be a whole number, got 4\.5"),
+    ],
+)
+def test_causal_mask_needs_a_number_of_positions(sizes, says):
+    with pytest.raises(ValueError, match=says):
+        causal_mask(*sizes)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_causal_mask_takes_whole_numbers_of_any_type():
+    for number in (np.int64, np.uint8, torch.tensor):
+        assert torch.equal(causal_mask(number(3)), causal_mask(3))
+        assert torch.equal(causal_mask(number(2), number(5)), causal_mask(2, 5))
 
 
 def test_causal_mask_needs_a_key_for_each_query():

@@ -138,12 +138,19 @@ def test_odd_width_is_refused():
         sinusoidal_encoding(5, d_model=7)
 
 
-@pytest.mark.parametrize("sizes", [(0, 4, 1e4), (-2, 4, 1e4), (5, 0, 1e4), (5, 4, 0.0)])
-def test_numbers_that_make_no_table_are_refused(sizes):
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize(
+    ("sizes", "says"),
+    [
+        ((0, 4, 1e4), "n_positions must be at least 1, got 0"),
+        ((-2, 4, 1e4), "n_positions must be at least 1, got -2"),
+        ((2.5, 4, 1e4), r"n_positions must be a whole number, got 2\.5"),
+        ((5, 0, 1e4), "d_model must be at least 2, got 0"),
+    ],
+)
+def test_numbers_that_make_no_table_are_refused(sizes, says):
     n_positions, d_model, base = sizes
-    with pytest.raises(
-        ValueError, match=rf"n_positions \({n_positions}\) must be at least 1, d_model \({d_model}\)"
-    ):
+    with pytest.raises(ValueError, match=says):
         sinusoidal_encoding(n_positions, d_model=d_model, base=base)
 
 
@@ -185,5 +192,5 @@ def test_another_width_is_refused(kind, width):
 
 @pytest.mark.parametrize("base", [0.0, -2.0])
 def test_a_base_that_is_not_above_zero_is_refused(base):
-    with pytest.raises(ValueError, match=rf"base \({base}\) above 0"):
+    with pytest.raises(ValueError, match=rf"base must be above 0, got {base}"):
         sinusoidal_encoding(3, d_model=4, base=base)

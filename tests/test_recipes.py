@@ -1,8 +1,10 @@
 """Recipes: what they refuse, their learning rates, and how large the models are that they make."""
 
+import json
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from recipe_run import run_code
 
@@ -59,9 +61,9 @@ def test_the_rates_of_a_recipe() -> None:
         ({"schedule": "flat"}, "schedule must be one of root, linear, cosine, got 'flat'"),
         ({"tokenizer": "bytes"}, "tokenizer must be one of byte-pair, character, word"),
         ({"precision": "fp16"}, "precision must be one of no, bf16"),
-        ({"steps": 0}, "steps must be a whole number of at least 1, got 0"),
-        ({"average": 0}, "average must be a whole number of at least 1, got 0"),
-        ({"n_merges": -5}, "n_merges must be a whole number of at least 0, got -5"),
+        ({"steps": 0}, "steps must be at least 1, got 0"),
+        ({"average": 0}, "average must be at least 1, got 0"),
+        ({"n_merges": -5}, "n_merges must be at least 0, got -5"),
         ({"lr": -1.0}, r"lr must be a number of at least 0, got -1\.0"),
         ({"lr": math.nan}, "lr must be a number of at least 0, got nan"),
         ({"muon_lr": math.inf}, "muon_lr must be a number of at least 0, got inf"),
@@ -76,12 +78,12 @@ def test_the_rates_of_a_recipe() -> None:
         ({"clip_norm": math.nan}, "clip_norm must be above 0, got nan"),
         ({"warmup": 50, "steps": 10, "schedule": "linear"}, r"warmup \(50\) must be below steps \(10\)"),
         ({"warmup": 10, "steps": 10, "schedule": "cosine"}, "must be below steps .* for a cosine schedule"),
-        ({"seed": -1}, "seed must lie from 0 to 4294967295, got -1"),
-        ({"seed": 2**32}, "seed must lie from 0 to 4294967295, got 4294967296"),
-        ({"teachers_seed": -1}, "teachers_seed must lie from 0 to 4294967295, got -1"),
+        ({"seed": -1}, "seed must lie from 0 to 4,294,967,295, got -1"),
+        ({"seed": 2**32}, "seed must lie from 0 to 4,294,967,295, got 4294967296"),
+        ({"teachers_seed": -1}, "teachers_seed must lie from 0 to 4,294,967,295, got -1"),
         ({"teachers_seed": 0}, "teachers_seed is for recipes with teachers, .* learns alone"),
-        ({"patience": -1}, "patience must be a whole number of at least 0, got -1"),
-        ({"beam": 0}, "beam must be a whole number of at least 1, got 0"),
+        ({"patience": -1}, "patience must be at least 0, got -1"),
+        ({"beam": 0}, "beam must be at least 1, got 0"),
         ({"beam": 10_001}, "beam must be at most 10,000 and alpha lie from 0 to 10, got 10001 and 1"),
         ({"alpha": math.nan}, "alpha lie from 0 to 10, got 5 and nan"),
     ],
@@ -102,12 +104,19 @@ for name, value in (("corpus", ["z"]), ("model", [1]), ("steps", 1.5), ("seed", 
 """
 
 
+def test_whole_numbers_that_numpy_made_are_whole_numbers() -> None:
+    own = Recipe("x", "y", steps=7, seed=3, beam=2)
+    assert json.dumps(Recipe("x", "y", steps=np.int64(7), seed=np.uint32(3), beam=np.int8(2)).settings()) == (
+        json.dumps(own.settings())
+    )
+
+
 def test_settings_of_other_kinds() -> None:
     said = run_code(_OTHER_KINDS).splitlines()  # in a process of its own: nothing else looks at the types
     assert said[:-1] == [
         "corpus must be a text, got ['z']",
         "model must be settings by their names, got [1]",
-        "steps must be a whole number of at least 1, got 1.5",
+        "steps must be a whole number, got 1.5",
         "seed must be a whole number, got 0.5",
     ]
     assert said[-1].startswith("expected the settings of a recipe: ")

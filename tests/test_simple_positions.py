@@ -55,9 +55,9 @@ def test_fractions_depend_on_the_length():
 
 
 @pytest.mark.parametrize("code", CODES)
-@pytest.mark.parametrize("sizes", [(0, 4), (3, 0)])
-def test_numbers_too_small_are_refused(code, sizes):
-    with pytest.raises(ValueError, match=rf"n_positions \({sizes[0]}\) and d_model \({sizes[1]}\)"):
+@pytest.mark.parametrize(("sizes", "name"), [((0, 4), "n_positions"), ((3, 0), "d_model")])
+def test_numbers_too_small_are_refused(code, sizes, name):
+    with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
         code(sizes[0], d_model=sizes[1])
 
 

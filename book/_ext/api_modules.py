@@ -36,7 +36,7 @@ def modules(root):
     """Return the dotted names of all modules of the library, in the order of the data."""
     library, names = Path(root, "lib", "exformer"), []
     for package in packages(root):
-        paths = sorted((library / package).rglob("*.py"))
+        paths = sorted((library / package).rglob("*.py")) or [library / f"{package}.py"]
         parts = [path.relative_to(library).with_suffix("").parts for path in paths]
         names += sorted(".".join(part) for part in parts if not part[-1].startswith("__"))
     return names
@@ -87,7 +87,9 @@ def table(root):
 
 def _row(root, name, url, branch):
     path = Path("lib", "exformer", *name.split(".")).with_suffix(".py")
-    file = re.sub(r"([/_])", r"\1<wbr>", "/".join(path.parts[3:]))  # a narrow screen breaks lines there
+    file = re.sub(
+        r"([/_])", r"\1<wbr>", "/".join(path.parts[3:] or path.parts[2:])
+    )  # a narrow screen breaks lines there
     file = f'<a href="{url}/blob/{branch}/{path.as_posix()}">{file}</a>' if url else file
     about = html.escape(re.sub(r":\w+:`~?([^`]*)`", r"\1", first_line(Path(root, path)))).replace("``", "")
     return f'<tr id="module-exformer.{name}"><th scope="row">{file}</th><td>{about}</td></tr>'

@@ -2,6 +2,7 @@
 
 from random import Random
 
+from exformer.checks import whole_number
 from exformer.corpora.pairs import Pair
 
 
@@ -94,5 +95,4 @@ def _strings(n: int, *, length: int, n_symbols: int, seed: int) -> list[list[str
 
 def _check(**numbers: tuple[int, int]) -> None:
     for name, (value, least) in numbers.items():
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}")
+        whole_number(name, value, least=least)

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from exformer.checks import whole_number
 from exformer.data.padding import count_padding
 
 
@@ -158,8 +159,7 @@ def check_start(prompts: Tensor, *, max_new_tokens: int) -> None:
             "prompts must be (batch, position) with at least one token each, "
             f"got the shape {tuple(prompts.shape)}"
         )
-    if max_new_tokens < 1:
-        raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
+    whole_number("max_new_tokens", max_new_tokens, least=1)
 
 
 def next_logits_of(

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from exformer.checks import whole_number
+
 _LARGEST_BEAM = 10_000  # rows of the model per prompt: more fills the memory
 _LARGEST_ALPHA = 10.0  # far beyond what prefers long texts; a length to a power without bound is no number
 
@@ -64,8 +66,7 @@ def check_numbers(*, beam: int, alpha: float) -> None:
     Raises:
         ValueError: If the beam is outside 1 to 10,000, or alpha outside 0 to 10.
     """
-    if not 1 <= beam <= _LARGEST_BEAM:
-        raise ValueError(f"beam must lie from 1 to {_LARGEST_BEAM:,}, got {beam}: a beam of 1 is greedy")
+    whole_number("beam", beam, least=1, most=_LARGEST_BEAM)
     if not 0.0 <= alpha <= _LARGEST_ALPHA:
         raise ValueError(
             f"alpha must lie from 0 to {_LARGEST_ALPHA:g}, got {alpha}: "

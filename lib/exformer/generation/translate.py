@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from exformer.checks import whole_number
 from exformer.data.padding import pad
 from exformer.generation.autoregressive import greedy
 from exformer.generation.beam_search import beam_search
@@ -69,16 +70,15 @@ def translate(
     if not isinstance(tokenizer, tuple):
         raise ValueError("tokenizer must be the pair (source, target) of the translator, got one tokenizer")
     check_numbers(beam=beam, alpha=alpha)
-    if batch_size < 1:
-        raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+    whole_number("batch_size", batch_size, least=1)
     src_tokenizer, tgt_tokenizer = tokenizer
     _check_tokenizers(model, src=src_tokenizer, tgt=tgt_tokenizer)
     sentences = [text] if isinstance(text, str) else list(text)
     limit = model.config.max_len
     rows = _encode(sentences, src_tokenizer, limit=limit)
-    longest = limit if max_new_tokens is None else min(max_new_tokens, limit)
-    if longest < 1:
-        raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
+    longest = limit
+    if max_new_tokens is not None:
+        longest = min(whole_number("max_new_tokens", max_new_tokens, least=1), limit)
     out = [""] * len(sentences)
     order = [number for number, sentence in enumerate(sentences) if sentence.strip()]
     order.sort(key=lambda number: len(sentences[number]))

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from exformer.checks import whole_number
 from exformer.nn.dropout import Dropout
 
 
@@ -29,7 +30,7 @@ class ClassHead(nn.Module):
 
     def __init__(self, d_model: int, *, n_classes: int, dropout: float = 0.1) -> None:
         super().__init__()
-        _at_least_one("n_classes", n_classes)
+        whole_number("n_classes", n_classes, least=1)
         self.pooler = nn.Linear(d_model, d_model)
         self.output = nn.Linear(d_model, n_classes)
         self.dropout = Dropout(dropout)
@@ -61,7 +62,7 @@ class TagHead(nn.Module):
 
     def __init__(self, d_model: int, *, n_tags: int, dropout: float = 0.1) -> None:
         super().__init__()
-        _at_least_one("n_tags", n_tags)
+        whole_number("n_tags", n_tags, least=1)
         self.output = nn.Linear(d_model, n_tags)
         self.dropout = Dropout(dropout)
 
@@ -70,8 +71,3 @@ class TagHead(nn.Module):
     ) -> Float[Tensor, "batch position classes"]:
         """Score the tags of each token, given :meth:`~exformer.models.encoder_lm.EncoderLM.states`."""
         return self.output(self.dropout(states))
-
-
-def _at_least_one(name: str, n: int) -> None:
-    if n < 1:
-        raise ValueError(f"{name} must be at least 1, got {n}")

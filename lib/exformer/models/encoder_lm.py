@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from exformer.checks import whole_number
 from exformer.models.checks import check_ids
 from exformer.nn.config import TransformerConfig
 from exformer.nn.dropout import Dropout
@@ -47,8 +48,7 @@ class EncoderLMConfig(TransformerConfig):
     def __post_init__(self) -> None:
         """Refuse what no model can be built from."""
         super().__post_init__()
-        if self.n_segments < 0:
-            raise ValueError(f"n_segments must be 0 or more, got {self.n_segments}")
+        object.__setattr__(self, "n_segments", whole_number("n_segments", self.n_segments, least=0))
 
 
 class EncoderLM(nn.Module):

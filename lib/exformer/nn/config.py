@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Any
 
+from exformer.checks import whole_number
 from exformer.nn.feedforward import ACTIVATIONS
 from exformer.nn.normalization import NORMS
 
@@ -98,6 +99,8 @@ class TransformerConfig:
 def check_sizes(config: Any) -> None:
     """Refuse sizes, rates and token ids of a model's configuration that are out of range.
 
+    Whole numbers that NumPy made become Python's, which a file of the model can hold.
+
     Args:
         config: A dataclass whose fields bear the library's names: sizes (``d_model``, ``n_heads``,
             ``n_kv_heads``, ``d_ff``, ``n_layers``, ``max_len``, ``…vocab_size``), ``dropout`` and
@@ -111,16 +114,14 @@ def check_sizes(config: Any) -> None:
     sizes = ("d_model", "n_heads", "n_kv_heads", "d_ff", "n_layers", "max_len")
     vocab_sizes = [value for name, value in values.items() if name.endswith("vocab_size")]
     for name, value in values.items():
-        is_size = name in sizes or name.endswith("vocab_size")
-        if is_size and value is not None:
-            if not isinstance(value, int):
-                raise ValueError(f"{name} must be a whole number, got {value!r}")
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}")
         if name.endswith("dropout") and not 0.0 <= value < 1.0:
             raise ValueError(f"{name} must lie in [0, 1), got {value}")
-        if name.endswith("_id") and value is not None and not 0 <= value < min(vocab_sizes):
-            raise ValueError(f"{name} must lie from 0 to {min(vocab_sizes) - 1}, got {value}")
+        if value is None:
+            continue
+        if name in sizes or name.endswith("vocab_size"):
+            object.__setattr__(config, name, whole_number(name, value, least=1))
+        if name.endswith("_id"):
+            object.__setattr__(config, name, whole_number(name, value, least=0, most=min(vocab_sizes) - 1))
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from exformer.checks import whole_number
+
 
 def causal_mask(
     n_queries: int, n_keys: int | None = None, *, device: torch.device | None = None
@@ -27,7 +29,7 @@ def causal_mask(
         A lower triangular matrix of True.
 
     Raises:
-        ValueError: If there is no query, or there are fewer keys than queries.
+        ValueError: If a number is not whole, there is no query, or there are fewer keys than queries.
 
     Source:
         Vaswani et al. 2017, section 3.2.3.
@@ -40,9 +42,8 @@ def causal_mask(
     tensor([[1, 1, 1, 0],
             [1, 1, 1, 1]], dtype=torch.int32)
     """
-    n_keys = n_queries if n_keys is None else n_keys
-    if not isinstance(n_queries, int) or n_queries < 1:
-        raise ValueError(f"a causal mask needs a whole number of at least 1 position, got {n_queries}")
+    n_queries = whole_number("n_queries", n_queries, least=1)
+    n_keys = n_queries if n_keys is None else whole_number("n_keys", n_keys, least=1)
     if n_keys < n_queries:
         raise ValueError(f"a causal mask needs at least as many keys as queries ({n_queries}), got {n_keys}")
     return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)

@@ -55,7 +55,7 @@ class Recipe(TrainingConfig):
                 f"beam must be at most 10,000 and alpha lie from 0 to 10, got {self.beam} and {self.alpha}"
             )
         if self.teachers_seed is not None:
-            check_seed("teachers_seed", self.teachers_seed)
+            check_seed(self, "teachers_seed")
             if not self.teachers:
                 raise ValueError(f"teachers_seed is for recipes with teachers, {self.name} learns alone")
 

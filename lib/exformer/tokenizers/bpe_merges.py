@@ -11,6 +11,8 @@ from operator import add
 
 from tqdm import tqdm
 
+from exformer.checks import whole_number
+
 #: Strings have no more different characters.
 MAX_TOKENS = 0x110000
 
@@ -104,10 +106,8 @@ def learn_merges(
 
 
 def _check(n_merges: int, *, first: int, min_count: int) -> None:
-    if n_merges < 0:
-        raise ValueError(f"n_merges must be at least 0, got {n_merges}")
-    if min_count < 1:
-        raise ValueError(f"min_count must be at least 1, got {min_count}")
+    whole_number("n_merges", n_merges, least=0)
+    whole_number("min_count", min_count, least=1)
     if first + n_merges > MAX_TOKENS:
         raise ValueError(f"n_merges must be at most {MAX_TOKENS - first:,}, got {n_merges:,}")
 

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from exformer.checks import whole_number
 from exformer.storage.files import replace_file
 from exformer.storage.state_dict import check_names, check_weights, read_tensors
 from exformer.storage.upgrade import upgrade_weights
@@ -43,13 +44,10 @@ def save_checkpoint(
         The file.
 
     Raises:
-        ValueError: If keep is below 1, or step is no whole number of at least 0.
+        ValueError: If keep is below 1, step below 0, or one is no whole number.
         OSError: If the file can't be written; the earlier checkpoints are still there.
     """
-    if not isinstance(step, int) or keep < 1 or step < 0:
-        raise ValueError(
-            f"keep must be at least 1 and step a whole number of at least 0, got {keep} and {step!r}"
-        )
+    step, keep = whole_number("step", step, least=0), whole_number("keep", keep, least=1)
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     tensors["random.torch"] = torch.get_rng_state()
     for device, state in enumerate(torch.cuda.get_rng_state_all()):  # none without a GPU

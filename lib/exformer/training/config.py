@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from exformer.checks import whole_number
 from exformer.training.schedules import Schedule, cosine_schedule, linear_schedule, root_schedule
 
 _CHOICES = {
@@ -71,7 +72,7 @@ class TrainingConfig:
         """Refuse what no run can follow."""
         check_choices(self, _CHOICES)
         check_whole_numbers(self, _LEAST)
-        check_seed("seed", self.seed)
+        check_seed(self, "seed")
         if not isinstance(self.rates, Mapping):
             raise ValueError(f"rates must be numbers by the names of parts, got {self.rates!r}")
         rates = {name: getattr(self, name) for name in ("lr", "muon_lr", "weight_decay")}
@@ -114,16 +115,11 @@ def check_choices(config: object, choices: Mapping[str, tuple[str, ...]]) -> Non
 
 
 def check_whole_numbers(config: object, least: Mapping[str, int]) -> None:
-    """Refuse a setting that is no whole number, or too small."""
+    """Refuse a setting that is no whole number, or too small; those that NumPy made become Python's."""
     for name, low in least.items():
-        value = getattr(config, name)
-        if not isinstance(value, int) or value < low:
-            raise ValueError(f"{name} must be a whole number of at least {low}, got {value!r}")
+        object.__setattr__(config, name, whole_number(name, getattr(config, name), least=low))
 
 
-def check_seed(name: str, seed: int) -> None:
-    """Refuse what NumPy does not take for a seed."""
-    if not isinstance(seed, int):
-        raise ValueError(f"{name} must be a whole number, got {seed!r}")
-    if not 0 <= seed < 2**32:
-        raise ValueError(f"{name} must lie from 0 to {2**32 - 1}, got {seed}")
+def check_seed(config: object, name: str) -> None:
+    """Refuse a setting that NumPy does not take for a seed; one that NumPy made becomes Python's."""
+    object.__setattr__(config, name, whole_number(name, getattr(config, name), least=0, most=2**32 - 1))

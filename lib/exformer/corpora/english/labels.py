@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from random import Random
 
+from exformer.checks import whole_number
 from exformer.corpora.english.lexicon import CLASSES
 from exformer.corpora.english.rules import FEATURES, GRAMMAR
 
@@ -47,7 +48,7 @@ def labeled_sample(n: int, *, seed: int) -> list[LabeledSentence]:
     >>> found.sentence, found.kind, found.numbers
     ('a house was heavy', 'thing', ('singular', 'singular', 'singular', 'none'))
     """
-    _check(n)
+    whole_number("n", n, least=1, most=_MOST)
     rng = Random(seed)
     return [_labeled(rng) for _ in range(n)]
 
@@ -103,7 +104,7 @@ def judged_sample(n: int, *, seed: int) -> list[JudgedSentence]:
     >>> found.sentence, found.right, found.original
     ('every girl behind the big roads wait', False, 'every girl behind the big roads waits')
     """
-    _check(n)
+    whole_number("n", n, least=1, most=_MOST)
     rng = Random(seed)
     found = []
     for _ in range(n):
@@ -114,8 +115,3 @@ def judged_sample(n: int, *, seed: int) -> list[JudgedSentence]:
             words[index] = _OTHER_FORM[words[index]]
         found.append(JudgedSentence(" ".join(words), right, original))
     return found
-
-
-def _check(n: int) -> None:
-    if not 1 <= n <= _MOST:
-        raise ValueError(f"n must be 1 to {_MOST:,}, got {n}")

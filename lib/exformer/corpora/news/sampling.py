@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from random import Random
 
+from exformer.checks import whole_number
 from exformer.corpora.news.lexicon import (
     DAYS,
     JOBS,
@@ -77,8 +78,7 @@ def sample(n: int, *, seed: int, held_out: bool = False, omit: Sequence[str] = (
     Raises:
         ValueError: If n is not between 1 and 100,000, or a fact cannot be left out.
     """
-    if not 1 <= n <= _MOST:
-        raise ValueError(f"n must be 1 to {_MOST:,}, got {n}")
+    whole_number("n", n, least=1, most=_MOST)
     # A stream of its own for each side: no test article is the twin of a training article with other names.
     rng, found = Random(2 * seed + held_out), {}
     while len(found) < n:

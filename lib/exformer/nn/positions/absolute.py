@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from exformer.checks import whole_number
 from exformer.nn.normalization import check_width
 
 
@@ -33,13 +34,11 @@ def sinusoidal_encoding(
             [ 0.8415,  0.5403,  0.0100,  0.9999],
             [ 0.9093, -0.4161,  0.0200,  0.9998]])
     """
-    if d_model % 2:
+    whole_number("n_positions", n_positions, least=1)
+    if whole_number("d_model", d_model, least=2) % 2:
         raise ValueError(f"d_model ({d_model}) must be even: each frequency needs a sine and a cosine")
-    if n_positions < 1 or d_model < 2 or base <= 0:
-        raise ValueError(
-            f"n_positions ({n_positions}) must be at least 1, d_model ({d_model}) at least 2, "
-            f"base ({base}) above 0"
-        )
+    if not base > 0:
+        raise ValueError(f"base must be above 0, got {base}")
     # float64 inside: in float32 the angle of position 5,000 is already off by 2e-4.
     position = torch.arange(n_positions, dtype=torch.float64)[:, None]  # (position, 1)
     frequency = base ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)  # (d_model/2,)
