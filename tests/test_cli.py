@@ -162,7 +162,7 @@ def test_a_line_in_a_line_out(talk, translator: tuple[Path, EncoderDecoder]) -> 
         (("generate", "--model", "WRITER", "--tokens", "0"), "exformer: --tokens must be at least 1, got 0"),
         (
             ("generate", "--model", "WRITER", "--prompt", "the fox sleeps"),
-            "--prompt fills the model's window of 12 tokens: --tokens must say how many are to follow",
+            "--prompt fills the model's max_len of 12 tokens: --tokens must say how many are to follow",
         ),
         (("generate", "--model", "WRITER", "--prompt", "Zebra"), "got unknown ones: 'Z'"),
         (("generate", "--model", "TRANSLATOR"), "expected a DecoderLM to generate with, got EncoderDecoder"),
@@ -390,11 +390,11 @@ def test_spaces_at_the_end_of_a_line_belong_to_it(talk, writer: Path) -> None:
     assert talk("tokenize", "decode", "--tokenizer", tokenizer, text=ids) == (0, "fox  \nthe \n", "")
 
 
-def test_a_text_may_be_longer_than_the_models_window(talk, writer: Path) -> None:
+def test_a_text_may_be_longer_than_the_models_max_len(talk, writer: Path) -> None:
     options = ("generate", "--model", writer, "--prompt", "the", "--tokens", 60, "--top-k", 9, "--seed")
     texts = {talk(*options, seed) for seed in range(3)}
     assert all((status, err) == (0, "") for status, _, err in texts)
-    assert max(len(text) for _, text, _ in texts) > 20  # the window has 12 tokens
+    assert max(len(text) for _, text, _ in texts) > 20  # max_len is 12
 
 
 def test_a_text_ends_before_a_stop_string(talk, writer: Path) -> None:

@@ -214,34 +214,34 @@ def test_texts_that_the_model_cannot_read_are_refused():
 
 
 @pytest.mark.parametrize("positions", ALL_POSITIONS)
-def test_a_text_that_outgrows_the_window_keeps_its_last_half(positions):
+def test_a_text_that_outgrows_max_len_keeps_its_last_half(positions):
     model = build(positions=positions)
-    window = model.config.max_len
+    max_len = model.config.max_len
     generator = torch.Generator().manual_seed(3)
     ids = torch.randint(VOCAB, (2, 3), generator=generator)
     score, start = Continuation(model), 0
-    for _ in range(3 * window):
-        if ids.size(1) - start > window:
-            start = ids.size(1) - window // 2
+    for _ in range(3 * max_len):
+        if ids.size(1) - start > max_len:
+            start = ids.size(1) - max_len // 2
         close(score(ids), model(ids[:, start:])[:, -1].detach())
         ids = torch.cat((ids, torch.randint(VOCAB, (2, 1), generator=generator)), dim=1)
-    assert start > 2 * window
+    assert start > 2 * max_len
     rows = torch.tensor([1, 1])
     score.reorder(rows)
     longer = torch.cat((ids[rows, :-1], torch.tensor([[4], [5]])), dim=1)
     close(score(longer), model(longer[:, start:])[:, -1].detach())
-    close(Continuation(model)(ids), model(ids[:, -(window // 2) :])[:, -1].detach())  # a long prompt
+    close(Continuation(model)(ids), model(ids[:, -(max_len // 2) :])[:, -1].detach())  # a long prompt
 
 
-def test_padding_in_front_leaves_the_window_first():
+def test_padding_in_front_leaves_the_context_first():
     model = build()
-    window, start = model.config.max_len, 0
-    ids = pad_left([[5] * (window - 1), [6]], pad_id=0)
-    first = window - 2  # where the second text begins
+    max_len, start = model.config.max_len, 0
+    ids = pad_left([[5] * (max_len - 1), [6]], pad_id=0)
+    first = max_len - 2  # where the second text begins
     score = Continuation(model, pad_id=0)
     for new in range(3, 11):
-        if ids.size(1) - start > window:
-            start = ids.size(1) - window // 2
+        if ids.size(1) - start > max_len:
+            start = ids.size(1) - max_len // 2
         got = score(ids)
         close(got[0], model(ids[:1, start:])[0, -1].detach())
         close(got[1], model(ids[1:, max(start, first) :])[0, -1].detach())  # whole, while there is padding

@@ -86,7 +86,7 @@ def test_every_number_does_its_part():
 
 def test_a_text_does_not_depend_on_what_else_is_generated():
     model = build(seed=1)
-    numbers = {"max_new_tokens": 30, "temperature": 1.3, "seed": 11}  # far beyond the window of 17
+    numbers = {"max_new_tokens": 30, "temperature": 1.3, "seed": 11}  # far beyond max_len, 17
     together = generate(model, CHARACTERS, ["the", "fox", "red fox", "the"], **numbers)
     assert together[0] == generate(model, CHARACTERS, "the", **numbers)
     others = generate(model, CHARACTERS, ["sleeps", "fox", "e", "the"], **numbers)
@@ -150,7 +150,7 @@ def test_a_model_at_work_is_left_as_it_was():
     assert text == wanted
 
 
-def test_a_text_that_outgrows_the_window_goes_on_with_its_last_half():
+def test_a_text_that_outgrows_max_len_goes_on_with_its_last_half():
     model = build(seed=2)
     continued, ids = Continuation(model), first(CHARACTERS, "the")
     start = 0
@@ -164,11 +164,11 @@ def test_a_text_that_outgrows_the_window_goes_on_with_its_last_half():
     assert len(generate(model, CHARACTERS, long, max_new_tokens=20, top_k=5, seed=0)) > 0
 
 
-def test_the_default_is_what_fits_into_the_window():
+def test_the_default_is_what_fits_into_max_len():
     model = build(seed=2)
     model.logits = lambda states: torch.eye(CHARACTERS.vocab_size)[torch.full((len(states),), 5)]
     assert len(generate(model, CHARACTERS, "the", temperature=0.0)) == 17 - 1 - 3
-    with pytest.raises(ValueError, match="prompt 2 fills the model's window of 17 tokens: max_new_tokens"):
+    with pytest.raises(ValueError, match="prompt 2 fills the model's max_len of 17 tokens: max_new_tokens"):
         generate(model, CHARACTERS, ["the", "e" * 16])
 
 

@@ -107,7 +107,7 @@ def _add_generate(group: Any) -> None:
     models = ", ".join(shipped_models(kind="DecoderLM"))
     add("--model", required=True, metavar="NAME", help=f"a language model: a folder, or one of {models}")
     add("--prompt", default="", metavar="TEXT", help="how the text begins")
-    add("--tokens", type=int, metavar="N", help="most new tokens (as many as fit into the model's window)")
+    add("--tokens", type=int, metavar="N", help="most new tokens (as many as fit into the model's max_len)")
     add("--temperature", type=float, default=1.0, metavar="T", help="0 takes the most probable token (1.0)")
     add("--top-k", type=int, metavar="K", help="sample from the K most probable tokens")
     add("--top-p", type=float, metavar="P", help="sample from the fewest tokens that reach this probability")

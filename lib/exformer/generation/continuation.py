@@ -16,9 +16,9 @@ class Continuation:
     tokens so far, and gives the same scores. Each call must continue the texts of the last one; for other
     texts make a new one.
 
-    A text that outgrows the window of a language model keeps the last half of the window, which is read anew
-    from its own first position on. So the model never sees positions that it was not trained on, at the cost
-    of one pass per half window.
+    A text that outgrows the ``max_len`` of a language model keeps its last ``max_len // 2`` tokens as its
+    context, read anew from position 0 on. So the model never sees positions that it was not trained on, at
+    the cost of one pass per ``max_len // 2`` tokens.
 
     Args:
         model: A language model, or an encoder-decoder with ``src``; in evaluation mode.
@@ -56,7 +56,7 @@ class Continuation:
         self._cache = model.new_cache()
         self._ids: Tensor | None = None  # what the last call read
         self._padding: Tensor | None = None  # (batch,), ids in front of each text; None if there are none
-        self._start = 0  # of the window
+        self._start = 0  # of the context
         with torch.no_grad():
             self._memory = None if src is None else model.encode(src)
 
@@ -98,9 +98,12 @@ class Continuation:
         if known == 0:
             padding = count_padding(ids, pad_id=self._pad_id)
             self._padding = padding if padding.any() else None
-        window, padding = self._model.config.max_len, 0 if self._padding is None else int(self._padding.min())
-        if ids.size(1) - self._start - padding > window:
-            kept = max(1, window // 2)
+        max_len, padding = (
+            self._model.config.max_len,
+            0 if self._padding is None else int(self._padding.min()),
+        )
+        if ids.size(1) - self._start - padding > max_len:
+            kept = max(1, max_len // 2)
             moved, self._start = ids.size(1) - kept - self._start, ids.size(1) - kept
             if self._padding is not None:
                 self._padding = (self._padding - moved).clamp(min=0)

@@ -8,6 +8,7 @@ from itertools import groupby, islice
 import torch
 from torch import Tensor, nn
 
+from exformer.checks import whole_number
 from exformer.generation.autoregressive import best_token, token_steps
 from exformer.generation.beam_search import beam_search
 from exformer.generation.continuation import Continuation
@@ -40,13 +41,13 @@ def generate(
     r"""Continue a prompt, or several, with a language model; return the new text only.
 
     A text ends at the end token, before a stop string, or after ``max_new_tokens``. Where it outgrows the
-    model's window, the model goes on with the last half of the window.
+    model's ``max_len``, its last ``max_len // 2`` tokens stay as context.
 
     Args:
         model: A trained :class:`~exformer.models.decoder_lm.DecoderLM`.
         tokenizer: The model's.
         prompt: How the text begins, or a prompt for each of several texts.
-        max_new_tokens: Most new tokens of a text; None: as many as fit into the window beside the prompt.
+        max_new_tokens: Most new tokens of a text; None: as many as fit into ``max_len`` beside the prompt.
         temperature: Of :func:`~exformer.generation.logits.apply_temperature`; 0 takes the most probable token
             at each step (greedy decoding).
         top_k, top_p, min_p: Cut off improbable tokens, in this order and after the temperature, see
@@ -87,7 +88,7 @@ def generate(
         sampler = _Sampler(temperature=0.0)  # no random numbers
     rows = _begin(model, tokenizer, prompts, sampler, max_new_tokens=max_new_tokens, stop=stop, seed=seed)
     at_once = max(1, MOST_POSITIONS // (beam * model.config.max_len))
-    # Texts of one length need no padding and outgrow the window together, so that none depends on others.
+    # Texts of one length need no padding and outgrow max_len together, so that none depends on others.
     for _, same in groupby(sorted(rows, key=_length), key=_length):
         while batch := list(islice(same, at_once)):
             if beam == 1:
@@ -188,8 +189,8 @@ def _begin(
     sampler.check(tokenizer.vocab_size)
     if seed is not None and not -(2**63) <= seed < 2**64:  # what PyTorch takes
         raise ValueError(f"seed must lie from -2**63 to 2**64 - 1, got {seed}")
-    if max_new_tokens is not None and max_new_tokens < 1:
-        raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
+    if max_new_tokens is not None:
+        whole_number("max_new_tokens", max_new_tokens, least=1)
     stops = [stop] if isinstance(stop, str) else list(stop)
     if "" in stops:
         raise ValueError("stop must be strings of a character or more, got an empty one")
@@ -204,7 +205,7 @@ def _begin(
         limit = max_new_tokens or model.config.max_len - len(ids) - 1
         if limit < 1:
             raise ValueError(
-                f"prompt {number} fills the model's window of {model.config.max_len} tokens: "
+                f"prompt {number} fills the model's max_len of {model.config.max_len} tokens: "
                 "max_new_tokens must say how many are to follow"
             )
         n_random = limit if sampler.temperature > 0 else 0
