@@ -1,4 +1,4 @@
-"""Rotary positions: rotations in planes, scores that know the distance only, and their use in attention."""
+"""Rotary positions: rotations in planes, scores that depend on the offset alone, their use in attention."""
 
 import math
 
@@ -71,7 +71,7 @@ def test_however_the_vectors_lie_in_memory() -> None:
 
 
 @given(n=st.integers(0, 3000), m=st.integers(0, 3000), shift=st.integers(0, 3000), seed=st.integers(0, 99))
-def test_scores_depend_on_the_distance_only(n, m, shift, seed) -> None:
+def test_scores_depend_on_the_offset_only(n, m, shift, seed) -> None:
     q, k = torch.randn(2, 1, D_HEAD, generator=torch.Generator().manual_seed(seed))
     score = rotate(q, at(n)) @ rotate(k, at(m)).mT
     close(rotate(q, at(n + shift)) @ rotate(k, at(m + shift)).mT, score)
@@ -85,7 +85,7 @@ def test_a_rotation_keeps_the_length(position, seed) -> None:
     close(rotate(x, at(0)), x)
 
 
-def test_distances_can_be_told_apart() -> None:
+def test_offsets_can_be_told_apart() -> None:
     q, k = torch.randn(2, 1, D_HEAD)
     scores = [(rotate(q, at(n)) @ rotate(k, at(40)).mT).item() for n in range(81)]
     assert len({round(score, 6) for score in scores}) == 81
@@ -176,7 +176,7 @@ def test_the_fused_path_is_the_explicit_path(positions) -> None:
 
 
 @SCHEMES
-def test_only_distance_matters(positions) -> None:
+def test_only_offsets_matter(positions) -> None:
     ours, x = MultiHeadAttention(D_MODEL, n_heads=HEADS, positions=positions), torch.randn(1, TIME, D_MODEL)
     before = torch.randn(1, 11, D_MODEL)  # not seen, but it moves all positions by 11
     later = torch.cat((before, x), dim=1)

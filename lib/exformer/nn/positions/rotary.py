@@ -1,4 +1,4 @@
-"""Rotary positions: queries and keys are rotated by their position, so that scores depend on the distance."""
+"""Rotary positions: queries and keys are rotated by their position, so that scores depend on the offset."""
 
 from functools import lru_cache
 
@@ -20,8 +20,8 @@ def rotate(
         \begin{pmatrix} \cos n\theta_i & -\sin n\theta_i \\ \sin n\theta_i & \cos n\theta_i \end{pmatrix}
         \begin{pmatrix} x_{2i} \\ x_{2i+1} \end{pmatrix}, \qquad \theta_i = base^{-2i/d_{head}}
 
-    A query rotated by n and a key rotated by m differ by a rotation by n - m: their dot product depends on
-    the distance alone. Lengths stay as they are.
+    Of the positions n of a query and m of a key, their dot product depends on the offset n - m alone, sign
+    included: a key before the query and one as far after it get different scores. Lengths stay as they are.
 
     Args:
         x: Queries or keys.
