@@ -354,7 +354,9 @@ GRADERS = {
 def test_folded_solution_is_graded_right(exercise):
     names = {"torch": torch}
     exec(solutions(LESSON)[exercise], names)
-    assert GRADERS[exercise](names)
+    verdict = GRADERS[exercise](names)
+    assert verdict
+    assert "does the work" not in verdict.says
 
 
 def test_each_exercise_of_the_lesson_is_graded_here():

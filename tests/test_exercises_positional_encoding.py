@@ -7,7 +7,14 @@ import pytest
 import torch
 from folded_solutions import solutions
 
-from exformer.lessons.exercises.positional_encoding import check_alibi, check_encoding, check_rotate
+from exformer.lessons.exercises import positional_encoding_mistakes as known
+from exformer.lessons.exercises.positional_encoding import (
+    check_alibi,
+    check_encoding,
+    check_relative_bias,
+    check_rotate,
+    check_shift_matrix,
+)
 from exformer.nn.positions.absolute import sinusoidal_encoding
 from exformer.nn.positions.alibi import alibi_bias
 from exformer.nn.positions.rotary import rotate
@@ -63,7 +70,14 @@ WRONG_ENCODINGS = {
     "exactly 1/10000": lambda n, d: by_loops(n, d, angle=lambda p, i, d: p / 1e4 ** (2 * i / (d - 2))),
     "frequencies rise": lambda n, d: by_loops(n, d, angle=lambda p, i, d: p * 1e4 ** (2 * i / d)).double(),
     "degrees": lambda n, d: by_loops(n, d, angle=lambda p, i, d: math.radians(p / 1e4 ** (2 * i / d))),
-    "sines only": lambda n, d: by_loops(n, d, parts=(math.sin, math.sin)),
+    "You have sines only": lambda n, d: by_loops(n, d, parts=(math.sin, math.sin)),
+    "cosines only": lambda n, d: by_loops(n, d, parts=(math.cos, math.cos)),
+    "exponent is 2j/d": lambda n, d: with_columns(n, d, lambda p, j, d: p / 1e4 ** (2 * j / d)),
+    "2π times too large": lambda n, d: by_loops(
+        n, d, angle=lambda p, i, d: 2 * math.pi * p / 1e4 ** (2 * i / d)
+    ),
+    "the same frequency": lambda n, d: by_loops(n, d, angle=lambda p, i, d: p / 10_000 ** (2 * i // d)),
+    "holds the angles": lambda n, d: by_loops(n, d, parts=(float, float)),
     "returns nothing yet": lambda n, d: None,
     "should have the shape": lambda n, d: by_loops(n, d).mT,
     "raised ZeroDivisionError": lambda n, d: 1 / 0,
@@ -124,6 +138,21 @@ def over_itself(x, p):
     return x
 
 
+def mixed(x, p, *, halves_of_x):
+    """Port half of well-known code: pairs of one layout, angles of the other."""
+    angle = p[:, None] / 1e4 ** (torch.arange(0, x.size(1), 2) / x.size(1))
+    if halves_of_x:
+        a, b = x.chunk(2, dim=1)
+        angle, across = angle.repeat_interleave(2, dim=1), torch.cat((-b, a), dim=1)
+    else:
+        angle, across = torch.cat((angle, angle), dim=1), torch.stack((-x[:, 1::2], x[:, 0::2]), 2).flatten(1)
+    return x * angle.cos() + across * angle.sin()
+
+
+def halves_of(x):
+    return torch.cat((x[:, 0::2], x[:, 1::2]), dim=1)
+
+
 WRONG_ROTATIONS = {
     "wrong way": lambda x, p: turn_by_matrices(x, -p),
     "same sign": lambda x, p: turn_by_matrices(x, p, signs=(1, 1)),
@@ -136,7 +165,7 @@ WRONG_ROTATIONS = {
     "later pairs turn faster": lambda x, p: turn_by_matrices(
         x.double(), p, angle=lambda p, i, d: p * 1e4 ** (2 * i / d)
     ),
-    "column i + d/2": rotate_half,
+    "column i + d/2: here": rotate_half,
     "degrees": lambda x, p: turn_by_matrices(
         x, p, angle=lambda p, i, d: math.radians(p / 1e4 ** (2 * i / d))
     ),
@@ -144,6 +173,10 @@ WRONG_ROTATIONS = {
     "You add": lambda x, p: x + sinusoidal_encoding(31, d_model=x.size(1))[p],
     "that you still need": over_itself,
     "not been turned": lambda x, p: x,
+    "by the angles of neighbors": lambda x, p: mixed(x, p, halves_of_x=True),
+    "laid out for halves": lambda x, p: mixed(x, p, halves_of_x=False),
+    "come before the second ones": lambda x, p: halves_of(turn_by_matrices(x, p)),
+    "exponent is 2j/d": lambda x, p: turn_by_matrices(x, p, angle=lambda p, i, d: p / 1e4 ** (4 * i / d)),
     "returns nothing yet": lambda x, p: ...,
     "should have the shape": lambda x, p: x[:1],
     "raised IndexError": lambda x, p: x[99],
@@ -198,6 +231,9 @@ WRONG_BIASES = {
     "one slope": lambda n, h: bias_by_loops(n, h, slope=lambda h, heads: 2 ** (-8 / heads)),
     "square the distance": lambda n, h: bias_by_loops(n, h, distance=lambda i, j: (i - j) ** 2),
     "no slopes": lambda n, h: bias_by_loops(n, h, slope=lambda h, heads: 1.0),
+    "slopes are 1/h": lambda n, h: bias_by_loops(n, h, slope=lambda h, heads: 1 / h),
+    "2^(-8/h), and rise": lambda n, h: bias_by_loops(n, h, slope=lambda h, heads: 2 ** (-8 / h)),
+    "lack the minus": lambda n, h: bias_by_loops(n, h, slope=lambda h, heads: 2 ** (8 * h / heads)),
     "returns nothing yet": lambda n, h: None,
     "should have the shape": lambda n, h: bias_by_loops(n, h)[0],
     "raised TypeError": lambda n: None,
@@ -212,7 +248,190 @@ def test_wrong_biases_are_named(hint):
     assert hint in verdict.says
 
 
-@pytest.mark.parametrize("check", [check_encoding, check_rotate, check_alibi])
+def test_the_halves_of_one_mistake_are_named_alike():
+    def both_at_once(n, d):
+        return by_loops(n, d, angle=lambda p, i, d: p / 1e4 ** (4 * i / d))  # range(0, d, 2), and 2i again
+
+    assert "exponent is 2j/d" in check_encoding(both_at_once).says
+
+
+def shift_by_blocks(k, d, *, angle=lambda k, i, d: k / 10_000 ** (2 * i / d), signs=(-1, 1)):
+    """Put one rotation per pair on the diagonal, or with one thing changed."""
+    blocks = []
+    for i in range(d // 2):
+        c, s = (f(angle(k, i, d)) for f in (math.cos, math.sin))
+        blocks.append(torch.tensor([[c, signs[0] * s], [signs[1] * s, c]]))
+    return torch.block_diag(*blocks)
+
+
+def shift_by_least_squares(k, d):
+    table = sinusoidal_encoding(64 + k, d_model=d, dtype=torch.float64)
+    return torch.linalg.lstsq(table[:64], table[k:], driver="gelsd").solution
+
+
+def shift_by_kronecker(k, d):
+    angle = k * 1e4 ** (-np.arange(0, d, 2) / d)
+    cosines, sines = np.diag(np.cos(angle)), np.diag(np.sin(angle))
+    return np.kron(cosines, np.eye(2)) + np.kron(sines, [[0, -1], [1, 0]])
+
+
+SHIFTS = {
+    "blocks": shift_by_blocks,
+    "least squares": shift_by_least_squares,
+    "numpy": shift_by_kronecker,
+    "power": lambda k, d: torch.linalg.matrix_power(shift_by_blocks(1, d).double(), k),
+    "rows": lambda k, d: (row for row in shift_by_blocks(k, d)),
+    "transposed view": lambda k, d: shift_by_blocks(-k, d).T,
+    "sparse": lambda k, d: shift_by_blocks(k, d).to_sparse(),
+}
+
+
+@pytest.mark.parametrize("answer", SHIFTS.values(), ids=SHIFTS)
+def test_right_shifts(answer):
+    assert check_shift_matrix(answer), check_shift_matrix(answer)
+
+
+def test_the_graders_shift_is_that_of_the_code():
+    for k, d in ((1, 6), (5, 4), (-3, 8)):
+        table = sinusoidal_encoding(20, d_model=d, dtype=torch.float64)
+        start, end = max(0, -k), 20 - max(0, k)
+        torch.testing.assert_close(table[start:end] @ known.shift(k, d), table[start + k : end + k])
+
+
+def for_halves(k, d):
+    order = torch.cat((torch.arange(0, d, 2), torch.arange(1, d, 2)))
+    return shift_by_blocks(k, d)[order[:, None], order]
+
+
+WRONG_SHIFTS = {
+    "shifts back": lambda k, d: shift_by_blocks(k, d).T,
+    "same sign": lambda k, d: shift_by_blocks(k, d, signs=(-1, -1)),
+    "exponent is i/d": lambda k, d: shift_by_blocks(k, d, angle=lambda k, i, d: k / 1e4 ** (i / d)),
+    "exponent is 2j/d": lambda k, d: shift_by_blocks(k, d, angle=lambda k, i, d: k / 1e4 ** (4 * i / d)),
+    "counted from 1": lambda k, d: shift_by_blocks(k, d, angle=lambda k, i, d: k / 1e4 ** (2 * (i + 1) / d)),
+    "by the same angle": lambda k, d: shift_by_blocks(k, d, angle=lambda k, i, d: k),
+    "all its sines first": for_halves,
+    "2π times too large": lambda k, d: shift_by_blocks(
+        k, d, angle=lambda k, i, d: math.tau * k / 1e4 ** (2 * i / d)
+    ),
+    "by one position": lambda k, d: shift_by_blocks(1, d),
+    "for k = 1 only": lambda k, d: shift_by_blocks(1, d) ** k,
+    "returns nothing yet": lambda k, d: None,
+    "should have the shape (6, 6), yours has (2, 2)": lambda k, d: shift_by_blocks(k, 2),
+    "raised TypeError": lambda k: None,
+    "largest difference": lambda k, d: torch.eye(d).roll(k, dims=1),
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_SHIFTS)
+def test_wrong_shifts_are_named(hint):
+    verdict = check_shift_matrix(WRONG_SHIFTS[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+@pytest.mark.parametrize(
+    ("hint", "answer"),
+    [
+        ("same sign", lambda k, d: shift_by_blocks(k, d, signs=(1, 1))),
+        ("all its sines first", lambda k, d: for_halves(k, d).T),
+        ("for k = 1 only", lambda k, d: k * shift_by_blocks(1, d)),
+    ],
+)
+def test_other_ways_to_make_one_mistake_in_a_shift(hint, answer):
+    assert hint in check_shift_matrix(answer).says
+
+
+def relative_by_loops(n, table, *, index=lambda offset, most: min(max(offset, -most), most) + most):
+    """Look up pair by pair, or with one thing changed."""
+    most = (len(table) - 1) // 2
+    return [[table[index(key - query, most)].item() for key in range(n)] for query in range(n)]
+
+
+def relative_by_windows(n, table):
+    most = len(table) // 2
+    wide = torch.cat((table[:1].expand(n), table, table[-1:].expand(n)))
+    return torch.stack([wide[n + most - query :][:n] for query in range(n)])
+
+
+def signed(n):
+    return torch.arange(n) - torch.arange(n)[:, None]
+
+
+RELATIVE = {
+    "loops": relative_by_loops,
+    "windows": relative_by_windows,
+    "gather": lambda n, t: t.gather(0, (signed(n) + len(t) // 2).clamp(0, len(t) - 1).ravel()).view(n, n),
+    "numpy": lambda n, t: np.take(t.numpy(), signed(n).numpy() + len(t) // 2, mode="clip"),
+    "rows": lambda n, t: (row for row in relative_by_windows(n, t)),
+    "that of the reversed table, transposed": lambda n, t: relative_by_windows(n, t.flip(0)).T,
+    "learned": lambda n, t: relative_by_windows(n, t.requires_grad_()),
+}
+
+
+@pytest.mark.parametrize("answer", RELATIVE.values(), ids=RELATIVE)
+def test_right_relative_biases(answer):
+    assert check_relative_bias(answer), check_relative_bias(answer)
+
+
+def indexed(index):
+    return lambda n, table: relative_by_loops(n, table, index=index)
+
+
+WRONG_RELATIVE = {
+    "query minus key": lambda n, t: relative_by_windows(n, t).T,
+    "the offset has a sign": indexed(lambda offset, most: min(abs(offset), most) + most),
+    "wrap around": indexed(lambda offset, most: (offset + most) % (2 * most + 1)),
+    "add max_distance": indexed(lambda offset, most: min(max(offset, -most), most)),
+    "one entry off": indexed(lambda offset, most: min(max(offset, -most), most) + most - 1),
+    "you give 0": lambda n, t: relative_by_windows(n, t).where(signed(n).abs() <= len(t) // 2, 0.0),
+    "returns nothing yet": lambda n, t: ...,
+    "should have the shape (5, 5), yours has (5,)": lambda n, t: relative_by_windows(n, t)[0],
+    "raised IndexError": lambda n, t: t[signed(n) + len(t) // 2],
+    "largest difference": lambda n, t: relative_by_windows(n, t).tril(),
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_RELATIVE)
+def test_wrong_relative_biases_are_named(hint):
+    verdict = check_relative_bias(WRONG_RELATIVE[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+@pytest.mark.parametrize(
+    ("hint", "index"),
+    [
+        ("the offset has a sign", lambda offset, most: min(abs(offset), most)),
+        ("wrap around", lambda offset, most: min(offset + most, 2 * most)),
+        ("one entry off", lambda offset, most: min(max(offset + most + 1, 0), 2 * most)),
+        ("one entry off", lambda offset, most: min(max(offset + most - 1, 0), 2 * most)),
+        ("one entry off", lambda offset, most: min(max(offset, 1 - most), most - 1) + most - 1),
+    ],
+)
+def test_other_ways_to_make_one_mistake_in_a_relative_bias(hint, index):
+    assert hint in check_relative_bias(indexed(index)).says
+
+
+@pytest.mark.parametrize(
+    ("bank", "tried"),
+    [
+        (known.ENCODING, WRONG_ENCODINGS),
+        (known.ROTATE, WRONG_ROTATIONS),
+        (known.ALIBI, WRONG_BIASES),
+        (known.SHIFT, WRONG_SHIFTS),
+        (known.RELATIVE_BIAS, WRONG_RELATIVE),
+    ],
+    ids=["encoding", "rotate", "alibi", "shift", "relative bias"],
+)
+def test_each_known_mistake_is_tried_here(bank, tried):
+    for hint in bank:
+        assert sum(part in hint for part in tried) == 1, hint
+
+
+@pytest.mark.parametrize(
+    "check", [check_encoding, check_rotate, check_alibi, check_shift_matrix, check_relative_bias]
+)
 def test_a_result_in_place_of_a_function_is_refused(check):
     assert "function itself" in check(3).says
 
@@ -228,7 +447,9 @@ GRADERS = {
 def test_folded_solution_is_graded_right(exercise):
     names = {"torch": torch}
     exec(solutions(LESSON)[exercise], names)
-    assert GRADERS[exercise](names)
+    verdict = GRADERS[exercise](names)
+    assert verdict
+    assert "does the work" not in verdict.says
 
 
 def test_each_exercise_of_the_lesson_is_graded_here():

@@ -1,4 +1,4 @@
-"""Graders of lesson 05: the table of sines and cosines, the turn of rotary positions, the bias of ALiBi."""
+"""Graders of lesson 05: sinusoidal encoding and its shift, rotary positions, the biases of ALiBi and T5."""
 
 from collections.abc import Callable
 
@@ -37,7 +37,7 @@ def check_rotate(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_rotate(x, positions)``.
 
     Args:
-        answer: Takes queries (position, d_head) and one position for each; returns them turned.
+        answer: Takes queries (position, d_head) and one position for each; returns them rotated.
     """
     rng = torch.Generator().manual_seed(5)
     cases = []
@@ -49,7 +49,7 @@ def check_rotate(answer: Callable[..., object]) -> Verdict:
         right=rotate,
         mistakes=known.ROTATE,
         cases=cases,
-        praise="Lengths stay, and a dot product of two turned vectors knows the distance alone.",
+        praise="Lengths stay, and a query's dot product with a key depends on their signed offset alone.",
         tolerance=3e-5,  # angles in float32 are a little off
     )
 
@@ -67,5 +67,46 @@ def check_alibi(answer: Callable[..., object]) -> Verdict:
         right=lambda n, h: alibi_bias(torch.arange(n), torch.arange(n), n_heads=h),
         mistakes=known.ALIBI,
         cases=[(5, 2), (4, 8), (7, 4), (3, 16)],  # with 16 heads the exponents are no whole numbers
-        praise="Each head loses interest with distance, each at its own rate.",
+        praise="Scores fall with the distance, at another rate in each head, and alike on both sides.",
+    )
+
+
+@takes_functions
+def check_shift_matrix(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_shift_matrix(k, d_model)``.
+
+    Args:
+        answer: Takes a number of positions and a width; returns the matrix M (d_model, d_model) by which the
+            row of each position n of the sinusoidal table becomes that of n + k: r_(n+k) = r_n M.
+
+    Examples:
+        >>> check_shift_matrix(lambda k, d_model: torch.eye(d_model))
+        Not yet. The shape is right, the numbers are not: the largest difference is 2.
+    """
+    return grade(
+        answer,
+        right=known.shift,
+        mistakes=known.SHIFT,
+        cases=[(1, 6), (3, 8), (7, 4), (0, 4), (20, 10)],
+        praise="One matrix shifts the code of every position by k, a rotation of each pair.",
+        tolerance=3e-5,  # angles in float32 are a little off
+    )
+
+
+@takes_functions
+def check_relative_bias(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_relative_bias(n_positions, table)``.
+
+    Args:
+        answer: Takes a number of positions and 2 · max_distance + 1 numbers, one for each signed offset, key
+            minus query, from -max_distance to max_distance; returns what is added to the scores (query,
+            key). Larger offsets count as the largest.
+    """
+    rng = torch.Generator().manual_seed(6)
+    return grade(
+        answer,
+        right=known.relative_bias,
+        mistakes=known.RELATIVE_BIAS,
+        cases=[(n, torch.randn(2 * most + 1, generator=rng)) for n, most in ((5, 4), (7, 2), (6, 3), (3, 6))],
+        praise="One number per signed offset, and all farther keys of a side share the last.",
     )
