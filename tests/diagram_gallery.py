@@ -58,29 +58,24 @@ def bottleneck():
 
 def lstm_cell():
     """A cell of an LSTM: the upper line forgets and adds, the lower one computes the gates."""
-    at = (36, 96, 160, 216)
-    forget, write, new, show = gates = [box(name, width=44) for name in ("σ", "σ", "tanh", "σ")]
+    at = (34, 98, 162, 226)
+    names = (("σ", "forget"), ("σ", "input"), ("tanh", "new"), ("σ", "output"))
+    forget, write, new, show = gates = [box(name, note=note, width=54) for name, note in names]
     keep, add, admit, emit = (operator(sign) for sign in "×+××")
     squash, fork, bus = box("tanh", width=44), dot(), [dot() for _ in at]
-    names = [
-        text(name, size=12, muted=True)
-        for name in ("forget\ngate", "input\ngate", "candidate", "output\ngate")
-    ]
     c_old, h_old, x = text("*c*_{t−1}"), text("*h*_{t−1}"), text("*x*_{t}")
     c_new, h_new = text("*c*_{t}"), text("*h*_{t}")
     circuit = [
         (c_old, -22, 0),
-        (keep, 36, 0),
-        (add, 128, 0),
-        (fork, 262, 0),
-        (c_new, 298, 0),
-        (admit, 128, 50),
+        (keep, 34, 0),
+        (add, 130, 0),
+        (fork, 268, 0),
+        (c_new, 300, 0),
+        (admit, 130, 50),
     ]
-    circuit += [(squash, 262, 40), (emit, 262, 84), (h_old, -22, 196), (x, -22, 224), (h_new, 298, 196)]
+    circuit += [(squash, 268, 38), (emit, 268, 84), (h_old, -22, 190), (x, -22, 220), (h_new, 300, 190)]
     circuit += [
-        (shape, x, y)
-        for shapes, y in ((gates, 118), (names, 154), (bus, 196))
-        for shape, x in zip(shapes, at, strict=True)
+        (shape, x, y) for row_, y in ((gates, 130), (bus, 190)) for shape, x in zip(row_, at, strict=True)
     ]
     return draw(
         place(circuit),
@@ -143,8 +138,8 @@ def bahdanau_and_luong():
     ):
         h, asking = box("*h*_{1} … *h*_{n}", role="encoder"), box(asks, role="decoder", width=44)
         scores, context, new = (
-            box(score, size=12),
-            box("Σ *α*_{tj}*h*_{j}"),
+            box(score, size=12, width=138),
+            box("Σ *α*_{*tj*}*h*_{j}"),
             box(after, role="decoder", size=12.5),
         )
         inside = column(row(asking, h, gap=12), scores, label(context, left="*c*_{t} ="), new, gap=34)
@@ -161,16 +156,16 @@ def bahdanau_and_luong():
 def queries_keys_values():
     """Three projections of the same input, and the shapes that follow."""
     x = box("*X*", note="*n* × *d*_{model}", width=120)
-    q = box("*Q*", role="query", note="*n* × *d*_{k}", width=72)
-    k = box("*K*", role="key", note="*n* × *d*_{k}", width=72)
-    v = box("*V*", role="value", note="*n* × *d*_{v}", width=72)
+    q, k, v = (
+        box(f"*{name}*", role=role, note=f"*n* × *d*_{{{name.lower() if name != 'Q' else 'k'}}}", width=72)
+        for name, role in (("Q", "query"), ("K", "key"), ("V", "value"))
+    )
     scores = box("*QK*^{⊤} / √*d*_{k}", note="*n* × *n*", width=120)
     weights = box("weights", note="*n* × *n*", width=120)
     out = box("weights · *V*", role="value", note="*n* × *d*_{v}")
-    left = place([(q, -58, 0), (k, 58, 0), (scores, 0, 86), (weights, 0, 170)])
-    circuit = place([(x, 58, -86), (left, 0, 86), (v, 174, 0), (out, 174, 170)])
+    places = [(x, 116, 0), (q, 0, 88), (k, 116, 88), (v, 226, 88), (scores, 58, 172), (weights, 58, 256)]
     return draw(
-        circuit,
+        place([*places, (out, 226, 256)]),
         [
             arrow(x.at(at, 1), shape.top, label=f"*W*^{{{name}}}", role=role, side=side)
             for shape, at, name, role, side in (
@@ -207,7 +202,7 @@ def heads():
         ),
         [arrow(a.bottom, b.top.moved(0, -20), role="query") for a, b in zip(cut, own, strict=True)],
         [
-            arrow(a.bottom, b.top, role="value", label="attention" * (a is own[3]))
+            arrow(a.bottom, b.top, role="value", label="attention" * (a is own[3]), side="right", along=0.6)
             for a, b in zip(own, merged, strict=True)
         ],
         arrow(whole, output, label="concatenated"),
@@ -235,9 +230,8 @@ def layer_pre_and_post():
                 shapes.append((norm, 0, y))
                 stream.append(norm)
         end = blank(0, 0)
-        wires = [
-            arrow(a, b, width=3.0, role="encoder") for a, b in zip(stream, [*stream[1:], end], strict=True)
-        ]
+        steps = zip(stream, [*stream[1:], end], strict=True)
+        wires = [arrow(a, b, width=3.0, role="encoder", head=b.width != 5) for a, b in steps]
         return place([*shapes, (end, 0, y - 40)]), [*marks, *wires]
 
     (post, one), (pre, two) = layer("post"), layer("pre")
@@ -263,7 +257,7 @@ def teacher_forcing():
         grid(rows, gap=(12, 30)),
         [arrow(a, b) for a, b in zip(inputs, model, strict=True)],
         [
-            arrow(a, b, label="loss" if n == 0 else "", side="right")
+            arrow(a, b, label="loss" if n == 3 else "", side="right")
             for n, (a, b) in enumerate(zip(model, targets, strict=True))
         ],
         [arrow(a.at(0.85, 1), b.at(0.15, 0), dashed=True) for a, b in zip(targets, inputs[1:], strict=False)],

@@ -153,6 +153,13 @@ def faults(measured_pictures, paper):
     return found
 
 
+def test_without_a_style_sheet_a_picture_is_a_light_card(browser) -> None:
+    bare = {name: re.sub(r"<style>.*?</style>", "", drawn(name).svg) for name in GALLERY}
+    found, paper = shown(browser, bare, "light", style="body{background:black !important}")
+    assert faults(found, paper) == []
+    assert all(each["texts"][0]["under"][0][0] == "rgb(255, 254, 251)" for each in found)
+
+
 @pytest.mark.parametrize("theme", MANNERS)
 def test_every_word_can_be_read_in_a_browser(browser, theme) -> None:
     pictures = {name: drawn(name).svg for name in GALLERY}
@@ -331,6 +338,17 @@ def test_an_arrow_between_shapes_that_face_each_other_is_straight() -> None:
     assert ends(draw(picture, arrow(narrow, wide)).svg) == ((170, 80), (170, 30))
 
 
+def test_a_title_is_above_and_broken_into_lines() -> None:
+    title = "The decoder looks back at every state of the encoder and weighs them"
+    picture = draw(row(box("encoder"), box("decoder")), title=title)
+    lines, boxes = picture.texts[2:], picture.texts[:2]
+    assert " ".join(each.text for each in lines) == title
+    assert len(lines) > 1
+    assert max(each.box.y1 for each in lines) < min(each.box.y0 for each in boxes)
+    assert {each.box.x0 for each in lines} == {0.0}
+    assert picture.width < PHONE
+
+
 def test_an_elbow_goes_around_what_is_between() -> None:
     a, b = box("a", width=40, height=30), box("b", width=40, height=30)
     svg = draw(
@@ -379,6 +397,16 @@ def test_numbers_are_in_their_cells_whatever_their_color() -> None:
         r'<rect class="x-(high|low|masked)(?:-heat)?"[^>]*?(?:fill-opacity="([\d.]+)"|dasharray)', found.svg
     )
     assert cells == [("high", "0.54"), ("low", "1.00"), ("masked", ""), ("high", "0.08")]
+
+
+def test_cells_without_numbers_have_bars() -> None:
+    svg = draw(matrix([[1.0, -0.5], [0.0, 0.5]], numbers=False, cell=(20, 23))).svg
+    assert re.findall(r'x-(high|low)-head" d="M[\d.]+ ([\d.]+)L[\d.]+ ([\d.]+)L', svg) == [
+        ("high", "11.5", "1.5"),
+        ("low", "11.5", "16.5"),
+        ("high", "34.5", "29.5"),
+    ]
+    assert "<text" not in svg
 
 
 def test_whole_numbers_have_no_point() -> None:

@@ -152,7 +152,7 @@ def label(
     size: Number = SMALL,
     muted: bool = True,
     bold: bool = False,
-    gap: Number = 5,
+    gap: Number = 3,
 ) -> Shape:
     """Write words beside a shape, which keeps its axis: a row of labeled shapes stays in line.
 

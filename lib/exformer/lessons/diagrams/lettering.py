@@ -34,7 +34,7 @@ class Run:
 def runs(line: str, *, literal: bool = False) -> list[Run]:
     """Cut a line into runs: ``_{1}`` is a subscript, ``^{2}`` a superscript, ``*x*`` italic.
 
-    In a subscript, a letter by itself is italic too.
+    In a subscript, a letter by itself is italic too, and several are in ``_{*tj*}``.
 
     Args:
         line: The text; literal text has no markup.
@@ -55,8 +55,10 @@ def runs(line: str, *, literal: bool = False) -> list[Run]:
             found.append(Run(italic, italic=True))
         else:
             raised = -0.2 if shift == "_" else 0.36
-            pieces = [piece for piece in _LONE.split(small) if piece]
-            found += [Run(piece, raised=raised, italic=bool(_LONE.fullmatch(piece))) for piece in pieces]
+            whole = len(small) > 2 and small[0] == small[-1] == "*"
+            pieces = [small[1:-1]] if whole else [piece for piece in _LONE.split(small) if piece]
+            slanted = [whole or bool(_LONE.fullmatch(piece)) for piece in pieces]
+            found += [Run(piece, raised, italic) for piece, italic in zip(pieces, slanted, strict=True)]
         end = match.end()
     if end < len(line) or not found:
         found.append(Run(line[end:]))

@@ -38,7 +38,8 @@ def matrix(
         columns: A name for each column.
         digits: After the point; without it 0 for whole numbers and 2 for others.
         limits: The numbers with the strongest color, below and above 0; without them the largest one.
-        numbers: Whether they are written into the cells; where they are not, give the cells a size.
+        numbers: Whether they are written into the cells; where they are not, each cell has a bar, upward or,
+            below 0, downward.
         cell: The least width and height of a cell.
         size: Of the letters.
 
@@ -61,6 +62,7 @@ def matrix(
     whole = all(value == int(value) for value in found)
     digits = digits if digits is not None else 0 if whole else 2
     low, high = _limits(limits, found)
+    floor = 0.5 if min(found, default=0.0) < 0 else 1.0
 
     def written(value: object) -> str:
         if not _is_number(value):
@@ -69,8 +71,8 @@ def matrix(
 
     texts = [[written(value) for value in each] for each in values]
     words = [*(t for each in texts for t in each), *map(str, columns)]
-    wide = max(cell[0], 20, *(text_width(word, size=size) + ROOM for word in words))
-    high_cell = max(cell[1], 24)
+    wide = max(cell[0], 20 if numbers else 12, *(text_width(word, size=size) + ROOM for word in words))
+    high_cell = max(cell[1], 24 if numbers else 12)
     left = max((text_width(str(name), size=size) + 7 for name in rows), default=0)
     over = size * LINE + 3 if columns else 0
     parts, children = {}, []
@@ -78,7 +80,9 @@ def matrix(
         for j, value in enumerate(each):
             heat = _heat(value, low, high) if _is_number(value) and roles[i][j] is None else None
             role = roles[i][j] or _role(value)
-            parts[i, j] = _cell(texts[i][j], role=role, heat=heat, width=wide, height=high_cell, size=size)
+            bar = 0.0 if heat is None or numbers else _part(value, low, high)
+            size_of_cell = {"width": wide, "height": high_cell, "size": size}
+            parts[i, j] = _cell(texts[i][j], role=role, heat=heat, bar=bar, floor=floor, **size_of_cell)
             children.append((parts[i, j], left + j * wide, over + i * high_cell))
 
     def ink(pen: Pen, x: Number, y: Number) -> None:
@@ -146,12 +150,15 @@ def _role(value: object) -> str:
     return "low" if value < 0 else "high"
 
 
+def _part(value: Number, low: Number, high: Number) -> Number:
+    """Return which part of its limit a number is, from −1 to 1."""
+    limit = -low if value < 0 else high
+    return max(-1.0, min(1.0, value / limit if limit else 0.0))
+
+
 def _heat(value: Number, low: Number, high: Number) -> Number | None:
     """Return how strong a number's color is, from a tenth to 1; None for −∞, which has a border instead."""
-    if math.isinf(value):
-        return None
-    limit = low if value < 0 else high
-    return 0.08 + 0.92 * min(1.0, value / limit if limit else 0.0)
+    return None if math.isinf(value) else 0.08 + 0.92 * abs(_part(value, low, high))
 
 
 def _cell(
@@ -162,12 +169,22 @@ def _cell(
     width: Number,
     height: Number,
     size: Number,
+    bar: Number = 0,
+    floor: Number = 1,
     literal: bool = False,
 ) -> Shape:
+    """Return a cell with a word, or with a bar as long as a part of the room above its floor."""
+
     def ink(pen: Pen, x: Number, y: Number) -> None:
         gap = 0.0 if heat is None else 0.5
         pen.rectangle(x + gap, y + gap, width - 2 * gap, height - 2 * gap, role=role, radius=2, heat=heat)
         pen.text(x + width / 2, y + height / 2, word, size=size, literal=literal)
+        if bar:
+            base = y + 1.5 + floor * (height - 3)
+            tip = base - bar * floor * (height - 3)
+            edges = x + width / 2 - 2, x + width / 2 + 2
+            corners = [(edges[0], base), (edges[0], tip), (edges[1], tip), (edges[1], base)]
+            pen.path(corners, role=role, filled=True, layer="texts")
 
     return Shape(width, height, ink)
 

@@ -7,6 +7,9 @@ from exformer.lessons.diagrams.lettering import LINE, SIZE, SMALL, Number, short
 from exformer.lessons.diagrams.pen import Pen
 from exformer.lessons.diagrams.theme import role_named
 
+#: Between words without a box and an arrow that leads to them.
+AIR = 2.0
+
 
 @dataclass(frozen=True, eq=False)
 class Shape:
@@ -162,15 +165,15 @@ def text(
     if align not in ("start", "middle", "end"):
         raise ValueError(f"align must be 'start', 'middle' or 'end', got {align!r}")
     lines = label.split("\n")
-    wide = max(text_width(line, size=size, bold=bold, literal=literal) for line in lines)
-    place = wide * {"start": 0.0, "middle": 0.5, "end": 1.0}[align]
+    wide = max(text_width(line, size=size, bold=bold, literal=literal) for line in lines) + 2 * AIR
+    place = {"start": AIR, "middle": wide / 2, "end": wide - AIR}[align]
 
     def ink(pen: Pen, x: Number, y: Number) -> None:
         for n, line in enumerate(lines):
             own = {"bold": bold, "muted": muted, "literal": literal, "anchor": align}
-            pen.text(x + place, y + (n + 0.5) * size * LINE, line, size=size, **own)
+            pen.text(x + place, y + AIR + (n + 0.5) * size * LINE, line, size=size, **own)
 
-    return Shape(wide, len(lines) * size * LINE, ink)
+    return Shape(wide, len(lines) * size * LINE + 2 * AIR, ink)
 
 
 def operator(sign: str, *, role: str = "focus", radius: Number = 10) -> Shape:

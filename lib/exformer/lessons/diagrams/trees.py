@@ -1,7 +1,9 @@
 """Trees: merges of byte pairs, hypotheses of a beam."""
 
+import math
+
 from exformer.lessons.diagrams.lettering import Number, short
-from exformer.lessons.diagrams.pen import Pen
+from exformer.lessons.diagrams.pen import Pen, Point
 from exformer.lessons.diagrams.shapes import Shape, box
 
 Node = str | Shape | tuple
@@ -70,17 +72,27 @@ def tree(
                 if sideways:
                     start = (x + left + node.width, y + top + node.height / 2)
                     end = (x + other_left, y + other_top + other.height / 2)
-                    bend = [((start[0] + end[0]) / 2, start[1]), ((start[0] + end[0]) / 2, end[1])]
                 else:
                     up = direction == "up"
                     start = (x + left + node.width / 2, y + top + node.height * (not up))
                     end = (x + other_left + other.width / 2, y + other_top + other.height * up)
-                    bend = [(start[0], (start[1] + end[1]) / 2), (end[0], (start[1] + end[1]) / 2)]
-                words = [f"{short(a)} {short(b)}" for a, b in (start, *bend, end)]
-                pen.path([start, end], steps=f"M{words[0]}C{words[1]} {words[2]} {words[3]}", role="plain")
+                _branch(pen, start, end, gap=gap[1], sideways=sideways)
 
     size = (length, wide) if sideways else (wide, length)
     return Shape(*size, ink, children)
+
+
+def _branch(pen: Pen, start: Point, end: Point, *, gap: Number, sideways: bool) -> None:
+    """Draw a line that turns to its child within the first gap, clear of the levels between."""
+    main = 0 if sideways else 1
+    way = math.copysign(min(abs(end[main] - start[main]), gap), end[main] - start[main])
+    turned = (start[0] + way, end[1]) if sideways else (end[0], start[1] + way)
+    half = [
+        (p[0] + f * way, p[1]) if sideways else (p[0], p[1] + f * way)
+        for p, f in ((start, 0.5), (turned, -0.5))
+    ]
+    words = [f"{short(a)} {short(b)}" for a, b in (start, *half, turned, end)]
+    pen.path([start, end], steps=f"M{words[0]}C{words[1]} {words[2]} {words[3]}L{words[4]}", role="plain")
 
 
 def _collect(node: Node, depth: int, nodes: list[tuple[Shape, int, list[int]]]) -> int:
