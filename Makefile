@@ -12,7 +12,7 @@ export ATEN_CPU_CAPABILITY = avx2
 export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test notebooks seeds doubt elsewhere lint format bench mutants clean
+.PHONY: help book serve test notebooks seeds doubt trials elsewhere lint format bench mutants clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 \t/p' Makefile | expand -t 20
@@ -44,6 +44,9 @@ seeds: $(READY) ## run lessons with five seeds, all or NB=05: each claim must ho
 
 doubt: $(READY) ## sabotage what each claim depends on, all or NB=05: it must be refused
 	nice $(PY) tests/doubts.py $(NB)
+
+trials: $(READY) ## try what depends on a training with other seeds, steps, rates, orders: what is missing, all or NB=05
+	nice $(PY) book/_tools/run_trials.py $(NB)
 
 elsewhere: $(READY) ## run lessons as another processor would round, all or NB=05: outputs must be the stored ones
 	MKL_CBWR=COMPATIBLE $(PY) -m pytest --nbval --nbval-current-env --nbval-cell-timeout 240 \

@@ -7,7 +7,6 @@ ends with 1 if a claim or a bound fails.
 import argparse
 import json
 import os
-import re
 import sys
 import time
 from contextlib import redirect_stdout
@@ -15,6 +14,10 @@ from pathlib import Path
 
 if __name__ == "__main__":  # before torch is imported; never where pytest only reads this file
     os.environ |= {"OMP_NUM_THREADS": "1", "ATEN_CPU_CAPABILITY": "avx2", "MPLBACKEND": "agg"}
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_tools"))
+
+from lesson_code import with_seed
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 #: Least values of what a lesson measures, by the name that it has in the lesson.
@@ -30,8 +33,7 @@ def code_of(path, seed):
     for number, cell in enumerate(cells):
         tags = set(cell["metadata"].get("tags", []))
         if cell["cell_type"] == "code" and not tags & {"setup", "exercise", "raises-exception"}:
-            text = "".join(cell["source"]).replace("start(seed=0)", f"start(seed={seed})")
-            yield number, re.sub(r"^seed = 0$", f"seed = {seed}", text, flags=re.M)
+            yield number, with_seed("".join(cell["source"]), seed)
 
 
 def run(path, seed):

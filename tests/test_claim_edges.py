@@ -42,6 +42,8 @@ def complaints(lesson):
     for claim in lesson.claims:
         if not claim.measures_values:
             continue
+        if not claim.says:
+            found.append(f"{claim.claim_id}: says must be a plain string, its figures among the values")
         values = claim.stored.get("values", {})
         given = {each.arg for each in claim.call.keywords} - {"holds", "says", "budget"}
         if set(values) != given:

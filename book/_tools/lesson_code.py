@@ -8,6 +8,7 @@ import ast
 import builtins
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -59,6 +60,12 @@ class Claim:
     def measures_values(self):
         """Whether the condition is a function of named values."""
         return self.kind == "claim" and isinstance(self.keyword("holds"), ast.Lambda)
+
+    @property
+    def says(self):
+        """The sentence without its figures, if it is a plain string; else nothing."""
+        given = self.keyword("says")
+        return given.value if isinstance(given, ast.Constant) else ""
 
     @property
     def budget(self):
@@ -129,6 +136,12 @@ def load(path, key=None):
         if cell["cell_type"] == "code" and not ASIDE & set(tags):
             cells.append(Cell(number, "".join(cell["source"]), tags, cell["outputs"]))
     return Lesson(key_of(path) if key is None else key, Path(path), cells)
+
+
+def with_seed(source, seed):
+    """Return a cell's source with another seed: the lessons write ``start(seed=0)`` or ``seed = 0``."""
+    source = source.replace("start(seed=0)", f"start(seed={seed})")
+    return re.sub(r"^seed = 0$", f"seed = {seed}", source, flags=re.MULTILINE)
 
 
 def paths(root=ROOT):

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from pathlib import Path
 
 import lesson_code
@@ -66,8 +66,8 @@ def run_cells(lesson, *, sources=None, last=None, goes_on=None, around=None):
     from exformer.lessons.claims import kept_findings
 
     names, begun, errors, findings = {"__name__": "__main__"}, time.perf_counter(), {}, []
-    os.chdir(lesson.path.resolve().parent)  # as a notebook does
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+    folder = chdir(lesson.path.resolve().parent)  # as a notebook does
+    with folder, open(os.devnull, "w", encoding="utf-8") as nowhere:
         for cell in lesson.cells:
             if last is not None and cell.number > last:
                 break

@@ -80,8 +80,14 @@ def _texts(new, old):
             yield ours, kind, ours[kind], theirs[kind]
 
 
-def _forgive_claim(new, known, seen, tolerances, unused):
-    """Write a claim's sentence with the stored values where the new ones are near enough."""
+def same_claim(known, seen, tolerances):
+    """Say whether a claim that is measured again has the same sentence, within its tolerances."""
+    values, wrong = _settle(known, seen, tolerances, set())
+    return not wrong and seen["says"].format(**values) == seen["says"].format(**seen["values"])
+
+
+def _settle(known, seen, tolerances, unused):
+    """Return a claim's values, the stored ones where the new ones are near enough, and what is wrong."""
     values, wrong = dict(known["values"]), []
     for name, value in seen["values"].items():
         mine = values.get(name)
@@ -94,6 +100,12 @@ def _forgive_claim(new, known, seen, tolerances, unused):
             continue  # as it is written
         if mine != value:
             wrong.append(f"{name} is {mine}, stored is {value}")
+    return values, wrong
+
+
+def _forgive_claim(new, known, seen, tolerances, unused):
+    """Write a claim's sentence with the stored values where the new ones are near enough."""
+    values, wrong = _settle(known, seen, tolerances, unused)
     before, after = (known["says"].format(**each) for each in (known["values"], values))
     after += f" [{'; '.join(wrong)}]" if wrong else ""
     for kind, write in (("text/plain", str), ("text/html", escape)):

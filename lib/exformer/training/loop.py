@@ -12,9 +12,14 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from exformer.training.schedules import Schedule
+from exformer.training.variation import begin_note, vary_batches
 
 #: Gives the loss of a model on a batch; some take ``label_smoothing`` too.
 LossFn = Callable[..., Float[Tensor, ""]]
+
+
+class DivergenceError(ValueError):
+    """A training whose loss or parameters stopped being numbers."""
 
 
 def set_seed(seed: int) -> None:
@@ -50,7 +55,7 @@ def train(
 
     Raises:
         ValueError: If there are no batches, the optimizer moves no parameter of the model, ``clip_norm`` is
-            not above 0, or the loss or a parameter stops being a number.
+            not above 0, or the loss or a parameter stops being a number (a ``DivergenceError``).
 
     >>> import torch
     >>> model = torch.nn.Linear(1, 1)
@@ -62,9 +67,10 @@ def train(
     >>> len(losses), losses[-1] < 0.1
     (100, True)
     """
-    bar = tqdm(batches, desc=progress, disable=not progress, leave=False)
-    optimizers = [(optimizer, schedule)]
-    losses = list(training_steps(model, bar, loss_fn=loss_fn, optimizers=optimizers, clip_norm=clip_norm))
+    with vary_batches(batches, schedule, optimizer) as (taken, rate):  # as they are, but in a trial
+        bar = tqdm(taken, desc=progress, disable=not progress, leave=False)
+        optimizers = [(optimizer, rate)]
+        losses = list(training_steps(model, bar, loss_fn=loss_fn, optimizers=optimizers, clip_norm=clip_norm))
     if not losses:
         raise ValueError("there were no batches to train on")
     return losses
@@ -109,7 +115,7 @@ def training_steps(
         raise ValueError(f"clip_norm must be above 0, got {clip_norm}: None sets no limit")
     check_optimizers(model, [optimizer for optimizer, _ in optimizers])
     model.train()
-    step = first_step - 1
+    step, note = first_step - 1, begin_note()
     for step, batch in enumerate(batches, start=first_step):
         for optimizer, schedule in optimizers:
             if schedule is not None:
@@ -118,11 +124,15 @@ def training_steps(
             optimizer.zero_grad(set_to_none=True)
         loss = backward(model, batch, loss_fn)
         if not math.isfinite(loss):
-            raise ValueError(f"the loss is {loss} at step {step}: lower the learning rate or clip gradients")
+            raise DivergenceError(
+                f"the loss is {loss} at step {step}: lower the learning rate or clip gradients"
+            )
+        note.losses.append(loss)
         if clip_norm is not None:
             nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
         for optimizer, _ in optimizers:
             optimizer.step()
+        note.optimizer_steps += len(optimizers)
         yield loss
     check_parameters(model, step)  # no later loss would show it
 
@@ -142,6 +152,6 @@ def check_optimizers(model: nn.Module, optimizers: Iterable[torch.optim.Optimize
 def check_parameters(model: nn.Module, step: int) -> None:
     """Refuse a model whose parameters are no numbers any more."""
     if not all(p.isfinite().all() for p in model.parameters()):
-        raise ValueError(
+        raise DivergenceError(
             f"a parameter is no number after step {step}: lower the learning rate or clip gradients"
         )

@@ -24,6 +24,7 @@ from exformer.training.loop import LossFn, check_parameters, set_seed, training_
 from exformer.training.objectives import default_loss
 from exformer.training.optimizers import make_optimizers
 from exformer.training.processes import Processes
+from exformer.training.variation import vary_run
 
 
 class Trainer:
@@ -72,8 +73,9 @@ class Trainer:
         on_measure: Callable[["Trainer"], None] | None = None,
         progress: str = "",
     ) -> None:
-        self.model, self.batches, self.validation = model, batches, list(validation)
-        self.config = _default_config(batches) if config is None else config
+        config = _default_config(batches) if config is None else config
+        self.config, self.batches = vary_run(config, batches)  # as they are, but in a trial
+        self.model, self.validation = model, list(validation)
         self.loss_fn = default_loss(model) if loss_fn is None else loss_fn
         self.folder = None if folder is None else Path(folder)
         self.on_measure, self.progress = on_measure, progress

@@ -1,0 +1,247 @@
+"""Trials: what a claim found with other seeds, steps, rates and orders, as it was recorded."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+#: The runs of a trial, by their names: the seed, then how many times the steps, the rate, and which order.
+RUNS: dict[str, dict[str, Any]] = {
+    **{f"seed {seed}": {"seed": seed} for seed in range(5)},
+    "4x steps": {"seed": 0, "steps": 4},
+    "rate/3": {"seed": 0, "rate": 1 / 3},
+    "3x rate": {"seed": 0, "rate": 3.0},
+    "another order": {"seed": 0, "order": 1},
+}
+SEEDS = [name for name in RUNS if name.startswith("seed")]
+INSTALLED = Path(sys.prefix, "share", "exformer", "trials")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The recorded trial of a claim; a notebook shows it as a table.
+
+    Args:
+        claim_id: The claim.
+        key: Of the notebook that states it.
+        says: Its sentence, without the figures.
+        budget: Whether the sentence names a budget of training.
+        runs: What was found in each run, by the runs' names.
+    """
+
+    claim_id: str
+    key: str
+    says: str = ""
+    budget: bool = False
+    runs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def values(self, name: str) -> list[Any]:
+        """Return a value for each seed whose training converged.
+
+        Raises:
+            ValueError: If nothing is recorded under this name.
+        """
+        found = [
+            self.runs[run]["values"][name]
+            for run in SEEDS
+            if name in self.runs.get(run, {}).get("values", {})
+        ]
+        if not found:
+            known = {each: 0 for run in self.runs.values() for each in run.get("values", {})}
+            raise ValueError(
+                f"claim {self.claim_id}: no value {name!r} is recorded, there are: "
+                f"{', '.join(known) or 'none'}"
+            )
+        return found
+
+    def mean(self, name: str) -> float:
+        """Return the mean of a value over the seeds."""
+        found = self.values(name)
+        return sum(found) / len(found)
+
+    @property
+    def command(self) -> str:
+        """What reproduces the trial."""
+        return f"make trials NB={self.key}"
+
+    @property
+    def minutes(self) -> float:
+        """How long the runs took, all together; they are shared with the other claims of the notebook."""
+        return sum(run["minutes"] for run in self.runs.values())
+
+    def rows(self) -> list[list[str]]:
+        """Return the table: a row for each run, then the mean and the range over the seeds."""
+        specs = {name: spec or "" for _, name, spec, _ in Formatter().parse(self.says) if name}
+        names = list(dict.fromkeys([*specs, *(n for r in self.runs.values() for n in r.get("values", {}))]))
+        rows = [["run", *names, "holds"]]
+        for run in RUNS:
+            if run in self.runs:
+                found = self.runs[run]
+                cells = [_write(found.get("values", {}).get(name), specs.get(name, "")) for name in names]
+                rows.append([run, *cells, self._verdict(run)])
+        if any(run in self.runs for run in SEEDS):
+            summary = [self._over_seeds(name, specs.get(name, "")) for name in names]
+            rows.append(["mean over the seeds (least to most)", *summary, ""])
+        return rows
+
+    def _verdict(self, run: str) -> str:
+        found = self.runs[run]
+        if "diverged" in found:
+            return "diverged"
+        verdict = "yes" if found["holds"] else "no"
+        return f"{verdict} (beyond the budget)" if self.budget and run == "4x steps" else verdict
+
+    def _over_seeds(self, name: str, spec: str) -> str:
+        found = [each for each in self.values(name) if isinstance(each, int | float)]
+        if not found:
+            return ""
+        mean, least, most = (_write(each, spec) for each in (sum(found) / len(found), min(found), max(found)))
+        return f"{mean} ({least} to {most})"
+
+    def _footer(self) -> str:
+        if not self.runs:
+            return f"Claim {self.claim_id}: nothing is recorded yet: {self.command}"
+        seconds = 60 * self.minutes
+        time = f"{self.minutes:.0f} minutes" if seconds > 90 else f"{seconds:.0f} seconds"
+        machines = sorted({run["machine"] for run in self.runs.values()})
+        return f"Recorded: {len(self.runs)} runs, {time} on {'; '.join(machines)}. Again: {self.command}"
+
+    def __repr__(self) -> str:
+        rows = self.rows() if self.runs else []
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        return "\n".join([*lines, self._footer()])
+
+    def _repr_html_(self) -> str:
+        rows = [[escape(cell) for cell in row] for row in self.rows()] if self.runs else []
+        head = "".join(f"<th>{cell}</th>" for cell in rows[0]) if rows else ""
+        body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows[1:])
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
+        return f'<div class="trial">{table}<p>{escape(self._footer())}</p></div>'
+
+
+def trial(claim_id: str, sweep: str = "", *, of: str = "") -> Any:
+    """Return the record of a claim's trial, or of a wider sweep.
+
+    Args:
+        claim_id: The claim.
+        sweep: Name of a sweep; none for the trial itself.
+        of: Topic of the notebook, where several state the claim: ``positional_encoding``, or
+            ``evidence/positional_encoding``.
+
+    Returns:
+        A :class:`Trial`, which a notebook shows as a table, or the figures of the sweep.
+
+    Raises:
+        ValueError: If the sweep is not recorded.
+    """
+    for key, record in read_records().items():
+        if of not in ("", key):
+            continue
+        if sweep and sweep in record.get("sweeps", {}).get(claim_id, {}):
+            return record["sweeps"][claim_id][sweep]["figures"]
+        if not sweep and claim_id in record.get("claims", {}):
+            return read_trial(key, record, claim_id)
+    if sweep:
+        raise ValueError(
+            f"the sweep {sweep!r} of claim {claim_id} is not recorded: make trials NB={of or 'the lesson'}"
+        )
+    return Trial(claim_id, of or "the lesson")
+
+
+def read_trial(key: str, record: Mapping[str, Any], claim_id: str) -> Trial:
+    """Return the trial of a claim out of the record of its notebook."""
+    runs = {
+        name: {"minutes": run["minutes"], "machine": run["machine"]} | run["claims"][claim_id]
+        for name, run in record["runs"].items()
+        if claim_id in run["claims"]
+    }
+    return Trial(claim_id, key, **record["claims"][claim_id], runs=runs)
+
+
+def read_records() -> dict[str, Any]:
+    """Return all records by their notebooks' topics: those of the book around, or the installed ones."""
+    here = Path.cwd()
+    around = [folder / "book" / "trials" for folder in (here, *here.parents)]
+    folder = next((each for each in around if each.is_dir()), INSTALLED)
+    found = {}
+    for path in sorted([*folder.glob("*.json"), *folder.glob("evidence/*.json")]):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if "runs" in record:
+            found[path.relative_to(folder).with_suffix("").as_posix()] = record
+    return found
+
+
+def complaints(found: Trial, code: str) -> list[str]:
+    """Return what is wrong with a trial: runs that are missing, of other code, or that refute the claim.
+
+    Args:
+        found: The trial.
+        code: The hash of what the claim depends on now.
+    """
+    wrong = [f"{run} is not recorded" for run in RUNS if run not in found.runs]
+    for run, row in found.runs.items():
+        judged = "diverged" not in row and not (found.budget and run == "4x steps")
+        if row["code"] != code:
+            wrong.append(f"{run} was recorded with other code")
+        elif judged and not row["holds"]:
+            wrong.append(f"{run} refutes the claim: {row['values']}")
+    base = found.runs.get(SEEDS[0], {})
+    if "diverged" in base:
+        wrong.append(f"{SEEDS[0]} diverged")
+    if not wrong:
+        wrong += _not_varied(found, base)
+    return wrong
+
+
+def _not_varied(found: Trial, base: Mapping[str, Any]) -> list[str]:
+    """Return what shows that a run was not the one it is called."""
+    wrong = []
+    traces = [tuple(found.runs[run]["losses"]) for run in SEEDS if "diverged" not in found.runs[run]]
+    if len(set(traces)) < len(traces):
+        wrong.append("two seeds gave the same losses: the lesson does not take its seed from start(seed=0)")
+    longer = found.runs["4x steps"]
+    if "diverged" not in longer and longer["steps"] != 4 * base["steps"]:
+        wrong.append(f"{longer['steps']} steps are not four times {base['steps']}")
+    for run in ("rate/3", "3x rate", "another order"):
+        if found.runs[run].get("losses") == base["losses"]:
+            wrong.append(f"{run} gave the same losses as {SEEDS[0]}")
+    return wrong
+
+
+def sweep(claim_id: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Mark a function in a notebook's file of trials as a wider sweep for a claim.
+
+    Its parameters are names of the notebook, which it is given as they are at the end; it returns figures
+    that JSON can hold.
+
+    >>> @sweep("A01")
+    ... def curve(learn, share):
+    ...     return {str(length): share(learn(length)) for length in (4, 8, 16)}
+    >>> curve.claim_id
+    'A01'
+    """
+
+    def mark(function: Callable[..., Any]) -> Callable[..., Any]:
+        function.claim_id = claim_id  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def _write(value: Any, spec: str) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float) and not spec:
+        return f"{value:.4g}"
+    try:
+        return format(value, spec)
+    except ValueError:  # "nan" is a word here; a mean of whole numbers is not whole
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
