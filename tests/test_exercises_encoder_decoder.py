@@ -350,9 +350,9 @@ def test_a_result_in_place_of_a_function_is_refused(check):
 
 
 GRADERS = {
-    "ex-07-shift": lambda names: check_shift(names["my_shift"]),
-    "ex-07-likelihood": lambda names: check_log_likelihood(names["my_log_likelihood"]),
-    "ex-07-greedy": lambda names: check_greedy(names["my_greedy"]),
+    "One place late": lambda names: check_shift(names["my_shift"]),
+    "How probable is a sentence?": lambda names: check_log_likelihood(names["my_log_likelihood"]),
+    "Write": lambda names: check_greedy(names["my_greedy"]),
 }
 
 

@@ -344,9 +344,9 @@ def test_a_result_in_place_of_a_function_is_refused(check):
 
 
 GRADERS = {
-    "ex-02-context": lambda names: check_context(names["my_context"]),
-    "ex-02-mistake": lambda names: check_first_mistake(names["my_first_mistake"]),
-    "ex-02-agreement": lambda names: check_agreement(names["my_agreement"]),
+    "Look back": lambda names: check_context(names["my_context"]),
+    "The first mistake": lambda names: check_first_mistake(names["my_first_mistake"]),
+    "Do the weights agree?": lambda names: check_agreement(names["my_agreement"]),
 }
 
 

@@ -309,9 +309,9 @@ def test_a_result_in_place_of_a_function_is_refused(check):
 
 
 GRADERS = {
-    "ex-10-temperature": lambda names: check_tempered(names["my_tempered"]),
-    "ex-10-top-p": lambda names: check_top_p(names["my_top_p"]),
-    "ex-10-beam": lambda names: check_beam_step(names["my_beam_step"]),
+    "Temperature": lambda names: check_tempered(names["my_tempered"]),
+    "The smallest set": lambda names: check_top_p(names["my_top_p"]),
+    "One step of a beam": lambda names: check_beam_step(names["my_beam_step"]),
 }
 
 

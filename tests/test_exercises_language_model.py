@@ -270,9 +270,9 @@ def test_a_result_in_place_of_a_function_is_refused(check):
 
 
 GRADERS = {
-    "ex-09-chain": lambda names: check_log_probability(names["my_log_probability"]),
-    "ex-09-perplexity": lambda names: check_perplexity(names["my_perplexity"]),
-    "ex-09-excess": lambda names: check_excess(names["my_excess"]),
+    "The probability of a sentence": lambda names: check_log_probability(names["my_log_probability"]),
+    "Perplexity": lambda names: check_perplexity(names["my_perplexity"]),
+    "How far from the truth": lambda names: check_excess(names["my_excess"]),
 }
 
 

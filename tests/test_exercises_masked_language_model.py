@@ -210,9 +210,9 @@ def test_no_function(check):
 
 
 CHECKS = {
-    "ex-11-show": ("my_show", check_show),
-    "ex-11-loss": ("my_loss", check_loss),
-    "ex-11-fill": ("my_fill", check_fill),
+    "What the model is shown": ("my_show", check_show),
+    "Ask only what was chosen": ("my_loss", check_loss),
+    "Fill a gap by reading": ("my_fill", check_fill),
 }
 
 

@@ -292,9 +292,9 @@ def test_a_result_in_place_of_a_function_is_refused():
 
 
 GRADERS = {
-    "ex-04-split": lambda names: check_split(names["my_split"], names["my_merge"]),
-    "ex-04-multi-head": lambda names: check_multi_head(names["my_multi_head"]),
-    "ex-04-silence": lambda names: check_silence(names["my_silence"]),
+    "Cut and join": lambda names: check_split(names["my_split"], names["my_merge"]),
+    "Several heads": lambda names: check_multi_head(names["my_multi_head"]),
+    "Silence": lambda names: check_silence(names["my_silence"]),
 }
 
 

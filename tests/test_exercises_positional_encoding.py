@@ -437,9 +437,9 @@ def test_a_result_in_place_of_a_function_is_refused(check):
 
 
 GRADERS = {
-    "ex-05-encoding": lambda names: check_encoding(names["my_encoding"]),
-    "ex-05-rotary": lambda names: check_rotate(names["my_rotate"]),
-    "ex-05-alibi": lambda names: check_alibi(names["my_alibi"]),
+    "The table": lambda names: check_encoding(names["my_encoding"]),
+    "Turn": lambda names: check_rotate(names["my_rotate"]),
+    "Lose interest": lambda names: check_alibi(names["my_alibi"]),
 }
 
 

@@ -277,9 +277,9 @@ def test_a_result_in_place_of_a_function_is_refused(check):
 
 
 GRADERS = {
-    "ex-01-lstm": lambda names: check_lstm_step(names["my_lstm_step"]),
-    "ex-01-reach": lambda names: check_reach(names["my_reach"]),
-    "ex-01-clip": lambda names: check_clip(names["my_clip"]),
+    "A step of an LSTM": lambda names: check_lstm_step(names["my_lstm_step"]),
+    "The reach of a gradient": lambda names: check_reach(names["my_reach"]),
+    "Clipping": lambda names: check_clip(names["my_clip"]),
 }
 
 

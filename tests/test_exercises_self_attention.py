@@ -264,10 +264,10 @@ def test_a_refuted_charge_is_refuted_by_its_experiment():
 
 
 GRADERS = {
-    "ex-03-attention": lambda names: check_attention(names["my_attention"]),
-    "ex-03-mask": lambda names: check_masked_attention(names["my_masked_attention"]),
-    "ex-03-circle": lambda names: check_circle(names["w_q"], names["w_k"]),
-    "ex-03-suspects": lambda names: check_diagnosis(**names["diagnosis"]),
+    "Attention": lambda names: check_attention(names["my_attention"]),
+    "The mask": lambda names: check_masked_attention(names["my_masked_attention"]),
+    "A circle": lambda names: check_circle(names["w_q"], names["w_k"]),
+    "Two suspects": lambda names: check_diagnosis(**names["diagnosis"]),
 }
 
 

@@ -239,9 +239,9 @@ def test_no_function(check):
 
 
 CHECKS = {
-    "ex-12-row": ("my_row", check_row),
-    "ex-12-rouge": ("my_rouge_1", check_rouge_1),
-    "ex-12-invented": ("my_invented", check_invented),
+    "The row": ("my_row", check_row),
+    "ROUGE-1": ("my_rouge_1", check_rouge_1),
+    "Made up": ("my_invented", check_invented),
 }
 
 

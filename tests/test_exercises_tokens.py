@@ -442,10 +442,10 @@ def test_wrong_gradients_are_named(hint):
 
 
 CHECKS = {
-    "ex-08-pair": ("my_best_pair", check_best_pair),
-    "ex-08-encode": ("my_encode", check_encode),
-    "ex-08-decode": ("my_decode", check_decode),
-    "ex-08-gradient": ("my_table_gradient", check_table_gradient),
+    "The next pair": ("my_best_pair", check_best_pair),
+    "A new word": ("my_encode", check_encode),
+    "Bytes to text": ("my_decode", check_decode),
+    "Where the gradient goes": ("my_table_gradient", check_table_gradient),
 }
 
 

@@ -254,9 +254,9 @@ def test_no_function(check):
 
 
 CHECKS = {
-    "ex-06-norm": ("my_layer_norm", check_layer_norm),
-    "ex-06-residual": ("my_residual", check_residual),
-    "ex-06-count": ("my_parameters", check_parameters),
+    "Layer norm": ("my_layer_norm", check_layer_norm),
+    "The wrapper": ("my_residual", check_residual),
+    "Count": ("my_parameters", check_parameters),
 }
 
 

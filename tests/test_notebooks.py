@@ -9,6 +9,7 @@ from statistics import median
 
 import pytest
 import yaml
+from folded_solutions import exercises, solutions
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
@@ -30,7 +31,13 @@ if find_spec("exformer") is None and REPO:
 
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", f"git+{REPO}"], check=True)
 """
-BOXES = ("question", "predict", "break-it", "in-short")
+BOXES = ("Question", "Predict", "Break it", "In short")
+#: What is not read with the lesson: exercises, folded solutions, programs in fences.
+ASIDE = (
+    re.compile(r"^<details>$.*?^</details>$", flags=re.M | re.S),
+    re.compile(r"^> \*\*Exercise .*?(?=^$|\Z)", flags=re.M | re.S),
+    re.compile(r"^(`{3,}).*?^\1", flags=re.M | re.S),
+)
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 LOCAL_PATH = re.compile(r"/(?:home|tmp|root|Users|work)/|[A-Z]:\\\\")
 
@@ -124,21 +131,27 @@ def check_setup(path):
     assert sum("setup" in cell["tags"] for cell in cells(path, "code")) == 1
 
 
+def lesson_text(path):
+    """Return the text that is read with a lesson, without exercises, solutions and programs."""
+    prose = "\n\n".join(cell["source"] for cell in cells(path, "markdown"))
+    for part in ASIDE:
+        prose = part.sub("", prose)
+    return prose
+
+
 def check_shape(path):
     """One title, the boxes in their order, the last three sections by their names."""
-    prose = "\n".join(cell["source"] for cell in cells(path, "markdown"))
-    text = re.sub(r"^(`{3,}).*?^\1", "", prose, flags=re.M | re.S)
+    text = lesson_text(path)
     assert len(re.findall(r"^# ", text, flags=re.M)) == 1
-    places = [text.find(f":class: {box}") for box in BOXES]
+    places = [text.find(f"> **{box}.**") for box in BOXES]
     assert -1 not in places, (
         f"boxes {[box for box, at in zip(BOXES, places, strict=True) if at < 0]} are missing"
     )
     assert places == sorted(places), "Question, Predict, Break it, In short: in this order"
     assert re.findall(r"^## (.+?)\s*$", text, flags=re.M)[-3:] == ["Exercises", "In short", "Sources"]
-    exercises = re.findall(r"^`{3,}\{exercise\}.*?^:label: (\S+)", prose, flags=re.M | re.S)
-    solutions = re.findall(r"^`{3,}\{solution\} (\S+)", prose, flags=re.M)
-    assert 2 <= len(exercises) <= 4, exercises
-    assert exercises == solutions, "each exercise has its solution"
+    assert 2 <= len(solutions(path.stem)) <= 4, "two to four exercises that are graded"
+    for title, found in exercises(path.stem).items():
+        assert len(found) == 1, f"{title}: each exercise has its solution"
 
 
 def check_length(path):
@@ -152,8 +165,7 @@ def check_length(path):
         assert not long or "setup" in cell["tags"], f"longer than 88 characters: {long[0]}"
     kinds = "".join(cell["cell_type"][0] for cell in cells(path, "any"))
     assert "ccc" not in kinds, f"three code cells in a row, the first is cell {kinds.index('ccc')}"
-    prose = " ".join(cell["source"] for cell in cells(path, "markdown"))
-    words = len(re.sub(r"^(`{3,}).*?^\1", "", prose, flags=re.M | re.S).split())
+    words = len(re.sub(r"^>", "", lesson_text(path), flags=re.M).split())
     assert 1_200 <= words <= 3_000, f"{words} words"
 
 
@@ -217,11 +229,3 @@ CHECKS = {
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_lesson(path: Path, name: str) -> None:
     CHECKS[name](path)
-
-
-def test_labels_are_unique_over_the_book() -> None:
-    labels = []
-    for path in LESSONS:
-        prose = "\n".join(cell["source"] for cell in cells(path, "markdown"))
-        labels += re.findall(r"^:label: (\S+)|^\(([\w-]+)\)=$", prose, flags=re.M)
-    assert len(labels) == len(set(labels))
