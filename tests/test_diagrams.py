@@ -420,6 +420,12 @@ def test_a_long_row_of_tokens_goes_on_below() -> None:
     assert words.height > 3 * 30
 
 
+def test_values_color_tokens_the_stronger_the_larger() -> None:
+    for role, shown_role in (("plain", "low"), ("query", "query")):
+        svg = draw(tokens(["the", "cat", "it"], values=[0.0, 2.0, 4.0], role=role)).svg
+        assert re.findall(rf'x-{shown_role}-heat".*?fill-opacity="([\d.]+)', svg) == ["0.08", "0.54", "1.00"]
+
+
 def test_tokens_are_shown_as_they_are() -> None:
     assert [each.text for each in draw(tokens([" *cat*", "\n", "<s>"])).texts] == ["␣*cat*", "↵", "<s>"]
     assert "␣*cat*<" in draw(tokens([" *cat*"])).svg
@@ -484,7 +490,8 @@ ONE = box("one")
         (lambda: box("q")[0], r"no part 0: choose one of its parts \(it has none\)"),
         (lambda: tokens([]), "there is no token: give at least one"),
         (lambda: tokens(["a"], values=[1, 2]), "2 values for 1 tokens: give one for each"),
-        (lambda: tokens(["a"], values=[[1]]), r"expected a row of numbers, got \[\[1\]\]"),
+        (lambda: tokens(["a"], values=[[1]]), r"expected a row of finite numbers, got \[\[1\]\]"),
+        (lambda: tokens(["a"], values=[math.inf]), r"expected a row of finite numbers, got \[inf\]"),
         (lambda: tokens(["a"], under=["x", "y"]), "2 words beneath for 1 tokens"),
         (lambda: tokens(["a", "b"], role=["query"]), "1 roles for 2 tokens"),
         (lambda: clock(math.nan), "an angle in radians, got nan"),

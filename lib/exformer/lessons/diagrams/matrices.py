@@ -78,11 +78,11 @@ def matrix(
     parts, children = {}, []
     for i, each in enumerate(values):
         for j, value in enumerate(each):
-            heat = _heat(value, low, high) if _is_number(value) and roles[i][j] is None else None
+            shaded = _is_number(value) and math.isfinite(value) and roles[i][j] is None
+            part = _part(value, low, high) if _is_number(value) and shaded else None
             role = roles[i][j] or _role(value)
-            bar = 0.0 if heat is None or numbers else _part(value, low, high)
-            size_of_cell = {"width": wide, "height": high_cell, "size": size}
-            parts[i, j] = _cell(texts[i][j], role=role, heat=heat, bar=bar, floor=floor, **size_of_cell)
+            look = {"role": role, "heat": _heat(part), "width": wide, "height": high_cell, "size": size}
+            parts[i, j] = _cell(texts[i][j], bar=0 if numbers else part or 0, floor=floor, **look)
             children.append((parts[i, j], left + j * wide, over + i * high_cell))
 
     def ink(pen: Pen, x: Number, y: Number) -> None:
@@ -156,9 +156,9 @@ def _part(value: Number, low: Number, high: Number) -> Number:
     return max(-1.0, min(1.0, value / limit if limit else 0.0))
 
 
-def _heat(value: Number, low: Number, high: Number) -> Number | None:
-    """Return how strong a number's color is, from a tenth to 1; None for −∞, which has a border instead."""
-    return None if math.isinf(value) else 0.08 + 0.92 * abs(_part(value, low, high))
+def _heat(part: Number | None) -> Number | None:
+    """Return how strong a color is for a part of the limit: never so weak that the cell vanishes."""
+    return None if part is None else 0.08 + 0.92 * abs(part)
 
 
 def _cell(
@@ -208,7 +208,8 @@ def tokens(
     Args:
         words: The tokens.
         role: Whose color they have, all of them or each.
-        values: A number for each, such as its loss: it colors the token and is written beneath it.
+        values: A number for each, such as its loss: it colors the token, in orange if the role is plain, and is
+            written beneath it.
         under: Words or numbers beneath the tokens, in place of the values' own.
         digits: Of the values, after the point.
         limit: The value with the strongest color; without it the largest.
@@ -234,12 +235,13 @@ def tokens(
         if given and len(given) != len(words):
             raise ValueError(f"{len(given)} {what} for {len(words)} tokens: give one for each")
     strongest = limit or max([abs(v) for v in numbers or []], default=0.0) or 1.0
-    heats = [
-        None if numbers is None else _heat(abs(v), -strongest, strongest) for v in numbers or [0] * len(words)
-    ]
+    parts_of_limit = [_part(v, -strongest, strongest) for v in numbers] if numbers else [None] * len(words)
+    heats = [_heat(part) for part in parts_of_limit]
     shown = [word.replace(" ", "␣").replace("\n", "↵") for word in words]
     made = [
-        _token(word, note, role="low" if heat is not None else role_named(each), heat=heat, size=size)
+        _token(
+            word, note, role=role_named("low" if numbers and each == "plain" else each), heat=heat, size=size
+        )
         for word, note, each, heat in zip(shown, beneath or [""] * len(words), roles, heats, strict=True)
     ]
     lines, x = [[]], 0.0
@@ -259,8 +261,8 @@ def tokens(
 
 def _numbers(values: object) -> list[Number]:
     found = values.tolist() if hasattr(values, "tolist") else values
-    if not isinstance(found, list | tuple) or not all(_is_number(value) for value in found):
-        raise ValueError(f"expected a row of numbers, got {values!r}")
+    if not isinstance(found, list | tuple) or not all(_is_number(v) and math.isfinite(v) for v in found):
+        raise ValueError(f"expected a row of finite numbers, got {values!r}")
     return [float(value) for value in found]
 
 
