@@ -208,8 +208,8 @@ def tokens(
     Args:
         words: The tokens.
         role: Whose color they have, all of them or each.
-        values: A number for each, such as its loss: it colors the token, in orange if the role is plain, and is
-            written beneath it.
+        values: A number for each, such as its loss: it colors the token, in orange if the role is plain, and
+            is written beneath it.
         under: Words or numbers beneath the tokens, in place of the values' own.
         digits: Of the values, after the point.
         limit: The value with the strongest color; without it the largest.
