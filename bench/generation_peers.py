@@ -9,11 +9,11 @@ from bench.encoder_decoder import exformer, marian
 from bench.equal_work import copy_weights
 from bench.gpt import gpt2
 from bench.setting import BOS, EOS, PAD, Setting, make_batches
-from exformer.generation.autoregressive import greedy, next_logits_of
 from exformer.generation.beam_search import beam_search
-from exformer.generation.continuation import Continuation
+from exformer.generation.decoding import greedy
+from exformer.generation.next_token import Continuation, next_logits_of
 from exformer.models.decoder_lm import DecoderLM
-from exformer.models.evaluating import evaluating
+from exformer.models.eval_mode import evaluating
 
 #: Writes texts, and returns their ids.
 Writer = Callable[[], list[list[int]]]

@@ -11,11 +11,12 @@ from test_decoder_lm import VOCAB, build
 from torch_twins import normal
 
 from exformer.data.padding import pad_left
-from exformer.generation.autoregressive import greedy, next_logits_of
 from exformer.generation.beam_search import beam_search
+from exformer.generation.decoding import greedy
 from exformer.generation.exhaustive import exhaustive_search
 from exformer.generation.fast_top_k import largest
 from exformer.generation.hypothesis import Hypothesis, length_normalized
+from exformer.generation.next_token import next_logits_of
 
 pytestmark = pytest.mark.usefixtures("float64")
 ALPHAS = st.sampled_from([0.0, 0.6, 1.0, 2.0])

@@ -15,7 +15,7 @@ from torch_twins import close, copy, normal, papers_formula, randomize, recorded
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import merge_heads, split_heads
-from exformer.nn.recording import record_attention
+from exformer.nn.record_attention import record_attention
 from exformer.training.loss import cross_entropy
 
 pytestmark = pytest.mark.usefixtures("float64")

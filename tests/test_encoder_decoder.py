@@ -25,7 +25,7 @@ from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import MultiHeadAttention, merge_heads, split_heads
 from exformer.nn.positions.alibi import ALiBi
 from exformer.nn.positions.rotary import RotaryPositions
-from exformer.nn.recording import record_attention
+from exformer.nn.record_attention import record_attention
 from exformer.training.loop import set_seed
 
 pytestmark = pytest.mark.usefixtures("float64")

@@ -13,7 +13,7 @@ from torch_twins import close, copy, normal, randomize, recorded, same_gradients
 from exformer.models.classification import ClassHead, TagHead
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.nn.multi_head import merge_heads, split_heads
-from exformer.nn.recording import record_attention
+from exformer.nn.record_attention import record_attention
 
 pytestmark = pytest.mark.usefixtures("float64")
 VOCAB, HEADS, D_MODEL, D_FF, LAYERS, MAX_LEN, BATCH, TIME = 17, 3, 30, 13, 2, 11, 2, 7

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_twins import close, randomize
 
-from exformer.generation.autoregressive import greedy, next_logits_of
 from exformer.generation.beam_search import beam_search
-from exformer.generation.continuation import Continuation
+from exformer.generation.decoding import greedy
 from exformer.generation.generate import generate, stream
 from exformer.generation.logits import keep_top_p, penalize_repetition, transform_logits
+from exformer.generation.next_token import Continuation, next_logits_of
 from exformer.generation.sampling import draw, sample
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from torch import nn
 from torch_twins import normal
 
-from exformer.generation.autoregressive import greedy
-from exformer.models.evaluating import evaluating
+from exformer.generation.decoding import greedy
+from exformer.models.eval_mode import evaluating
 
 pytestmark = pytest.mark.usefixtures("float64")
 

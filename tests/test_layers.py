@@ -16,7 +16,7 @@ from exformer.nn.multi_head import merge_heads, split_heads
 from exformer.nn.normalization import LayerNorm, RMSNorm
 from exformer.nn.positions.alibi import ALiBi
 from exformer.nn.positions.rotary import RotaryPositions
-from exformer.nn.recording import record_attention
+from exformer.nn.record_attention import record_attention
 
 pytestmark = pytest.mark.usefixtures("float64")
 BATCH, TGT, SRC, HEADS, D_FF = 2, 5, 7, 3, 13

@@ -516,7 +516,7 @@ def test_translations_are_judged_as_the_recipe_says(whole: Path, monkeypatch: py
 
 _FAULTS = """
 import resource, sys, torch
-from exformer.training.environment import keep_freed_memory
+from exformer.training.machine import keep_freed_memory
 torch.set_num_threads(1)
 if sys.argv[1] == "keep":
     keep_freed_memory()
@@ -540,7 +540,7 @@ def test_freed_memory_is_kept() -> None:
 
 _END = """
 import ctypes, sys
-from exformer.training.environment import keep_freed_memory
+from exformer.training.machine import keep_freed_memory
 if sys.argv[1] == "keep":
     keep_freed_memory()
 libc = ctypes.CDLL(None)

@@ -10,7 +10,7 @@ from exformer.data.translation import translation_batches
 from exformer.generation.translate import translate
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.models.rnn_lm import CELLS
-from exformer.nn.recording import record_attention
+from exformer.nn.record_attention import record_attention
 from exformer.tokenizers.words import WordTokenizer
 from exformer.training.loop import train
 from exformer.training.loss import cross_entropy

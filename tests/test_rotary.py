@@ -15,7 +15,7 @@ from exformer.nn.multi_head import MultiHeadAttention, merge_heads, split_heads
 from exformer.nn.positions import rotary as module
 from exformer.nn.positions.alibi import ALiBi
 from exformer.nn.positions.rotary import RotaryPositions, rotate
-from exformer.nn.recording import record_attention
+from exformer.nn.record_attention import record_attention
 
 BATCH, TIME, HEADS, D_HEAD = 2, 7, 3, 10
 D_MODEL = HEADS * D_HEAD

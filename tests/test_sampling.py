@@ -11,8 +11,9 @@ from test_decoder_lm import VOCAB, build
 from torch_twins import normal
 
 from exformer.data.padding import pad_left
-from exformer.generation.autoregressive import greedy, next_logits_of
+from exformer.generation.decoding import greedy
 from exformer.generation.logits import apply_temperature, keep_top_k, keep_top_p
+from exformer.generation.next_token import next_logits_of
 from exformer.generation.sampling import draw, sample
 
 pytestmark = pytest.mark.usefixtures("float64")

@@ -24,10 +24,10 @@ from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.tokenizers.words import WordTokenizer
 from exformer.training.checkpoint import find_checkpoints
 from exformer.training.config import TrainingConfig
+from exformer.training.distributed import Processes
 from exformer.training.loop import set_seed, train
 from exformer.training.objectives import language_model_loss
 from exformer.training.optimizers import adamw
-from exformer.training.processes import Processes
 from exformer.training.trainer import Trainer
 
 SIZES = {"d_model": 8, "n_heads": 2, "d_ff": 12, "n_layers": 1, "max_len": 7}

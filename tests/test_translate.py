@@ -12,7 +12,7 @@ from torch_twins import randomize
 
 from exformer.generation import translate as module
 from exformer.generation.beam_search import beam_search
-from exformer.generation.continuation import Continuation
+from exformer.generation.next_token import Continuation
 from exformer.generation.translate import translate
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig

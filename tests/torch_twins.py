@@ -15,7 +15,7 @@ from exformer.nn.feedforward import FeedForward
 from exformer.nn.layers import DecoderLayer, EncoderLayer
 from exformer.nn.multi_head import MultiHeadAttention
 from exformer.nn.normalization import LayerNorm
-from exformer.nn.recording import record_attention
+from exformer.nn.record_attention import record_attention
 
 Twins = list[tuple[nn.Parameter, nn.Parameter, slice]]
 WHOLE = slice(None)

@@ -18,7 +18,7 @@ from .nn.embedding import TokenEmbedding as TokenEmbedding
 from .nn.positions.absolute import sinusoidal_encoding as sinusoidal_encoding
 from .nn.positions.rotary import rotate as rotate
 from .nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
-from .nn.recording import record_attention as record_attention
+from .nn.record_attention import record_attention as record_attention
 from .nn.multi_head import MultiHeadAttention as MultiHeadAttention
 from .nn.feedforward import FeedForward as FeedForward
 from .nn.normalization import LayerNorm as LayerNorm

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from exformer.generation.autoregressive import check_log_probabilities, check_start
+from exformer.generation.decoding import check_log_probabilities, check_start
 from exformer.generation.fast_top_k import largest
 from exformer.generation.hypothesis import (
     Hypothesis,
@@ -38,7 +38,7 @@ def beam_search(
         next_logits: Scores of the next token, given all tokens so far. It is asked for ``beam`` rows per
             prompt: rows i · beam to (i + 1) · beam - 1 continue prompt i; rows of empty slots are asked for
             too, and do not count. If it has a method ``reorder``, as
-            :class:`~exformer.generation.continuation.Continuation` has, that is told from which row each row
+            :class:`~exformer.generation.next_token.Continuation` has, that is told from which row each row
             goes on.
         prompts: How each sequence begins, at least one token each.
         eos_id: The token that ends a sequence.

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from exformer.generation.autoregressive import check_log_probabilities, check_start
+from exformer.generation.decoding import check_log_probabilities, check_start
 from exformer.generation.hypothesis import Hypothesis, check_numbers, hypothesis
 from exformer.training.loss import log_probabilities
 

@@ -9,16 +9,16 @@ import torch
 from torch import Tensor, nn
 
 from exformer.checks import whole_number
-from exformer.generation.autoregressive import best_token, token_steps
 from exformer.generation.beam_search import beam_search
-from exformer.generation.continuation import Continuation
+from exformer.generation.decoding import best_token, token_steps
 from exformer.generation.hypothesis import check_numbers
 from exformer.generation.logits import penalize_repetition, transform_logits
+from exformer.generation.next_token import Continuation
 from exformer.generation.sampling import draw, draw_uniform
 from exformer.generation.streaming import StreamedText
 from exformer.generation.translate import MOST_POSITIONS
 from exformer.models.decoder_lm import DecoderLM
-from exformer.models.evaluating import evaluating
+from exformer.models.eval_mode import evaluating
 from exformer.tokenizers.tokenizer import Tokenizer
 
 

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from exformer.generation.autoregressive import append_tokens, check_distribution, check_start
+from exformer.generation.decoding import append_tokens, check_distribution, check_start
 
 
 def draw(

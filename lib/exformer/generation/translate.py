@@ -7,12 +7,12 @@ from tqdm import tqdm
 
 from exformer.checks import whole_number
 from exformer.data.padding import pad
-from exformer.generation.autoregressive import greedy
 from exformer.generation.beam_search import beam_search
-from exformer.generation.continuation import Continuation
+from exformer.generation.decoding import greedy
 from exformer.generation.hypothesis import check_numbers
+from exformer.generation.next_token import Continuation
 from exformer.models.encoder_decoder import EncoderDecoder
-from exformer.models.evaluating import evaluating
+from exformer.models.eval_mode import evaluating
 from exformer.models.rnn_encoder_decoder import RecurrentEncoderDecoder
 from exformer.tokenizers.tokenizer import Tokenizer
 

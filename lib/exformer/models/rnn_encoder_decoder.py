@@ -13,7 +13,7 @@ from exformer.nn.attention import scaled_dot_product_attention
 from exformer.nn.config import check_sizes
 from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.masks import padding_mask
-from exformer.nn.recording import recorder
+from exformer.nn.record_attention import recorder
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from exformer.nn.attention import attend
 from exformer.nn.cache import KVCache, MemoryCache
 from exformer.nn.masks import check_mask
 from exformer.nn.normalization import RMSNorm
-from exformer.nn.recording import recorder
+from exformer.nn.record_attention import recorder
 
 
 def split_heads(

@@ -17,10 +17,10 @@ from exformer.recipes.recipe import Recipe
 from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.task import learn_tokenizer, make_task
 from exformer.tokenizers.tokenizer import Tokenizer
-from exformer.training.environment import keep_freed_memory
+from exformer.training.distributed import Processes
 from exformer.training.loop import set_seed
+from exformer.training.machine import keep_freed_memory
 from exformer.training.optimizers import make_optimizers
-from exformer.training.processes import Processes
 from exformer.training.trainer import Trainer
 
 _Times = dict[str, dict[str, float]]  # seconds by clock, of each run by the name of its recipe

@@ -15,15 +15,15 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from exformer.data.sampler import BatchSampler, MicroBatch, split_steps
-from exformer.models.evaluating import evaluating
+from exformer.models.eval_mode import evaluating
 from exformer.training.checkpoint import checkpoint_path, find_checkpoints, load_checkpoint, save_checkpoint
 from exformer.training.config import TrainingConfig
-from exformer.training.environment import Clock
+from exformer.training.distributed import Processes
 from exformer.training.log import TrainingLog
 from exformer.training.loop import LossFn, check_parameters, set_seed, training_steps
+from exformer.training.machine import Clock
 from exformer.training.objectives import default_loss
 from exformer.training.optimizers import make_optimizers
-from exformer.training.processes import Processes
 from exformer.training.variation import vary_run
 
 

@@ -1,4 +1,4 @@
-"""The environment of a run: its clock, the machine, and memory that is kept from step to step."""
+"""The machine under a run: its clock, what it is, and memory that is kept from step to step."""
 
 import ctypes
 import platform

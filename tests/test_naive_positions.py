@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch_twins import close
 
-from exformer.nn.positions.simple import (
+from exformer.nn.positions.naive import (
     fraction_encoding,
     integer_encoding,
     one_hot_encoding,

@@ -6,7 +6,7 @@ from torch import nn
 from torch_twins import normal
 
 from exformer.nn.multi_head import MultiHeadAttention
-from exformer.nn.recording import record_attention, recorder
+from exformer.nn.record_attention import record_attention, recorder
 
 
 def attentions(n: int = 2) -> nn.ModuleList:

@@ -1,4 +1,6 @@
-"""A model and its key-value cache as what scores the next token: only the newest tokens are computed."""
+"""A model as what scores the next token: all positions computed anew, or a key-value cache kept."""
+
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float, Int64
@@ -9,12 +11,41 @@ from exformer.models.decoder_lm import DecoderLM
 from exformer.models.encoder_decoder import EncoderDecoder
 
 
+def next_logits_of(
+    model: Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch position vocab_size"]],
+    *,
+    pad_id: int | None = None,
+) -> Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch vocab_size"]]:
+    """Make of a language model what scores the next token, whatever the padding in front.
+
+    The padding is moved behind the text, where a model that reads from left to right cannot see it; then the
+    scores at the text's own last token are taken. All positions are computed anew each time.
+
+    Args:
+        model: A language model, such as :class:`~exformer.models.decoder_lm.DecoderLM`; with dropout, in
+            evaluation mode.
+        pad_id: What stands in front of the shorter texts; None if all are equally long.
+
+    Returns:
+        A function from texts to the scores of the token after each, without gradients.
+    """
+
+    @torch.no_grad()
+    def next_logits(ids: Tensor) -> Tensor:
+        count = count_padding(ids, pad_id=pad_id)[:, None]  # (batch, 1)
+        positions = torch.arange(ids.size(1), device=ids.device)
+        moved = ids.gather(1, (positions + count) % ids.size(1))  # (batch, position)
+        last = ids.size(1) - 1 - count  # (batch, 1)
+        return model(moved).take_along_dim(last[..., None], dim=1)[:, 0]
+
+    return next_logits
+
+
 class Continuation:
     """Score the next token of growing texts.
 
-    It is called as what :func:`~exformer.generation.autoregressive.next_logits_of` makes is called, with all
-    tokens so far, and gives the same scores. Each call must continue the texts of the last one; for other
-    texts make a new one.
+    It is called as what :func:`next_logits_of` makes is called, with all tokens so far, and gives the same
+    scores. Each call must continue the texts of the last one; for other texts make a new one.
 
     A text that outgrows the ``max_len`` of a language model keeps its last ``max_len // 2`` tokens as its
     context, read anew from position 0 on. So the model never sees positions that it was not trained on, at

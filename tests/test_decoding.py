@@ -10,7 +10,8 @@ from test_decoder_lm import ALL_POSITIONS, VOCAB, build
 from torch_twins import close, randomize
 
 from exformer.data.padding import count_padding, pad_left
-from exformer.generation.autoregressive import append_tokens, best_token, greedy, next_logits_of
+from exformer.generation.decoding import append_tokens, best_token, greedy
+from exformer.generation.next_token import next_logits_of
 from exformer.models.rnn_lm import RecurrentLM
 
 pytestmark = pytest.mark.usefixtures("float64")

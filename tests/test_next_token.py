@@ -10,10 +10,10 @@ from test_decoder_lm import ALL_POSITIONS, IDS, VOCAB, build
 from torch_twins import close, randomize
 
 from exformer.data.padding import pad_left
-from exformer.generation.autoregressive import greedy, next_logits_of
 from exformer.generation.beam_search import beam_search
-from exformer.generation.continuation import Continuation
+from exformer.generation.decoding import greedy
 from exformer.generation.logits import keep_top_k
+from exformer.generation.next_token import Continuation, next_logits_of
 from exformer.generation.sampling import sample
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 

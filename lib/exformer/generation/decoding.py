@@ -1,4 +1,4 @@
-"""Token by token: the loop that greedy decoding and sampling share, and the scores that it asks for."""
+"""Autoregressive decoding: the loop that greedy decoding and sampling share, token by token."""
 
 from collections.abc import Callable, Iterator
 
@@ -7,7 +7,6 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from exformer.checks import whole_number
-from exformer.data.padding import count_padding
 
 
 def token_steps(
@@ -160,33 +159,3 @@ def check_start(prompts: Tensor, *, max_new_tokens: int) -> None:
             f"got the shape {tuple(prompts.shape)}"
         )
     whole_number("max_new_tokens", max_new_tokens, least=1)
-
-
-def next_logits_of(
-    model: Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch position vocab_size"]],
-    *,
-    pad_id: int | None = None,
-) -> Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch vocab_size"]]:
-    """Make of a language model what scores the next token, whatever the padding in front.
-
-    The padding is moved behind the text, where a model that reads from left to right cannot see it; then the
-    scores at the text's own last token are taken. All positions are computed anew each time.
-
-    Args:
-        model: A language model, such as :class:`~exformer.models.decoder_lm.DecoderLM`; with dropout, in
-            evaluation mode.
-        pad_id: What stands in front of the shorter texts; None if all are equally long.
-
-    Returns:
-        A function from texts to the scores of the token after each, without gradients.
-    """
-
-    @torch.no_grad()
-    def next_logits(ids: Tensor) -> Tensor:
-        count = count_padding(ids, pad_id=pad_id)[:, None]  # (batch, 1)
-        positions = torch.arange(ids.size(1), device=ids.device)
-        moved = ids.gather(1, (positions + count) % ids.size(1))  # (batch, position)
-        last = ids.size(1) - 1 - count  # (batch, 1)
-        return model(moved).take_along_dim(last[..., None], dim=1)[:, 0]
-
-    return next_logits
