@@ -50,7 +50,7 @@ trials: $(READY) ## try what depends on a training with other seeds, steps, rate
 
 elsewhere: $(READY) ## run lessons as another processor would round, all or NB=05: outputs must be the stored ones
 	MKL_CBWR=COMPATIBLE $(PY) -m pytest --nbval --nbval-current-env --nbval-cell-timeout 240 \
-		-n 2 --dist loadfile notebooks/$(NB)*.ipynb
+		-n 2 --dist loadfile $$($(PY) book/_tools/lesson_code.py $(NB))
 
 lint: $(READY) ## style, spelling, types, order of imports
 	$(VENV)/bin/ruff check .

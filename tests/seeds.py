@@ -1,4 +1,4 @@
-"""Run lessons with other seeds: every claim must hold for each of them.
+"""Run lessons and evidence with other seeds: every claim must hold for each of them.
 
 ``make seeds`` runs all lessons with the seeds 0 to 4, ``python tests/seeds.py 05 07 --seeds 3 8`` some. It
 ends with 1 if a claim or a bound fails.
@@ -17,9 +17,8 @@ if __name__ == "__main__":  # before torch is imported; never where pytest only 
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_tools"))
 
-from lesson_code import with_seed
+from lesson_code import find, key_of, with_seed
 
-NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 #: Least values of what a lesson measures, by the name that it has in the lesson.
 LEAST = {"07": {"exact": 0.95, "gender": 0.95}}  # shares of exact translations, of right genders for "it"
 #: Largest values, likewise.
@@ -56,7 +55,7 @@ def report(path, seed):
         with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
             names, seconds = run(path, seed)
     except RuntimeError as error:
-        print(f"{path.stem}   seed {seed}   FAILED   {error}", flush=True)
+        print(f"{key_of(path)}   seed {seed}   FAILED   {error}", flush=True)
         return False
     least, most = (bounds.get(path.stem[:2], {}) for bounds in (LEAST, MOST))
     found = {name: names[name] for name in least | most}
@@ -64,7 +63,7 @@ def report(path, seed):
     well = well and all(found[name] <= bound for name, bound in most.items())
     values = "".join(f"   {name} {value:.3f}" for name, value in found.items())
     print(
-        f"{path.stem}   seed {seed}   {seconds:4.0f} s{values}{'' if well else '   A BOUND IS MISSED'}",
+        f"{key_of(path)}   seed {seed}   {seconds:4.0f} s{values}{'' if well else '   A BOUND IS MISSED'}",
         flush=True,
     )
     return well
@@ -73,13 +72,13 @@ def report(path, seed):
 def main():
     """Read the command line, run all, say whether all is well."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("lessons", nargs="*", help="numbers, such as 05; all without")
+    parser.add_argument("lessons", nargs="*", help="05, positional_encoding, …; all without")
     parser.add_argument("--seeds", nargs="+", type=int, default=range(5))
     asked = parser.parse_args()
-    numbers = {name[:2] for name in asked.lessons}  # 05 and 05_positions are the same
-    paths = [p for p in sorted(NOTEBOOKS.glob("*.ipynb")) if not numbers or p.stem[:2] in numbers]
-    if not paths:
-        parser.error(f"there is no lesson {' or '.join(asked.lessons)}")
+    try:
+        paths = find(asked.lessons)
+    except ValueError as error:
+        parser.error(str(error))
     rows = [report(path, seed) for path in paths for seed in asked.seeds]
     print(f"{sum(rows)} of {len(rows)} runs: every claim held, and the bounds too")
     return 0 if all(rows) else 1

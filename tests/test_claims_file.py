@@ -9,6 +9,9 @@ import yaml
 PATH = Path(__file__).parents[1] / "book" / "claims.yml"
 ROWS = yaml.safe_load(PATH.read_text(encoding="utf-8"))
 LAST = {"A": 19, "B": 14, "C": 31, "D": 11, "E": 11}
+TOPICS = {
+    lesson["slug"] for lesson in yaml.safe_load((PATH.parent / "lessons.yml").read_text(encoding="utf-8"))
+}
 LESSONS = {f"{number:02}" for number in range(1, 16)}
 #: Rows that more than one lesson claims, or that a lesson needs most: where they are claimed is settled here.
 SETTLED = {
@@ -39,11 +42,12 @@ def test_every_row_is_there_once_and_in_order() -> None:
 
 @each_row
 def test_fields_and_their_words(row: dict) -> None:
-    assert set(row) - {"exact"} == {"id", "lecture", "claim", "verdict", "lessons"}
+    assert set(row) - {"exact", "evidence"} == {"id", "lecture", "claim", "verdict", "lessons"}
     assert row["lecture"] == row["id"][0]
     assert row["verdict"] in {"holds", "care", "wrong"}
     assert row["verdict"] == "holds" or "exact" in row, "say what is exact"
-    assert row["lessons"], "name a lesson"
+    assert row["lessons"] or row["evidence"], "name a lesson, or evidence"
+    assert set(row.get("evidence", [])) <= TOPICS, "evidence is named by the topic of its lesson"
     assert set(row["lessons"]) <= LESSONS, 'lessons are "01" to "15", in quotes'
     assert row["lessons"] == sorted(set(row["lessons"]))
 

@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT / "book" / "_tools"))
 from tolerances import read_tags  # noqa: E402
 
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+EVIDENCE = sorted((ROOT / "notebooks" / "evidence").glob("*.ipynb"))
 TAGS = {
     *("setup", "timing", "exercise", "solution", "raises-exception", "nbval-ignore-output"),
     *("hide-input", "hide-output", "hide-cell", "remove-input", "remove-output", "remove-cell"),
@@ -204,10 +205,10 @@ def check_twins(path):
 
 
 def check_claims(path):
-    """A lesson claims what the ledger lists for it, each once, and shows each on a card."""
-    number = path.stem[:2]
+    """A lesson, or evidence, claims what the ledger lists for it, each once, and shows each on a card."""
     rows = yaml.safe_load((ROOT / "book" / "claims.yml").read_text(encoding="utf-8"))
-    listed = sorted(row["id"] for row in rows if number in row["lessons"])
+    field, name = ("evidence", path.stem) if path in EVIDENCE else ("lessons", path.stem[:2])
+    listed = sorted(row["id"] for row in rows if name in row.get(field, []))
     called, shown = [], []
     for cell in cells(path, "code"):
         called += re.findall(r'^\s*(?:claim|shown)\(\s*"(\w+)"', cell["source"], flags=re.M)
@@ -220,12 +221,83 @@ def check_claims(path):
     assert sorted(called) == sorted(shown)
 
 
+def check_sections(path):
+    """Evidence has a title, then a section for each claim, which bears the claim's name."""
+    sections = [["", []]]
+    for cell in cells(path, "any"):
+        if cell["cell_type"] == "markdown":
+            sections += [[title, []] for title in re.findall(r"^##? (.+?)\s*$", cell["source"], flags=re.M)]
+        else:
+            sections[-1][1] += re.findall(r'^\s*(?:claim|shown)\(\s*"(\w+)"', cell["source"], flags=re.M)
+    (_, none), (title, before), *rest = sections
+    assert title.startswith("Evidence"), f"the title must begin with Evidence, got {title!r}"
+    assert not none + before, f"{none + before} must have a section of its own"
+    for title, claims in rest:
+        assert [title[:3]] == claims, f"{title!r}: a section of one claim begins with its name, got {claims}"
+    long = [cell for cell in cells(path, "code") if len(written(cell["source"])) > 20]
+    assert not long, f"more than 20 lines: {written(long[0]['source'])[0]}"
+
+
+OF_EVIDENCE = ("outputs", "tags", "setup", "figures", "twins", "claims", "sections")
 CHECKS = {
     name.removeprefix("check_"): check for name, check in globals().items() if name.startswith("check_")
 }
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", [name for name in CHECKS if name != "sections"])
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_lesson(path: Path, name: str) -> None:
     CHECKS[name](path)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [pytest.param(path, name, id=f"{path.stem}-{name}") for path in EVIDENCE for name in OF_EVIDENCE]
+    or [pytest.param(None, "", id="none")],
+)
+def test_evidence(path: Path | None, name: str) -> None:
+    if path is not None:
+        CHECKS[name](path)
+
+
+def notebook_of(folder, *sources):
+    """Write a notebook; what begins with a # is Markdown."""
+    found = [
+        {"cell_type": "markdown" if text.startswith("#") else "code", "metadata": {}, "source": text}
+        for text in sources
+    ]
+    path = folder / "one.ipynb"
+    path.write_text(json.dumps({"cells": [each | {"outputs": []} for each in found]}), encoding="utf-8")
+    return path
+
+
+GOOD = (
+    "# Evidence: lines",
+    "x = 1",
+    "## A01. One",
+    "y = 1",
+    'claim("A01", …)',
+    "## B02. Two",
+    'shown("B02")',
+)
+
+
+def test_evidence_has_a_section_for_each_claim(tmp_path) -> None:
+    check_sections(notebook_of(tmp_path, *GOOD))
+
+
+@pytest.mark.parametrize(
+    ("sources", "wrong"),
+    [
+        (("# Lines", *GOOD[1:]), "the title must begin with Evidence"),
+        ((*GOOD[:2], 'claim("C03")', *GOOD[2:]), "must have a section of its own"),
+        ((*GOOD, 'claim("C03")'), "a section of one claim"),
+        ((*GOOD, "## C03. Three", "x"), "a section of one claim begins with its name, got \\[\\]"),
+        ((*GOOD, "## Three", 'claim("C03")'), "a section of one claim begins with its name"),
+        ((*GOOD, "## C04. Three", 'claim("C03")'), "a section of one claim begins with its name"),
+        ((*GOOD, "x = 1\n" * 21), "more than 20 lines"),
+    ],
+)
+def test_evidence_of_another_shape_is_found(tmp_path, sources, wrong) -> None:
+    with pytest.raises(AssertionError, match=wrong):
+        check_sections(notebook_of(tmp_path, *sources))

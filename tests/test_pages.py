@@ -21,7 +21,7 @@ RULES = {
 
 def pages(book):
     """Return the pages of words and lessons, without the theme's listings of program text."""
-    found = [*book.glob("book/*.html"), *book.glob("notebooks/*.html"), book / "search.html"]
+    found = [*book.glob("book/*.html"), *book.glob("notebooks/**/*.html"), book / "search.html"]
     assert len(found) > 5
     return sorted(found)
 
@@ -132,10 +132,15 @@ def test_nothing_is_asked_of_other_hosts(book: Path) -> None:
 
 def test_the_table_of_contents_lists_each_lesson(book: Path) -> None:
     root = Path(__file__).parents[1]
-    lessons = sorted(path.stem for path in (root / "notebooks").glob("*.ipynb"))
-    listed = re.findall(r"file: notebooks/(\S+)", (root / "_toc.yml").read_text(encoding="utf-8"))
-    assert listed == lessons
-    assert all((book / "notebooks" / f"{name}.html").is_file() for name in lessons)
+    folder = root / "notebooks"
+    names = [path.relative_to(folder).with_suffix("").as_posix() for path in sorted(folder.rglob("*.ipynb"))]
+    _, *parts = re.split(r"- caption: (.+)", (root / "_toc.yml").read_text(encoding="utf-8"))
+    texts = zip(parts[::2], parts[1::2], strict=True)
+    listed = {title: re.findall(r"file: notebooks/(\S+)", text) for title, text in texts}
+    assert listed["Lessons"] == [name for name in names if "/" not in name]
+    assert sorted(listed.get("Evidence", [])) == [name for name in names if "/" in name]
+    assert sum(map(len, listed.values())) == len(names)
+    assert all((book / "notebooks" / f"{name}.html").is_file() for name in names)
 
 
 def test_every_claim_stands_on_the_ledger(book: Path) -> None:

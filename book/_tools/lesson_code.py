@@ -9,6 +9,7 @@ import builtins
 import hashlib
 import json
 import re
+import sys
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -158,6 +159,7 @@ def find(names, root=ROOT):
     Raises:
         ValueError: If there is no such notebook.
     """
+    names = [name.removeprefix("notebooks/").removesuffix(".ipynb") for name in names]
     known = {path: _aliases(path) for path in paths(root)}
     for name in names:
         if not any(name in aliases for aliases in known.values()):
@@ -169,7 +171,7 @@ def find(names, root=ROOT):
 def _aliases(path):
     key = key_of(path)
     number = set() if path.parent.name == "evidence" else {path.stem[:2], path.stem}
-    return {key, key.removeprefix("evidence/"), str(path), path.name} | number
+    return {key, key.removeprefix("evidence/")} | number
 
 
 def key_of(path):
@@ -369,3 +371,10 @@ def _write(value):
     kept = {name: each for name, each in fields.items() if name not in ("ctx", "kind", "type_comment")}
     inside = ",".join(f"{name}={_write(each)}" for name, each in kept.items() if each not in (None, []))
     return f"{type(value).__name__}({inside})"
+
+
+if __name__ == "__main__":  # for the Makefile: the paths of some notebooks, or of all
+    try:
+        print(*(path.relative_to(ROOT) for path in find(sys.argv[1:])))
+    except ValueError as error:
+        sys.exit(str(error))

@@ -1,14 +1,13 @@
-"""Run lessons from top to bottom in a fresh kernel and store their outputs."""
+"""Run lessons and evidence from top to bottom in a fresh kernel and store their outputs."""
 
 import os
 import sys
 import time
-from pathlib import Path
 
+import lesson_code
 import nbformat
 from nbclient import NotebookClient
 
-NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 METADATA = {
     "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
     "language_info": {"name": "python"},
@@ -35,16 +34,16 @@ def run(path):
 
 
 def main(names):
-    """Run the named lessons, or all."""
+    """Run the named lessons with their evidence, or all."""
     os.environ.update(PINNED)
-    paths = [NOTEBOOKS / f"{Path(name).stem}.ipynb" for name in names] or sorted(NOTEBOOKS.glob("*.ipynb"))
+    try:
+        paths = lesson_code.find(names)
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
     for path in paths:
-        if not path.is_file():
-            known = ", ".join(sorted(p.stem for p in NOTEBOOKS.glob("*.ipynb")))
-            raise SystemExit(f"no lesson {path.stem!r}; there are: {known}")
         started = time.perf_counter()
         run(path)
-        print(f"{path.stem}  {time.perf_counter() - started:.1f} s")
+        print(f"{lesson_code.key_of(path)}  {time.perf_counter() - started:.1f} s")
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
+sys.path[:0] = [str(ROOT / "book" / "_ext"), str(ROOT / "book" / "_tools")]
 
+import lesson_code  # noqa: E402
 from repo_links import find_repository  # noqa: E402
 
 
@@ -30,7 +31,7 @@ def main(check):
         print("repository unknown: lessons keep the address they have")
         return 0
     stale = []
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+    for path in lesson_code.paths(ROOT):
         old = path.read_text(encoding="utf-8")
         new = stamp(old, url)
         if json.loads(new) != json.loads(old):
