@@ -9,13 +9,16 @@ read on a phone. Shapes come first, then where they are, then the marks between 
     <Diagram 115 × 125>
 """
 
+from exformer.lessons.diagrams.around import frame, label, measured
+from exformer.lessons.diagrams.arrows import arrow
 from exformer.lessons.diagrams.bars import bars
 from exformer.lessons.diagrams.dials import clock, vectors
 from exformer.lessons.diagrams.drawing import Diagram, draw
-from exformer.lessons.diagrams.layout import column, frame, grid, label, measured, place, row
-from exformer.lessons.diagrams.marks import arrow, brace, links
-from exformer.lessons.diagrams.matrices import matrix, tokens
+from exformer.lessons.diagrams.layout import column, grid, place, row
+from exformer.lessons.diagrams.links import brace, links
+from exformer.lessons.diagrams.matrices import matrix
 from exformer.lessons.diagrams.shapes import Shape, blank, box, dot, operator, text
+from exformer.lessons.diagrams.tokens import tokens
 from exformer.lessons.diagrams.trees import tree
 
 __all__ = [

@@ -1,0 +1,133 @@
+"""Weights between the words of one row or two, and braces along several shapes."""
+
+from typing import Any
+
+from exformer.lessons.diagrams.lettering import SMALL, Number, short
+from exformer.lessons.diagrams.marks import Mark, Places, box_of
+from exformer.lessons.diagrams.pen import Box, Pen
+from exformer.lessons.diagrams.routes import bezier, rounded
+from exformer.lessons.diagrams.shapes import Shape
+from exformer.lessons.diagrams.theme import role_named
+
+SIDES = {"above": (0, -1), "below": (0, 1), "left": (-1, 0), "right": (1, 0)}
+
+
+def links(
+    queries: Shape,
+    keys: Shape,
+    weights: object,
+    *,
+    role: str = "high",
+    least: Number = 0.05,
+    side: str = "",
+) -> list[Mark]:
+    """Draw the weights between two rows of tokens as lines, or within one row as arcs: the thicker the more.
+
+    Args:
+        queries: A row of tokens, whose words attend.
+        keys: A row of tokens, to which they attend; the same row for self-attention.
+        weights: Numbers (query, key) from 0 to 1.
+        role: Whose color the lines have.
+        least: Weights below it are not drawn.
+        side: Of arcs within one row: ``"above"`` (without it) or ``"below"``.
+
+    Raises:
+        ValueError: If there is not one weight for each pair of tokens, or one is not between 0 and 1.
+
+    Examples:
+        >>> from exformer.lessons.diagrams import column, draw, links, tokens
+        >>> italian, english = tokens(["il", "gatto"]), tokens(["the", "cat"])
+        >>> lines = links(italian, english, [[0.9, 0.1], [0.2, 0.8]])
+        >>> draw(column(english, italian, gap=60), lines).svg.count("<path")
+        4
+    """
+    found: Any = weights.tolist() if hasattr(weights, "tolist") else weights
+    n, m = len(queries.parts), len(keys.parts)
+    if len(found) != n or any(len(each) != m for each in found):
+        sizes = " or ".join(str(size) for size in sorted({len(each) for each in found}))
+        raise ValueError(f"expected weights of {n} × {m} tokens, got {len(found)} × {sizes}")
+    wrong = next((w for each in found for w in each if not -1e-6 <= w <= 1 + 1e-6), None)
+    if wrong is not None:
+        raise ValueError(f"weights must be between 0 and 1, got {wrong}")
+    if side not in ("", "above", "below"):
+        raise ValueError(f"side must be 'above' or 'below', got {side!r}")
+    role_named(role)
+    drawn = sorted((w, i, j) for i, each in enumerate(found) for j, w in enumerate(each) if w >= least)
+    return [
+        _link(queries[i], keys[j], min(1.0, max(0.0, w)), role, arc=queries is keys, below=side == "below")
+        for w, i, j in drawn
+    ]
+
+
+def _link(query: Shape, key: Shape, weight: Number, role: str, *, arc: bool, below: bool) -> Mark:
+    def ink(pen: Pen, places: Places) -> None:
+        a, b = box_of(query, places), box_of(key, places)
+        middle_a, middle_b = (a.x0 + a.x1) / 2, (b.x0 + b.x1) / 2
+        if arc:
+            edge, way = (a.y1, 1) if below else (a.y0, -1)
+            far = abs(middle_b - middle_a)
+            rise = way * (14 + 0.34 * far)
+            aside = 9.0 if far == 0 else 0.0
+            p, q = (middle_a - aside, edge), (middle_b + aside, edge)
+            c, d = (p[0], edge + rise * 1.2), (q[0], edge + rise * 1.2)
+        else:
+            down = b.y0 > a.y0
+            p, q = (middle_a, a.y1 if down else a.y0), (middle_b, b.y0 if down else b.y1)
+            c, d = (p[0], 0.55 * p[1] + 0.45 * q[1]), (q[0], 0.45 * p[1] + 0.55 * q[1])
+        words = [f"{short(x)} {short(y)}" for x, y in (p, c, d, q)]
+        points = [bezier(p, c, d, q, n / 16) for n in range(17)]
+        steps = f"M{words[0]}C{words[1]} {words[2]} {words[3]}"
+        opacity = 0.3 + 0.7 * weight
+        pen.path(points, steps=steps, role=role, width=0.6 + 5.0 * weight, opacity=opacity)
+
+    return Mark(ink)
+
+
+def brace(
+    first: Shape, last: Shape, label: str, *, side: str = "below", gap: Number = 5, role: str = ""
+) -> Mark:
+    """Draw a brace along several shapes, with words at its middle.
+
+    Args:
+        first: The first of the shapes.
+        last: The last of them.
+        label: The words.
+        side: Of the shapes: ``"above"``, ``"below"``, ``"left"`` or ``"right"``.
+        gap: Between the shapes and the brace.
+        role: Whose color it has; without it ink.
+
+    Raises:
+        ValueError: If side or role are unknown.
+
+    Examples:
+        >>> from exformer.lessons.diagrams import brace, draw, tokens
+        >>> words = tokens(["the", "cat", "sleeps"])
+        >>> "subject" in draw(words, brace(words[0], words[1], "subject")).svg
+        True
+    """
+    if side not in SIDES:
+        raise ValueError(f"side must be one of {', '.join(SIDES)}, got {side!r}")
+    if role:
+        role_named(role)
+    out = SIDES[side]
+
+    def ink(pen: Pen, places: Places) -> None:
+        a, b = box_of(first, places), box_of(last, places)
+        whole = Box(min(a.x0, b.x0), min(a.y0, b.y0), max(a.x1, b.x1), max(a.y1, b.y1))
+        if out[1]:
+            edge = (whole.y1 if out[1] > 0 else whole.y0) + gap * out[1]
+            ends, tip = [(whole.x0 + 1, edge), (whole.x1 - 1, edge)], 5.0 * out[1]
+            corners = [(x, edge + tip) for x, _ in ends]
+            pen.path(
+                [ends[0], *corners, ends[1]], steps=rounded([ends[0], *corners, ends[1]], 4.0), role=role
+            )
+            pen.text((whole.x0 + whole.x1) / 2, edge + tip + 10 * out[1], label, size=SMALL)
+            return
+        edge = (whole.x1 if out[0] > 0 else whole.x0) + gap * out[0]
+        ends, tip = [(edge, whole.y0 + 1), (edge, whole.y1 - 1)], 5.0 * out[0]
+        corners = [(edge + tip, y) for _, y in ends]
+        pen.path([ends[0], *corners, ends[1]], steps=rounded([ends[0], *corners, ends[1]], 4.0), role=role)
+        anchor = "start" if out[0] > 0 else "end"
+        pen.text(edge + tip + 5 * out[0], (whole.y0 + whole.y1) / 2, label, size=SMALL, anchor=anchor)
+
+    return Mark(ink)
