@@ -96,6 +96,7 @@ WRONG_CONTEXTS = {
     "state that fits best": hard,
     "return the weights": lambda d, e, r: torch.softmax(scores_of(d, e, r), 2),
     "return the scores": lambda d, e, r: d.bmm(e.transpose(1, 2)),
+    "one position late": lambda d, e, r: by_library(torch.nn.functional.pad(d, (0, 0, 1, 0))[:, :-1], e, r),
     "returns nothing yet": lambda d, e, r: ...,
     "should have the shape": lambda d, e, r: by_loops(d, e, r)[0],
     "raised IndexError": lambda d, e, r: d[99],
@@ -128,7 +129,18 @@ def test_padding_that_is_said_in_place_of_a_word_is_a_mistake():
         wrong = (said != truth) & (truth != pad_id) & (said != pad_id)
         return torch.where(wrong.any(1), wrong.int().argmax(1), (truth != pad_id).sum(1))
 
-    assert not check_first_mistake(answer)
+    assert "predicted in place of a word" in check_first_mistake(answer).says
+
+
+def test_padding_that_is_said_is_not_to_be_removed():
+    def removed(said, truth, pad_id):
+        found = []
+        for ours, true in zip(said.tolist(), truth.tolist(), strict=True):
+            a, b = ([word for word in row if word != pad_id] for row in (ours, true))
+            found.append(next((t for t, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(b)))
+        return found
+
+    assert "predicted in place of a word" in check_first_mistake(removed).says
 
 
 def test_weights_need_not_be_square():
@@ -145,10 +157,46 @@ def filled(d, e, r, *, hide):
     return scores_of(d, e, r, hide=hide).softmax(-1) @ e
 
 
-@pytest.mark.parametrize("hide", [-20.0, -30.0])
+@pytest.mark.parametrize("hide", [-1.0, -10.0, -30.0, -100.0, -1e4])
 def test_a_mask_that_fills_with_too_little_is_refused(hide):
     verdict = check_context(lambda *case: filled(*case, hide=hide))
-    assert verdict.says.startswith("Where all scores are near -30")
+    assert not verdict
+    assert verdict.says.endswith(known.FINITE)
+    assert verdict.says.startswith("Where all scores are near -16,384") == (hide <= -30.0)
+
+
+@pytest.mark.parametrize("hide", [-1e9, torch.finfo(torch.float32).min, -math.inf])
+def test_a_mask_that_fills_with_enough_is_right(hide):
+    assert check_context(lambda *case: filled(*case, hide=hide)).says == check_context(by_float64).says
+
+
+def by_float64(d, e, r):
+    return filled(d.double(), e.double(), r, hide=-math.inf)
+
+
+def test_exponentials_that_vanish_are_right_but_told():
+    verdict = check_context(by_loops)
+    assert verdict
+    assert verdict.says.endswith(known.NOT_STABLE)
+    assert known.NOT_STABLE not in check_context(by_library).says
+
+
+def test_an_answer_that_fails_with_large_scores_in_another_way_is_refused():
+    verdict = check_context(lambda d, e, r: by_library(d, e, r) + 3 * (d[..., :1] < -100))
+    assert verdict.says.startswith("Where all scores are near -16,384, and padding comes first: The shape")
+
+
+@pytest.mark.parametrize("late", [lambda d: d.roll(1, 1), lambda d: torch.cat((d[:, :1], d[:, :-1]), dim=1)])
+def test_queries_that_are_late_are_named_whatever_comes_first(late):
+    assert "one position late" in check_context(lambda d, e, r: by_library(late(d), e, r)).says
+
+
+def test_states_of_padding_that_are_set_to_zero_keep_their_weight():
+    def zeroed(d, e, r):
+        states = e.masked_fill(~r[..., None], 0.0)
+        return (d @ states.mT).softmax(-1) @ states
+
+    assert "exp(0) is 1" in check_context(zeroed).says
 
 
 def test_padding_is_found_by_the_mask_and_not_by_its_number():
@@ -199,6 +247,8 @@ MISTAKES = {
     "numpy": lambda *case: np.array(count_up(*case)),
     "tuple": lambda *case: tuple(count_up(*case)),
     "list of tensors": lambda *case: list(by_product(*case)),
+    "list of tables of one": lambda *case: list(by_product(*case)[:, None]),
+    "floats, one by one": lambda *case: (float(place) for place in by_product(*case)),
 }
 
 
@@ -239,6 +289,11 @@ WRONG_MISTAKES = {
     "the last mistake": last,
     "number of mistakes": lambda *case: differ(*case).sum(dim=1),
     "number of words that are right": lambda s, t, p: (s.eq(t) & t.ne(p)).sum(dim=1),
+    "You take 0 for the padding": lambda s, t, p: count_up(s, t, 0),
+    "predicted in place of a word": lambda s, t, p: by_product(s.where(s != p, t), t, p),
+    "The end token counts": lambda s, t, p: [
+        n if i == n - 1 else i for i, n in zip(count_up(s, t, p), t.ne(p).sum(1).tolist(), strict=True)
+    ],
     "first word that is right": lambda s, t, p: (s.ne(t) & t.ne(p)).int().cumprod(dim=1).sum(dim=1),
     "returns nothing yet": lambda *case: None,
     "should have 7 numbers, yours has 1": lambda *case: by_product(*case).sum(),
@@ -309,6 +364,10 @@ WRONG_AGREEMENTS = {
     "only on the first": lambda w, a: (
         sum(w[y].argmax().item() == x for y, x in {y: x for x, y in a[::-1]}.items()) / len({y for _, y in a})
     ),
+    "it cannot be on both": lambda w, a: (
+        sum({x for x, z in a if z == y} == {w[y].argmax().item()} for y in {y for _, y in a})
+        / len({y for _, y in a})
+    ),
     "look elsewhere": lambda w, a: 1 - by_words(w, a),
     "returns nothing yet": lambda w, a: None,
     "should be one number, yours has the shape (8,)": lambda w, a: w.argmax(dim=1),
@@ -336,6 +395,19 @@ def test_wrong_agreements_are_named(hint):
 def test_each_known_mistake_is_tried_here(bank, tried):
     for hint in bank:
         assert sum(part in hint for part in tried) == 1, hint
+
+
+def test_the_share_of_source_words_is_not_that_of_links():
+    def of_sources(weights, alignment):
+        best = weights.argmax(dim=0).tolist()
+        sources = {x for x, _ in alignment}
+        return sum(best[x] in {y for z, y in alignment if z == x} for x in sources) / len(sources)
+
+    def over_sources(weights, alignment):
+        return hits(weights, alignment) / len({x for x, _ in alignment})
+
+    assert "of a column" in check_agreement(of_sources).says
+    assert "In one hidden case" in check_agreement(over_sources).says
 
 
 @pytest.mark.parametrize("check", [check_context, check_first_mistake, check_agreement])

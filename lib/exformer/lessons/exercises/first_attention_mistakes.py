@@ -3,7 +3,10 @@
 import math
 from collections.abc import Callable, Sequence
 
+import torch
 from torch import Tensor
+
+from exformer.lessons.exercises.grading import Mistake
 
 Links = Sequence[tuple[int, int]]
 
@@ -35,8 +38,23 @@ def _hard(h_d: Tensor, h_e: Tensor, real: Tensor) -> Tensor:
     return h_e.take_along_dim(best[..., None], dim=1)
 
 
+def _queries(moved: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    return lambda d, e, real: context(moved(d), e, real)
+
+
+def _of_zeroed_states(h_d: Tensor, h_e: Tensor, real: Tensor) -> Tensor:
+    states = h_e * real[..., None]
+    return (h_d @ states.mT).softmax(-1) @ states
+
+
+def _by_exponentials(h_d: Tensor, h_e: Tensor, real: Tensor) -> Tensor:
+    """Compute the softmax as its equation has it: 0/0 where each exponential is too small for its type."""
+    fit = (h_d @ h_e.mT).exp() * real[:, None]
+    return fit / fit.sum(-1, keepdim=True) @ h_e
+
+
 #: Wrong ways to compute the context vectors.
-CONTEXT: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
+CONTEXT: dict[str, Mistake] = {
     "You divide the scores by √d_model: the first attention did not. (Lesson 03 does, and says why.)": (
         lambda d, e, real: _alpha(d @ e.mT / math.sqrt(d.size(-1)), real) @ e
     ),
@@ -47,7 +65,8 @@ CONTEXT: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
         lambda d, e, real: (d @ e.mT).softmax(-1) @ e
     ),
     "You set the scores of padding to 0, and exp(0) is 1: set them to -inf.": (
-        lambda d, e, real: _raw(d, e, real).softmax(-1) @ e
+        lambda d, e, real: _raw(d, e, real).softmax(-1) @ e,
+        _of_zeroed_states,
     ),
     "You take padding out after the softmax, so the weights no longer sum to 1: do it before.": (
         lambda d, e, real: ((d @ e.mT).softmax(-1) * real[:, None]) @ e
@@ -89,6 +108,24 @@ CONTEXT: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     "You return the scores: a softmax makes weights of them, then take the mean of the states.": (
         lambda d, e, real: d @ e.mT
     ),
+    "Your queries are one position late: row i of h_d is already the state that asks for context i.": (
+        _queries(lambda d: torch.cat((torch.zeros_like(d[:, :1]), d[:, :-1]), dim=1)),
+        _queries(lambda d: torch.cat((d[:, :1], d[:, :-1]), dim=1)),
+        _queries(lambda d: d.roll(1, dims=1)),
+    ),
+}
+
+#: What padding gets in place of -inf; said where an answer fails with large scores.
+FINITE = "Your scores of padding are a finite number, and real scores may be lower still: set them to -inf."
+#: Said of an answer that is right where its exponentials neither overflow nor vanish.
+NOT_STABLE = (
+    "But with scores near -16,384 every exponential is 0, and 0/0 is NaN: "
+    "subtract the largest score first, as torch.softmax does."
+)
+#: What goes wrong with very large scores alone.
+FAR: dict[str, Mistake] = {
+    FINITE: lambda d, e, real: (d @ e.mT).masked_fill(~real[:, None], -1e4).softmax(-1) @ e,
+    NOT_STABLE: _by_exponentials,
 }
 
 
@@ -121,8 +158,25 @@ def _first_right(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
     ]
 
 
+def _said_padding_is_fine(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
+    return first_mistake(said.where(said != pad_id, truth), truth, pad_id)
+
+
+def _padding_removed(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
+    rows = []
+    for ours, true in zip(said.tolist(), truth.tolist(), strict=True):
+        a, b = ([word for word in row if word != pad_id] for row in (ours, true))
+        rows.append(next((t for t, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), len(b)))
+    return rows
+
+
+def _end_is_free(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
+    rows = _mistakes(said, truth, pad_id)
+    return [next((t for t in found if t < length - 1), length) for found, length in rows]
+
+
 #: Wrong ways to find the first mistake.
-FIRST_MISTAKE: dict[str, Callable[[Tensor, Tensor, int], object]] = {
+FIRST_MISTAKE: dict[str, Mistake] = {
     "You count padding: a prediction where the truth is pad_id is no mistake.": _with_padding,
     "You count from 1: the first position is 0.": _where(lambda found, length: (found or [length])[0] + 1),
     "Without a mistake you give 0, as if the first word were wrong (argmax of zeros is 0): "
@@ -144,6 +198,14 @@ FIRST_MISTAKE: dict[str, Callable[[Tensor, Tensor, int], object]] = {
         lambda found, length: length - len(found)
     ),
     "That is the first word that is right: look for the first that differs.": _first_right,
+    "You take 0 for the padding token: use pad_id, which may be another.": (
+        lambda said, truth, pad_id: first_mistake(said, truth, 0)
+    ),
+    "A padding token predicted in place of a word is a mistake too: skip padding of the truth only.": (
+        _said_padding_is_fine,
+        _padding_removed,
+    ),
+    "The end token counts too: another token in its position is a mistake.": _end_is_free,
 }
 
 
@@ -157,17 +219,29 @@ def _hits(best: list[int], alignment: Links) -> int:
     return sum((source, target) in set(alignment) for target, source in enumerate(best))
 
 
+def _columns(weights: Tensor, links: Links) -> float:
+    """Ask of each source word, not of each target word."""
+    return agreement(weights.mT, [(target, source) for source, target in links])
+
+
+def _on_all(weights: Tensor, links: Links) -> float:
+    rows = {target for _, target in links}
+    best = weights.argmax(-1).tolist()
+    return sum(all(source == best[t] for source, target in links if target == t) for t in rows) / len(rows)
+
+
 def _moved(by: int) -> Callable[[Tensor, Links], float]:
     return lambda weights, alignment: agreement(weights.roll(by, dims=0), alignment)
 
 
 #: Wrong ways to compare weights with an alignment.
-AGREEMENT: dict[str, Callable[[Tensor, Links], float]] = {
+AGREEMENT: dict[str, Mistake] = {
     "You mix up the pair: the first number is the position in the source, a column.": (
         lambda w, links: agreement(w, [(target, source) for source, target in links])
     ),
     "You look for the largest weight of a column: each target word has a row.": (
-        lambda w, links: agreement(w.mT, links)
+        lambda w, links: agreement(w.mT, links),
+        _columns,
     ),
     "You divide by the number of links: a target word with two links counts once.": (
         lambda w, links: _hits(w.argmax(-1).tolist(), links) / len(links)
@@ -192,6 +266,7 @@ AGREEMENT: dict[str, Callable[[Tensor, Links], float]] = {
     "A word with two links is right if its largest weight is on one of them, not only on the first.": (
         lambda w, links: agreement(w, [(s, t) for t, s in {t: s for s, t in reversed(links)}.items()])
     ),
+    "A word with two links agrees if its largest weight is on one of them: it cannot be on both.": _on_all,
     "That is the share of words that look elsewhere: take 1 minus it.": (
         lambda w, links: 1 - agreement(w, links)
     ),
