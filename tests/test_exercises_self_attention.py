@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from folded_solutions import solutions
 
-from exformer.lessons.exercises.grading import grade
+from exformer.lessons.exercises.grading import FINITE_FILL, NOT_STABLE, grade
 from exformer.lessons.exercises.self_attention import (
     CHARGES,
     check_attention,
@@ -278,13 +278,39 @@ def test_folded_solution_is_graded_right(exercise):
     assert GRADERS[exercise](names)
 
 
-@pytest.mark.parametrize("fill", [-10.0, -20.0, -30.0])
-def test_a_mask_that_fills_with_too_little_is_refused(fill):
+def filled_with(fill):
     def answer(q, k, v, mask):
         scores = (q @ k.mT / math.sqrt(q.size(-1))).masked_fill(~mask, fill)
         return (scores.softmax(-1) * mask.any(-1, keepdim=True)) @ v
 
-    assert not check_masked_attention(answer)
+    return answer
+
+
+@pytest.mark.parametrize("fill", [-10.0, -20.0, -30.0, -100.0, -1e4])
+def test_a_mask_that_fills_with_too_little_is_refused(fill):
+    verdict = check_masked_attention(filled_with(fill))
+    assert not verdict
+    if fill <= -100:
+        assert verdict.says == f"Where all scores are near -16,384: {FINITE_FILL}"
+
+
+def by_exponentials(q, k, v, mask):
+    fit = torch.exp(q @ k.mT / math.sqrt(q.size(-1))) * mask
+    return fit / fit.sum(-1, keepdim=True) @ v
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda *case: by_exponentials(*case).nan_to_num(),
+        lambda *case: by_exponentials(*case).where(case[-1].any(-1, keepdim=True), 0.0),
+    ],
+)
+def test_exponentials_that_vanish_are_right_but_told(answer):
+    verdict = check_masked_attention(answer)
+    assert verdict
+    assert verdict.says.endswith(NOT_STABLE)
+    assert NOT_STABLE not in check_masked_attention(filled_with(-1e9)).says
 
 
 @pytest.mark.parametrize("charge", [["divides by d_k"], {"divides by d_k"}, torch.ones(2), 3])

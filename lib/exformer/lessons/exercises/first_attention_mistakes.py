@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from exformer.lessons.exercises.grading import Mistake
+from exformer.lessons.exercises.grading import FINITE_FILL, NOT_STABLE, Mistake
 
 Links = Sequence[tuple[int, int]]
 
@@ -115,17 +115,10 @@ CONTEXT: dict[str, Mistake] = {
     ),
 }
 
-#: What padding gets in place of -inf; said where an answer fails with large scores.
-FINITE = "Your scores of padding are a finite number, and real scores may be lower still: set them to -inf."
-#: Said of an answer that is right where its exponentials neither overflow nor vanish.
-NOT_STABLE = (
-    "But with scores near -16,384 every exponential is 0, and 0/0 is NaN: "
-    "subtract the largest score first, as torch.softmax does."
-)
 #: What goes wrong with very large scores alone.
 FAR: dict[str, Mistake] = {
-    FINITE: lambda d, e, real: (d @ e.mT).masked_fill(~real[:, None], -1e4).softmax(-1) @ e,
-    NOT_STABLE: _by_exponentials,
+    FINITE_FILL: lambda d, e, real: (d @ e.mT).masked_fill(~real[:, None], -1e4).softmax(-1) @ e,
+    NOT_STABLE: (_by_exponentials, lambda *case: _by_exponentials(*case).nan_to_num()),
 }
 
 

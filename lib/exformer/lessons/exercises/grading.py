@@ -16,6 +16,14 @@ from exformer.lessons.exercises.results import UnfitError, all_close, as_numbers
 #: A function that makes a mistake, or several that make the same one.
 Mistake = Callable[..., Any] | tuple[Callable[..., Any], ...]
 
+#: Said of a mask, where the answer fails with large scores.
+FINITE_FILL = "You fill masked scores with a finite number, and real scores may be lower still: use -inf."
+#: Said of an answer that is right where its exponentials neither overflow nor vanish.
+NOT_STABLE = (
+    "But with scores near -16,384 every exponential is 0, and 0/0 is NaN: "
+    "subtract the largest score first, as torch.softmax does."
+)
+
 _CHANGES = "But it changes what it was given: a caller may still need it."
 
 
@@ -79,6 +87,21 @@ def and_also(first: Verdict, second: Verdict, where: str) -> Verdict:
         The first, unless the second alone refuses.
     """
     return first if second or not first else Verdict(False, f"{where}: {second.says}")
+
+
+def with_large_scores(usual: Verdict, large: Verdict, where: str = "") -> Verdict:
+    """Join the verdict on usual scores with that on scores near -16,384: the second refuses a finite fill.
+
+    Exponentials that vanish there are no mistake of the equation: the answer is right, but it is told.
+
+    Args:
+        usual: On scores of usual size.
+        large: On large ones.
+        where: What else is unusual in them.
+    """
+    if usual and (large.says == NOT_STABLE or "raised ZeroDivisionError" in large.says):
+        return Verdict(True, f"{usual.says} {NOT_STABLE}")
+    return and_also(usual, large, f"Where all scores are near -16,384{where}")
 
 
 def first_of(n_axes: int) -> Callable[..., Any]:

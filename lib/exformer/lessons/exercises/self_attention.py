@@ -8,7 +8,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from exformer.lessons.exercises import self_attention_mistakes as known
-from exformer.lessons.exercises.grading import Verdict, first_of, grade, takes_functions
+from exformer.lessons.exercises.grading import (
+    Verdict,
+    first_of,
+    grade,
+    takes_functions,
+    with_large_scores,
+)
 
 #: What may be wrong with a suspect, and the experiment that would refute it.
 CHARGES = {
@@ -48,7 +54,24 @@ def check_masked_attention(answer: Callable[..., object]) -> Verdict:
     place = torch.arange(7)
     square = (place[:, None] + 3 * place) % 5 > 0  # each row hides something and shows something
     oblong = torch.tensor([[True, False, True, True, False], [False] * 5, [False, True, False, False, False]])
-    return _grade_twice(answer, praise=praise, masks=(square, oblong), mistakes=(known.MASK, known.EMPTY_ROW))
+    usual = _grade_twice(
+        answer, praise=praise, masks=(square, oblong), mistakes=(known.MASK, known.EMPTY_ROW)
+    )
+    q, k = (
+        torch.randint(-1, 2, (7, 4), generator=torch.Generator().manual_seed(3)).float() for _ in range(2)
+    )
+    q[:, 0], k[:, 0] = -256.0, 128.0  # scores near -16,384, exact in float32 as all numbers are whole
+    case = (q, k, torch.eye(7), square)
+    far = grade(
+        answer,
+        right=known.attention,
+        mistakes=known.FAR,
+        cases=[case],
+        praise=praise,
+        tolerance=1e-2,  # large scores differ by their rounding
+        frame=first_of(2),
+    )
+    return with_large_scores(usual, far)
 
 
 def _grade_twice(

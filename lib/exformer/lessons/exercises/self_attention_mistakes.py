@@ -1,15 +1,15 @@
 """Known mistakes, each with its hint: attention and its mask."""
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
+from exformer.lessons.exercises.grading import FINITE_FILL, NOT_STABLE, Mistake
 from exformer.nn.attention import scaled_dot_product_attention
 from exformer.nn.masks import causal_mask
 
-Mistakes = dict[str, Callable[..., Tensor]]
+Mistakes = dict[str, Mistake]
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -126,4 +126,17 @@ EMPTY_ROW: Mistakes = {
     "Right, but for a query that may see nothing: yours sees everything. Return zeros.": (
         lambda q, k, v, mask: attention(q, k, v, mask | ~mask.any(dim=-1, keepdim=True))
     ),
+}
+
+
+def _by_exponentials(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    """Compute the softmax as its equation has it: 0/0 where each exponential is too small for its type."""
+    fit = scores(q, k).exp() * mask
+    return fit / fit.sum(dim=-1, keepdim=True) @ v
+
+
+#: Wrong only where scores are very large.
+FAR: Mistakes = {
+    FINITE_FILL: lambda q, k, v, mask: _blocked(q, k, mask, fill=-1e4) @ v,
+    NOT_STABLE: (_by_exponentials, lambda *case: _by_exponentials(*case).nan_to_num()),
 }
