@@ -973,4 +973,25 @@ BUGS = [
         ".rstrip()",
         "test_cli.py::test_spaces_at_the_end_of_a_line_belong_to_it",
     ),
+    Bug(
+        "lessons.diagrams.dials.vectors",
+        "angles turn clockwise",
+        "_hand(pen, middle, size, -angle,",
+        "_hand(pen, middle, size, angle,",
+        "test_diagrams.py::test_a_clock_turns_clockwise_from_the_top_and_vectors_the_other_way_from_the_right",
+    ),
+    Bug(
+        "lessons.diagrams.links.links",
+        "queries and keys exchanged",
+        "_link(queries[i], keys[j],",
+        "_link(queries[j], keys[i],",
+        "test_diagrams.py::test_links_join_the_words_they_name",
+    ),
+    Bug(
+        "lessons.diagrams.drawing._check",
+        "words may cover each other",
+        "if one.box.overlaps(other.box, by=0.5):",
+        "if False:",
+        "test_diagrams.py::test_what_does_not_fit_is_refused",
+    ),
 ]
