@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from folded_solutions import solutions
 
+from exformer.lessons.exercises import language_model_mistakes as known
 from exformer.lessons.exercises.language_model import check_excess, check_log_probability, check_perplexity
 
 LESSON = "09_language_model"
@@ -46,7 +47,14 @@ def by_fold(next_words, sentence):
     return np.log(reduce(read, [*sentence.split(), "</s>"], (1.0, ()))[0])
 
 
-CHAINS = {"loop": chain(), "growing": by_growing, "tensor": by_tensor, "product first": by_fold}
+CHAINS = {
+    "loop": chain(),
+    "growing": by_growing,
+    "tensor": by_tensor,
+    "product first": by_fold,
+    "table of one": lambda f, s: by_tensor(f, s)[None],
+    "requires a gradient": lambda f, s: by_tensor(f, s).requires_grad_(),
+}
 
 
 @pytest.mark.parametrize("answer", CHAINS.values(), ids=CHAINS)
@@ -62,10 +70,17 @@ WRONG_CHAINS = {
     "You add probabilities": chain(join=sum),
     "Yours is the negative log-likelihood": chain(join=lambda steps: -sum(map(math.log, steps))),
     "mean over the tokens": chain(join=lambda steps: float(np.mean(np.log(steps)))),
+    "the last step alone": chain(join=lambda steps: math.log(steps[-1])),
+    "raised ValueError: next_words takes words with one space between them and none at the ends, got 'a '": (
+        chain(before=lambda w, n: [*w[:n], ""] if n else [])
+    ),
+    "raised ValueError: there is no word 'adog'": lambda f, s: sum(
+        math.log(f("".join(s.split()[:n]))[word]) for n, word in enumerate([*s.split(), "</s>"])
+    ),
     "to base 2": chain(join=lambda steps: sum(map(math.log2, steps))),
     "to base 10": chain(join=lambda steps: sum(map(math.log10, steps))),
     "the word before alone": chain(before=lambda w, n: w[n - 1 : n] if n else []),
-    "holds the word that is to be predicted": chain(before=lambda w, n: w[: n + 1]),
+    "to be predicted: stop before it": chain(before=lambda w, n: w[: n + 1]),
     "and the end token is missing": chain(words=str.split, before=lambda w, n: w[: n + 1]),
     "most probable word": lambda f, s: sum(
         math.log(max(f(" ".join(s.split()[:n])).values())) for n in range(len(s.split()) + 1)
@@ -120,6 +135,7 @@ PERPLEXITIES = {
     "bits": perplexity_by_bits,
     "geometric mean": perplexity_by_mean,
     "numpy": lambda *case: perplexity_by_torch(*case).numpy(),
+    "table of one": lambda *case: perplexity_by_torch(*case)[None, None],
 }
 
 
@@ -156,6 +172,9 @@ WRONG_PERPLEXITIES = {
     ).exp(),
     "You average logits": lambda z, y, p: F.nll_loss(z.flatten(0, 1), y.flatten(), ignore_index=p).exp(),
     "take the softmax twice": lambda z, y, p: perplexity_by_torch(z.softmax(2), y, p),
+    "nll_loss wants log_softmax": lambda z, y, p: (
+        (-z.softmax(2).take_along_dim(y.unsqueeze(2), dim=2).squeeze(2)[y != p]).mean().exp()
+    ),
     "one position off": lambda z, y, p: perplexity_by_torch(z[:, :-1], y[:, 1:], p),
     "returns nothing yet": lambda z, y, p: None,
     "should be one number": lambda z, y, p: per_sentence(z, y, p).exp(),
@@ -206,6 +225,9 @@ EXCESSES = {
     "loops": excess_by_loops,
     "norm": excess_by_norm,
     "numpy": lambda m, t, n: excess_by_norm(m, t, n).numpy(),
+    "one by one": lambda m, t, n: (number for number in excess_by_loops(m, t, n)),
+    "tables of one": lambda m, t, n: tuple(excess_by_norm(m, t, n).split(1)),
+    "requires gradients": lambda m, t, n: list(excess_by_norm(m.requires_grad_(), t, n)),
 }
 
 
@@ -221,6 +243,7 @@ WRONG_EXCESSES = {
     "nats per sentence: divide by the number": both(lambda m, t, n: m.mean() - t.mean()),
     "You do not divide": both(lambda m, t, n: m.sum() - t.sum()),
     "absolute differences": both(lambda m, t, n: (m - t).abs().sum() / n.sum()),
+    "absolute value of the excess": both(lambda m, t, n: abs(plain(m, t, n))),
     "cut off what is negative": both(lambda m, t, n: F.relu(m - t).sum() / n.sum()),
     "count in bits": lambda m, t, n: excess_by_norm(m, t, n) / math.log(2),
     "end tokens out of the count": both(lambda m, t, n: (m - t).sum() / (n - 1).sum()),
@@ -240,12 +263,19 @@ WRONG_EXCESSES = {
     "its share of the mean first": lambda m, t, n: (plain(m, t, n), (m - t).norm() / n.sum()),
     "because it is long": lambda m, t, n: (plain(m, t, n), ((m - t) - (m - t).mean()).norm() / n.sum()),
     "from a whole sentence": lambda m, t, n: (plain(m, t, n), (m - t - plain(m, t, n)).norm() / n.sum()),
+    "divide by n - 1 sentences": lambda m, t, n: (
+        plain(m, t, n),
+        error_of(m - t, n) * math.sqrt(len(n) / (len(n) - 1)),
+    ),
+    "error of a mean of ratios": lambda m, t, n: (plain(m, t, n), ((m - t) / n).std() / len(n) ** 0.5),
+    "sentences scatter": lambda m, t, n: (plain(m, t, n), error_of(m - t, n) * len(n) ** 0.5),
+    "The excess comes first": lambda m, t, n: (error_of(m - t, n), plain(m, t, n)),
     "error in nats per sentence": lambda m, t, n: (plain(m, t, n), error_of(m - t, n) * n.sum() / len(n)),
     "The excess is right, its standard error is not": lambda m, t, n: (plain(m, t, n), 1.0),
     "returns nothing yet": lambda m, t, n: None,
     "should have 2 numbers": lambda m, t, n: plain(m, t, n),
     "raised TypeError": lambda m, t: 0.0,
-    "the number should be": both(lambda m, t, n: (m - t).sum() / n.sum() + 1),
+    "excess, is wrong. In one hidden case": both(lambda m, t, n: (m - t).sum() / n.sum() + 1),
 }
 
 
@@ -254,6 +284,47 @@ def test_wrong_excesses_are_named(hint):
     verdict = check_excess(WRONG_EXCESSES[hint])
     assert not verdict
     assert hint in verdict.says
+
+
+@pytest.mark.parametrize(
+    ("hint", "answer"),
+    [
+        ("cut off what is negative", both(lambda m, t, n: max(plain(m, t, n), 0.0))),
+        (
+            "because it is long",
+            lambda m, t, n: (plain(m, t, n), (m - t).std() / len(n) ** 0.5 / n.float().mean()),
+        ),
+        (
+            "error of a mean of ratios",
+            lambda m, t, n: (plain(m, t, n), np.std(((m - t) / n).numpy()) / len(n) ** 0.5),
+        ),
+        (
+            "sentences scatter",
+            lambda m, t, n: (plain(m, t, n), (m - t - plain(m, t, n) * n).std() / n.float().mean() * 1.0),
+        ),
+    ],
+)
+def test_other_ways_to_make_one_mistake_in_an_excess(hint, answer):
+    assert hint in check_excess(answer).says
+
+
+def test_a_mean_over_words_is_a_mean_too():
+    answer = chain(join=lambda steps: sum(map(math.log, steps)) / (len(steps) - 1))
+    assert "mean over the tokens" in check_log_probability(answer).says
+
+
+@pytest.mark.parametrize(
+    ("bank", "tried"),
+    [
+        (known.LOG_PROBABILITY, WRONG_CHAINS),
+        (known.PERPLEXITY, WRONG_PERPLEXITIES),
+        (known.EXCESS | known.ERROR, WRONG_EXCESSES),
+    ],
+    ids=["log-probability", "perplexity", "excess"],
+)
+def test_each_known_mistake_is_tried_here(bank, tried):
+    for hint in bank:
+        assert sum(part in hint for part in tried) == 1, hint
 
 
 def test_zero_is_a_word_where_it_is_not_the_padding():

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 
 from exformer.lessons.exercises import language_model_mistakes as known
-from exformer.lessons.exercises.grading import Verdict, grade, takes_functions
+from exformer.lessons.exercises.grading import Mistake, Verdict, grade, single_numbers, takes_functions
 
 
 @takes_functions
@@ -70,25 +70,33 @@ def check_excess(answer: Callable[..., object]) -> Verdict:
     cases = [
         (torch.tensor([23.0, 9.5, 41.0]), torch.tensor([21.5, 9.75, 38.0]), torch.tensor([11, 4, 19])),
         (torch.tensor([8.0, 60.0, 17.5]), torch.tensor([8.5, 51.0, 16.0]), torch.tensor([5, 23, 8])),
-    ]
+        (torch.tensor([18.5, 37.0, 12.0]), torch.tensor([21.0, 36.5, 14.5]), torch.tensor([9, 17, 6])),
+    ]  # the excess of the last is negative
+    swapped = "The excess comes first, then its standard error."
     verdict = grade(
         answer,
         right=known.excess_and_error,
-        mistakes={hint: _with_excess(mistake) for hint, mistake in known.ERROR.items()},
+        mistakes={
+            **{hint: _with_excess(mistake) for hint, mistake in known.ERROR.items()},
+            swapped: lambda *case: known.excess_and_error(*case).flip(0),
+        },
         cases=cases,
         praise="All excess nats by all tokens, and what chance both share cancels in the difference.",
+        frame=single_numbers,
     )
     if "the numbers are not" not in verdict.says:
         return verdict
     first = grade(
         lambda *case: answer(*case)[0], right=known.excess, mistakes=known.EXCESS, cases=cases, praise=""
     )
-    return (
-        first
-        if not first
-        else Verdict(False, f"The excess is right, its standard error is not. {verdict.says}")
-    )
+    if not first:
+        named = first.says in known.EXCESS
+        return first if named else Verdict(False, f"The first number, the excess, is wrong. {first.says}")
+    return Verdict(False, f"The excess is right, its standard error is not. {verdict.says}")
 
 
-def _with_excess(mistake: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    return lambda *case: torch.stack((known.excess(*case), mistake(*case)))
+def _with_excess(mistake: Mistake) -> Mistake:
+    def of_one(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        return lambda *case: torch.stack((known.excess(*case), function(*case)))
+
+    return tuple(map(of_one, mistake)) if isinstance(mistake, tuple) else of_one(mistake)

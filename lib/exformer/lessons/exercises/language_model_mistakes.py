@@ -4,7 +4,10 @@ import math
 from collections.abc import Callable, Mapping
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+from exformer.lessons.exercises.grading import Mistake
 
 END = "</s>"
 #: What gives the probability of each next word, and of the end, after the beginning of a sentence.
@@ -22,7 +25,14 @@ def language(salt: int) -> NextWords:
                 f"next_words takes the beginning as a text, got a {type(beginning).__name__}: "
                 'join the words, " ".join(words[:n])'
             )
-        key = sum((place + 3) * sum(map(ord, word)) for place, word in enumerate(beginning.split()))
+        words = beginning.split()
+        if beginning != " ".join(words):
+            raise ValueError(
+                f"next_words takes words with one space between them and none at the ends, got {beginning!r}"
+            )
+        if unknown := [word for word in words if word not in (*_WORDS, "<s>")]:
+            raise ValueError(f"there is no word {unknown[0]!r}: put a space between the words of a beginning")
+        key = sum((place + 3) * sum(map(ord, word)) for place, word in enumerate(words))
         logits = torch.sin(torch.arange(1.0, len(_WORDS) + 1).double() * (key + salt) / 7)
         return dict(zip(_WORDS, (2 * logits).softmax(dim=-1).tolist(), strict=True))
 
@@ -50,7 +60,7 @@ def _from(begin: Callable[[list[str], int], list[str]]) -> Callable[[NextWords, 
 
 
 #: Wrong ways to give the log-probability of a sentence.
-LOG_PROBABILITY: dict[str, Callable[[NextWords, str], float]] = {
+LOG_PROBABILITY: dict[str, Mistake] = {
     "You leave the end token out: a sentence also has to stop.": (
         lambda f, s: sum(map(math.log, _steps(f, s.split())))
     ),
@@ -70,7 +80,11 @@ LOG_PROBABILITY: dict[str, Callable[[NextWords, str], float]] = {
         lambda f, s: -log_probability(f, s)
     ),
     "You take the mean over the tokens: the logarithm of a product is a sum.": (
-        lambda f, s: log_probability(f, s) / (len(s.split()) + 1)
+        lambda f, s: log_probability(f, s) / (len(s.split()) + 1),
+        lambda f, s: log_probability(f, s) / len(s.split()),
+    ),
+    "That is the logarithm of the last step alone: add those of all steps.": (
+        lambda f, s: math.log(_all_steps(f, s)[-1])
     ),
     "You take the logarithm to base 2, so these are bits: return nats.": (
         lambda f, s: log_probability(f, s) / math.log(2)
@@ -114,7 +128,7 @@ def _by_sentence(logits: Tensor, targets: Tensor, pad_id: int) -> Tensor:
 
 
 #: Wrong ways to compute the perplexity of a batch.
-PERPLEXITY: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
+PERPLEXITY: dict[str, Mistake] = {
     "That is the mean loss in nats: the perplexity is its exponential.": mean_nats,
     "You count the padding: leave out each position whose target is pad_id.": (
         lambda z, y, pad: _nats(z, y).mean().exp()
@@ -161,6 +175,9 @@ PERPLEXITY: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
     "You take the softmax twice: log_softmax and cross_entropy want logits.": (
         lambda z, y, pad: mean_nats(z.softmax(-1), y, pad).exp()
     ),
+    "You average probabilities, and no logarithms: nll_loss wants log_softmax.": (
+        lambda z, y, pad: F.nll_loss(z.softmax(-1).flatten(0, 1), y.flatten(), ignore_index=pad).exp()
+    ),
     "You are one position off: the targets are already shifted.": (
         lambda z, y, pad: mean_nats(z[:, :-1], y[:, 1:], pad).exp()
     ),
@@ -173,7 +190,7 @@ def excess(model_nats: Tensor, true_nats: Tensor, n_tokens: Tensor) -> Tensor:
 
 
 #: Wrong ways to compute the excess of a model.
-EXCESS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
+EXCESS: dict[str, Mistake] = {
     "That is the model's loss: subtract what the truth has on the same sentences.": (
         lambda m, t, n: m.sum() / n.sum()
     ),
@@ -188,8 +205,12 @@ EXCESS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     "You take absolute differences: by chance the model may have less than the truth, and that counts.": (
         lambda m, t, n: (m - t).abs().sum() / n.sum()
     ),
+    "You take the absolute value of the excess: by chance it may be negative, so keep its sign.": (
+        lambda m, t, n: excess(m, t, n).abs()
+    ),
     "You cut off what is negative: by chance the model may have less than the truth, and that counts.": (
-        lambda m, t, n: (m - t).clamp(min=0).sum() / n.sum()
+        lambda m, t, n: (m - t).clamp(min=0).sum() / n.sum(),
+        lambda m, t, n: excess(m, t, n).clamp(min=0),
     ),
     "You count in bits: return nats, so leave the factor out.": (
         lambda m, t, n: excess(m, t, n) / math.log(2)
@@ -223,8 +244,17 @@ def excess_and_error(model_nats: Tensor, true_nats: Tensor, n_tokens: Tensor) ->
     return torch.stack((gaps.sum() / n_tokens.sum(), error(gaps, n_tokens)))
 
 
+def _scatter(nats: Tensor, n_tokens: Tensor) -> Tensor:
+    return error(nats, n_tokens) * math.sqrt(len(nats))
+
+
+def _corrected(nats: Tensor) -> float:
+    """Give the factor of a standard deviation that divides by n - 1, for n sentences."""
+    return math.sqrt(len(nats) / (len(nats) - 1))
+
+
 #: Wrong ways to compute the standard error of an excess that is right.
-ERROR: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
+ERROR: dict[str, Mistake] = {
     "The standard error is that of the model's loss: take it of the differences.": (
         lambda m, t, n: error(m, n)
     ),
@@ -244,7 +274,19 @@ ERROR: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
         lambda m, t, n: (m - t).square().sum().sqrt() / n.sum()
     ),
     "You subtract the same from each sentence: a long one has more nats because it is long.": (
-        lambda m, t, n: (m - t - (m - t).mean()).square().sum().sqrt() / n.sum()
+        lambda m, t, n: (m - t - (m - t).mean()).square().sum().sqrt() / n.sum(),
+        lambda m, t, n: (m - t - (m - t).mean()).square().sum().sqrt() / n.sum() * _corrected(m),
+    ),
+    "You divide by n - 1 sentences, the lesson by n: your standard error is √(n / (n - 1)) times larger.": (
+        lambda m, t, n: error(m - t, n) * _corrected(m)
+    ),
+    "You take the error of a mean of ratios, in which short sentences count as much as long ones.": (
+        lambda m, t, n: ((m - t) / n).std() / math.sqrt(len(m)),
+        lambda m, t, n: ((m - t) / n).std(correction=0) / math.sqrt(len(m)),
+    ),
+    "That is how far single sentences scatter: the mean of n of them varies √n times less.": (
+        lambda m, t, n: _scatter(m - t, n),
+        lambda m, t, n: _scatter(m - t, n) * _corrected(m),
     ),
     "You subtract the mean per token from a whole sentence: take it times the sentence's tokens.": (
         lambda m, t, n: (m - t - excess(m, t, n)).square().sum().sqrt() / n.sum()
