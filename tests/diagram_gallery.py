@@ -22,6 +22,7 @@ from exformer.lessons.diagrams import (
     matrix,
     measured,
     operator,
+    outline,
     place,
     row,
     text,
@@ -265,7 +266,7 @@ def teacher_forcing():
 
 
 def causal_triangle():
-    """Scores of later positions are −∞, so that their weights are 0."""
+    """Scores of later positions are −∞, so that their weights are 0; one query is outlined."""
     words = ["the", "cat", "sat", "down"]
     scores = np.array(
         [[1.2, 0.3, 0.8, 0.1], [0.4, 2.0, 1.1, 0.6], [0.2, 1.7, 0.9, 0.3], [0.5, 0.8, 1.4, 1.0]]
@@ -276,6 +277,8 @@ def causal_triangle():
     after = matrix(weights, rows=words, columns=words)
     return draw(
         column(before, after, gap=40),
+        outline(before[2, 0], before[2, 3]),
+        outline(after[2, 0], after[2, 3]),
         arrow(before.bottom.moved(16), after.top.moved(16), label="softmax over each row"),
     )
 

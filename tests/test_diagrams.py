@@ -32,6 +32,7 @@ from exformer.lessons.diagrams import (
     matrix,
     measured,
     operator,
+    outline,
     place,
     row,
     text,
@@ -363,6 +364,15 @@ def test_weights_are_thickness() -> None:
     assert re.findall(r'<path class="x-high-line".*?stroke-width="([\d.]+)"', svg) == ["1.6", "3.1", "5.6"]
 
 
+def test_an_outline_is_around_the_cells_it_names() -> None:
+    cells = matrix([[1, 2, 3], [4, 5, 6]], cell=(30, 30))
+    svg = draw(cells, outline(cells[1, 2], cells[1, 0], role="query")).svg
+    corners = re.search(r'<path class="x-query-line" d="([^"]*)Z"', svg)[1]
+    found = np.array(re.findall(r"Q([\d.]+) ([\d.]+)", corners), dtype=float)
+    assert sorted(map(tuple, found.tolist())) == [(0, 30), (0, 60), (90, 30), (90, 60)]
+    assert svg.index('x-query-line" d') > svg.rindex("<rect")
+
+
 def test_links_join_the_words_they_name() -> None:
     above, below = tokens(["il", "gatto"]), tokens(["the", "cat", "it"])
     svg = draw(column(below, above, gap=60, align="left"), links(above, below, [[0, 0, 1.0], [0, 0, 0]])).svg
@@ -515,6 +525,7 @@ ONE = box("one")
             lambda: links(tokens(["a"]), tokens(["b"]), [[1.0, 0.0]]),
             "expected weights of 1 × 1 tokens, got 1 × 2",
         ),
+        (lambda: outline(ONE, ONE, role="x"), "role 'x' is unknown"),
         (lambda: links(tokens(["a"]), tokens(["b"]), [[2.0]]), "weights must be between 0 and 1, got 2.0"),
         (
             lambda: links(tokens(["a"]), tokens(["b"]), [[1.0]], side="left"),

@@ -14,8 +14,9 @@ from exformer.lessons.diagrams.arrows import arrow
 from exformer.lessons.diagrams.bars import bars
 from exformer.lessons.diagrams.dials import clock, vectors
 from exformer.lessons.diagrams.drawing import Diagram, draw
+from exformer.lessons.diagrams.groups import brace, outline
 from exformer.lessons.diagrams.layout import column, grid, place, row
-from exformer.lessons.diagrams.links import brace, links
+from exformer.lessons.diagrams.links import links
 from exformer.lessons.diagrams.matrices import matrix
 from exformer.lessons.diagrams.shapes import Shape, blank, box, dot, operator, text
 from exformer.lessons.diagrams.tokens import tokens
@@ -23,6 +24,6 @@ from exformer.lessons.diagrams.trees import tree
 
 __all__ = [
     "Diagram", "Shape", "arrow", "bars", "blank", "box", "brace", "clock", "column", "dot", "draw", "frame",
-    "grid", "label", "links", "matrix", "measured", "operator", "place", "row", "text", "tokens", "tree",
-    "vectors",
+    "grid", "label", "links", "matrix", "measured", "operator", "outline", "place", "row", "text", "tokens",
+    "tree", "vectors",
 ]  # fmt: skip
