@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -501,6 +502,20 @@ def test_the_handler_of_interrupts_comes_back(talk) -> None:
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, outside)
+
+
+def test_a_piece_is_seen_as_soon_as_it_is_known(writer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, begun = io.BytesIO(), []  # what has come out of the process, and when
+
+    def stream(*_: object, **__: object) -> Iterator[str]:
+        for piece in ("fox", " sleeps"):
+            yield piece
+            begun.append(seen.getvalue())
+
+    monkeypatch.setattr("exformer.cli.generate.stream", stream)
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(seen))
+    assert main(["generate", "--model", str(writer), "--prompt", "the "]) == 0
+    assert begun == [b"the fox", b"the fox sleeps"]
 
 
 def test_it_runs_as_a_module_and_minds_a_closed_pipe(writer: Path) -> None:

@@ -169,7 +169,7 @@ def test_the_next_words_multiply_to_the_sentence(drawn) -> None:
     assert isclose(prod(steps), p, rel_tol=1e-9)
 
 
-@pytest.mark.parametrize("prefix", ["", "the small", "the man", "the man sleeps"])
+@pytest.mark.parametrize("prefix", ["", "the small", "the man", "the man sleeps", "the man sees the dog"])
 def test_the_next_word_where_long_sentences_are_left_out(prefix) -> None:
     words, mass = prefix.split(), Counter()
     for length in range(6):  # of all sentences of up to 5 words
