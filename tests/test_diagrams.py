@@ -209,6 +209,15 @@ def test_the_theme_decides_in_the_book_and_the_readers_system_elsewhere(browser)
         page.context.close()
 
 
+def test_in_a_page_of_others_a_picture_is_a_light_card(browser) -> None:
+    page = browser.new_context(color_scheme="dark").new_page()
+    page.set_content(f"<body style='background:black'>{draw(box('query')).svg}</body>")
+    color = "e => getComputedStyle(e).fill"
+    assert rgb(page.locator("text").evaluate(color)) == LIGHT.ink
+    assert rgb(page.locator("rect").first.evaluate(color)) == LIGHT.paper
+    page.context.close()
+
+
 def test_words_are_no_wider_than_their_boxes_are_made_for(browser) -> None:
     samples = [
         "Feed-forward",
