@@ -18,8 +18,9 @@ from exformer.lessons.exercises.positional_encoding import check_encoding, check
 from exformer.lessons.exercises.recurrence import check_clip, check_lstm_step, check_reach
 from exformer.lessons.exercises.results import UnfitError, as_numbers
 from exformer.lessons.exercises.self_attention import check_attention
-from exformer.lessons.exercises.transformer_layer import check_parameters
+from exformer.lessons.exercises.transformer_layer import check_layer_norm, check_parameters
 from exformer.nn.attention import scaled_dot_product_attention
+from exformer.nn.normalization import layer_norm
 from exformer.nn.positions.absolute import sinusoidal_encoding
 from exformer.nn.positions.alibi import alibi_slopes
 from exformer.nn.positions.rotary import rotate
@@ -153,11 +154,11 @@ def one_by_one(x):
 UNUSUAL = {
     "generator": one_by_one,
     "map": lambda x: map(float, 2 * x),
-    "values": lambda x: {place: 2 * number for place, number in enumerate(x)}.values(),
+    "values": lambda x: {n: 2 * number for n, number in enumerate(x)}.values(),
     "tensors that require gradients": lambda x: list((2 * x).requires_grad_()),
     "leaf that requires gradients": lambda x: torch.nn.Parameter(2 * x),
     "tensors of several types": lambda x: [
-        number * 2 if place else number.double() * 2 for place, number in enumerate(x)
+        number * 2 if n else number.double() * 2 for n, number in enumerate(x)
     ],
     "every second of a view": lambda x: torch.stack((x, x), dim=1).mul(2)[:, 0],
     "other names": lambda vector: vector + vector,
@@ -256,16 +257,21 @@ def test_the_work_of_the_library_is_right_but_told(answer):
     assert verdict.says == says
 
 
-def test_a_function_of_the_library_or_of_pytorch_itself_is_told():
-    assert "the library's own rotate does the work" in check_rotate(rotate).says
-    assert "the library's own rotate does the work" in check_rotate(partial(rotate, base=10_000.0)).says
-    assert (
-        "the library's own scaled_dot_product_attention" in check_attention(scaled_dot_product_attention).says
-    )
-    assert (
-        "PyTorch's own scaled_dot_product_attention" in check_attention(F.scaled_dot_product_attention).says
-    )
-    assert "the library's own excess_and_error" in check_excess(excess_and_error).says
+@pytest.mark.parametrize(
+    ("owner", "check", "answer"),
+    [
+        ("the library's own rotate", check_rotate, rotate),
+        ("the library's own rotate", check_rotate, partial(rotate, base=10_000.0)),
+        ("the library's own scaled_dot_product_attention", check_attention, scaled_dot_product_attention),
+        ("the library's own layer_norm", check_layer_norm, layer_norm),  # which wants ε by name
+        ("PyTorch's own scaled_dot_product_attention", check_attention, F.scaled_dot_product_attention),
+        ("the library's own excess_and_error", check_excess, excess_and_error),
+    ],
+)
+def test_a_function_of_the_library_or_of_pytorch_itself_is_told(owner, check, answer):
+    verdict = check(answer)
+    assert verdict
+    assert verdict.says == f"But {owner} does the work here: write it yourself to learn it."
 
 
 def test_the_first_of_what_the_library_returns_is_told():

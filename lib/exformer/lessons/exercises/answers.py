@@ -66,11 +66,9 @@ def _called(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
     if not isinstance(function, FunctionType) or not _owner(function):
         return function(*case)
     parameters = inspect.signature(function).parameters.values()
-    names = [
-        each.name for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty
-    ]
-    first = max(len(case) - len(names), 0)
-    return function(*case[:first], **dict(zip(names, case[first:], strict=False)))
+    by_name = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    first = len(parameters) - len(by_name)
+    return function(*case[:first], **dict(zip(by_name, case[first:], strict=False)))
 
 
 class _Watch:
