@@ -162,7 +162,7 @@ WRONG_ROTATIONS = {
     "pairs are counted from 1": lambda x, p: turn_by_matrices(
         x, p, angle=lambda p, i, d: p / 1e4 ** (2 * (i + 1) / d)
     ),
-    "later pairs turn faster": lambda x, p: turn_by_matrices(
+    "later pairs rotate faster": lambda x, p: turn_by_matrices(
         x.double(), p, angle=lambda p, i, d: p * 1e4 ** (2 * i / d)
     ),
     "column i + d/2: here": rotate_half,
@@ -172,7 +172,7 @@ WRONG_ROTATIONS = {
     "positions are counted from 1": lambda x, p: turn_by_matrices(x, p + 1),
     "You add": lambda x, p: x + sinusoidal_encoding(31, d_model=x.size(1))[p],
     "that you still need": over_itself,
-    "not been turned": lambda x, p: x,
+    "not been rotated": lambda x, p: x,
     "by the angles of neighbors": lambda x, p: mixed(x, p, halves_of_x=True),
     "laid out for halves": lambda x, p: mixed(x, p, halves_of_x=False),
     "come before the second ones": lambda x, p: halves_of(turn_by_matrices(x, p)),

@@ -32,7 +32,7 @@ def language(salt: int) -> NextWords:
             )
         if unknown := [word for word in words if word not in (*_WORDS, "<s>")]:
             raise ValueError(f"there is no word {unknown[0]!r}: put a space between the words of a beginning")
-        key = sum((place + 3) * sum(map(ord, word)) for place, word in enumerate(words))
+        key = sum((position + 3) * sum(map(ord, word)) for position, word in enumerate(words))
         logits = torch.sin(torch.arange(1.0, len(_WORDS) + 1).double() * (key + salt) / 7)
         return dict(zip(_WORDS, (2 * logits).softmax(dim=-1).tolist(), strict=True))
 
@@ -42,8 +42,8 @@ def language(salt: int) -> NextWords:
 def _steps(
     next_words: NextWords, words: list[str], beginning: Callable[[list[str], int], list[str]] | None = None
 ) -> list[float]:
-    before = beginning or (lambda words, place: words[:place])
-    return [next_words(" ".join(before(words, place)))[word] for place, word in enumerate(words)]
+    before = beginning or (lambda words, position: words[:position])
+    return [next_words(" ".join(before(words, position)))[word] for position, word in enumerate(words)]
 
 
 def _all_steps(next_words: NextWords, sentence: str, **how: Callable[[list[str], int], list[str]]) -> list:
@@ -93,10 +93,10 @@ LOG_PROBABILITY: dict[str, Mistake] = {
         lambda f, s: log_probability(f, s) / math.log(10)
     ),
     "Your beginning is the word before alone: give next_words all words so far.": _from(
-        lambda words, place: words[max(place - 1, 0) : place]
+        lambda words, position: words[max(position - 1, 0) : position]
     ),
     "Your beginning holds the word that is to be predicted: stop before it.": _from(
-        lambda words, place: words[: place + 1]
+        lambda words, position: words[: position + 1]
     ),
     "Your beginning holds the word that is to be predicted, and the end token is missing.": (
         lambda f, s: sum(map(math.log, _steps(f, s.split(), beginning=lambda words, n: words[: n + 1])))
@@ -106,9 +106,9 @@ LOG_PROBABILITY: dict[str, Mistake] = {
             math.log(max(f(" ".join(s.split()[:n])).values())) for n in range(len(s.split()) + 1)
         )
     ),
-    "Your beginning is always empty: give next_words the words so far.": _from(lambda words, place: []),
+    "Your beginning is always empty: give next_words the words so far.": _from(lambda words, position: []),
     "You put <s> in front of the beginning: next_words starts with the empty text.": _from(
-        lambda words, place: ["<s>", *words[:place]]
+        lambda words, position: ["<s>", *words[:position]]
     ),
 }
 

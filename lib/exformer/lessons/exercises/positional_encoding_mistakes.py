@@ -91,10 +91,10 @@ ENCODING: Mistakes = {
 }
 
 
-def turned(
+def rotated(
     x: Tensor, positions: Tensor, *, power: float = -2.0, pair: int = 0, unit: float = 1.0, signs: str = "-+"
 ) -> Tensor:
-    """Turn each pair of columns by position times base^(power · i / d), i counted from ``pair``."""
+    """Rotate each pair of columns by position times base^(power · i / d), i counted from ``pair``."""
     d = x.size(-1)
     i = torch.arange(d // 2, dtype=torch.float64) + pair
     angle = positions[:, None].to(torch.float64) * 10_000.0 ** (power * i / d) * unit
@@ -104,17 +104,17 @@ def turned(
 
 
 def in_halves(x: Tensor, positions: Tensor) -> Tensor:
-    """Turn column i with column i + d/2, not with its neighbor."""
+    """Rotate column i with column i + d/2, not with its neighbor."""
     a, b = x.chunk(2, dim=-1)
     return torch.cat(
-        (turned(woven(a, b), positions)[:, 0::2], turned(woven(a, b), positions)[:, 1::2]), dim=-1
+        (rotated(woven(a, b), positions)[:, 0::2], rotated(woven(a, b), positions)[:, 1::2]), dim=-1
     )
 
 
 def added(x: Tensor, positions: Tensor) -> Tensor:
     """Add the code of the position, as the transformer of 2017 does."""
     zero_one = torch.tensor([0.0, 1.0]).repeat(len(x), x.size(-1) // 2)
-    return x + turned(zero_one, positions, signs="+-")
+    return x + rotated(zero_one, positions, signs="+-")
 
 
 def with_crossed_angles(x: Tensor, positions: Tensor) -> Tensor:
@@ -137,50 +137,52 @@ def _angles(x: Tensor, positions: Tensor) -> Tensor:
 
 def overwritten(x: Tensor, positions: Tensor) -> Tensor:
     """Write the first of each pair before it is read for the second."""
-    first = turned(x, positions)[:, 0::2]
-    return woven(first, turned(woven(first, x[:, 1::2]), positions)[:, 1::2])
+    first = rotated(x, positions)[:, 0::2]
+    return woven(first, rotated(woven(first, x[:, 1::2]), positions)[:, 1::2])
 
 
 #: Arguments: one query per row, the position of each.
 ROTATE: Mistakes = {
-    "You turn the wrong way: the minus belongs to b · sin φ in the first column of a pair.": (
-        lambda x, p: turned(x, p, signs="+-")
+    "You rotate the wrong way: the minus belongs to b · sin φ in the first column of a pair.": (
+        lambda x, p: rotated(x, p, signs="+-")
     ),
     "Both of your sines have the same sign, so this is no rotation: it changes lengths.": (
-        lambda x, p: turned(x, p, signs="++")
+        lambda x, p: rotated(x, p, signs="++")
     ),
-    "All your pairs turn by the position itself: pair i turns by the position times w_i.": (
-        lambda x, p: turned(x, p, power=0.0)
+    "All your pairs rotate by the position itself: pair i rotates by the position times w_i.": (
+        lambda x, p: rotated(x, p, power=0.0)
     ),
-    "You turn by the number of the row: use the positions that you are given.": (
-        lambda x, p: turned(x, torch.arange(len(x)))
+    "You rotate by the number of the row: use the positions that you are given.": (
+        lambda x, p: rotated(x, torch.arange(len(x)))
     ),
-    "Your exponent is i/d, and i counts pairs: it is 2i/d.": lambda x, p: turned(x, p, power=-1.0),
-    "Your pairs are counted from 1: the first one has i = 0 and turns by the position.": (
-        lambda x, p: turned(x, p, pair=1)
+    "Your exponent is i/d, and i counts pairs: it is 2i/d.": lambda x, p: rotated(x, p, power=-1.0),
+    "Your pairs are counted from 1: the first one has i = 0 and rotates by the position.": (
+        lambda x, p: rotated(x, p, pair=1)
     ),
-    "Your later pairs turn faster: the position is divided by 10000^(2i/d), not multiplied.": (
-        lambda x, p: turned(x, p, power=2.0)
+    "Your later pairs rotate faster: the position is divided by 10000^(2i/d), not multiplied.": (
+        lambda x, p: rotated(x, p, power=2.0)
     ),
-    "You turn column i with column i + d/2: here the columns of a pair are neighbors.": in_halves,
+    "You rotate column i with column i + d/2: here the columns of a pair are neighbors.": in_halves,
     "Your angles are read as degrees: sine and cosine take radians.": (
-        lambda x, p: turned(x, p, unit=DEGREES)
+        lambda x, p: rotated(x, p, unit=DEGREES)
     ),
-    "Your positions are counted from 1: a query at position 0 is not turned.": lambda x, p: turned(x, p + 1),
-    "You add the code of the position. Rotary positions turn the vector and keep its length.": added,
+    "Your positions are counted from 1: a query at position 0 is not rotated.": lambda x, p: rotated(
+        x, p + 1
+    ),
+    "You add the code of the position. Rotary positions rotate the vector and keep its length.": added,
     "You write the first of a pair over the number that you still need for the second.": overwritten,
-    "Your vectors have not been turned at all.": lambda x, p: x,
-    "You turn column i with column i + d/2, by the angles of neighbors: here the neighbors are the pairs.": (
+    "Your vectors have not been rotated at all.": lambda x, p: x,
+    "You rotate column i with column i + d/2, by the angles of neighbors: neighbors are the pairs here.": (
         halves_with_crossed_angles
     ),
     "Your angles are laid out for halves: columns 2i and 2i + 1 share one, see repeat_interleave.": (
         with_crossed_angles
     ),
     "Your first columns all come before the second ones: put each pair back into columns 2i and 2i + 1.": (
-        lambda x, p: torch.cat((turned(x, p)[:, 0::2], turned(x, p)[:, 1::2]), dim=-1)
+        lambda x, p: torch.cat((rotated(x, p)[:, 0::2], rotated(x, p)[:, 1::2]), dim=-1)
     ),
     "Your exponent is 2j/d, and j counts columns: i counts pairs, 0 to d/2 - 1.": (
-        lambda x, p: turned(x, p, power=-4.0)
+        lambda x, p: rotated(x, p, power=-4.0)
     ),
 }
 
@@ -278,17 +280,17 @@ SHIFT: Mistakes = {
     "Your pairs are counted from 1: the first one has i = 0 and the angle k.": (
         lambda k, d: shift(k, d, pair=1)
     ),
-    "All your pairs turn by the same angle: pair i turns by k times its frequency w_i.": (
+    "All your pairs rotate by the same angle: pair i rotates by k times its frequency w_i.": (
         lambda k, d: shift(k, d, power=0.0)
     ),
     "Your matrix is for a code with all its sines first: here each sine has its cosine beside it.": (
         shift_of_halves,
         lambda k, d: shift_of_halves(-k, d),
     ),
-    "Your angles are 2π times too large: the first pair turns by k radians.": (
+    "Your angles are 2π times too large: the first pair rotates by k radians.": (
         lambda k, d: shift(k, d, unit=2 * math.pi)
     ),
-    "Your matrix shifts by one position, whatever k is: pair i turns by k times w_i.": (
+    "Your matrix shifts by one position, whatever k is: pair i rotates by k times w_i.": (
         lambda k, d: shift(1, d)
     ),
     "Right for k = 1 only: k belongs to the angle, inside sine and cosine.": (
