@@ -139,11 +139,13 @@ class _Corpus:
 
     def __init__(self, words: Mapping[str, int]):
         self.words, self.frequencies = list(words), list(words.values())
-        self.counts = defaultdict(int, count_pairs(words))
         self.holders: defaultdict[str, list[int]] = defaultdict(list)  # numbers of words that hold it, or did
         for index, word in enumerate(words):
             for pair in map(add, word, word[1:]):
-                self.holders[pair].append(index)
+                self.holders[pair].append(index)  # twice for a word that holds it twice
+        self.counts: defaultdict[str, int] = defaultdict(int)
+        for pair, indices in self.holders.items():
+            self.counts[pair] = sum(map(self.frequencies.__getitem__, indices))
 
     def merge(self, pair: str, token: str) -> set[str]:
         """Put a new token for a pair, in the words that hold it and nowhere else.
