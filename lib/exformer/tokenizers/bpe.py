@@ -131,7 +131,7 @@ class BPETokenizer:
 
     def _ids(self, text: str) -> list[int]:
         tokens = "".join(map(self._pieces.__getitem__, split_pieces(text)))
-        # The code of each character, all at once: encoding a text takes 12% less time than by map(ord, tokens).
+        # The code of each character, all at once: encoding takes 12% less time than by map(ord, tokens).
         return memoryview(tokens.encode(_UTF_32, "surrogatepass")).cast("I").tolist()
 
     def decode(self, ids: Sequence[int]) -> str:
