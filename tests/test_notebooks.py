@@ -20,7 +20,7 @@ LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 EVIDENCE = sorted((ROOT / "notebooks" / "evidence").glob("*.ipynb"))
 TAGS = {
     *("setup", "timing", "exercise", "solution", "raises-exception", "nbval-ignore-output"),
-    *("hide-input", "hide-output", "hide-cell", "remove-input", "remove-output", "remove-cell"),
+    *("show-input", "hide-input", "hide-output", "hide-cell", "remove-input", "remove-output", "remove-cell"),
 }
 SETUP = """\
 # Set-up. On Colab this installs the book's library; elsewhere it does nothing.
@@ -156,7 +156,7 @@ def check_shape(path):
 
 
 def check_length(path):
-    """Cells are short, prose stands between them, and the whole takes 25 minutes to read."""
+    """Cells are short, prose stands between them, and there is neither too little nor too much of it."""
     code = cells(path, "code")
     lengths = [len(written(cell["source"])) for cell in code]
     assert max(lengths) <= 20, written(code[lengths.index(max(lengths))]["source"])[0]

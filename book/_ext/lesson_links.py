@@ -50,10 +50,11 @@ class LessonLinks(SphinxTransform):
                 inside, above = isinstance(above, CLOSED), above.parent
             cut = [] if inside else pieces(node.astext(), pages)
             if any(page for _, page in cut):
-                node.parent.replace(node, [_link(words, page) for words, page in cut])
+                node.parent.replace(node, [link(words, page) for words, page in cut])
 
 
-def _link(words, page):
+def link(words, page):
+    """Return a link to a lesson's page, or the bare words where there is none."""
     if not page:
         return nodes.Text(words)
     options = {"refdomain": "std", "reftype": "doc", "reftarget": f"/{page}", "refexplicit": True}

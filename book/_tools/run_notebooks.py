@@ -1,4 +1,4 @@
-"""Run lessons and evidence from top to bottom in a fresh kernel and store their outputs."""
+"""Run lessons and evidence in a fresh kernel, store their outputs, fold what plots or assembles."""
 
 import os
 import sys
@@ -6,6 +6,7 @@ import time
 
 import lesson_code
 import nbformat
+from folding import fold
 from nbclient import NotebookClient
 
 METADATA = {
@@ -29,6 +30,7 @@ def run(path):
                 raise SystemExit(
                     f"{path.name} writes to stderr:\n{output['text']}\nin the cell\n{cell.source}"
                 )
+    fold(notebook.cells)
     notebook.metadata = METADATA
     nbformat.write(notebook, path)
 

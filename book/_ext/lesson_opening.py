@@ -1,0 +1,92 @@
+"""The top of a lesson's page: what the reader needs, will be able to do, and how many minutes it takes.
+
+What is needed and learned stands in book/lessons.yml; the minutes are counted from the lesson itself.
+"""
+
+import json
+import re
+from pathlib import Path
+
+from docutils import nodes
+from ledger import read_lessons
+from lesson_links import link
+from sphinx.transforms import SphinxTransform
+
+EXERCISES = re.compile(r"^## Exercises$.*?(?=^## |\Z)", flags=re.M | re.S)
+FENCE = re.compile(r"^(`{3,}).*?^\1", flags=re.M | re.S)
+ADDRESS = re.compile(r"\]\([^()\s]*\)")  # of a link, whose words are read
+#: How fast a lesson is read: words and lines of code a minute; a figure takes one.
+WORDS, LINES = 100, 10
+
+
+def minutes(cells):
+    """Return how long a lesson takes to read: words/100 + visible lines of code/10 + figures; no exercises.
+
+    Args:
+        cells: The cells of its notebook.
+    """
+    prose = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    for part, instead in ((EXERCISES, ""), (FENCE, ""), (ADDRESS, "]"), (re.compile("^>", flags=re.M), "")):
+        prose = part.sub(instead, prose)
+    lines = figures = 0
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            if not {"hide-input", "exercise"} & set(cell["metadata"].get("tags", [])):
+                lines += sum(bool(line.strip()) for line in "".join(cell["source"]).splitlines())
+            shown = [set(output.get("data", {})) for output in cell["outputs"]]
+            figures += sum(bool({"image/png", "image/svg+xml"} & kinds) for kinds in shown)
+    return len(prose.split()) / WORDS + lines / LINES + figures
+
+
+def rounded(number):
+    """Return minutes as they are told: to the nearest five, at least five."""
+    return max(5, 5 * round(number / 5))
+
+
+class Opening(SphinxTransform):
+    """Write the box after the title of each lesson."""
+
+    default_priority = 300
+
+    def apply(self, **options):
+        """Find the lesson by its page; other pages stay as they are."""
+        lessons = read_lessons(self.env.srcdir)
+        lesson = next((row for row in lessons if row["page"] == self.env.docname), None)
+        title = next(iter(self.document.findall(nodes.title)), None)
+        if lesson is None or title is None:
+            return
+        self.env.note_dependency(str(Path(self.env.srcdir, "book", "lessons.yml")))
+        cells = json.loads(Path(self.env.srcdir, f"{lesson['page']}.ipynb").read_text(encoding="utf-8"))[
+            "cells"
+        ]
+        box = nodes.container(classes=["lesson-opening"])
+        needs = self._needs(lesson, {row["slug"]: row for row in lessons})
+        if needs:
+            box += nodes.paragraph(
+                "", "", nodes.strong("", "You need"), nodes.Text(" "), *needs, nodes.Text(".")
+            )
+        if lesson.get("able"):
+            box += nodes.paragraph("", "", nodes.strong("", "After this lesson you can"))
+            items = [nodes.list_item("", nodes.paragraph("", f"{words};")) for words in lesson["able"][:-1]]
+            last = nodes.list_item("", nodes.paragraph("", f"{lesson['able'][-1]}."))
+            box += nodes.bullet_list("", *items, last)
+        time = f"About {rounded(minutes(cells))} minutes to read, exercises apart."
+        box += nodes.paragraph("", time, classes=["minutes"])
+        title.parent.insert(title.parent.index(title) + 1, box)
+
+    def _needs(self, lesson, lessons):
+        """Return the words of what is needed, and links to the lessons before."""
+        found = []
+        for place, slug in enumerate(lesson.get("after", []), start=1):
+            before = lessons[slug]
+            last = place == len(lesson["after"])
+            found += [nodes.Text("" if place == 1 else " and " if last else ", ")]
+            found += [link(f"lesson {before['number']} ({before['title']})", before["page"])]
+        words = [nodes.Text(lesson["needs"])] if lesson.get("needs") else []
+        return [*words, *([nodes.Text(", and ")] if words and found else []), *found]
+
+
+def setup(app):
+    """Register the extension."""
+    app.add_transform(Opening)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
