@@ -51,6 +51,7 @@ def alt(words):
         (code("print(1)", [{"text": "claim of a kind"}]), None),
         (code("claim('A01')", card("A01")), "Assemble claim A01"),
         (code("both()", card("A01", "B02")), "Assemble claims A01 and B02"),
+        (code("shown('B05')", [{"data": {"text/plain": ["shown B05 | By definition."]}}]), "Show B05"),
         (code("plot()", [FIGURE]), "Plot the figure"),
         (code("plot()", [FIGURE], **alt("Two heat maps, side by side.")), "Plot the heat maps"),
         (code("plot()", [FIGURE], **alt("Diagram of a layer.")), "Draw the diagram"),

@@ -83,10 +83,10 @@ def library_source(name):
 
 
 def public_names():
-    """Return all names that the library defines at the top of its modules, exercises and diagrams apart."""
+    """Return all names that the library defines at the top of its modules, the helpers of lessons apart."""
     names = set()
     for path in (ROOT / "lib" / "exformer").rglob("*.py"):
-        if path.parent.name in ("exercises", "diagrams"):
+        if "lessons" in path.parts:
             continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):

@@ -15,11 +15,11 @@ from pathlib import Path
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 SETUP = "Set up the lesson"
-CARD = re.compile(r"^claim (\w+) \|", flags=re.M)
+CARD = re.compile(r"^(claim|shown) (\w+) \|", flags=re.M)
 #: What an alternative text calls its picture.
 KIND = re.compile(r"\b(heat map|line chart|bar chart|scatter plot|histogram|diagram|chart)(s?)\b", flags=re.I)
 #: Labels that are made here begin so; the author's own are kept.
-MADE = re.compile(r"Assemble claims? |Plot the |Plot: |Draw the |Set up the lesson$")
+MADE = re.compile(r"Assemble claims? |Show [A-Z]\d\d|Plot the |Plot: |Draw the |Set up the lesson$")
 
 
 def fold(cells):
@@ -57,11 +57,11 @@ def is_folded(cell, later):
         return True
     if {"exercise", "show-input", "raises-exception"} & set(tags) or any(t.startswith("twin:") for t in tags):
         return False
-    return bool(claims(cell) or has_figure(cell)) and not defines_for(cell, later)
+    return bool(cards_of(cell) or has_figure(cell)) and not defines_for(cell, later)
 
 
-def claims(cell):
-    """Return the ids of the claims on the cards of a cell."""
+def cards_of(cell):
+    """Return (kind, id) of the cards of a cell: a claim, or what is shown."""
     texts = ("".join(out.get("data", {}).get("text/plain", "")) for out in cell["outputs"])
     return [found for text in texts for found in CARD.findall(text)]
 
@@ -88,9 +88,12 @@ def made_label(cell):
     """Return what the folded code does: set up, assemble claims, plot a figure."""
     if "setup" in cell["metadata"].get("tags", []):
         return SETUP
-    ids = claims(cell)
+    cards = cards_of(cell)
+    ids = " and ".join(name for _, name in cards)
+    if ids and cards[0][0] == "claim":
+        return f"Assemble claim{'s' * (len(cards) > 1)} {ids}"
     if ids:
-        return f"Assemble claim{'s' * (len(ids) > 1)} {' and '.join(ids)}"
+        return f"Show {ids}"
     mystnb = cell["metadata"].get("mystnb", {})
     caption = re.split(r"(?<=[.:;?!]) ", mystnb.get("figure", {}).get("caption", ""))[0].strip(" .:;")
     if 0 < len(caption) <= 60 and re.fullmatch(r"[^][$*`\\]+", caption):
