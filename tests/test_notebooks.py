@@ -86,7 +86,7 @@ def public_names():
     """Return all names that the library defines at the top of its modules, the helpers of lessons apart."""
     names = set()
     for path in (ROOT / "lib" / "exformer").rglob("*.py"):
-        if "lessons" in path.parts:
+        if "lessons" in path.relative_to(ROOT).parts:
             continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
