@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
 
 import lesson_code  # noqa: E402
+import lesson_slices  # noqa: E402
 from tolerances import read_tags  # noqa: E402
 
 
@@ -21,7 +22,7 @@ def condition(claim):
     """Return a claim's own condition, from its notebook; it may use its values, builtins and math."""
     known = vars(builtins) | {"math": math}
     given = claim.keyword("holds")
-    others = lesson_code.names_read(given) - set(known)
+    others = lesson_slices.names_read(given) - set(known)
     assert not others, f"{claim.claim_id}: holds uses {', '.join(sorted(others))}: make it a value"
     return eval(compile(ast.fix_missing_locations(ast.Expression(given)), claim.claim_id, "eval"), known)
 

@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
 
 import lesson_code  # noqa: E402
+import lesson_slices  # noqa: E402
 
 IMPORTS = """
 import torch
@@ -53,9 +54,21 @@ def needed(tmp_path, text):
         ("x = {}\nx['a'] = 1\nshare = x", [1, 2, 3]),
         ("x = []\nx.append(1)\nshare = x", [1, 2, 3]),
         ("x = 1\nx += 1\nshare = x", [1, 2, 3]),
-        ("x = m()\nchange(x)\nshare = x", [1, 2, 3]),
+        ("def change(y): y.a = 1\nx = m()\nchange(x)\nshare = x", [1, 2, 3, 4]),
+        ("def change(y): z = y[0]; z.a = 1\nx = m()\nchange(x)\nshare = x", [1, 2, 3, 4]),
+        ("def ask(y): return y.a\nx = m()\nask(x)\nshare = x", [2, 4]),
+        ("def change(y): y.a = 1\ndef both(y): change(y)\nx = m()\nboth(x)\nshare = x", [1, 2, 3, 4, 5]),
+        ("def change(y): y.a = 1\nx = m()\nfor f in (change,): f(x)\nshare = x", [1, 2, 3, 4]),
+        ("def change(y): y.a = 1\nx = [m()]\nfor y in x: change(y)\nshare = x", [1, 2, 3, 4]),
+        ("def change(y): y.a = 1\nx = {1: m()}\n[change(y) for y in x.values()]\nshare = x", [1, 2, 3, 4]),
+        ("x = m()\ny = [x]\ny[0].a = 1\nshare = x", [1, 2, 3, 4]),
+        ("x = m()\ny = x.a\ny.append(1)\nshare = x", [1, 2, 3, 4]),
+        ("x = m()\ny = x + 1\ny += 1\nshare = x", [1, 4]),
+        ("x = m()\ny = len(x)\ny += 1\nshare = x", [1, 4]),
+        ("x = m()\ny = []\ny.append(x)\ny[0].a = 1\nshare = x", [1, 2, 3, 4, 5]),
         ("x = m()\nprint(x)\nlen(x)\nshare = x", [1, 4]),
-        ("x = m()\nshare = x\nchange(x)", [1, 2]),
+        ("x = m()\nshare = x\nx.change()", [1, 2, 3]),  # share may be x itself
+        ("x = m()\nshare = x + 1\nx.change()", [1, 2]),
         ("n = 1\ndef f(): return n\nshare = f()", [1, 2, 3]),
         ("def f(): return n\nn = 1\nshare = f()", [1, 2, 3]),  # read when it is called
         ("n = 1\ndef f(n): return n\nshare = f(2)", [2, 3]),
@@ -74,6 +87,13 @@ def needed(tmp_path, text):
 )
 def test_what_a_claim_needs(tmp_path, text, lines) -> None:
     assert needed(tmp_path, text) == lines
+
+
+def test_a_trainer_that_holds_a_model_is_followed(tmp_path) -> None:
+    text = "from exformer import Trainer\nm = 1\nt = Trainer(m, 2)\nt.fit()\nshare = m"
+    assert needed(tmp_path, text) == [1, 2, 3, 4, 5]
+    text = "from torch.optim import SGD\nm = 1\no = SGD(m.parameters())\nfor x in z: o.step()\nshare = m"
+    assert needed(tmp_path, text) == [1, 2, 3, 4, 5]
 
 
 def test_pure_functions_change_nothing(tmp_path) -> None:
@@ -96,6 +116,9 @@ def test_only_what_stands_before_the_claim_counts(tmp_path) -> None:
         ("def learn(m): train(m, b)\nm = 1\nlearn(m)\nshare = m", True),
         ("def learn(m): train(m, b)\nm = 1\nshare = m", False),
         ("from exformer import Trainer\nt = Trainer(m, b)\nt.fit()\nshare = m", True),
+        ("for model in models.values():\n  train(model, b)\nshare = models", True),
+        ("from functools import partial\nfit = partial(train, b=b)\nfit(m)\nshare = m", True),
+        ("import copy\nfit = lambda m: train(m, b)\nfit(m)\nshare = m", True),
         ("o = torch.optim.SGD(w)\nfor _ in z:\n  f(w).backward()\n  o.step()\nshare = w", True),
         ("from exformer.recipes.own_text import own\nm = own()\nshare = m", True),
         ("def train_it(m): pass\ntrain_it(m)\nshare = m", False),
@@ -134,7 +157,7 @@ def test_a_fingerprint_is_the_same_for_every_python() -> None:
     import ast
 
     text = 'def f(x: int, *, y=1) -> str:\n    """D."""\n    return f"{x:.2f} {y!r}"\nclass A: b = [1]\n'
-    assert lesson_code.fingerprint(ast.parse(text).body) == "3a05cab664f116f1"
+    assert lesson_slices.fingerprint(ast.parse(text).body) == "3a05cab664f116f1"
 
 
 def test_exercises_and_the_set_up_are_no_part_of_a_lesson(tmp_path) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import lesson_code
 import lesson_runs
+import lesson_slices
 
 if __name__ == "__main__":
     os.environ.update(lesson_runs.PINNED)
@@ -155,7 +156,7 @@ def sweeps(key, root=lesson_code.ROOT):
     found = []
     for function in functions:
         nodes = [each.node for each in lesson.needed_by(inspect.signature(function).parameters)]
-        code = lesson_code.fingerprint([*nodes, *ast.parse(text).body, ast.Constant(function.__name__)])
+        code = lesson_slices.fingerprint([*nodes, *ast.parse(text).body, ast.Constant(function.__name__)])
         found.append((function.claim_id, function.__name__, function, code))
     return found
 
