@@ -152,8 +152,8 @@ def test_changing_a_batch_leaves_the_others_alone():
     ("change", "message"),
     [
         ({"pairs": []}, "expected at least one pair"),
-        ({"batch_size": 0}, "batch_size and steps must be at least 1, got 0 and None"),
-        ({"steps": 0}, "batch_size and steps must be at least 1, got 13 and 0"),
+        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ({"steps": 0}, "steps must be at least 1, got 0"),
         ({"pairs": [Pair("the dragon slept", "il drago dormì")]}, "got unknown ones: 'dragon'"),
         ({"pairs": [Pair("the dog slept", "il drago dormì")]}, "got unknown ones: 'drago'"),
     ],

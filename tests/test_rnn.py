@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -139,3 +140,10 @@ def test_unknown_tokens_are_refused() -> None:
 def test_dropout_is_between_layers():
     found = [recurrent_layers(4, cell="lstm", n_layers=n, dropout=0.5).dropout for n in (1, 2, 3)]
     assert found == [0.0, 0.5, 0.5]
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_sizes_are_whole_numbers_of_any_type():
+    assert recurrent_layers(np.int64(4), cell="gru", n_layers=torch.tensor(2)).num_layers == 2
+    with pytest.raises(ValueError, match=r"d_model must be a whole number, got 4\.0"):
+        recurrent_layers(4.0, cell="gru")

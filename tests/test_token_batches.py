@@ -106,8 +106,14 @@ def test_windows_of_each_seed_and_step_are_sampled_independently():
 def test_mistakes():
     with pytest.raises(ValueError, match="at least one token per batch and one sentence, got 0 tokens and 1"):
         sentences([(1, 1)], tokens=0)
-    with pytest.raises(ValueError, match=r"the text \(5 tokens\) longer than the width"):
+    with pytest.raises(ValueError, match=r"the text \(5 tokens\) must be longer than the width"):
         TextWindows(torch.arange(5), 5, 1, seed=0)
+    for sizes, says in (
+        ((0, 1), "width must be at least 1, got 0"),
+        ((1, -1), "batch_size must be at least 1, got -1"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            TextWindows(torch.arange(5), *sizes, seed=0)
     for options in ({"accumulate": 0}, {"process": 2, "processes": 2}, {"done": -1}):
         with pytest.raises(
             ValueError, match="done must be 0 or more, accumulate at least 1 and process below"

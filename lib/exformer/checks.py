@@ -29,7 +29,7 @@ def whole_number(name: str, value: SupportsIndex, *, least: int, most: int | Non
     except TypeError:
         raise ValueError(f"{name} must be a whole number, got {value!r}") from None
     if most is not None and not least <= number <= most:
-        raise ValueError(f"{name} must lie from {least} to {most:,}, got {number}")
+        raise ValueError(f"{name} must lie from {least:,} to {most:,}, got {number}")
     if number < least:
         raise ValueError(f"{name} must be at least {least}, got {number}")
     return number

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from exformer.checks import whole_number
 from exformer.corpora.pairs import Pair
 from exformer.data.padding import pad
 from exformer.tokenizers.tokenizer import Tokenizer
@@ -156,8 +157,9 @@ def translation_batches(
     >>> batch.tgt_in.tolist(), batch.tgt_out.tolist()  # 1 is <s>
     ([[1, 3, 0], [1, 4, 3]], [[3, 2, 0], [4, 3, 2]])
     """
-    if batch_size < 1 or (steps is not None and steps < 1):
-        raise ValueError(f"batch_size and steps must be at least 1, got {batch_size} and {steps}")
+    whole_number("batch_size", batch_size, least=1)
+    if steps is not None:
+        whole_number("steps", steps, least=1)
     sentences, lengths = encode_pairs(pairs, src_tokenizer=src_tokenizer, tgt_tokenizer=tgt_tokenizer)
     return TranslationBatches(sentences, lengths, batch_size, steps or -(-len(pairs) // batch_size), seed)
 

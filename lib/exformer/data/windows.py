@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from exformer.checks import whole_number
+
 
 @dataclass(frozen=True, slots=True)
 class TextWindows:
@@ -42,10 +44,11 @@ class TextWindows:
 
     def __post_init__(self) -> None:
         """Refuse what gives no windows."""
-        if self.width < 1 or self.batch_size < 1 or len(self.ids) <= self.width:
+        whole_number("width", self.width, least=1)
+        whole_number("batch_size", self.batch_size, least=1)
+        if len(self.ids) <= self.width:
             raise ValueError(
-                f"width ({self.width}) and batch_size ({self.batch_size}) must be at least 1, and the text "
-                f"({len(self.ids)} tokens) longer than the width"
+                f"the text ({len(self.ids)} tokens) must be longer than the width ({self.width})"
             )
 
     def steps(self, *, done: int = 0) -> Iterator[np.ndarray]:

@@ -187,8 +187,8 @@ def _begin(
 ) -> list[_Row]:
     """Refuse what is wrong; encode the prompts, each behind the token that begins every text."""
     sampler.check(tokenizer.vocab_size)
-    if seed is not None and not -(2**63) <= seed < 2**64:  # what PyTorch takes
-        raise ValueError(f"seed must lie from -2**63 to 2**64 - 1, got {seed}")
+    if seed is not None:
+        seed = whole_number("seed", seed, least=-(2**63), most=2**64 - 1)  # what PyTorch takes
     if max_new_tokens is not None:
         whole_number("max_new_tokens", max_new_tokens, least=1)
     stops = [stop] if isinstance(stop, str) else list(stop)

@@ -3,6 +3,7 @@
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from exformer.checks import whole_number
 from exformer.nn.embedding import TokenEmbedding
 
 #: The kinds of recurrent layer, by name; ``rnn_cells`` spells out a step of the first two.
@@ -19,10 +20,13 @@ def recurrent_layers(d_model: int, *, cell: str, n_layers: int = 1, dropout: flo
         dropout: Fraction of the outputs between two layers set to zero in training.
 
     Raises:
-        ValueError: If the cell is unknown.
+        ValueError: If the cell is unknown, or a number is not whole or below 1.
     """
     if cell not in CELLS:
         raise ValueError(f"cell must be one of {', '.join(CELLS)}, got {cell!r}")
+    d_model, n_layers = (
+        whole_number(name, n, least=1) for name, n in (("d_model", d_model), ("n_layers", n_layers))
+    )
     between = dropout if n_layers > 1 else 0.0  # PyTorch warns where there is no between
     return CELLS[cell](d_model, d_model, num_layers=n_layers, dropout=between, batch_first=True)
 
