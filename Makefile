@@ -34,7 +34,7 @@ serve: book ## build, then serve the book at http://localhost:8000
 
 test: $(READY) ## library, lessons and pages: everything
 	$(PY) -m pytest --doctest-modules --nbval --nbval-current-env --nbval-cell-timeout 120 \
-		-n 2 --dist loadfile --no-loadscope-reorder tests/test_pages.py notebooks tests lib
+		-n 2 --dist loadfile --no-loadscope-reorder notebooks tests lib
 
 notebooks: $(READY) ## run lessons and store their outputs: all, or NB=03_self_attention
 	$(PY) book/_tools/run_notebooks.py $(NB)

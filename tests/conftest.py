@@ -22,6 +22,8 @@ collect_ignore = ["conftest.py", "mutants.py"]
 ROOT = Path(__file__).parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 SECONDS = defaultdict(float)
+#: The files that take longest. They begin first, so that no process is left with one at the end.
+LONGEST = ("test_pages.py", "test_bench.py", "test_planted_bugs.py")
 #: What numbers depend on, as it was before any test was read.
 SETTINGS = {name: os.environ.get(name) for name in ("ATEN_CPU_CAPABILITY", "OMP_NUM_THREADS")}
 
@@ -98,6 +100,12 @@ def browser():
         chromium = playwright.chromium.launch(executable_path=path, args=flags)
         yield chromium
         chromium.close()
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the files that take longest; all else keeps its order."""
+    rank = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
 
 
 def pytest_runtest_logreport(report):
