@@ -1,5 +1,6 @@
 """What all tests share: the built book, a browser, seconds per lesson, and a word on what was left out."""
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -57,6 +58,20 @@ def unchecked_shapes():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def refusal(monkeypatch, capsys):
+    """Return a function that gives a benchmark arguments that it must refuse, and returns what it says."""
+
+    def run(program, *arguments):
+        monkeypatch.setattr(sys, "argv", [f"{program}.py", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            importlib.import_module(f"bench.{program}").main()
+        assert ended.value.code == 2
+        return capsys.readouterr().err
+
+    return run
 
 
 @pytest.fixture(scope="module")

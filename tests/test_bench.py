@@ -408,28 +408,36 @@ def test_a_process_that_the_system_ends_is_named():
 # --- the whole ---
 
 
-def run(*arguments, program="run"):
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [sys.executable, str(ROOT / "bench" / f"{program}.py"), *arguments],
+@pytest.fixture(scope="module")
+def quick_run(tmp_path_factory):
+    """Run the program once, with a file that has races of other sizes; return what it says and the file."""
+    file = tmp_path_factory.mktemp("quick") / "found.json"
+    names = ("quick-encoder-decoder", "gpt-d384", "gpt-d128")
+    file.write_text(json.dumps({"races": [{"name": name, **EARLIER} for name in names]}))
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "bench" / "run.py"), "--quick", "--json", str(file)],
         capture_output=True,
         text=True,
-        env=environment,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
-
-
-def test_a_quick_run_from_end_to_end(tmp_path):
-    file = tmp_path / "new" / "quick.json"
-    done = run("--quick", "--json", str(file))
     assert done.returncode == 0, done.stderr
+    return done.stdout, file
+
+
+EARLIER = {"rounds": 7, "machine": {"cpu": "another"}, "optimizer": "another"}
+
+
+def test_a_quick_run_from_end_to_end(quick_run):
+    said, file = quick_run
     result = json.loads(file.read_text(encoding="utf-8"))
     assert set(result) == {"races"}
-    variants = [(race["setting"]["dropout"], race["setting"].get("precision")) for race in result["races"]]
+    races = [race for race in result["races"] if race["machine"] != EARLIER["machine"]]
+    variants = [(race["setting"]["dropout"], race["setting"].get("precision")) for race in races]
     assert variants == [(0.1, None), (0.0, None), (0.0, "float32"), (0.0, "bfloat16")]
-    for race in result["races"]:
+    for race in races:
         check_race(race, list(CONTENDERS if "encoder" in race["name"] else gpt.CONTENDERS))
-        assert table(race).strip() in done.stdout
-    assert str(file) in done.stdout
+        assert table(race).strip() in said
+    assert str(file) in said
 
 
 def check_race(race, names):
@@ -459,17 +467,11 @@ def check_race(race, names):
     assert race["ratio_to_best_peer"] == race["contenders"][race["best_peer"]]["ratio"]
 
 
-def test_races_of_other_sizes_stay_in_the_file(tmp_path):
-    file = tmp_path / "found.json"
-    own = {"machine": {"cpu": "another"}, "optimizer": "another"}
-    names = ("quick-encoder-decoder", "gpt-d384", "gpt-d128")
-    file.write_text(json.dumps({"races": [{"name": name, "rounds": 7, **own} for name in names]}))
-    done = run("--quick", "--json", str(file))
-    assert done.returncode == 0, done.stderr
-    races = json.loads(file.read_text(encoding="utf-8"))["races"]
+def test_races_of_other_sizes_stay_in_the_file(quick_run):
+    races = json.loads(quick_run[1].read_text(encoding="utf-8"))["races"]
     quick = ["quick-encoder-decoder", "quick-gpt"]
     assert [race["name"] for race in races] == ["gpt-d128", "gpt-d384", *sorted([*quick, *quick])]
-    assert races[:2] == [{"name": name, "rounds": 7, **own} for name in ("gpt-d128", "gpt-d384")]
+    assert races[:2] == [{"name": name, **EARLIER} for name in ("gpt-d128", "gpt-d384")]
     assert all(race["rounds"] > 7 and race["optimizer"] == OPTIMIZER for race in races[2:])
 
 
@@ -515,23 +517,20 @@ OLDER = json.dumps({"machine": {"cpu": "a chip"}, "races": [{"name": "gpt-d128"}
         ),
     ],
 )
-def test_a_file_of_something_else_is_not_written_over(tmp_path, content, says):
+def test_a_file_of_something_else_is_not_written_over(refusal, tmp_path, content, says):
     file = tmp_path / "mine.json"
     file.write_text(content, encoding="utf-8")
-    done = run("--quick", "--json", str(file))
-    assert done.returncode == 2
-    assert f"{file} holds {says}" in done.stderr
-    assert "move it away" in done.stderr
+    said = refusal("run", "--quick", "--json", str(file))
+    assert f"{file} holds {says}" in said
+    assert "move it away" in said
     assert file.read_text(encoding="utf-8") == content
 
 
 @pytest.mark.parametrize("program", ["run", "generation", "byte_pairs", "shakespeare"])
-def test_a_place_that_takes_no_file_is_refused_at_once(tmp_path, program):
+def test_a_place_that_takes_no_file_is_refused_at_once(refusal, tmp_path, program):
     (tmp_path / "file").touch()
     for place in (tmp_path, tmp_path / "file" / "found.json"):
-        done = run("--quick", "--json", str(place), program=program)
-        assert done.returncode == 2, done.stderr
-        assert "Traceback" not in done.stderr
+        assert str(tmp_path) in refusal(program, "--quick", "--json", str(place))
 
 
 @pytest.mark.parametrize(
@@ -544,7 +543,5 @@ def test_a_place_that_takes_no_file_is_refused_at_once(tmp_path, program):
         (("--threads", "0"), "--threads must be at least 1, got 0"),
     ],
 )
-def test_what_cannot_be_run_is_refused(arguments, says):
-    done = run(*arguments)
-    assert done.returncode == 2
-    assert says in done.stderr
+def test_what_cannot_be_run_is_refused(refusal, arguments, says):
+    assert says in refusal("run", *arguments)

@@ -82,7 +82,5 @@ def test_different_results_do_not_race(monkeypatch):
     ("arguments", "says"),
     [(("nowhere.txt",), "there is no file nowhere.txt"), (("--threads", "0"), "must be at least 1, got 0")],
 )
-def test_what_cannot_be_run_is_refused(arguments, says):
-    done = run(*arguments)
-    assert done.returncode == 2
-    assert says in done.stderr
+def test_what_cannot_be_run_is_refused(refusal, arguments, says):
+    assert says in refusal("byte_pairs", *arguments)
