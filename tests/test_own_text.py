@@ -61,11 +61,11 @@ def test_a_language_model(book: Path, tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_a_translator(two_files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     source, target = map(str, two_files)
-    words = ["train", "--source", source, "--target", target, "--out", str(tmp_path / "run"), "--steps", "10"]
+    words = ["train", "--source", source, "--target", target, "--out", str(tmp_path / "run"), "--steps", "3"]
     assert main(words) == 0
     said = capsys.readouterr().err
     held_out = read_pairs(source, target).val
-    assert said.count(f"    {held_out[0].source} -> ") == 10
+    assert said.count(f"    {held_out[0].source} -> ") == 3
     model, tokenizer, card = load_model(tmp_path / "run" / "model")
     assert card["scores"]["val BLEU, cased"] >= 0
     assert isinstance(translate(model, tokenizer, held_out[0].source), str)
