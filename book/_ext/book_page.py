@@ -4,7 +4,7 @@ import html
 import re
 from pathlib import Path
 
-#: The ink of the figures (exformer.lessons.figures.INK); the page's own text colour takes its place.
+#: The ink of the figures (exformer.lessons.figures.INK); the page's own text color takes its place.
 INK = "#767676"
 IMG = re.compile(r'<img\b[^>]*\bsrc="[^"]*_images/([^"/]+\.svg)"[^>]*>')
 ALT = re.compile(r'\balt="([^"]*)"')
