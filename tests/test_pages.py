@@ -6,18 +6,6 @@ from pathlib import Path
 
 import pytest
 
-WIDTHS = {"desk": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844}}
-#: A page in a file may not read its own style sheets again (preload); what is well is not reported.
-AXE = {"preload": False, "resultTypes": ["violations"]}
-#: What axe reads where: colours do not depend on the width, and nothing but colours depends on the theme.
-COLOURS = ("color-contrast", "link-in-text-block")
-RULES = {
-    ("light", "desk"): {},
-    ("light", "phone"): {"rules": {rule: {"enabled": False} for rule in COLOURS}},
-    ("dark", "desk"): {"runOnly": {"type": "rule", "values": [*COLOURS]}},
-    ("dark", "phone"): None,
-}
-
 
 def pages(book):
     """Return the pages of words and lessons, without the theme's listings of program text."""
@@ -43,70 +31,31 @@ class Images(HTMLParser):
             self.alts.append(found.get("aria-label") or found.get("aria-labelledby") or "")
 
 
-def visit(browser, path, theme="light"):
-    """Open a page; return it with the addresses that it asked for and what its scripts complained of."""
-    context = browser.new_context(viewport=WIDTHS["desk"], color_scheme=theme)
-    page = context.new_page()
-    requests, complaints = [], []
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("console", lambda note: complaints.append(note.text) if note.type == "error" else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(path.as_uri())
-    page.evaluate("async () => { await window.MathJax?.startup?.promise; await document.fonts.ready }")
-    return page, requests, complaints
+def test_pages_in_a_browser(book: Path, browser) -> None:
+    from page_checks import faults, visit
 
-
-def faults(page, axe, *, theme, width):
-    """Return what is wrong with an open page in one theme at one width, in words."""
-    show(page, width)
-    if RULES[theme, width] is None:
-        return too_wide(page, width)
-    report = axe.run(page, options=AXE | RULES[theme, width]).response
-    found = [f"axe {v['id']}: {node['html'][:160]}" for v in report["violations"] for node in v["nodes"][:3]]
-    return found + too_wide(page, width)
-
-
-def show(page, width):
-    """Give the window a width, and its side bars the time to move."""
-    if page.viewport_size != WIDTHS[width]:
-        page.set_viewport_size(WIDTHS[width])
-        page.wait_for_timeout(500)
-
-
-def too_wide(page, width):
-    """Return a complaint where the whole page must be scrolled sideways."""
-    show(page, width)
-    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    return [f"{wide} px wider than the screen"] if wide > 0 else []
-
-
-def unset_formulas(page):
-    """Return complaints about formulas that MathJax did not set."""
-    found = ["a formula that MathJax does not understand"] * page.locator("mjx-merror").count()
-    if page.locator(".math").count() and not page.locator("mjx-container").count():
-        found.append("formulas that are not set")
-    return found
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_pages_in_a_browser(book: Path, browser, theme: str) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
-    axe, wrong = Axe(), []
+    wrong = []
     for path in pages(book):
-        page, requests, complaints = visit(browser, path, theme)
-        assert page.evaluate("document.documentElement.dataset.theme") == theme
-        found = complaints + unset_formulas(page)
-        found += [f"asks for {url}" for url in requests if not url.startswith(("file:", "data:", "blob:"))]
-        for width in WIDTHS:
-            found += [f"{width}, {theme}: {fault}" for fault in faults(page, axe, theme=theme, width=width)]
-        wrong += [f"{path.relative_to(book)}: {fault}" for fault in found]
+        page, complaints = visit(browser, path)
+        found = faults(page)
+        wrong += [f"{path.relative_to(book)}: {fault}" for fault in complaints + found]
         page.context.close()
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("name", ["book/index.html", "book/api.html", "search.html"])
+def test_who_prefers_dark_has_dark_pages(book: Path, browser, name: str) -> None:
+    from page_checks import theme_of, visit
+
+    page, complaints = visit(browser, book / name, prefers="dark")
+    assert (theme_of(page), complaints) == ("dark", [])
+    page.context.close()
+
+
 def test_search_finds_attention(book: Path, browser) -> None:
-    page, *_ = visit(browser, book / "search.html")
+    from page_checks import visit
+
+    page, _ = visit(browser, book / "search.html")
     page.goto((book / "search.html").as_uri() + "?q=attention")
     page.locator("#search-results li").first.wait_for(timeout=10_000)
     assert page.locator("#search-results li").count() >= 3
