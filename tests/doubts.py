@@ -77,6 +77,7 @@ def judge(lesson, sabotage, answer):
     ]
     error = next((f"cell {number}: {text}" for number, text in answer["errors"].items()), "")
     stored = {each.claim_id: each.stored.get("values", {}) for each in lesson.claims}
+    says = {each.claim_id: each.says for each in lesson.claims}
     rows = []
     for name in sabotage.claims:
         now = found.get(name, {})
@@ -97,6 +98,7 @@ def judge(lesson, sabotage, answer):
                 "what": sabotage.what,
                 "old": sabotage.old,
                 "new": sabotage.new,
+                "says": says[name],
                 "normally": stored[name],
                 "sabotaged": now.get("values", {}),
                 "refused": not wrong,

@@ -42,7 +42,7 @@ def test_every_row_is_there_once_and_in_order() -> None:
 
 @each_row
 def test_fields_and_their_words(row: dict) -> None:
-    assert set(row) - {"exact", "evidence"} == {"id", "lecture", "claim", "verdict", "lessons"}
+    assert set(row) - {"exact", "evidence", "control"} == {"id", "lecture", "claim", "verdict", "lessons"}
     assert row["lecture"] == row["id"][0]
     assert row["verdict"] in {"holds", "care", "wrong"}
     assert row["verdict"] == "holds" or "exact" in row, "say what is exact"
@@ -70,7 +70,7 @@ def test_what_is_exact_is_said_in_one_or_two_sentences(row: dict) -> None:
 
 @each_row
 def test_the_text_is_plain(row: dict) -> None:
-    for text in (row["claim"], row.get("exact", "")):
+    for text in (row["claim"], row.get("exact", ""), row.get("control", "")):
         assert not re.search(r"[$`*<>\\]|  |\n", text), "no markup: the ledger shows it as it stands"
         assert not re.search(
             r"\b(slides?|lectures?|professor|mistake|error|simply|just)\b", text, re.IGNORECASE

@@ -5,47 +5,19 @@ Directives: ``{ledger}`` writes every claim with what the lessons measured, ``{h
 card gets its verdict and a link to its row.
 """
 
-import json
 import re
 from pathlib import Path
 
-import yaml
 from docutils import nodes
+from ledger_data import entries, read_claims, read_lessons, sources
 from sphinx.util.docutils import SphinxDirective
 from templates import macros
 
-LINE = re.compile(r"(?:claim|shown) ([A-Z]\d\d) \| (.+)")
 CARD = re.compile(
-    r'<div class="claim" id="claim-(\w+)" style="[^"]*"><strong>(?:Claim|Shown) \w+</strong> (.*?)</div>',
+    r'<div class="claim" id="claim-(\w+)" style="[^"]*"><strong>(Claim|Shown) \w+</strong> (.*?)</div>',
     re.S,
 )
 HTML = macros("ledger.html")
-
-
-def read_claims(root):
-    """Return the rows of the ledger, in their order; none where the list is not written."""
-    path = Path(root, "book", "claims.yml")
-    return (yaml.safe_load(path.read_text(encoding="utf-8")) or []) if path.is_file() else []
-
-
-def read_lessons(root):
-    """Return the plan: number, title and question of each lesson, and the page's name where it is written."""
-    lessons = yaml.safe_load(Path(root, "book", "lessons.yml").read_text(encoding="utf-8"))
-    for lesson in lessons:
-        found = sorted(Path(root, "notebooks").glob(f"{lesson['number']}_*.ipynb"))
-        lesson["page"] = f"notebooks/{found[0].stem}" if found else ""
-    return lessons
-
-
-def measured(root, page):
-    """Return {claim id: sentence} from the outputs that are stored in a lesson."""
-    found = {}
-    notebook = json.loads(Path(root, f"{page}.ipynb").read_text(encoding="utf-8"))
-    for cell in notebook["cells"]:
-        for output in cell.get("outputs", []):
-            text = "".join(output.get("data", {}).get("text/plain", output.get("text", "")))
-            found |= {m[1]: m[2] for m in map(LINE.fullmatch, text.splitlines()) if m}
-    return found
 
 
 def raw(text):
@@ -53,37 +25,32 @@ def raw(text):
     return nodes.raw("", str(text), format="html")
 
 
+def note(env):
+    """Say that a page depends on the files that the ledger is made from."""
+    for path in sources(env.srcdir):
+        env.note_dependency(str(path))
+
+
 class Ledger(SphinxDirective):
     """Every claim, grouped by lesson, with what was measured."""
 
     def run(self):
         """Return a summary and one section a lesson."""
-        root = self.env.srcdir
-        rows, lessons = read_claims(root), read_lessons(root)
-        for name in ("claims.yml", "lessons.yml"):
-            self.env.note_dependency(str(Path(root, "book", name)))
-        outputs = {lesson["number"]: self._outputs(lesson["page"]) for lesson in lessons}
-        seen = set()
-        sections = [self._section(lesson, rows, outputs[lesson["number"]], seen) for lesson in lessons]
-        done = [row for row in rows if any(row["id"] in outputs[n] for n in row["lessons"])]
-        return [raw(HTML.summary(rows, done)), *[section for section in sections if section]]
+        note(self.env)
+        found, seen = entries(self.env.srcdir), set()
+        sections = [self._section(lesson, found, seen) for lesson in read_lessons(self.env.srcdir)]
+        return [raw(HTML.summary(found)), *[section for section in sections if section]]
 
-    def _outputs(self, page):
-        if not page:
-            return {}
-        self.env.note_dependency(str(Path(self.env.srcdir, f"{page}.ipynb")))
-        return measured(self.env.srcdir, page)
-
-    def _section(self, lesson, rows, outputs, seen):
-        rows = [row for row in rows if lesson["number"] in row["lessons"]]
-        if not rows:
+    def _section(self, lesson, found, seen):
+        own = [entry for entry in found if entry.belongs_to(lesson)]
+        if not own:
             return None
         section = nodes.section(ids=[f"lesson-{lesson['number']}"])
         section += nodes.title("", f"Lesson {lesson['number']}. {lesson['title']}")
         if not lesson["page"]:
             section += raw('<p class="ledger-note">This lesson is not written yet: nothing is measured.</p>')
-        told = [(row, outputs.get(row["id"]), row["id"] not in seen) for row in rows]
-        seen |= {row["id"] for row in rows}
+        told = [(entry, entry.places_in(lesson), entry.row["id"] not in seen) for entry in own]
+        seen |= {entry.row["id"] for entry in own}
         section += raw(HTML.claims(told, lesson["page"]))
         return section
 
@@ -95,14 +62,10 @@ class Highlights(SphinxDirective):
 
     def run(self):
         """Return a list of sentences, each with the claim that it measures."""
-        root, found = self.env.srcdir, {}
-        for lesson in read_lessons(root):
-            if lesson["page"]:
-                self.env.note_dependency(str(Path(root, f"{lesson['page']}.ipynb")))
-                found |= {key: (says, lesson) for key, says in measured(root, lesson["page"]).items()}
-        rows = {row["id"]: row for row in read_claims(root)}
-        wanted = [key for key in " ".join(self.content).split() if key in found and key in rows]
-        return [raw(HTML.highlights([(rows[key], *found[key]) for key in wanted]))] if wanted else []
+        note(self.env)
+        found = {entry.row["id"]: entry for entry in entries(self.env.srcdir) if entry.places}
+        wanted = [found[key] for key in " ".join(self.content).split() if key in found]
+        return [raw(HTML.highlights([(entry.row, entry.places[-1]) for entry in wanted]))] if wanted else []
 
 
 class Counts(SphinxDirective):
@@ -110,16 +73,17 @@ class Counts(SphinxDirective):
 
     def run(self):
         """Return the sentence."""
-        root = self.env.srcdir
-        rows = read_claims(root)
-        pages = [lesson["page"] for lesson in read_lessons(root) if lesson["page"]]
-        done = {key for page in pages for key in measured(root, page)}
-        verdicts = [row["verdict"] for row in rows]
+        note(self.env)
+        found = entries(self.env.srcdir)
+        kinds = [entry.kind for entry in found]
+        verdicts = [entry.row["verdict"] for entry in found]
+        lessons = len([lesson for lesson in read_lessons(self.env.srcdir) if lesson["page"]])
+        shown = f", and {kinds.count('shown')} shown, as they are true by definition" * ("shown" in kinds)
         text = (
-            f"Five university lectures make {len(rows)} statements about transformers that can be tested. "
+            f"Five university lectures make {len(found)} statements about transformers that can be tested. "
             f"{verdicts.count('care')} of them hold only under conditions, and {verdicts.count('wrong')} "
-            f"are not true as they stand. So far {len(done)} are measured, in {len(pages)} "
-            f"{'lesson' if len(pages) == 1 else 'lessons'}."
+            f"are not true as they stand. So far {kinds.count('claimed')} are measured{shown}, in {lessons} "
+            f"{'lesson' if lessons == 1 else 'lessons'}."
         )
         return [nodes.paragraph("", text)]
 
@@ -141,7 +105,8 @@ def cards(app, pagename, templatename, context, doctree):
 
     def replace(match):
         row = rows.get(match[1])
-        return HTML.card(row, match[2]) if row else match[0]
+        up = "../" * pagename.count("/")
+        return HTML.card(row, match[2].lower(), match[3], up) if row else match[0]
 
     context["body"] = CARD.sub(replace, context["body"])
 

@@ -75,15 +75,17 @@ class Trial:
 
     def rows(self) -> list[list[str]]:
         """Return the table: a row for each run, then the mean and the range over the seeds."""
-        specs = {name: spec or "" for _, name, spec, _ in Formatter().parse(self.says) if name}
+        specs = value_specs(self.says)
         names = list(dict.fromkeys([*specs, *(n for r in self.runs.values() for n in r.get("values", {}))]))
         rows = [["run", *names, "holds"]]
         for run in RUNS:
             if run in self.runs:
                 found = self.runs[run]
-                cells = [_write(found.get("values", {}).get(name), specs.get(name, "")) for name in names]
+                cells = [
+                    write_value(found.get("values", {}).get(name), specs.get(name, "")) for name in names
+                ]
                 rows.append([run, *cells, self._verdict(run)])
-        if any(run in self.runs for run in SEEDS):
+        if any(self.runs.get(run, {}).get("values") for run in SEEDS):
             summary = [self._over_seeds(name, specs.get(name, "")) for name in names]
             rows.append(["mean over the seeds (least to most)", *summary, ""])
         return rows
@@ -99,10 +101,14 @@ class Trial:
         found = [each for each in self.values(name) if isinstance(each, int | float)]
         if not found:
             return ""
-        mean, least, most = (_write(each, spec) for each in (sum(found) / len(found), min(found), max(found)))
+        mean, least, most = (
+            write_value(each, spec) for each in (sum(found) / len(found), min(found), max(found))
+        )
         return f"{mean} ({least} to {most})"
 
-    def _footer(self) -> str:
+    @property
+    def footer(self) -> str:
+        """How long it took, where, and what reproduces it."""
         if not self.runs:
             return f"Claim {self.claim_id}: nothing is recorded yet: {self.command}"
         seconds = 60 * self.minutes
@@ -117,14 +123,14 @@ class Trial:
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
         ]
-        return "\n".join([*lines, self._footer()])
+        return "\n".join([*lines, self.footer])
 
     def _repr_html_(self) -> str:
         rows = [[escape(cell) for cell in row] for row in self.rows()] if self.runs else []
         head = "".join(f"<th>{cell}</th>" for cell in rows[0]) if rows else ""
         body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows[1:])
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
-        return f'<div class="trial">{table}<p>{escape(self._footer())}</p></div>'
+        return f'<div class="trial">{table}<p>{escape(self.footer)}</p></div>'
 
 
 def trial(claim_id: str, sweep: str = "", *, of: str = "") -> Any:
@@ -236,7 +242,21 @@ def sweep(claim_id: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return mark
 
 
-def _write(value: Any, spec: str) -> str:
+def value_specs(says: str) -> dict[str, str]:
+    """Return how a sentence writes each of its values.
+
+    >>> value_specs("At {n} words {share:.0%}.")
+    {'n': '', 'share': '.0%'}
+    """
+    return {name: spec or "" for _, name, spec, _ in Formatter().parse(says) if name}
+
+
+def write_value(value: Any, spec: str) -> str:
+    """Write a value as its sentence does; a dash where it is missing, four digits where nothing is said.
+
+    >>> write_value(0.97, ".0%"), write_value(0.123456, ""), write_value("nan", ".0%"), write_value(None, "")
+    ('97%', '0.1235', 'nan', '–')
+    """
     if value is None:
         return "–"
     if isinstance(value, float) and not spec:

@@ -1,0 +1,132 @@
+"""What the ledger says of each claim: where it is measured, what was found, how it was tried and doubted."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from exformer.lessons.trials import Trial, read_trial, value_specs, write_value
+
+LINE = re.compile(r"(claim|shown) ([A-Z]\d\d) \| (.+)")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A notebook in which a row is claimed or shown."""
+
+    key: str  # positional_encoding, or evidence/positional_encoding
+    page: str  # notebooks/05_positions
+    name: str  # lesson 05, or the evidence
+    kind: str  # claim or shown
+    says: str
+    trial: Trial | None = None
+    doubt: dict | None = None
+
+    @property
+    def sabotage(self):
+        """What was sabotaged, and what became of the figures, in words; nothing where it was not."""
+        if not self.doubt or not self.doubt["refused"]:
+            return ""
+        specs = value_specs(self.doubt.get("says", ""))
+        values = [
+            f"{name} {write_value(value, specs.get(name, ''))} instead of "
+            f"{write_value(self.doubt['normally'].get(name), specs.get(name, ''))}"
+            for name, value in self.doubt["sabotaged"].items()
+            if value != self.doubt["normally"].get(name)
+        ]
+        return f"{self.doubt['what']}: {', '.join(values)}"
+
+    @property
+    def over_seeds(self):
+        """The mean and the range of each value over the seeds, in words; nothing where there is no trial."""
+        rows = self.trial.rows() if self.trial else [[""]]
+        if not rows[-1][0].startswith("mean"):
+            return ""
+        names = rows[0]
+        return ", ".join(f"{name} {cell}" for name, cell in zip(names[1:-1], rows[-1][1:-1], strict=True))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of the ledger, with the places in which it is claimed or shown."""
+
+    row: dict
+    places: list
+
+    @property
+    def kind(self):
+        """claimed, shown, or not yet."""
+        kinds = {place.kind for place in self.places}
+        return "claimed" if "claim" in kinds else "shown" if kinds else "not yet"
+
+    def belongs_to(self, lesson):
+        """Say whether a lesson, or its evidence, measures it."""
+        return lesson["number"] in self.row["lessons"] or lesson["slug"] in self.row.get("evidence", [])
+
+    def places_in(self, lesson):
+        """Return the places in a lesson and in its evidence."""
+        return [place for place in self.places if place.key.removeprefix("evidence/") == lesson["slug"]]
+
+
+def read_claims(root):
+    """Return the rows of the ledger, in their order; none where the list is not written."""
+    path = Path(root, "book", "claims.yml")
+    return (yaml.safe_load(path.read_text(encoding="utf-8")) or []) if path.is_file() else []
+
+
+def read_lessons(root):
+    """Return the plan: number, slug, title and question of each lesson, and the names of its pages."""
+    lessons = yaml.safe_load(Path(root, "book", "lessons.yml").read_text(encoding="utf-8"))
+    for lesson in lessons:
+        found = sorted(Path(root, "notebooks").glob(f"{lesson['number']}_*.ipynb"))
+        lesson["page"] = f"notebooks/{found[0].stem}" if found else ""
+        evidence = f"notebooks/evidence/{lesson['slug']}"
+        lesson["evidence"] = evidence if Path(root, f"{evidence}.ipynb").is_file() else ""
+    return lessons
+
+
+def sources(root):
+    """Return the files from which the ledger is made."""
+    book, notebooks = Path(root, "book"), Path(root, "notebooks")
+    found = [book / "claims.yml", book / "lessons.yml", *sorted((book / "trials").rglob("*.json"))]
+    return [*found, *sorted(notebooks.rglob("*.ipynb"))]
+
+
+def measured(root, page):
+    """Return {claim id: (claim or shown, sentence)} from the outputs that are stored in a notebook."""
+    found = {}
+    notebook = json.loads(Path(root, f"{page}.ipynb").read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            text = "".join(output.get("data", {}).get("text/plain", output.get("text", "")))
+            found |= {m[2]: (m[1], m[3]) for m in map(LINE.fullmatch, text.splitlines()) if m}
+    return found
+
+
+def places(root):
+    """Return {claim id: its places}, the lessons in their order, the evidence of each after it."""
+    doubts = _read(Path(root, "book", "trials", "doubts.json"))
+    found = {}
+    for lesson in read_lessons(root):
+        pages = [(lesson["slug"], lesson["page"], f"lesson {lesson['number']}")]
+        pages.append((f"evidence/{lesson['slug']}", lesson["evidence"], "the evidence"))
+        for key, page, name in pages:
+            record = _read(Path(root, "book", "trials", f"{key}.json"))
+            for claim_id, (kind, says) in measured(root, page).items() if page else ():
+                tried = claim_id in record.get("claims", {})
+                trial = read_trial(key, record, claim_id) if tried else None
+                doubt = doubts.get(key, {}).get(claim_id)
+                found.setdefault(claim_id, []).append(Place(key, page, name, kind, says, trial, doubt))
+    return found
+
+
+def entries(root):
+    """Return all rows of the ledger with their places."""
+    found = places(root)
+    return [Entry(row, found.get(row["id"], [])) for row in read_claims(root)]
+
+
+def _read(path):
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
