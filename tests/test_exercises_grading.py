@@ -288,7 +288,7 @@ def test_use_of_the_library_on_the_way_is_not_told():
         return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(1)
 
     def overwritten(n, d):  # what the library made is not what is returned
-        table = sinusoidal_encoding(n, d_model=d).roll(1, dims=0).mul_(0)
+        table = sinusoidal_encoding(n, d_model=d, base=2.0, dtype=torch.float64)
         angle = torch.arange(n)[:, None] / 10_000 ** (torch.arange(0, d, 2) / d)
         table[:, 0::2], table[:, 1::2] = angle.sin(), angle.cos()
         return table
@@ -303,6 +303,15 @@ def test_what_is_borrowed_in_some_cases_only_is_not_told():
         return math.fsum(numbers) if len(numbers) > 1 else float(alibi_slopes(1)[0] * 256 * 3.5)
 
     assert check_sum(half).says == "So."
+
+
+def test_a_function_that_belongs_to_the_case_is_not_told():
+    case = (excess_and_error, torch.tensor([3.0, 4.0]), torch.tensor([1.0, 5.0]), torch.tensor([2, 3]))
+
+    def check(answer):
+        return grade(answer, right=lambda f, *x: f(*x), mistakes={}, cases=[case], praise="So.")
+
+    assert takes_functions(check)(lambda f, *x: f(*x)).says == "So."
 
 
 def test_a_profiler_is_left_at_work():

@@ -103,7 +103,7 @@ def _kept(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_kept(each) for each in value]
     try:
-        return as_numbers(value).copy()
+        return as_numbers(value)
     except (TypeError, ValueError, RuntimeError, OverflowError, UnfitError):
         return value
 
