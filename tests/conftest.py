@@ -104,8 +104,10 @@ def book(tmp_path_factory, request):
 
 @pytest.fixture(scope="session")
 def browser():
-    """Start a Chromium; where there is none, the tests that need it are left out, and the summary says so."""
+    """Start a Chromium; without one, tests that need it fail where CI=true, else they are left out."""
     path = browser_path()
+    if path is None and os.environ.get("CI") == "true":
+        pytest.fail("no Chromium found: install one, or set CHROMIUM to its path")
     if path is None:
         pytest.skip("no Chromium found")
     from playwright.sync_api import sync_playwright
