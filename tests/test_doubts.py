@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
 
 import lesson_code  # noqa: E402
+from tolerances import read_tags, same_claim  # noqa: E402
 
 CODE = [
     "from exformer.lessons.claims import claim, shown\nrate = 0.5",
@@ -32,15 +33,12 @@ def write(folder, code=CODE, values=None):
     """Write a lesson of some cells; the values of its claims are stored as given."""
     cells = []
     for source in code:
-        outputs = [
-            {
-                "output_type": "display_data",
-                "data": {},
-                "metadata": {"exformer": {"id": name, "values": kept}},
-            }
-            for name, kept in (values or {}).items()
-            if f'"{name}"' in source
-        ]
+        outputs = []
+        for name, kept in (values or {}).items():
+            if f'"{name}"' in source:
+                says = " ".join(f"{{{value}:.2f}}" for value in kept)
+                metadata = {"exformer": {"id": name, "says": says, "values": kept}}
+                outputs.append({"output_type": "display_data", "data": {}, "metadata": metadata})
         cells.append({"cell_type": "code", "metadata": {}, "source": source, "outputs": outputs})
     path = Path(folder, "notebooks", "tiny.ipynb")
     path.parent.mkdir(exist_ok=True)
@@ -175,7 +173,11 @@ def complaints(lesson, listed, results):
     for name, each in doubted.items():
         stored = results.get(name, {})
         same = (stored.get("what"), stored.get("old"), stored.get("new")) == (each.what, each.old, each.new)
-        if not same or not stored["refused"]:
+        known = {"says": stored.get("says", ""), "values": stored.get("normally", {})}
+        claim = next((each for each in lesson.claims if each.claim_id == name), None)
+        if claim and claim.stored and not same_claim(known, claim.stored, read_tags(claim.cell.tags)):
+            found.append(f"{name}: doubted when the lesson found other figures: make doubt NB={lesson.key}")
+        elif not same or not stored["refused"]:
             found.append(f"{name}: no result of this sabotage is stored: make doubt NB={lesson.key}")
     return found + [f"{name}: a result without a sabotage" for name in sorted(set(results) - set(doubted))]
 
@@ -193,14 +195,25 @@ def test_each_file_of_sabotages_belongs_to_a_notebook() -> None:
 
 
 def test_what_is_missing_or_stale_is_found(tmp_path) -> None:
-    lesson = lesson_code.load(write(tmp_path, CODE[:5]))
+    values = {"A01": {"share": 1.0}, "A02": {"far": 0.25}}
+    lesson = lesson_code.load(write(tmp_path, CODE[:5], values))
     mild = Sabotage(("A02",), "the rate", "far = share / 4", "far = share / 40")
     row = {"claim": "A02", "what": "the rate", "old": mild.old, "new": mild.new, "refused": True}
+    row |= {"says": "Far off {far:.0%}.", "normally": {"far": 0.25}}
     also = Sabotage(("A01",), "steps", "steps = 10", "steps = 1")
-    good = {"A01": row | {"what": "steps", "old": also.old, "new": also.new}, "A02": row}
+    good = {
+        "A01": row | {"what": "steps", "old": also.old, "new": also.new, "normally": {"share": 1.0}},
+        "A02": row,
+    }
     assert complaints(lesson, [mild, also], good) == []
     assert complaints(lesson, [mild], {"A02": row}) == ["A01 has no sabotage"]
-    for change in ({"old": "x"}, {"new": "x"}, {"what": "x"}, {"refused": False}):
+    for change in (
+        {"old": "x"},
+        {"new": "x"},
+        {"what": "x"},
+        {"refused": False},
+        {"normally": {"far": 0.26}},
+    ):
         assert len(complaints(lesson, [mild, also], good | {"A02": row | change})) == 1
     assert len(complaints(lesson, [mild, also], {"A01": good["A01"]})) == 1
     assert complaints(lesson, [mild, also], good | {"B01": row}) == ["B01: a result without a sabotage"]

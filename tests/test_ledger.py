@@ -100,7 +100,7 @@ def test_trial_sabotage_and_control_stand_below_a_claim(tmp_path) -> None:
     assert page.count("<td>seed ") == 5
     assert "<td>4x steps</td><td>95%</td><td>yes (beyond the budget)</td>" in page
     assert "Again: make trials NB=lines" in page
-    assert "Refused under sabotage. the mask is &lt;gone&gt;: share 31% instead of 90%." in page
+    assert "Sabotage, refused: the mask is &lt;gone&gt;; share 31% instead of 90%." in page
     assert "Control: An untrained one." in page
     assert page.count("<details") == 1, "the evidence was not tried"
     assert page.count("shown, not claimed") == 1
@@ -113,7 +113,7 @@ def test_trial_sabotage_and_control_stand_below_a_claim(tmp_path) -> None:
 def test_what_was_not_tried_or_not_refused_is_not_told(tmp_path) -> None:
     page = page_of(book_of(tmp_path, record={"claims": {}, "runs": {}}, doubt=DOUBT | {"refused": False}))
     assert "<details" not in page
-    assert "sabotage" not in page
+    assert "Sabotage" not in page
 
 
 def test_a_trial_whose_seeds_all_diverged_says_so(tmp_path) -> None:

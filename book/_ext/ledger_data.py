@@ -36,7 +36,7 @@ class Place:
             for name, value in self.doubt["sabotaged"].items()
             if value != self.doubt["normally"].get(name)
         ]
-        return f"{self.doubt['what']}: {', '.join(values)}"
+        return f"{self.doubt['what'].rstrip('.')}; {', '.join(values)}"
 
     @property
     def over_seeds(self):

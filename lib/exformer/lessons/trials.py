@@ -87,7 +87,7 @@ class Trial:
                 rows.append([run, *cells, self._verdict(run)])
         if any(self.runs.get(run, {}).get("values") for run in SEEDS):
             summary = [self._over_seeds(name, specs.get(name, "")) for name in names]
-            rows.append(["mean over the seeds (least to most)", *summary, ""])
+            rows.append(["mean (range) of the seeds", *summary, ""])
         return rows
 
     def _verdict(self, run: str) -> str:
@@ -130,7 +130,8 @@ class Trial:
         head = "".join(f"<th>{cell}</th>" for cell in rows[0]) if rows else ""
         body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows[1:])
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
-        return f'<div class="trial">{table}<p>{escape(self.footer)}</p></div>'
+        name = f'tabindex="0" role="region" aria-label="Trial of claim {self.claim_id}"'
+        return f'<div class="trial" {name}>{table}<p>{escape(self.footer)}</p></div>'
 
 
 def trial(claim_id: str, sweep: str = "", *, of: str = "") -> Any:
