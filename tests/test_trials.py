@@ -102,9 +102,17 @@ def test_another_order_has_the_same_batches() -> None:
     assert one == trace(batches, order=1)[0]
 
 
-@pytest.mark.parametrize("wrong", [{"steps": 0}, {"rate": 0.0}, {"order": -1}, {"rate": float("nan")}])
-def test_a_variation_that_no_training_can_follow_is_refused(wrong) -> None:
-    with pytest.raises(ValueError, match="steps must be at least 1, rate above 0 and order at least 0"):
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"steps": 0}, "steps must be at least 1, got 0"),
+        ({"order": -1}, "order must be at least 0, got -1"),
+        ({"rate": 0.0}, "rate must be above 0 and finite, got 0.0"),
+        ({"rate": float("nan")}, "rate must be above 0 and finite, got nan"),
+    ],
+)
+def test_a_variation_that_no_training_can_follow_is_refused(wrong, message) -> None:
+    with pytest.raises(ValueError, match=message):
         Variation(**wrong)
 
 

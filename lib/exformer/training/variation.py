@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from exformer.checks import whole_number
 from exformer.data.sampler import BatchSampler
 from exformer.training.config import TrainingConfig
 from exformer.training.schedules import Schedule
@@ -38,11 +39,10 @@ class Variation:
 
     def __post_init__(self) -> None:
         """Refuse what no training can follow."""
-        if self.steps < 1 or not self.rate > 0 or self.order < 0:
-            raise ValueError(
-                f"steps must be at least 1, rate above 0 and order at least 0, got {self.steps}, {self.rate} "
-                f"and {self.order}"
-            )
+        whole_number("steps", self.steps, least=1)
+        whole_number("order", self.order, least=0)
+        if not 0 < self.rate < math.inf:
+            raise ValueError(f"rate must be above 0 and finite, got {self.rate}: 1.0 leaves it")
 
 
 @dataclass
