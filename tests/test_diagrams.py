@@ -9,11 +9,13 @@ import xml.etree.ElementTree as ET
 from itertools import combinations
 from pathlib import Path
 
+import matplotlib
 import matplotlib.image
 import numpy as np
 import pytest
 import torch
 from diagram_gallery import GALLERY
+from matplotlib.ft2font import FT2Font
 from test_plotting import BLINDNESS, contrast, lab, linear
 
 from exformer.lessons.diagrams import (
@@ -218,6 +220,14 @@ def test_in_a_page_of_others_a_picture_is_a_light_card(browser) -> None:
     page.context.close()
 
 
+def test_widths_are_those_of_the_widest_font() -> None:
+    font = FT2Font(str(Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")))
+    font.set_size(100, 72)
+    for letter in [*map(chr, range(32, 127)), *"àèéìòùαβθλσφωΣ√−×·…–∞→₁ₖ"]:
+        advance = font.load_char(ord(letter)).linearHoriAdvance / 65536 / 100
+        assert text_width(letter, size=1.0) == pytest.approx(advance, abs=0.035), letter
+
+
 def test_words_are_no_wider_than_their_boxes_are_made_for(browser) -> None:
     samples = [
         "Feed-forward",
@@ -357,6 +367,27 @@ def test_a_title_is_above_and_broken_into_lines() -> None:
     assert max(each.box.y1 for each in lines) < min(each.box.y0 for each in boxes)
     assert {each.box.x0 for each in lines} == {0.0}
     assert picture.width < PHONE
+
+
+def test_an_arrow_leaves_an_edge_at_a_right_angle() -> None:
+    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
+    svg = draw(row(a, b, gap=50), arrow(a.top, b.top, route="elbow", reach=20)).svg
+    assert "M20 0L20 -13Q20 -20 27 -20L103 -20Q110 -20 110 -13L110" in svg
+    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
+    svg = draw(row(a, b, gap=50), arrow(a.bottom, b.bottom, route="curve", reach=70)).svg
+    assert "M20 30C20 100 " in svg
+
+
+def test_even_the_least_weight_can_be_seen() -> None:
+    for weight, look in ((0.0, 'stroke-width="0.7" opacity="0.35"'), (1.0, 'stroke-width="5"/>')):
+        a, b = box("a"), box("b")
+        assert look in draw(row(a, b, gap=50), arrow(a, b, weight=weight)).svg
+
+
+def test_words_are_in_the_middle_of_their_box_and_the_picture_has_a_margin() -> None:
+    picture = draw(box("HEAD", width=80, height=50), padding=8)
+    assert 'viewBox="-8 -8 96 66"' in picture.svg
+    assert '<text fill="currentColor" x="40" y="30" font-size="14">' in picture.svg  # capitals are 10 high
 
 
 def test_an_elbow_goes_around_what_is_between() -> None:

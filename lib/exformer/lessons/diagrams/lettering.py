@@ -11,10 +11,10 @@ SMALLEST = 11.0
 LINE = 1.28
 #: Advance widths of DejaVu Sans, the widest of the fonts that browsers choose, in hundredths of the size.
 _WIDTHS = {
-    28: "'ijlìí", 31: "IJ ,.·’", 34: "/:;\\|", 37: "f-", 39: "()[]t", 41: "!²₀₁₂₃₄₅₆₇₈₉ₙⁿr", 46: '"ₖ',
+    28: "'ijlìí", 31: "IJ ,.·’", 34: "/:;\\|", 37: "f-", 39: "()[]t", 41: "!²₀₁₂₃₄₅₆₇₈₉ₙⁿₖr", 46: '"',
     50: "*_`–°", 53: "sz“”?", 55: "cL", 59: "Fkvxyγλ", 61: "PπτTYaoàòäöδθ", 63: "eèéESbdghnpquùüßσΣ",
     64: "$0123456789{}βμ√", 68: "KAVφα", 70: "BRXZC", 75: "UHN", 79: "DG▁Ġ&OQ", 84: "w∞#+<=>^~ω−×⊕⊗→←≤≥≈",
-    86: "M", 99: "%m½W", 100: "@—…",
+    86: "M", 98: "%m½W", 100: "@—…",
 }  # fmt: skip
 _ADVANCE = {letter: width / 100 for width, letters in _WIDTHS.items() for letter in letters}
 #: A letter by itself in a subscript is a variable, as in the formulas of the text.
