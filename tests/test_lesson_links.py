@@ -19,6 +19,8 @@ PAGES = {"03": "three", "07": "seven"}
     [
         ("as lesson 03 shows", [("as ", ""), ("lesson 03", "three"), (" shows", "")]),
         ("Lesson 07.", [("Lesson 07", "seven"), (".", "")]),
+        ("(lesson\n07)", [("(", ""), ("lesson\n07", "seven"), (")", "")]),
+        ("lessons 03\nand 07", [("lessons 03", "three"), ("\nand ", ""), ("07", "seven")]),
         (
             "(lessons 03 and 07)",
             [("(", ""), ("lessons 03", "three"), (" and ", ""), ("07", "seven"), (")", "")],

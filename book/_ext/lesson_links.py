@@ -7,9 +7,9 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 
-MENTION = re.compile(r"\b[Ll]essons? (\d\d)\b")
-ANOTHER = re.compile(r"(?<=[ ,])\d\d\b")  # the second number in “lessons 03 and 07”
-LIST = re.compile(r"\b[Ll]esson(?:s \d\d(?:(?:, | and | or )\d\d)*| \d\d)\b")
+MENTION = re.compile(r"\b[Ll]essons?\s(\d\d)\b")
+ANOTHER = re.compile(r"(?<=[\s,])\d\d\b")  # the second number in “lessons 03 and 07”
+LIST = re.compile(r"\b[Ll]esson(?:s\s\d\d(?:(?:,\s|\sand\s|\sor\s)\d\d)*|\s\d\d)\b")
 #: Where no link may stand: in other links, in code, in titles.
 CLOSED = (nodes.reference, addnodes.pending_xref, nodes.literal, nodes.literal_block, nodes.title, nodes.raw)
 
@@ -44,6 +44,8 @@ class LessonLinks(SphinxTransform):
         notebooks = Path(self.env.srcdir, "notebooks").glob("[0-9][0-9]_*.ipynb")
         pages = {path.stem[:2]: f"notebooks/{path.stem}" for path in notebooks}
         pages = {number: page for number, page in pages.items() if page != self.env.docname}
+        for node in self.document.findall(nodes.paragraph):
+            _join_lines(node)
         for node in list(self.document.findall(nodes.Text)):
             above, inside = node.parent, False
             while above is not None and not inside:
@@ -51,6 +53,14 @@ class LessonLinks(SphinxTransform):
             cut = [] if inside else pieces(node.astext(), pages)
             if any(page for _, page in cut):
                 node.parent.replace(node, [link(words, page) for words, page in cut])
+
+
+def _join_lines(paragraph):
+    """Make one text of the lines of a paragraph: MyST has three where a line ends within “lesson 08”."""
+    for place in range(len(paragraph) - 1, 0, -1):
+        one, two = paragraph[place - 1], paragraph[place]
+        if isinstance(one, nodes.Text) and isinstance(two, nodes.Text):
+            paragraph[place - 1 : place + 1] = [nodes.Text(one.astext() + two.astext())]
 
 
 def link(words, page):
