@@ -126,7 +126,7 @@ def main():
         old = path.read_text(encoding="utf-8")
         notebook = json.loads(old)
         fold(notebook["cells"])
-        new = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+        new = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"  # as nbformat does
         if new != old:
             path.write_text(new, encoding="utf-8")
             print(f"folded: {path.stem}")
