@@ -177,6 +177,13 @@ def test_a_value_of_a_claim_has_its_own_tolerance() -> None:
     assert not same_card(card(attention=float("nan")), "attention=0.02")
 
 
+def test_a_claims_values_are_no_labels() -> None:
+    says = "attention {attention:.2f}, one vector {one:.2f}."
+    new, old = card(says=says, one=0.11), card(says=says)
+    outputs, _ = forgive(new, old, {"attention": 0.02})
+    assert outputs[0]["data"] == new[0]["data"], "the tolerance is not about what stands behind the word"
+
+
 def test_a_value_that_the_sentence_does_not_show_is_compared_where_it_is_named() -> None:
     assert same_card(card(far=0.51), "far=0.02")
     assert not same_card(card(far=0.53), "far=0.02")

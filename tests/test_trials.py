@@ -249,6 +249,11 @@ def test_an_error_that_is_no_divergence_stops_the_trial(here) -> None:
         perform(book_of(here, cells), "seed 0")
 
 
+def test_an_error_that_no_claim_depends_on_stops_the_trial_too(here) -> None:
+    with pytest.raises(RuntimeError, match=r"A01: .*ZeroDivisionError"):
+        perform(book_of(here, [*LESSON[:3], "1 / 0", *LESSON[3:]]), "seed 0")
+
+
 def test_a_training_by_another_way_is_refused(here) -> None:
     loop = "x = torch.rand(8, 1)\nfor _ in range(3):\n    optimizer.zero_grad()\n"
     loop += "    (model(x) - x).square().mean().backward()\n    optimizer.step()\n"
