@@ -286,6 +286,9 @@ def test_a_name_is_a_model_that_is_shipped(tmp_path: Path, monkeypatch: pytest.M
         (other / "model.json").read_text().replace('"kind"', '"mine": 1, "kind"')
     )
     assert load_model("small").card["mine"] == 1
+    (other / "model.safetensors").unlink()  # a copy that was cut: the shipped one must not stand in for it
+    with pytest.raises(ValueError, match=r"model\.safetensors can't be read: No such file"):
+        load_model("small")
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -31,6 +31,7 @@ from exformer.recipes.run import run_recipe
 from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.task import make_task, validation_batches
 from exformer.tokenizers.bpe import BPETokenizer
+from exformer.tokenizers.characters import CharTokenizer
 from exformer.tokenizers.loading import load_tokenizer
 from exformer.tokenizers.words import WordTokenizer
 from exformer.training.checkpoint import average_weights, checkpoint_path, find_checkpoints
@@ -394,6 +395,19 @@ def test_validation_batches_count_by_their_tokens() -> None:
     assert len(set(counts)) > 1
     assert [part.share for part in parts] == pytest.approx([count / sum(counts) for count in counts])
     assert sum(counts) == sum(len(tokenizer.encode(pair.target)) + 1 for pair in more.val)
+
+
+@pytest.mark.parametrize("n", [9, 16, 17, 18, 5001])
+def test_validation_windows_stand_side_by_side_to_the_end(n: int) -> None:
+    text = (TEXT * (n // len(TEXT) + 1))[:n]
+    tokenizer = CharTokenizer.from_texts([TEXT])
+    parts = validation_batches(TINY, Text(TEXT, text, {}), tokenizer, max_len=8)
+    read = torch.cat([part.batch[:, :-1].flatten() for part in parts]).tolist()
+    predicted = torch.cat([part.batch[:, 1:].flatten() for part in parts]).tolist()
+    ids, whole_windows = tokenizer.encode(text), (n - 1) // 8 * 8
+    assert (read, predicted) == (ids[:whole_windows], ids[1 : whole_windows + 1])
+    assert [part.share for part in parts] == [part.batch[:, 1:].numel() / whole_windows for part in parts]
+    assert len(parts) == (1 if n < 5001 else 2)
 
 
 def test_mistakes(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
