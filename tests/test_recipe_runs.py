@@ -25,11 +25,11 @@ from exformer.generation.translate import translate
 from exformer.hub.pretrained import load_model
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.recipes import RECIPES, Recipe
-from exformer.recipes.datasets import CORPORA, Text
+from exformer.recipes.datasets import CORPORA, Pairs, Text
 from exformer.recipes.evaluate import judge, prepare, score, tokenize_for_papers
 from exformer.recipes.run import run_recipe
 from exformer.recipes.run_folder import RunFolder
-from exformer.recipes.task import make_task, validation_batches
+from exformer.recipes.task import learn_tokenizer, make_task, validation_batches
 from exformer.tokenizers.bpe import BPETokenizer
 from exformer.tokenizers.characters import CharTokenizer
 from exformer.tokenizers.loading import load_tokenizer
@@ -372,6 +372,20 @@ def test_a_language_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token
     scores = load_model(tmp_path / "model").card["scores"]
     assert scores["validation bits a byte"] < 3.5  # the letters alone have 3.6
     assert log(tmp_path, "validation_loss")[-1] < log(tmp_path)[0]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        Text("ab" * 9, "cd" * 99, {}),
+        Pairs([Pair("ab", "ab")], [Pair("cd" * 99, "cd")], [Pair("cd", "cd" * 99)], {}),
+    ],
+    ids=["text", "pairs"],
+)
+def test_byte_pairs_are_learned_from_the_training_texts_alone(tmp_path: Path, data: Text | Pairs) -> None:
+    recipe = replace(TINY, tokenizer="byte-pair", n_merges=1)
+    tokenizer = learn_tokenizer(recipe, data, tmp_path / "tokenizer.json")
+    assert [tokenizer.tokens[index] for index in tokenizer.encode("abcd")] == [b"ab", b"c", b"d"]
 
 
 def test_bits_are_counted_per_byte_and_not_per_character() -> None:
