@@ -126,8 +126,9 @@ def test_a_large_heat_map_has_a_bar_and_no_numbers() -> None:
     assert ax.get_ylim() == (23, 0)
 
 
-def test_negative_numbers_get_two_colors_about_zero() -> None:
-    heat_map([[-1.0, 3.0], [0.5, 0.0]])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_negative_numbers_get_two_colors_about_zero(sign: int) -> None:
+    heat_map([[-1.0 * sign, 3.0 * sign], [0.5, 0.0]])
     assert plt.gca().collections[0].get_clim() == (-3.0, 3.0)
 
 
