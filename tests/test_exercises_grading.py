@@ -77,6 +77,14 @@ def test_nan_is_called_nan():
     assert "your result holds NaN" in grade_doubling(lambda x: 2 * x / (x > 0)).says  # right elsewhere
 
 
+def test_what_is_right_but_for_nan_makes_no_mistake_that_agrees_elsewhere():
+    verdict = grade_doubling(
+        lambda x: (2 * x).masked_fill(x == 3, math.nan), cases=[(torch.tensor([2.0, 3]),)]
+    )
+    assert not verdict
+    assert "your result holds NaN" in verdict.says  # the square of 2 is right, too
+
+
 def test_a_mistake_is_known_by_its_numbers_where_the_rest_is_nan():
     cases = ((torch.tensor([3.0, 0.0]),), (torch.tensor([5.0]),))
     assert grade_doubling(lambda x: x**3 / x, cases=cases).says == "You take the square."
