@@ -1,5 +1,6 @@
-"""The top of a lesson's page: what the reader needs, will be able to do, and how many minutes it takes.
+"""The top of a lesson's page: title, what the reader needs and will be able to do, minutes.
 
+The title is “Concept: claim”; the claim is marked, so that the sidebar can show it smaller, below.
 What is needed and learned stands in book/lessons.yml; the minutes are counted from the lesson itself.
 """
 
@@ -41,6 +42,22 @@ def minutes(cells):
 def rounded(number):
     """Return minutes as they are told: to the nearest five, at least five."""
     return max(5, 5 * round(number / 5))
+
+
+class Heading(SphinxTransform):
+    """Mark the claim in the title of each lesson; the sidebar takes the title from here."""
+
+    default_priority = 600
+
+    def apply(self, **options):
+        """Find the lesson by its page; other pages, and a title without a claim, stay as they are."""
+        lesson = any(row["page"] == self.env.docname for row in read_lessons(self.env.srcdir))
+        title = next(iter(self.document.findall(nodes.title)), None)
+        concept, colon, claim = title.astext().partition(": ") if lesson and title is not None else ("",) * 3
+        if claim:
+            marks = nodes.inline("", colon, classes=["colon"]), nodes.inline("", claim, classes=["claimed"])
+            title.children = []
+            title += [nodes.Text(concept), *marks]
 
 
 class Opening(SphinxTransform):
@@ -88,5 +105,6 @@ class Opening(SphinxTransform):
 
 def setup(app):
     """Register the extension."""
+    app.add_transform(Heading)
     app.add_transform(Opening)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
