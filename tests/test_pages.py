@@ -52,6 +52,47 @@ def test_who_prefers_dark_has_dark_pages(book: Path, browser, name: str) -> None
     page.context.close()
 
 
+#: The height of the first line of the first such element, or of a figure, as it is seen.
+HEIGHT = """(which) => {
+    const found = document.querySelector(which), range = document.createRange();
+    if (found.matches("svg")) return found.getBoundingClientRect().height;
+    const words = document.createTreeWalker(found, NodeFilter.SHOW_TEXT);
+    while (!words.currentNode.data?.trim()) words.nextNode();
+    range.selectNodeContents(words.currentNode);
+    return range.getClientRects()[0].height;
+}"""
+
+
+@pytest.mark.parametrize("width", ["desk", "phone"])
+def test_type_grows_on_demand(book: Path, browser, width: str) -> None:
+    from page_checks import WIDTHS, too_wide, visit
+
+    def heights():
+        return [page.evaluate(HEIGHT, which) for which in (".bd-article section > p", ".cell_input pre")]
+
+    page, complaints = visit(browser, book / "book" / "results.html")
+    page.set_viewport_size(WIDTHS[width])
+    cell = page.evaluate(HEIGHT, ".bd-article td")
+    page.goto((book / "notebooks" / "03_self_attention.html").as_uri())
+    button = page.get_by_role("button", name="Type size")
+    letters, figure, sizes = heights(), page.evaluate(HEIGHT, "svg.book-figure"), []
+    for factor in (1.25, 1.5, 1.8):
+        button.press("Enter")
+        sizes.append(page.locator(".type-size-button + [role=status]").inner_text())
+        grown = [after / before for after, before in zip(heights(), letters, strict=True)]
+        assert grown == pytest.approx([factor] * 2, rel=0.1)
+        assert too_wide(page) == []
+    assert sizes == ["Type size: 125%", "Type size: 150%", "Type size: 180%"]
+    assert page.evaluate(HEIGHT, "svg.book-figure") > (1.2 if width == "desk" else 0.9) * figure
+    for name in ("book/api.html", "book/glossary.html", "book/references.html", "book/results.html"):
+        page.goto((book / name).as_uri())  # the size is kept
+        assert (page.get_by_role("button", name="Type size: 180%").count(), too_wide(page)) == (1, []), name
+    assert page.evaluate(HEIGHT, ".bd-article td") == pytest.approx(1.8 * cell, rel=0.1)
+    button.press("Enter")
+    assert (page.evaluate("document.documentElement.dataset.typeSize"), complaints) == (None, [])
+    page.context.close()
+
+
 def test_search_finds_attention(book: Path, browser) -> None:
     from page_checks import visit
 

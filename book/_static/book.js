@@ -1,3 +1,31 @@
+// Larger type for a wall: a button beside that of the full screen, three steps and back, kept for the session.
+const TYPE_SIZES = ["100%", "125%", "150%", "180%"]; // as in book.css
+const root = document.documentElement;
+const typeSize = () => Number(root.dataset.typeSize || 0);
+const setTypeSize = (step) => {
+  if (step in TYPE_SIZES && step > 0) root.dataset.typeSize = step;
+  else delete root.dataset.typeSize;
+};
+try { setTypeSize(Number(sessionStorage.getItem("type-size"))); } catch { /* no storage: nothing is kept */ }
+document.addEventListener("DOMContentLoaded", () => {
+  const button = document.createElement("button");
+  const said = document.createElement("span");
+  const name = () => { button.title = `Type size: ${TYPE_SIZES[typeSize()]}`; };
+  button.type = "button";
+  button.className = "btn btn-sm pst-navbar-icon type-size-button";
+  button.innerHTML = '<i class="fa-solid fa-text-height" aria-hidden="true"></i>';
+  button.addEventListener("click", () => {
+    setTypeSize((typeSize() + 1) % TYPE_SIZES.length);
+    try { sessionStorage.setItem("type-size", typeSize()); } catch { /* as above */ }
+    name();
+    said.textContent = button.title;
+    window.dispatchEvent(new Event("resize")); // what fitted may have to be scrolled now
+  });
+  said.className = "visually-hidden";
+  said.setAttribute("role", "status");
+  name();
+  document.querySelector(".btn-fullscreen-button")?.after(button, said);
+});
 // Repairs of the theme's names and landmarks (axe: label-content-name-mismatch, region).
 document.addEventListener("DOMContentLoaded", () => {
   for (const b of document.querySelectorAll(".search-button-field, summary[aria-label]"))
