@@ -43,7 +43,8 @@ def prose(path):
 
 def uses(text, term):
     """Tell whether a plain text has a term, or its plural."""
-    return re.search(rf"(?<!\w){re.escape(plain(term))}(?:e?s)?(?!\w)", text) is not None
+    stem, y = re.fullmatch(r"(.*?)(y?)", plain(term)).groups()
+    return re.search(rf"(?<!\w){re.escape(stem)}{'(?:y|ies)' if y else '(?:e?s)?'}(?!\w)", text) is not None
 
 
 def fault(term, entries, texts):
@@ -102,9 +103,11 @@ def test_an_entry_that_leads_nowhere_is_found(last: str, wrong: str) -> None:
         "01": plain("a *residual\nconnection*, a shortcut"),
         "02": plain("shortcut [x](residual-connection)"),
     }
-    texts["page"] = "skip connections"
+    texts["page"] = "skip connections, frequencies"
     found = fault("residual connection", entries, texts)
     assert (wrong in found) if wrong else found == ""
+    assert uses(texts["page"], "frequency")
+    assert not uses(texts["page"], "frequenc")
 
 
 def test_the_entries_are_in_order() -> None:
