@@ -437,9 +437,9 @@ def test_a_result_in_place_of_a_function_is_refused(check):
 
 
 GRADERS = {
-    "The table": lambda names: check_encoding(names["my_encoding"]),
-    "Turn": lambda names: check_rotate(names["my_rotate"]),
-    "Lose interest": lambda names: check_alibi(names["my_alibi"]),
+    "Rotary positions": lambda names: check_rotate(names["my_rotate"]),
+    "ALiBi": lambda names: check_alibi(names["my_alibi"]),
+    "A relative bias": lambda names: check_relative_bias(names["my_relative_bias"]),
 }
 
 

@@ -160,14 +160,16 @@ def check_length(path):
     code = cells(path, "code")
     lengths = [len(written(cell["source"])) for cell in code]
     assert max(lengths) <= 20, written(code[lengths.index(max(lengths))]["source"])[0]
-    assert median(lengths) <= 8, median(lengths)
+    assert median(lengths) <= 9, median(lengths)
     for cell in code:
         long = [line for line in cell["source"].splitlines() if len(line) > 88]
-        assert not long or "setup" in cell["tags"], f"longer than 88 characters: {long[0]}"
+        folded = {"setup", "hide-input"} & set(cell["tags"])
+        assert not long or folded, f"longer than 88 characters: {long[0]}"
     kinds = "".join(cell["cell_type"][0] for cell in cells(path, "any"))
     assert "ccc" not in kinds, f"three code cells in a row, the first is cell {kinds.index('ccc')}"
-    words = len(re.sub(r"^>", "", lesson_text(path), flags=re.M).split())
-    assert 1_200 <= words <= 3_000, f"{words} words"
+    read = lesson_text(path).split("## Exercises")[0]
+    words = len(re.sub(r"^>", "", read, flags=re.M).split())
+    assert 1_200 <= words <= 3_000, f"{words} words before the exercises"
 
 
 def check_ends(path):

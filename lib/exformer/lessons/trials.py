@@ -211,16 +211,21 @@ def complaints(found: Trial, code: str) -> list[str]:
 def _not_varied(found: Trial, base: Mapping[str, Any]) -> list[str]:
     """Return what shows that a run was not the one it is called."""
     wrong = []
-    traces = [tuple(found.runs[run]["losses"]) for run in SEEDS if "diverged" not in found.runs[run]]
-    if len(set(traces)) < len(traces):
+    traces = [_trace(found.runs[run]) for run in SEEDS if "diverged" not in found.runs[run]]
+    if any(trace in traces[:n] for n, trace in enumerate(traces)):
         wrong.append("two seeds gave the same losses: the lesson does not take its seed from start(seed=0)")
     longer = found.runs["4x steps"]
     if "diverged" not in longer and longer["steps"] != 4 * base["steps"]:
         wrong.append(f"{longer['steps']} steps are not four times {base['steps']}")
     for run in ("rate/3", "3x rate", "another order"):
-        if found.runs[run].get("losses") == base["losses"]:
+        if _trace(found.runs[run]) == _trace(base):
             wrong.append(f"{run} gave the same losses as {SEEDS[0]}")
     return wrong
+
+
+def _trace(run: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return what tells runs apart: losses near zero may agree once rounded, the values seldom do."""
+    return run.get("losses"), run.get("values")
 
 
 def sweep(claim_id: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
