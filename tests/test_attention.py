@@ -220,7 +220,7 @@ def test_widths_and_numbers_that_do_not_fit_are_refused():
         message = f"there are {n_keys} keys and {n_values} values: each key needs one value"
         with pytest.raises(ValueError, match=message):
             scaled_dot_product_attention(x, x[:, :n_keys], x[:, :n_values])
-    for wrong in ((x[0], x, x), (x, x[:1], x), (x, x, x[:1])):
+    for wrong in ((x[0], x, x), (x, x[:1], x), (x, x, x[:1]), (x, x[:1], x[:1]), (x[:1], x, x)):
         with pytest.raises(
             ValueError, match="must have the same axes before the last two, as batch and heads"
         ):

@@ -311,6 +311,8 @@ def test_refusals_of_both(search):
             ValueError, match=f"alpha must lie from 0 to 10, got {alpha}: 0 leaves the length"
         ):
             search(next_logits, START, alpha=alpha, **limits)
+    for alpha in (0.0, 10.0):  # the ends of the range belong to it
+        search(next_logits, START, alpha=alpha, **limits)
     message = "the logits must give a distribution: some are not numbers, or no token is left"
     for first, score in itertools.product((1, 2), (math.nan, math.inf, -math.inf)):
         with pytest.raises(ValueError, match=message):

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_twins import close, randomize
 
+from exformer.generation import generate as module
 from exformer.generation.beam_search import beam_search
 from exformer.generation.decoding import greedy
 from exformer.generation.generate import generate, stream
@@ -94,6 +95,16 @@ def test_a_text_does_not_depend_on_what_else_is_generated():
     assert together[3] != together[0]  # the same prompt again is another sample
     assert generate(model, CHARACTERS, iter(["the", "fox", "red fox", "the"]), **numbers) == together
     assert generate(model, CHARACTERS, []) == []
+
+
+def test_of_a_wide_beam_fewer_texts_are_written_at_once(monkeypatch):
+    model, rows = build(seed=1), []
+    model.layers[0].register_forward_pre_hook(lambda _, inputs: rows.append(len(inputs[0])))
+    monkeypatch.setattr(module, "MOST_POSITIONS", 3 * 2 * model.config.max_len)
+    generate(model, CHARACTERS, ["the"] * 5, beam=2, max_new_tokens=1)
+    assert rows == [3 * 2, 2 * 2]
+    generate(model, CHARACTERS, ["the"] * 2, beam=7, max_new_tokens=1)  # one always is
+    assert rows[2:] == [7, 7]
 
 
 def test_without_a_seed_the_global_generator_gives_the_numbers():

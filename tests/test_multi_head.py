@@ -275,6 +275,7 @@ SHAPES = {"query": (2, 5, 33), "key": (2, 7, 13), "value": (2, 7, 17)}
         ("key", (3, 7, 13), r"key must be .*the queries' batch of 2 .*got the shape \(3, 7, 13\)"),
         ("value", (3, 7, 17), r"value must be .*the queries' batch of 2 .*got the shape \(3, 7, 17\)"),
         ("query", (5, 33), r"query must be \(batch, position, width\).*got the shape \(5, 33\)"),
+        ("query", (2, 5, 1, 33), r"query must be .*got the shape \(2, 5, 1, 33\)"),
         ("value", (2, 5, 17), "there are 7 keys and 5 values: each key needs one value"),
         ("value", (2, 8, 17), "there are 7 keys and 8 values: each key needs one value"),
         ("key", (2, 7, 12), r"key must be .*a width of 13, got the shape \(2, 7, 12\)"),

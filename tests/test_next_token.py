@@ -233,11 +233,12 @@ def test_a_text_that_outgrows_max_len_keeps_its_last_half(positions):
     close(Continuation(model)(ids), model(ids[:, -(max_len // 2) :])[:, -1].detach())  # a long prompt
 
 
-def test_padding_in_front_leaves_the_context_first():
+@pytest.mark.parametrize("shorter", [1, 4, 6])  # of its padding two, none and none stay in the context
+def test_padding_in_front_leaves_the_context_first(shorter):
     model = build()
     max_len, start = model.config.max_len, 0
-    ids = pad_left([[5] * (max_len - 1), [6]], pad_id=0)
-    first = max_len - 2  # where the second text begins
+    ids = pad_left([[5] * (max_len - 1), [6] * shorter], pad_id=0)
+    first = max_len - 1 - shorter  # where the second text begins
     score = Continuation(model, pad_id=0)
     for new in range(3, 11):
         if ids.size(1) - start > max_len:
@@ -246,7 +247,8 @@ def test_padding_in_front_leaves_the_context_first():
         close(got[0], model(ids[:1, start:])[0, -1].detach())
         close(got[1], model(ids[1:, max(start, first) :])[0, -1].detach())  # whole, while there is padding
         ids = torch.cat((ids, torch.full((2, 1), new)), dim=1)
-    assert 0 < start < first
+    assert start > 0
+    assert (start < first) == (shorter == 1)
 
 
 def test_padding_does_not_count_as_length():

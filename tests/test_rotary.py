@@ -235,5 +235,6 @@ def test_what_cannot_be_rotated_is_refused() -> None:
             rotate(whole, torch.arange(3))
     with pytest.raises(ValueError, match=r"d_head \(5\) must be even"):
         rotate(torch.ones(3, 5), torch.arange(3))
-    with pytest.raises(ValueError, match="there are 3 vectors and 4 positions"):
-        rotate(torch.ones(3, 6), torch.arange(4))
+    for n_positions in (1, 4):
+        with pytest.raises(ValueError, match=f"there are 3 vectors and {n_positions} positions"):
+            rotate(torch.ones(3, 6), torch.arange(n_positions))

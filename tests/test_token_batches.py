@@ -125,6 +125,19 @@ def test_sentences_of_one_length_fill_a_batch():
     assert [len(rows) for rows in sentences([(3, 4)] * 8, tokens=16).epoch(0)] == [4, 4]
 
 
+def test_as_many_sentences_are_sorted_together_as_fill_20_batches():
+    """20 · 13 / 3 is nearly 87: as one piece these make 22 batches of at most 4, as 86 and 1 they make 23."""
+    assert len(sentences([(3, 3)] * 87, tokens=13).epoch(0)) == 22
+    assert len(sentences([(3, 3)] * 88, tokens=13).epoch(0)) == 23
+
+
+def test_the_micro_batches_of_later_steps_are_those_of_a_whole_walk():
+    source = sentences([(1, width) for width in range(1, 9)] * 3)
+    whole, later = split_steps(source), split_steps(source, done=2)
+    for wanted, got in zip(islice(whole, 2, 6), later, strict=False):
+        assert torch.equal(got[0].batch.src, wanted[0].batch.src)
+
+
 def test_the_last_process_is_one_of_them():
     shares = [
         next(split_steps(sentences([(2, 2)] * 4), process=each, processes=2))[0].share for each in (0, 1)

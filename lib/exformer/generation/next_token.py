@@ -148,7 +148,7 @@ class Continuation:
         if self._ids is None:
             return 0
         n = self._ids.size(1)
-        if len(ids) != len(self._ids) or ids.size(1) <= n or not torch.equal(ids[:, :n], self._ids):
+        if ids.size(1) <= n or not torch.equal(ids[:, :n], self._ids):
             raise ValueError(
                 f"the texts {tuple(ids.shape)} must be the last ones {tuple(self._ids.shape)} and new tokens "
                 "behind them: make a new Continuation for other texts, and call reorder where rows change"
