@@ -85,9 +85,10 @@ def test_every_number_does_its_part():
     assert all(texts != found[0] for texts in found[1:])
 
 
-def test_a_text_does_not_depend_on_what_else_is_generated():
+@pytest.mark.parametrize("most", [30, None])  # far beyond max_len, 17; as many as fit
+def test_a_text_does_not_depend_on_what_else_is_generated(most):
     model = build(seed=1)
-    numbers = {"max_new_tokens": 30, "temperature": 1.3, "seed": 11}  # far beyond max_len, 17
+    numbers = {"max_new_tokens": most, "temperature": 1.3, "seed": 11}
     together = generate(model, CHARACTERS, ["the", "fox", "red fox", "the"], **numbers)
     assert together[0] == generate(model, CHARACTERS, "the", **numbers)
     others = generate(model, CHARACTERS, ["sleeps", "fox", "e", "the"], **numbers)

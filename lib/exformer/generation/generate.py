@@ -196,6 +196,8 @@ def _begin(
         raise ValueError("stop must be strings of a character or more, got an empty one")
     first = tokenizer.bos_id if model.config.begin_id is None else model.config.begin_id
     generator = torch.default_generator if seed is None else torch.Generator().manual_seed(seed)
+    # As many random numbers for every prompt, so that no text depends on how long the others' prompts are.
+    n_random = (max_new_tokens or model.config.max_len) if sampler.temperature > 0 else 0
     rows = []
     for number, prompt in enumerate(prompts, start=1):
         try:
@@ -208,7 +210,6 @@ def _begin(
                 f"prompt {number} fills the model's max_len of {model.config.max_len} tokens: "
                 "max_new_tokens must say how many are to follow"
             )
-        n_random = limit if sampler.temperature > 0 else 0
         uniform = draw_uniform(1, n_random, generator=generator)[:, 0]
         rows.append(_Row([first, *ids], limit, StreamedText(tokenizer, prompt=ids, stop=stops), uniform))
     return rows
