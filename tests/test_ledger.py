@@ -97,8 +97,8 @@ def page_of(root):
 def test_trial_sabotage_and_control_stand_below_a_claim(tmp_path) -> None:
     page = page_of(book_of(tmp_path))
     assert "Trial, 9 runs; over five seeds: share 92% (90% to 94%)" in page
-    assert page.count("<td>seed ") == 5
-    assert "<td>4x steps</td><td>95%</td><td>yes (beyond the budget)</td>" in page
+    assert "<td>holds</td><td>5 of 5</td>" in page
+    assert "<td>holds</td><td>5 of 5</td><td>yes (beyond the budget)</td>" in page
     assert "Again: make trials NB=lines" in page
     assert "Sabotage, refused: the mask is &lt;gone&gt;; share 31% instead of 90%." in page
     assert "Control: An untrained one." in page
@@ -120,7 +120,8 @@ def test_a_trial_whose_seeds_all_diverged_says_so(tmp_path) -> None:
     diverged = {"code": "c", "diverged": "nan", "steps": 1, "losses": []}
     runs = {name: each | {"claims": {"A01": diverged}} for name, each in RUNS_OF_A01.items()}
     page = page_of(book_of(tmp_path, record=RECORD | {"runs": runs}))
-    assert page.count("<td>diverged</td>") == 9
+    assert "<td>0 of 5, 5 diverged</td>" in page
+    assert page.count("<td>diverged</td>") == 4
 
 
 def test_the_summary_counts_what_is_claimed_shown_and_to_come(tmp_path) -> None:

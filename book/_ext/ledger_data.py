@@ -41,11 +41,10 @@ class Place:
     @property
     def over_seeds(self):
         """The mean and the range of each value over the seeds, in words; nothing where there is no trial."""
-        rows = self.trial.rows() if self.trial else [[""]]
-        if not rows[-1][0].startswith("mean"):
+        if not self.trial:
             return ""
-        names = rows[0]
-        return ", ".join(f"{name} {cell}" for name, cell in zip(names[1:-1], rows[-1][1:-1], strict=True))
+        names = [name for name in value_specs(self.trial.says) if self.trial.over_seeds(name) != "–"]
+        return ", ".join(f"{name} {self.trial.over_seeds(name)}" for name in names)
 
 
 @dataclass(frozen=True)

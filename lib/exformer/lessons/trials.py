@@ -74,21 +74,28 @@ class Trial:
         return sum(run["minutes"] for run in self.runs.values())
 
     def rows(self) -> list[list[str]]:
-        """Return the table: a row for each run, then the mean and the range over the seeds."""
+        """Return the table: a row for each value, mean and range over the seeds first; then the verdicts."""
         specs = value_specs(self.says)
         names = list(dict.fromkeys([*specs, *(n for r in self.runs.values() for n in r.get("values", {}))]))
-        rows = [["run", *names, "holds"]]
-        for run in RUNS:
-            if run in self.runs:
-                found = self.runs[run]
-                cells = [
-                    write_value(found.get("values", {}).get(name), specs.get(name, "")) for name in names
-                ]
-                rows.append([run, *cells, self._verdict(run)])
-        if any(self.runs.get(run, {}).get("values") for run in SEEDS):
-            summary = [self._over_seeds(name, specs.get(name, "")) for name in names]
-            rows.append(["mean (range) of the seeds", *summary, ""])
-        return rows
+        others = [run for run in RUNS if run in self.runs and run not in SEEDS]
+        rows = [["", f"mean (range) of {sum(run in self.runs for run in SEEDS)} seeds", *others]]
+        for name in names:
+            spec = specs.get(name, "")
+            found = [write_value(self.runs[run].get("values", {}).get(name), spec) for run in others]
+            rows.append([name.replace("_", " "), self.over_seeds(name), *found])
+        return [*rows, ["holds", self._seeds_verdict(), *map(self._verdict, others)]]
+
+    def over_seeds(self, name: str) -> str:
+        """Return mean and range of a value over the seeds whose training converged, in words."""
+        found = [self.runs[run].get("values", {}).get(name) for run in SEEDS if run in self.runs]
+        found = [each for each in found if isinstance(each, int | float)]
+        if not found:
+            return "–"
+        spec = value_specs(self.says).get(name, "")
+        mean, least, most = (
+            write_value(each, spec) for each in (sum(found) / len(found), min(found), max(found))
+        )
+        return mean if least == most else f"{mean} ({least} to {most})"
 
     def _verdict(self, run: str) -> str:
         found = self.runs[run]
@@ -97,14 +104,11 @@ class Trial:
         verdict = "yes" if found["holds"] else "no"
         return f"{verdict} (beyond the budget)" if self.budget and run == "4x steps" else verdict
 
-    def _over_seeds(self, name: str, spec: str) -> str:
-        found = [each for each in self.values(name) if isinstance(each, int | float)]
-        if not found:
-            return ""
-        mean, least, most = (
-            write_value(each, spec) for each in (sum(found) / len(found), min(found), max(found))
-        )
-        return f"{mean} ({least} to {most})"
+    def _seeds_verdict(self) -> str:
+        verdicts = [self._verdict(run) for run in SEEDS if run in self.runs]
+        diverged = verdicts.count("diverged")
+        found = f"{verdicts.count('yes')} of {len(verdicts)}"
+        return f"{found}, {diverged} diverged" if diverged else found
 
     @property
     def footer(self) -> str:
