@@ -449,6 +449,17 @@ def test_numbers_are_in_their_cells_whatever_their_color() -> None:
     assert cells == [("high", "0.54"), ("low", "1.00"), ("masked", ""), ("high", "0.08")]
 
 
+def test_each_side_of_zero_has_its_strongest_color_at_its_own_limit() -> None:
+    svg = draw(matrix([[4.0, 2.0, -0.5, -1.0, -3.0]], limits=(-1, 4))).svg
+    assert re.findall(r'<rect class="x-(high|low)-heat".*?fill-opacity="([\d.]+)"', svg) == [
+        ("high", "1.00"),
+        ("high", "0.54"),
+        ("low", "0.54"),
+        ("low", "1.00"),
+        ("low", "1.00"),
+    ]
+
+
 def test_cells_without_numbers_have_bars() -> None:
     svg = draw(matrix([[1.0, -0.5], [0.0, 0.5]], numbers=False, cell=(20, 23))).svg
     assert re.findall(r'x-(high|low)-head" d="M[\d.]+ ([\d.]+)L[\d.]+ ([\d.]+)L', svg) == [

@@ -56,6 +56,23 @@ def test_a_change_in_place_does_not_reach_the_cases():
         assert verdict.says == f"So. {TOLD}"
 
 
+@pytest.mark.parametrize("change", [lambda numbers: numbers.append(7), lambda numbers: numbers.pop()])
+def test_a_list_that_became_longer_or_shorter_is_a_change_too(change):
+    def doubled(numbers):
+        twice = [2 * number for number in numbers]
+        change(numbers)
+        return twice
+
+    verdict = grade(
+        doubled,
+        right=lambda numbers: [2 * number for number in numbers],
+        mistakes={},
+        cases=[([1, 2],)],
+        praise="Twice.",
+    )
+    assert verdict.says == f"Twice. {TOLD}"
+
+
 @pytest.mark.parametrize(
     "answer", [str, lambda x: [str(2 * float(n)) for n in x], lambda x: 10**400, lambda x: {1: 2}]
 )

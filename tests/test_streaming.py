@@ -34,6 +34,11 @@ def test_a_stop_string_across_tokens_is_held_back_and_cut():
     assert run(characters, characters.encode("abab"), stop=["bb", "ba"]) == ["a", "", "", "", ""]
 
 
+def test_of_a_stop_string_that_repeats_its_beginning_as_much_is_held_back_as_may_belong_to_it():
+    characters = CharTokenizer.from_texts(["ab"])
+    assert run(characters, characters.encode("aaab"), stop=["aab"]) == ["", "", "a", "", ""]
+
+
 def test_words_have_a_space_before_them_where_one_belongs():
     assert run(WORDS, WORDS.encode("der bär läuft")) == ["der", " bär", " läuft", ""]
     assert run(WORDS, WORDS.encode("bär läuft"), prompt=WORDS.encode("der")) == [" bär", " läuft", ""]

@@ -27,13 +27,13 @@ class Cells(HTMLParser):
 
 def test_text_and_html_hold_the_same_cells() -> None:
     shown = table(
-        {"a < b": [0.123, "none"], "c": [1.0, 7]}, columns=["share", "n"], form=[".1%", "d"], corner="&"
+        {"a <b>": [0.123, "<no>"], "c": [1.0, 7]}, columns=["<col>", "n"], form=[".1%", "d"], corner="<i>"
     )
     html = Cells(shown._repr_html_()).rows
-    assert html == [["&", "share", "n"], ["a < b", "12.3%", "none"], ["c", "100.0%", "7"]]
+    assert html == [["<i>", "<col>", "n"], ["a <b>", "12.3%", "<no>"], ["c", "100.0%", "7"]]
     assert repr(shown).splitlines() == [
-        "&        share      n",
-        "a < b    12.3%   none",
+        "<i>      <col>      n",
+        "a <b>    12.3%   <no>",
         "c       100.0%      7",
     ]
 
