@@ -44,6 +44,7 @@ from exformer.lessons.diagrams import (
 )
 from exformer.lessons.diagrams.drawing import PHONE
 from exformer.lessons.diagrams.lettering import runs, signed, text_width
+from exformer.lessons.diagrams.routes import walk
 from exformer.lessons.diagrams.theme import DARK, DASHES, LIGHT
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -505,6 +506,13 @@ def test_leaves_of_a_tree_are_on_one_level_where_they_should_be() -> None:
 def test_bars_are_as_long_as_their_values() -> None:
     svg = draw(bars({"cat": 0.6, "dog": 0.3, "sofa": 0.0}, width=120)).svg
     assert re.findall(r'<rect class="x-high"[^>]* width="([\d.]+)"', svg) == ["120", "60", "1"]
+
+
+def test_the_heading_at_the_end_of_a_line_is_that_of_its_last_piece() -> None:
+    for n in range(1, 20):  # of some of these, rounding leaves a rest of the way
+        end = n / 10, 7.7
+        assert walk([(0.0, 0.0), (n / 10, 0.0), end, end], 1.0) == (pytest.approx(end), math.pi / 2)
+    assert walk([(2.0, 3.0), (2.0, 3.0)], 0.5) == ((2.0, 3.0), 0.0)
 
 
 def test_markup() -> None:

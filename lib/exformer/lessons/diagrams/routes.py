@@ -82,13 +82,17 @@ def walk(points: Sequence[Point], part: Number) -> tuple[Point, Number]:
     """Return the point at a part of a line's length, and the line's heading there."""
     pieces = list(pairwise(points))
     rest = part * sum(math.dist(a, b) for a, b in pieces)
+    heading = 0.0
     for a, b in pieces:
         length = math.dist(a, b)
-        if rest <= length and length:
+        if not length:
+            continue
+        heading = math.atan2(b[1] - a[1], b[0] - a[0])
+        if rest <= length:
             t = rest / length
-            return (a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])), math.atan2(b[1] - a[1], b[0] - a[0])
+            return (a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])), heading
         rest -= length
-    return points[-1], 0.0
+    return points[-1], heading  # at the very end rounding may leave a rest
 
 
 #: Each goes from p to q, where the directions out of the shapes are known, and stops before the head;
