@@ -528,6 +528,7 @@ def test_markup() -> None:
     ]
     assert runs("a_b * c") == runs("a_b * c", literal=True)
     assert signed(-0.04, 1) == "0.0"
+    assert (signed(-0.0, 1), signed(0, 2)) == ("0.0", "0.00")
     assert signed(-1234.5, 1) == "−1,234.5"
 
 

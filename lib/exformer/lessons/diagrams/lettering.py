@@ -129,6 +129,6 @@ def signed(value: Number, digits: int) -> str:
         ('−0.5', '−∞')
     """
     text = f"{value:,.{digits}f}".replace("inf", "∞")
-    if float(value) != 0 and set(text) <= set("-0.,"):
+    if set(text) <= set("-0.,"):
         text = text.removeprefix("-")
     return text.replace("-", "−")
