@@ -407,19 +407,20 @@ def test_a_run_that_diverged_is_not_judged() -> None:
 def test_a_trial_is_shown_as_a_table() -> None:
     found = recorded(budget=True, **{"4x_steps": NO | {"steps": 40}})
     assert found.rows() == [
-        ["", "mean (range) of 5 seeds", "4x steps", "rate/3", "3x rate", "another order"],
-        ["share", "92% (90% to 94%)", "10%", "96%", "97%", "98%"],
+        ["", "5 seeds", "4x steps", "rate/3", "3x rate", "new order"],
+        ["share", "92% (90–94%)", "10%", "96%", "97%", "98%"],
         ["holds", "5 of 5", "no (beyond the budget)", *(["yes"] * 3)],
     ]
     lines = repr(found).splitlines()
-    assert lines[1].split() == ["share", "92%", "(90%", "to", "94%)", "10%", "96%", "97%", "98%"]
-    assert lines[3] == "Recorded: 9 runs, 4 minutes on m. Again: make trials NB=line"
+    assert lines[1].split() == ["share", "92%", "(90–94%)", "10%", "96%", "97%", "98%"]
+    where = "Recorded: 9 runs, 4 minutes on m; of the seeds, the mean and the range."
+    assert lines[3] == f"{where} To repeat: make trials NB=line"
     html = found._repr_html_()
     assert html.count("<tr>") == 3
-    assert "<td>share</td><td>92% (90% to 94%)</td><td>10%</td>" in html
+    assert "<td>share</td><td>92% (90–94%)</td><td>10%</td>" in html
     less = recorded(seed_1={"code": "c", "diverged": "nan", "losses": []}, seed_2=NO)
     assert less.rows()[-1][1] == "3 of 5, 1 diverged"
-    assert less.rows()[1][1] == "72% (10% to 94%)"
+    assert less.rows()[1][1] == "72% (10–94%)"
     assert found.mean("share") == pytest.approx(0.92)
     assert found.values("share") == pytest.approx([0.9, 0.91, 0.92, 0.93, 0.94])
     with pytest.raises(ValueError, match="no value 'shape' is recorded, there are: share"):

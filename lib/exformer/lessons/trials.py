@@ -78,7 +78,8 @@ class Trial:
         specs = value_specs(self.says)
         names = list(dict.fromkeys([*specs, *(n for r in self.runs.values() for n in r.get("values", {}))]))
         others = [run for run in RUNS if run in self.runs and run not in SEEDS]
-        rows = [["", f"mean (range) of {sum(run in self.runs for run in SEEDS)} seeds", *others]]
+        seeds = sum(run in self.runs for run in SEEDS)
+        rows = [["", f"{seeds} seeds", *(run.replace("another", "new") for run in others)]]
         for name in names:
             spec = specs.get(name, "")
             found = [write_value(self.runs[run].get("values", {}).get(name), spec) for run in others]
@@ -95,7 +96,11 @@ class Trial:
         mean, least, most = (
             write_value(each, spec) for each in (sum(found) / len(found), min(found), max(found))
         )
-        return mean if least == most else f"{mean} ({least} to {most})"
+        if least == most:
+            return mean
+        if least.endswith("%") and most.endswith("%"):
+            return f"{mean} ({least[:-1]}–{most})"
+        return f"{mean} ({least} to {most})"
 
     def _verdict(self, run: str) -> str:
         found = self.runs[run]
@@ -118,7 +123,11 @@ class Trial:
         seconds = 60 * self.minutes
         time = f"{self.minutes:.0f} minutes" if seconds > 90 else f"{seconds:.0f} seconds"
         machines = sorted({run["machine"] for run in self.runs.values()})
-        return f"Recorded: {len(self.runs)} runs, {time} on {'; '.join(machines)}. Again: {self.command}"
+        where = "; ".join(machines)
+        return (
+            f"Recorded: {len(self.runs)} runs, {time} on {where}; of the seeds, the mean and the range. "
+            f"To repeat: {self.command}"
+        )
 
     def __repr__(self) -> str:
         rows = self.rows() if self.runs else []
