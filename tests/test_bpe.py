@@ -270,6 +270,15 @@ def test_the_content_of_the_next_test_is_otherwise_right(tmp_path):
     assert BPETokenizer.load(tmp_path / "t.json").encode("bcb bc") == [260, 223, 259]
 
 
+def test_the_bytes_of_all_tokens_together_are_bounded(monkeypatch):
+    three = [(68, 69), (259, 70), (260, 71)]  # of 2, 3 and 4 bytes
+    monkeypatch.setattr(bpe, "_MOST_BYTES", 9)
+    assert len(BPETokenizer(three).tokens[-1]) == 4
+    monkeypatch.setattr(bpe, "_MOST_BYTES", 8)
+    with pytest.raises(ValueError, match="all tokens together must have at most 8 bytes"):
+        BPETokenizer(three)
+
+
 @pytest.mark.parametrize(
     ("written", "message"),
     [

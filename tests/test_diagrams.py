@@ -405,6 +405,12 @@ def test_weights_are_thickness() -> None:
     assert re.findall(r'<path class="x-high-line".*?stroke-width="([\d.]+)"', svg) == ["1.6", "3.1", "5.6"]
 
 
+def test_the_least_weight_is_drawn_and_what_is_below_it_is_not() -> None:
+    words = tokens(["a", "b"])
+    assert len(links(words, words, [[0.25, 0.24], [1.0, 0.0]], least=0.25)) == 2
+    assert len(links(words, words, [[0.05, 0.04], [1.0, 0.0]])) == 2  # where nothing is said
+
+
 def test_an_outline_is_around_the_cells_it_names() -> None:
     cells = matrix([[1, 2, 3], [4, 5, 6]], cell=(30, 30))
     svg = draw(cells, outline(cells[1, 2], cells[1, 0], role="query")).svg

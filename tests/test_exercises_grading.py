@@ -22,7 +22,6 @@ from exformer.lessons.exercises.transformer_layer import check_layer_norm, check
 from exformer.nn.attention import scaled_dot_product_attention
 from exformer.nn.normalization import layer_norm
 from exformer.nn.positions.absolute import sinusoidal_encoding
-from exformer.nn.positions.alibi import alibi_slopes
 from exformer.nn.positions.rotary import rotate
 
 CASES = ((torch.ones(2),), (torch.zeros(3),))
@@ -105,6 +104,18 @@ def test_what_is_right_but_for_nan_makes_no_mistake_that_agrees_elsewhere():
 def test_a_mistake_is_known_by_its_numbers_where_the_rest_is_nan():
     cases = ((torch.tensor([3.0, 0.0]),), (torch.tensor([5.0]),))
     assert grade_doubling(lambda x: x**3 / x, cases=cases).says == "You take the square."
+
+
+def test_nothing_but_nan_agrees_with_no_mistake():
+    """A mistake of another shape would agree at all numbers that are there: none."""
+    verdict = grade(
+        lambda x: x[1:] * math.nan,
+        right=lambda x: 2 * x,
+        mistakes={"You leave the first out.": lambda x: 2 * x[1:]},
+        cases=[(torch.ones(3),)],
+        praise="Twice.",
+    )
+    assert verdict.says == "The result should have 3 numbers, yours has 2."
 
 
 def test_a_row_of_another_length_is_counted():
@@ -323,11 +334,21 @@ def test_use_of_the_library_on_the_way_is_not_told():
         assert "library" not in verdict.says
 
 
-def test_what_is_borrowed_in_some_cases_only_is_not_told():
-    def half(numbers):
-        return math.fsum(numbers) if len(numbers) > 1 else float(alibi_slopes(1)[0] * 256 * 3.5)
+@pytest.mark.parametrize("borrowed", [7, 31, 12])
+def test_what_is_borrowed_in_one_case_only_is_not_told(borrowed):
+    asked = []
 
-    assert check_sum(half).says == "So."
+    def own(n, d):
+        asked.append(n)
+        if n == borrowed:
+            return sinusoidal_encoding(n, d_model=d)
+        angle = torch.arange(n)[:, None] / 10_000 ** (torch.arange(0, d, 2) / d)
+        return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1)
+
+    verdict = check_encoding(own)
+    assert verdict
+    assert "library" not in verdict.says
+    assert sorted(asked) == [7, 12, 31]  # it is borrowed in one of these
 
 
 def test_a_function_that_belongs_to_the_case_is_not_told():

@@ -470,14 +470,15 @@ def test_what_a_killed_process_has_written_in_part_goes(tmp_path: Path) -> None:
     place.checkpoints.mkdir()
     place.model.mkdir()
     ours, kept = "0123456789abcdef.part", "step_00000003.safetensors"
+    others = ("movie.part", "movie-0123456789abcdef.part", "00123456789abcdef.part")  # of other programs
     for folder in (place.path, place.checkpoints, place.model):
-        for name in (ours, kept, "movie.part"):  # the last one is not ours
+        for name in (ours, kept, *others):
             (folder / name).touch()
     with place.alone():
         for folder in (place.checkpoints, place.model):
-            assert sorted(path.name for path in folder.iterdir()) == ["movie.part", kept]
+            assert sorted(path.name for path in folder.iterdir()) == sorted((kept, *others))
         assert not (place.path / ours).exists()
-        assert (place.path / "movie.part").exists()
+        assert all((place.path / name).exists() for name in others)
 
 
 def test_a_run_goes_on_with_what_it_began_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
