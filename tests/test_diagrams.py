@@ -405,6 +405,13 @@ def test_weights_are_thickness() -> None:
     assert re.findall(r'<path class="x-high-line".*?stroke-width="([\d.]+)"', svg) == ["1.6", "3.1", "5.6"]
 
 
+def test_words_beneath_any_token_have_room() -> None:
+    high = tokens(["a", "b"], under=["x\ny", "z"]).height
+    assert high == tokens(["a", "b"], under=["x", "y\nz"]).height
+    assert tokens(["a", "b"], under=["", "z"]).height > tokens(["a", "b"]).height
+    draw(tokens(["a", "b", "c", "d"], under=["", "x\ny", "", ""], width=50))  # y and d do not overlap
+
+
 def test_the_least_weight_is_drawn_and_what_is_below_it_is_not() -> None:
     words = tokens(["a", "b"])
     assert len(links(words, words, [[0.25, 0.24], [1.0, 0.0]], least=0.25)) == 2

@@ -72,7 +72,7 @@ def tokens(
             x = 0.0
         lines[-1].append((each, x))
         x += each.width + gap
-    step = made[0].height + 2 * gap
+    step = max(each.height for each in made) + 2 * gap
     children = tuple((each, x, n * step) for n, line in enumerate(lines) for each, x in line)
     wide = max(x + each.width for each, x, _ in children)
     axis = (wide / 2, made[0].middle[1]) if len(lines) == 1 else None
