@@ -15,8 +15,8 @@ TOPICS = {
 LESSONS = {f"{number:02}" for number in range(1, 16)}
 #: Rows that more than one lesson claims, or that a lesson needs most: where they are claimed is settled here.
 SETTLED = {
-    "A04": ["03", "09"],
-    "A06": ["07", "09", "11"],
+    "A04": ["03"],
+    "A06": ["07", "11"],
     "A14": ["03", "07"],
     "C03": ["02"],
     "C04": ["03", "14"],

@@ -1,0 +1,71 @@
+"""Wider sweeps of lesson 09: a quarter of the text and four times as much; batches by length."""
+
+import random
+
+from exformer import pad
+from exformer.corpora import english
+from exformer.lessons.trials import sweep
+
+SENTENCES = (12_000, 48_000, 192_000)
+RATES = (5e-3, 1e-2)  # of the LSTM; the one with the lower excess counts
+
+
+@sweep("D02")
+def more_text(NGram, excess_of, learn, new_decoder, new_lstm, prefers, rows_of):  # noqa: N803
+    """Give, for each model and amount of text, excess and accuracies of each seed."""
+    items = {
+        "verbs": english.agreement_items(300, attractors=2, seed=0),
+        "pronouns": english.coreference_items(300, attractors=2, seed=0),
+    }
+    found = {name: {n: [] for n in SENTENCES} for name in ("4-gram", "LSTM", "decoder")}
+
+    def note(name, n, model):
+        answer = {kind: prefers(model, each) for kind, each in items.items()}
+        found[name][n].append({"excess": excess_of(model)[0]} | answer)
+
+    for seed in range(3):
+        rows = rows_of(english.sample(max(SENTENCES), seed=seed))
+        for n in SENTENCES:
+            batches = [pad(rows[i : i + 48], pad_id=0) for i in range(0, n, 48)]
+            note("4-gram", n, NGram(rows[:n], 4))
+            tried = [new_lstm(seed) for _ in RATES]
+            for model, rate in zip(tried, RATES, strict=True):
+                learn(model, batches, peak=rate)
+            note("LSTM", n, min(tried, key=lambda model: excess_of(model)[0]))
+            decoder = new_decoder(seed)
+            learn(decoder, batches)
+            note("decoder", n, decoder)
+    return found
+
+
+@sweep("D03")
+def batching(learn, n_tokens, nats_of, new_decoder, rows_of, truth):
+    """Give the excess on sentences of 3 or 4 words and on all, for five seeds, by how batches are made."""
+    parts = {"short": n_tokens <= 5, "all": n_tokens > 0}
+    found = {name: {part: [] for part in parts} for name in ("random batches", "batches by length")}
+    for seed in range(5):
+        rows = rows_of(english.sample(48_000, seed=seed))
+        ways = {
+            "random batches": [rows[i : i + 48] for i in range(0, len(rows), 48)],
+            "batches by length": by_length(rows),
+        }
+        for name, batches in ways.items():
+            model = new_decoder(seed)
+            learn(model, [pad(batch, pad_id=0) for batch in batches])
+            x = nats_of(model) - truth
+            for part, chosen in parts.items():
+                found[name][part].append((x[chosen].sum() / n_tokens[chosen].sum()).item())
+    return found
+
+
+def by_length(rows, *, most=500, piece=1_600):
+    """Cut each 1,600 sentences into batches of similar length and at most 500 positions, in random order."""
+    batches = []
+    for start in range(0, len(rows), piece):
+        ranked, cut = sorted(rows[start : start + piece], key=len), []
+        while ranked:  # the longest first
+            n = max(1, most // len(ranked[-1]))
+            cut.append(ranked[-n:])
+            del ranked[-n:]
+        batches += random.Random(start).sample(cut, len(cut))
+    return batches
