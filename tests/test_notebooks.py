@@ -160,7 +160,8 @@ def check_length(path):
     code = cells(path, "code")
     lengths = [len(written(cell["source"])) for cell in code]
     assert max(lengths) <= 20, written(code[lengths.index(max(lengths))]["source"])[0]
-    assert median(lengths) <= 9, median(lengths)
+    seen = [n for n, cell in zip(lengths, code, strict=True) if "hide-input" not in cell["tags"]]
+    assert median(seen) <= 9, median(seen)  # of what is read; pictures and claims are folded
     for cell in code:
         long = [line for line in cell["source"].splitlines() if len(line) > 88]
         folded = {"setup", "hide-input"} & set(cell["tags"])

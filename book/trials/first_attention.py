@@ -1,0 +1,113 @@
+"""Wider sweeps for the lesson on the first attention: what arrives through one vector, by width and by steps.
+
+They do not depend on the notebook's cells: the same grammar and training are written out here.
+"""
+
+import random
+from collections import Counter
+
+import torch
+
+from exformer import WordTokenizer, cross_entropy, train, translate
+from exformer.corpora.english_italian.grammar import NounPhrase, Sentence, derive
+from exformer.corpora.english_italian.lexicon import ADJECTIVES, ANIMALS, PLACES, VERBS
+from exformer.data.translation import encode_pairs, take_rows
+from exformer.lessons.trials import sweep
+from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
+from exformer.training.schedules import linear_schedule
+
+KNOWN = set(
+    "dog cat lion wolf fox tiger frog goose river park lake valley hill island tired hungry happy lazy wide "
+    "deep sunny narrow sleep wait eat follow hear find cross reach visit".split()
+)
+
+FORMS = [("the", False), ("the", True), ("a", False), ("many", True)]
+#: For each width the better of 0.01 and 0.02.
+RATES = {8: 0.02, 16: 0.02, 24: 0.01, 32: 0.01}
+
+
+def noun_phrase(kind):
+    """Sample a noun phrase of an animal or a place."""
+    noun = random.choice([n for n in ANIMALS + PLACES if n.kind == kind and n.singular in KNOWN])
+    adjective = random.choice([a for a in ADJECTIVES if a.kind == kind and a.english in KNOWN])
+    determiner, plural = random.choice(FORMS)
+    return NounPhrase(determiner, noun, plural, random.choice([None, adjective]))
+
+
+def random_pair():
+    """Sample a sentence with one, two or three noun phrases, and its translation."""
+    n = random.choice((1, 2, 3))
+    takes = {1: "nothing", 2: random.choice(("animal", "place")), 3: "animal"}[n]
+    verb = random.choice([v for v in VERBS if v.takes == takes and v.base in KNOWN])
+    parts = {"object": noun_phrase(takes)} if n > 1 else {}
+    if n > 2:
+        parts |= {"preposition": random.choice(("near", "behind", "beyond")), "place": noun_phrase("place")}
+    return derive(Sentence(noun_phrase("animal"), verb, random.random() < 0.5, **parts))
+
+
+def corpus():
+    """Return 20,000 training pairs, and 100 test pairs of each of five lengths."""
+    random.seed(0)
+    test = [{} for _ in range(5)]  # 3–4, 5–6, …, 11–12 English words
+    while any(len(group) < 100 for group in test):
+        pair = random_pair()
+        group = test[(len(pair.source.split()) - 3) // 2]
+        if len(group) < 100:
+            group[pair.source] = pair
+    held_out = {source for group in test for source in group}
+    drawn = [random_pair() for _ in range(30_000)]
+    return [p for p in drawn if p.source not in held_out][:20_000], [list(g.values()) for g in test]
+
+
+def content(pair):
+    """Return the Italian nouns, verbs, adjectives and prepositions of the right translation."""
+    source, target = pair.source.split(), pair.target.split()
+    free = ("the", "a", "an", "many", "didn't")
+    return Counter({t: target[t] for s, t in pair.alignment if source[s] not in free}.values())
+
+
+def share(model, tokenizers, group):
+    """Return the share of the content words that the translations have."""
+    texts = translate(model, tokenizers, [pair.source for pair in group], max_new_tokens=18)
+    found = [content(p) & Counter(text.split()) for p, text in zip(group, texts, strict=True)]
+    return sum(f.total() for f in found) / sum(content(p).total() for p in group)
+
+
+def shares(width, steps, seed=0):
+    """Train a one-vector translator, and return the share of content words that arrives, by length."""
+    pairs, test = corpus()
+    tokenizers = [WordTokenizer.from_texts(getattr(p, side) for p in pairs) for side in ("source", "target")]
+    sentences, lengths = encode_pairs(pairs, src_tokenizer=tokenizers[0], tgt_tokenizer=tokenizers[1])
+    torch.manual_seed(seed)
+    sizes = {"d_model": width, "cell": "lstm", "max_len": 24, "dropout": 0.0}
+    config = RecurrentConfig(*(t.vocab_size for t in tokenizers), attention=False, **sizes)
+    model = RecurrentEncoderDecoder(config)
+
+    def loss_of(model, batch):
+        return cross_entropy(model(batch.src, batch.tgt_in), batch.tgt_out, pad_id=tokenizers[1].pad_id)
+
+    def rate(step):
+        return linear_schedule(step, peak=RATES[width], warmup=steps // 10, total=steps)
+
+    chosen = torch.randint(len(pairs), (steps, 64)).numpy()
+    batches = (take_rows(sentences, rows, lengths=lengths) for rows in chosen)
+    adam = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), fused=True)
+    train(model, batches, loss_fn=loss_of, optimizer=adam, schedule=rate, clip_norm=1.0)
+    return [share(model.eval(), tuple(tokenizers), group) for group in test]
+
+
+@sweep("A01")
+def widths():
+    """Return the shares after 16,000 steps, for each width and two seeds."""
+    torch.set_num_threads(1)
+    return {str(width): [shares(width, 16_000, seed) for seed in range(2)] for width in RATES}
+
+
+@sweep("A01")
+def budgets():
+    """Return the shares after fewer steps and after as many."""
+    torch.set_num_threads(1)
+    return {
+        str(width): {str(steps): shares(width, steps) for steps in (1000, 2000, 4000, 8000, 16_000)}
+        for width in (16, 32)
+    }
