@@ -407,7 +407,7 @@ def test_a_run_that_diverged_is_not_judged() -> None:
 def test_a_trial_is_shown_as_a_table() -> None:
     found = recorded(budget=True, **{"4x_steps": NO | {"steps": 40}})
     assert found.rows() == [
-        ["", "5 seeds", "4x steps", "rate/3", "3x rate", "new order"],
+        ["value", "5 seeds", "4x steps", "rate/3", "3x rate", "new order"],
         ["share", "92% (90–94%)", "10%", "96%", "97%", "98%"],
         ["holds", "5 of 5", "no (beyond the budget)", *(["yes"] * 3)],
     ]

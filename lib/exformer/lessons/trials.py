@@ -79,7 +79,7 @@ class Trial:
         names = list(dict.fromkeys([*specs, *(n for r in self.runs.values() for n in r.get("values", {}))]))
         others = [run for run in RUNS if run in self.runs and run not in SEEDS]
         seeds = sum(run in self.runs for run in SEEDS)
-        rows = [["", f"{seeds} seeds", *(run.replace("another", "new") for run in others)]]
+        rows = [["value", f"{seeds} seeds", *(run.replace("another", "new") for run in others)]]
         for name in names:
             spec = specs.get(name, "")
             found = [write_value(self.runs[run].get("values", {}).get(name), spec) for run in others]
