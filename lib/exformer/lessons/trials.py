@@ -45,11 +45,7 @@ class Trial:
         Raises:
             ValueError: If nothing is recorded under this name.
         """
-        found = [
-            self.runs[run]["values"][name]
-            for run in SEEDS
-            if name in self.runs.get(run, {}).get("values", {})
-        ]
+        found = self._of_seeds(name)
         if not found:
             known = {each: 0 for run in self.runs.values() for each in run.get("values", {})}
             raise ValueError(
@@ -57,6 +53,10 @@ class Trial:
                 f"{', '.join(known) or 'none'}"
             )
         return found
+
+    def _of_seeds(self, name: str) -> list[Any]:
+        values = (self.runs.get(run, {}).get("values", {}) for run in SEEDS)
+        return [found[name] for found in values if name in found]
 
     def mean(self, name: str) -> float:
         """Return the mean of a value over the seeds."""
@@ -88,8 +88,7 @@ class Trial:
 
     def over_seeds(self, name: str) -> str:
         """Return mean and range of a value over the seeds whose training converged, in words."""
-        found = [self.runs[run].get("values", {}).get(name) for run in SEEDS if run in self.runs]
-        found = [each for each in found if isinstance(each, int | float)]
+        found = [each for each in self._of_seeds(name) if isinstance(each, int | float)]
         if not found:
             return "–"
         spec = value_specs(self.says).get(name, "")
