@@ -3,7 +3,6 @@
 import json
 import os
 import platform
-import subprocess
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -14,6 +13,7 @@ import torch
 
 from bench.timing import CLOCKS
 from exformer.storage.files import check_writable, replace_file
+from exformer.training.machine import processor_name
 
 PACKAGES = ("exformer", "torch", "transformers", "x-transformers", "numpy")
 RATIO = "ours / it: median, over the rounds, of our time divided by its time; below 1 we are faster"
@@ -23,25 +23,13 @@ COLUMNS = ("", "ms a step", "ours / it", "middle half", "peak MB", "parameters",
 def machine() -> dict[str, Any]:
     """Say what it runs on."""
     return {
-        "cpu": _cpu(),
+        "cpu": processor_name(),
         "cores": os.cpu_count(),
         "vector_instructions": torch.backends.cpu.get_cpu_capability(),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         **{package: version(package) for package in PACKAGES},
     }
-
-
-def _cpu() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        lines = info.read_text(encoding="utf-8").splitlines()
-        named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-        return named[0] if named else platform.machine()
-    if platform.system() == "Darwin":
-        command = ["sysctl", "-n", "machdep.cpu.brand_string"]
-        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
-    return platform.processor()
 
 
 def new_result(args: Namespace, *, packages: Sequence[str] = ()) -> dict[str, Any]:

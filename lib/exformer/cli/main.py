@@ -77,6 +77,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--alpha", type=float, default=1.0, metavar="A", help="how a beam makes up for length (1.0)")
     _add_train(group)
     _add_bench(group)
+    what = "what an issue report should say about machine and installation; takes seconds"
+    _command(group, "doctor", "doctor:report_environment", what, "")
     return parser
 
 
