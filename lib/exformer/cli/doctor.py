@@ -115,7 +115,7 @@ def _pytorch(problems: list[str]) -> Iterator[str]:
     cuda = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
     yield f"CUDA: {', '.join(cuda) or 'no device'}; MPS: {_yes(torch.backends.mps.is_available())}"
     if used == "DEFAULT" and platform.machine().lower() in ("x86_64", "amd64"):
-        problems.append("PyTorch uses no vector instructions, so that training takes several times as long: ")
+        problems.append("PyTorch uses no vector instructions, so that it is slower and rounds otherwise: ")
         problems[-1] += "look at ATEN_CPU_CAPABILITY, or at the settings of the virtual machine"
     cores = os.cpu_count() or 1
     if torch.get_num_threads() > cores:

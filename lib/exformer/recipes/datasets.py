@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -55,6 +55,18 @@ def hash_texts(texts: Sequence[str] | Sequence[tuple[str, str]]) -> str:
         texts: In their order.
     """
     return hashlib.sha256(json.dumps(list(texts), ensure_ascii=False).encode()).hexdigest()
+
+
+def licenses(names: Iterable[str]) -> list[str]:
+    """Return what one may do with files of the manifest, and so with what was learned from them.
+
+    Args:
+        names: Of files; other texts, such as translations by a teacher, are left out.
+
+    >>> licenses(["tinyshakespeare/input.txt", "translations"])
+    ['plays of Shakespeare, in the public domain, put together by Karpathy 2015']
+    """
+    return sorted({FILES[name].license for name in names if name in FILES})
 
 
 def _multi30k(src: str, tgt: str) -> Pairs:

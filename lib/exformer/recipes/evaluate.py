@@ -15,7 +15,7 @@ from exformer.generation.translate import translate
 from exformer.hub.pretrained import Pretrained, load_model, save_model
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.encoder_decoder import EncoderDecoder
-from exformer.recipes.datasets import CORPORA, Pairs, Text
+from exformer.recipes.datasets import CORPORA, Pairs, Text, licenses
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.task import Task, validation_batches
@@ -56,6 +56,7 @@ def finish_run(
     card = {
         "recipe": recipe.settings(),
         "data": data.hashes,
+        "data_licenses": licenses(data.hashes),
         "seed": recipe.seed,
         "steps": trainer.step,
         "mean_of": [path.stem for path in last],

@@ -4,7 +4,10 @@ from dataclasses import dataclass
 
 _MULTI30K = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1"
 _SHAKESPEARE = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare"
-_CAPTIONS = "captions of Flickr30k pictures, for research; Elliott et al. 2016, 2017: Multi30K"
+_CAPTIONS = (
+    "Multi30k, Elliott et al. 2016 and 2017, under the terms of Flickr30k: "
+    "for research and education, not for commerce"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ FILES = {
             f"{_SHAKESPEARE}/input.txt",
             1_115_394,
             "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
-            "public domain; plays of Shakespeare, put together by Karpathy 2015",
+            "plays of Shakespeare, in the public domain, put together by Karpathy 2015",
         ),
         *map(
             _multi30k,
