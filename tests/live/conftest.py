@@ -1,0 +1,41 @@
+"""The two browsers in which live figures are tested."""
+
+import os
+
+import browsers
+import pytest
+
+collect_ignore = ["conftest.py"]
+
+
+@pytest.fixture(scope="session")
+def chromium(browser):
+    """Start Chromium."""
+    return browsers.Chromium(browser)
+
+
+@pytest.fixture(scope="session")
+def firefox():
+    """Start Firefox; without one, tests that need it fail where CI=true, else they are left out."""
+    path = browsers.firefox_path()
+    if path is None and os.environ.get("CI") == "true":
+        pytest.fail("no Firefox found: install one, or set FIREFOX to its path")
+    if path is None:
+        pytest.skip("no Firefox found")
+    started = browsers.Firefox(path)
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="session", params=["chromium", "firefox"])
+def either(request):
+    """Run a test in Chromium and in Firefox."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def page(either):
+    """Open an empty page of 1280 by 900 pixels; what the console said is in its `messages`."""
+    made = either.page()
+    yield made
+    made.close()
