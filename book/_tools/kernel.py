@@ -1,0 +1,29 @@
+"""Build the WebAssembly kernel of the live figures: kernel.wat -> the bytes in kernel.js.
+
+``python book/_tools/kernel.py`` writes them; wasmtime, which turns the text into bytes, is in requirements.txt.
+"""
+
+import base64
+import re
+from pathlib import Path
+
+from wasmtime import wat2wasm
+
+LIVE = Path(__file__).parents[1] / "live"
+LITERAL = re.compile(r'(const WASM = ")([^"]*)(")')
+
+
+def build() -> str:
+    """Return the kernel's bytes in base64."""
+    return base64.b64encode(bytes(wat2wasm((LIVE / "kernel.wat").read_text(encoding="utf-8")))).decode()
+
+
+def built() -> str:
+    """Return those that kernel.js holds."""
+    return LITERAL.search((LIVE / "kernel.js").read_text(encoding="utf-8"))[2]
+
+
+if __name__ == "__main__":
+    path = LIVE / "kernel.js"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(LITERAL.sub(rf"\g<1>{build()}\g<3>", text), encoding="utf-8")

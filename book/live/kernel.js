@@ -1,0 +1,78 @@
+// Matrices, and where the time goes: the products of a linear map, in WebAssembly or in plain JavaScript.
+"use strict";
+globalThis.exformer ??= {};
+(() => {
+  const WASM = "AGFzbQEAAAABCgFgBn9/f39/fwACFAEIZXhmb3JtZXIGbWVtb3J5AgABAwIBAAcMAQhwcm9kdWN0cwAACuABAd0BAgV/AnsgBEECdCEEA0AgASAEaiEKIAAhCEEAIQcDQCABIQn9DAAAAAAAAAAAAAAAAAAAAAAhC/0MAAAAAAAAAAAAAAAAAAAAACEMA0AgCyAI/QAEACAJ/QAEAP3mAf3kASELIAwgCP0ABBAgCf0ABBD95gH95AEhDCAIQSBqIQggCUEgaiIJIApJDQALIAsgDP3kASELIAIgByAFbCAGakECdGogC/0fACAL/R8BkiAL/R8CIAv9HwOSkjgCACAHQQFqIgcgA0kNAAsgCiEBIAZBAWoiBiAFSQ0ACwsAYQRuYW1lAjoBAA0AAXgBAXcCA291dAMEcm93cwQFd2lkdGgFAW4GAW8HAXIIAXAJAXEKA2VuZAsEZXZlbgwDb2RkAx4BAAMAB291dHB1dHMBB3ZlY3RvcnMCB251bWJlcnM="; // kernel.wat, see there
+  const SCRATCH = 1 << 18; // numbers that go in and come out of the kernel at once
+  const PAGE = 65536; // bytes
+
+  class Matrix {
+    constructor(rows, cols, data = new Float32Array(rows * cols)) {
+      Object.assign(this, { rows, cols, data });
+    }
+
+    row(i) {
+      return this.data.subarray(i * this.cols, (i + 1) * this.cols);
+    }
+  }
+
+  // The memory that holds a model's weights, and the products with them.
+  class Kernel {
+    constructor(size, { wasm = true } = {}) {
+      this.size = size;
+      try {
+        if (!wasm) throw new Error("not wanted");
+        const pages = Math.ceil((4 * (size + SCRATCH)) / PAGE);
+        const memory = new WebAssembly.Memory({ initial: pages, maximum: pages }); // views would be lost if it grew
+        const module = new WebAssembly.Module(exformer.bytesOf(WASM));
+        this.run = new WebAssembly.Instance(module, { exformer: { memory } }).exports.products;
+        this.numbers = new Float32Array(memory.buffer);
+      } catch { // an old browser, or a page that forbids it: slower, and just as right
+        this.run = null;
+        this.numbers = new Float32Array(size);
+      }
+    }
+
+    // x W^T: of each row of x the dot products with all rows of W.
+    products(x, w) {
+      const out = new Matrix(x.rows, w.rows);
+      const inside = this.run && w.data.buffer === this.numbers.buffer && x.cols % 8 === 0;
+      const atOnce = inside ? Math.floor(SCRATCH / (x.cols + w.rows)) : 0;
+      for (let start = 0; start < x.rows; ) {
+        if (!atOnce) {
+          plainProducts(x, w, out);
+          break;
+        }
+        const rows = Math.min(atOnce, x.rows - start);
+        const result = this.size + rows * x.cols;
+        this.numbers.set(x.data.subarray(start * x.cols, (start + rows) * x.cols), this.size);
+        this.run(4 * this.size, w.data.byteOffset, 4 * result, rows, x.cols, w.rows);
+        out.data.set(this.numbers.subarray(result, result + rows * w.rows), start * w.rows);
+        start += rows;
+      }
+      return out;
+    }
+  }
+
+  function plainProducts(x, w, out) {
+    const [from, weights, to, width] = [x.data, w.data, out.data, x.cols];
+    for (let r = 0; r < x.rows; r++)
+      for (let o = 0, at = 0; o < w.rows; o++) {
+        let even = 0; // two sums: the processor adds one while it waits for the other
+        let odd = 0;
+        const end = (r + 1) * width;
+        let i = r * width;
+        for (; i + 1 < end; i += 2, at += 2) {
+          even += from[i] * weights[at];
+          odd += from[i + 1] * weights[at + 1];
+        }
+        if (i < end) even += from[i] * weights[at++];
+        to[r * w.rows + o] = even + odd;
+      }
+  }
+
+  // Base64 to bytes.
+  exformer.bytesOf = (text) =>
+    Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  Object.assign(exformer, { Matrix, Kernel });
+})();

@@ -1,0 +1,73 @@
+// needs: layers
+// Logits to other logits to a token: temperature, top-k, top-p, min-p, repetition penalty, the draw.
+"use strict";
+(() => {
+  const { softmax } = exformer;
+  const probabilities = (logits) => softmax(Float64Array.from(logits));
+
+  // Ids from the most probable on; of equals the lower one first.
+  const ranked = (logits) => Array.from(logits.keys()).sort((a, b) => logits[b] - logits[a] || a - b);
+
+  // Keep the tokens for which `keeps` is true; the others can't be drawn.
+  const only = (logits, keeps) => logits.map((each, id) => (keeps(each, id) ? each : -Infinity));
+
+  function keepTopP(logits, p) {
+    if (p >= 1) return logits;
+    const probability = probabilities(logits);
+    const kept = new Set();
+    let reached = 0;
+    for (const id of ranked(logits)) {
+      kept.add(id);
+      reached += probability[id];
+      if (reached >= p) break;
+    }
+    return only(logits, (_, id) => kept.has(id));
+  }
+
+  // In the library's order: each step judges what the one before has left.
+  function transformLogits(logits, { temperature = 1, topK, topP, minP } = {}) {
+    logits = logits.map((each) => Math.fround(each / Math.fround(temperature)));
+    if (topK) {
+      const kept = new Set(ranked(logits).slice(0, topK));
+      logits = only(logits, (_, id) => kept.has(id));
+    }
+    if (topP !== undefined) logits = keepTopP(logits, topP);
+    if (minP) {
+      const least = Math.fround(logits.reduce((a, b) => Math.max(a, b), -Infinity) + Math.log(minP));
+      logits = only(logits, (each) => each >= least);
+    }
+    return logits;
+  }
+
+  // Tokens that the text holds already become less probable.
+  function penalizeRepetition(logits, ids, penalty) {
+    const out = logits.slice();
+    for (const id of new Set(ids)) out[id] = logits[id] > 0 ? logits[id] / penalty : logits[id] * penalty;
+    return out;
+  }
+
+  // The first token at which the summed probability exceeds the random number.
+  function draw(logits, uniform) {
+    const summed = probabilities(logits);
+    for (let i = 1; i < summed.length; i++) summed[i] += summed[i - 1];
+    const wanted = summed[summed.length - 1] * uniform;
+    return summed.findIndex((each) => each > wanted);
+  }
+
+  // The most probable token; of equals the first.
+  function best(logits) {
+    let id = 0;
+    for (let i = 1; i < logits.length; i++) if (logits[i] > logits[id]) id = i;
+    return id;
+  }
+
+  function logProbabilities(logits) {
+    const most = logits[best(logits)];
+    let sum = 0;
+    for (let i = 0; i < logits.length; i++) sum += Math.exp(logits[i] - most);
+    const shift = most + Math.log(sum);
+    return logits.map((each) => each - shift);
+  }
+
+  Object.assign(exformer, { probabilities, logProbabilities, ranked, transformLogits, penalizeRepetition, draw, best });
+})();

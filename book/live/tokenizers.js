@@ -1,0 +1,104 @@
+// Text to token ids and back: byte pairs, characters, words.
+"use strict";
+(() => {
+  const SPECIALS = ["<pad>", "<s>", "</s>"];
+  // White space as Unicode has it: JavaScript's \s lacks U+0085 and adds U+FEFF.
+  const SPACE = "\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+  const special = { padId: 0, beginId: 1, endId: 2 };
+
+  // A table such as "41-5A AA" as the inside of a character class.
+  const classOf = (table) =>
+    table.replace(/[0-9A-F]+/g, (code) => `\\u{${code}}`).replace(/\s/g, "");
+
+  const patterns = new Map(); // one for each version of the tables: it takes some milliseconds
+  function pattern({ letters, numbers }) {
+    if (!patterns.has(letters)) {
+      const [l, n] = [classOf(letters), classOf(numbers)];
+      const source = `'(?:[stmd]|re|ve|ll)| ?[${l}]+| ?[${n}]+| ?[^${l}${n}${SPACE}]+|[${SPACE}]+(?![^${SPACE}])|[${SPACE}]+`;
+      patterns.set(letters, new RegExp(source, "gu"));
+    }
+    return patterns.get(letters);
+  }
+
+  class BPETokenizer {
+    constructor({ merges, unicode }) {
+      Object.assign(this, special, { unicode, ranks: new Map(), pieces: new Map() });
+      const printable = [[0x21, 0x7f], [0xa1, 0xad], [0xae, 0x100]].flatMap(([a, b]) => Array.from({ length: b - a }, (_, i) => a + i));
+      const bytes = [...printable, ...Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => !printable.includes(byte))];
+      this.tokens = [...SPECIALS.map(() => []), ...bytes.map((byte) => [byte])]; // the bytes of each id
+      this.ofByte = new Map(bytes.map((byte, i) => [byte, i + SPECIALS.length]));
+      for (let i = 0; i < merges.length; i += 2) {
+        this.ranks.set(`${merges[i]} ${merges[i + 1]}`, this.tokens.length);
+        this.tokens.push([...this.tokens[merges[i]], ...this.tokens[merges[i + 1]]]);
+      }
+      this.vocabSize = this.tokens.length;
+    }
+
+    encode(text) {
+      if (/[\ud800-\udfff]/u.test(text)) throw new Error("the text holds half a character: type it anew");
+      return (text.match(pattern(this.unicode)) ?? []).flatMap((piece) => {
+        if (!this.pieces.has(piece)) this.pieces.set(piece, this.merge(piece));
+        return this.pieces.get(piece);
+      });
+    }
+
+    // Join the pair that was learned first, until no pair was learned.
+    merge(piece) {
+      let ids = Array.from(new TextEncoder().encode(piece), (byte) => this.ofByte.get(byte));
+      for (;;) {
+        let best = Infinity;
+        for (let i = 1; i < ids.length; i++) best = Math.min(best, this.ranks.get(`${ids[i - 1]} ${ids[i]}`) ?? Infinity);
+        if (best === Infinity) return ids;
+        const joined = [];
+        for (let i = 0; i < ids.length; i++) {
+          const pair = i + 1 < ids.length && this.ranks.get(`${ids[i]} ${ids[i + 1]}`) === best;
+          joined.push(pair ? best : ids[i]);
+          if (pair) i++;
+        }
+        ids = joined;
+      }
+    }
+
+    decode(ids) {
+      return new TextDecoder("utf-8", { ignoreBOM: true }).decode(new Uint8Array(ids.flatMap((id) => this.tokens[id])));
+    }
+  }
+
+  class Vocabulary {
+    constructor({ symbols }) {
+      Object.assign(this, special, { tokens: [...SPECIALS, ...symbols], vocabSize: symbols.length + SPECIALS.length });
+      this.ids = new Map(this.tokens.map((token, id) => [token, id]));
+    }
+
+    encode(text) {
+      if (SPECIALS.some((token) => text.includes(token))) throw new Error(`a text must not hold ${SPECIALS.join(", ")}`);
+      return this.cut(text).map((token) => {
+        if (!this.ids.has(token)) throw new Error(`the model does not know “${token}”`);
+        return this.ids.get(token);
+      });
+    }
+
+    decode(ids) {
+      return ids.filter((id) => id >= SPECIALS.length).map((id) => this.tokens[id]).join(this.between);
+    }
+  }
+
+  class CharTokenizer extends Vocabulary {
+    between = "";
+
+    cut(text) {
+      return [...text];
+    }
+  }
+
+  class WordTokenizer extends Vocabulary {
+    between = " ";
+
+    cut(text) {
+      return text.split(new RegExp(`[\\x1c-\\x1f${SPACE}]+`, "u")).filter(Boolean);
+    }
+  }
+
+  const KINDS = { "byte-pair": BPETokenizer, character: CharTokenizer, word: WordTokenizer };
+  exformer.makeTokenizer = ({ kind, ...content }) => new KINDS[kind](content);
+})();
