@@ -1,6 +1,6 @@
 """Build the WebAssembly kernel of the live figures: kernel.wat -> the bytes in kernel.js.
 
-``python book/_tools/kernel.py`` writes them; wasmtime, which turns the text into bytes, is in requirements.txt.
+``python book/_tools/kernel.py`` writes them, with the assembler of wasmtime.
 """
 
 import base64

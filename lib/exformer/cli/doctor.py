@@ -161,7 +161,7 @@ def _models(problems: list[str]) -> Iterator[str]:
             continue
         prompt, expected = CONTINUATIONS[name]
         begun = perf_counter()
-        found = generate(model, tokenizer, prompt, max_new_tokens=40, temperature=0.0)
+        found = str(generate(model, tokenizer, prompt, max_new_tokens=40, temperature=0.0))
         seconds = perf_counter() - begun
         same = found.startswith(expected)
         yield f"{loaded}, 40 tokens in {seconds:.2f} s, {'as expected' if same else 'NOT as expected'}"

@@ -24,9 +24,9 @@ _TOLD = ("parameters", "steps", "seed", "scores", "data_licenses")
 def live_script(name_or_folder: str | Path) -> tuple[str, str]:
     r"""Write a model as a script: weights, configuration, tokenizers, and what its card says of it.
 
-    The script calls ``exformer.provide(name, header, base64)``, which ``book/live/weights.js`` defines. Weights
-    are written in half precision where that loses nothing, as in the models that come with the library, and
-    else in float32.
+    The script calls ``exformer.provide(name, header, base64)``, which ``book/live/weights.js`` defines.
+    Weights are written in half precision where that loses nothing, as in the models that come with the
+    library, and else in float32.
 
     Args:
         name_or_folder: As for :func:`~exformer.hub.pretrained.load_model`.
@@ -47,11 +47,10 @@ def live_script(name_or_folder: str | Path) -> tuple[str, str]:
     numbers = torch.cat([tensor.flatten().float() for tensor in tensors.values()])
     halves = numbers.half()
     dtype, kept = ("float16", halves) if torch.equal(halves.float(), numbers) else ("float32", numbers)
-    config = {field: getattr(model.config, field) for field in model.config.__dataclass_fields__}
     tokenizers = tokenizer if isinstance(tokenizer, tuple) else (tokenizer,)
     header = {
         "kind": type(model).__name__,
-        "config": config,
+        "config": vars(model.config),
         "card": {key: card[key] for key in _TOLD if key in card},
         "dtype": dtype,
         "tensors": [[key, *tensor.shape] for key, tensor in tensors.items()],
