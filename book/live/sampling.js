@@ -26,14 +26,15 @@
 
   // In the library's order: each step judges what the one before has left.
   function transformLogits(logits, { temperature = 1, topK, topP, minP } = {}) {
-    logits = logits.map((each) => Math.fround(each / Math.fround(temperature)));
+    const by = Math.fround(temperature); // as the library, whose logits are float32
+    logits = logits.map((each) => each / by);
     if (topK) {
       const kept = new Set(ranked(logits).slice(0, topK));
       logits = only(logits, (_, id) => kept.has(id));
     }
     if (topP !== undefined) logits = keepTopP(logits, topP);
     if (minP) {
-      const least = Math.fround(logits.reduce((a, b) => Math.max(a, b), -Infinity) + Math.log(minP));
+      const least = Math.fround(logits[best(logits)] + Math.fround(Math.log(minP)));
       logits = only(logits, (each) => each >= least);
     }
     return logits;
@@ -42,7 +43,8 @@
   // Tokens that the text holds already become less probable.
   function penalizeRepetition(logits, ids, penalty) {
     const out = logits.slice();
-    for (const id of new Set(ids)) out[id] = logits[id] > 0 ? logits[id] / penalty : logits[id] * penalty;
+    const by = Math.fround(penalty); // the library computes in float32
+    for (const id of new Set(ids)) out[id] = logits[id] > 0 ? logits[id] / by : logits[id] * by;
     return out;
   }
 

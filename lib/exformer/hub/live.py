@@ -3,10 +3,13 @@
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
+from torch import nn
 
 from exformer.hub.pretrained import load_model
 from exformer.hub.shipped import find_model
@@ -41,8 +44,31 @@ def live_script(name_or_folder: str | Path) -> tuple[str, str]:
     >>> name, script[:35]
     ('shakespeare-char', 'exformer.provide("shakespeare-char"')
     """
-    name = find_model(name_or_folder).resolve().name
     model, tokenizer, card = load_model(name_or_folder)
+    name = find_model(name_or_folder).resolve().name
+    return name, model_script(name, model, tokenizer, card)
+
+
+def model_script(
+    name: str,
+    model: nn.Module,
+    tokenizer: Tokenizer | tuple[Tokenizer, Tokenizer],
+    card: Mapping[str, Any] = MappingProxyType({}),
+) -> str:
+    """Write a model that is in memory as :func:`live_script` does.
+
+    Args:
+        name: That the page asks for.
+        model: A ``DecoderLM``, ``EncoderLM``, ``EncoderDecoder`` or ``RecurrentEncoderDecoder``.
+        tokenizer: Of the model; of a translator the pair (source, target).
+        card: What is known of it.
+
+    Returns:
+        The script.
+
+    Raises:
+        ValueError: If a tokenizer is of a kind that the page does not have.
+    """
     tensors = {key: tensor.detach() for key, tensor in model.state_dict().items()}
     numbers = torch.cat([tensor.flatten().float() for tensor in tensors.values()])
     halves = numbers.half()
@@ -58,7 +84,7 @@ def live_script(name_or_folder: str | Path) -> tuple[str, str]:
     }
     encoded = base64.b64encode(kept.numpy().tobytes()).decode()
     parts = (json.dumps(part, ensure_ascii=True, separators=(",", ":")) for part in (name, header, encoded))
-    return name, f"exformer.provide({','.join(parts)});\n"
+    return f"exformer.provide({','.join(parts)});\n"
 
 
 def export_live(name_or_folder: str | Path, folder: str | Path) -> Path:
