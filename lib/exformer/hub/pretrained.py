@@ -12,6 +12,7 @@ from exformer.hub.shipped import WEIGHTS, find_model
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
+from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
 from exformer.storage.upgrade import upgrade_weights
 from exformer.tokenizers.loading import load_tokenizer
@@ -25,6 +26,7 @@ _KINDS: dict[str, tuple[type[nn.Module], type, tuple[str, ...]]] = {
     "DecoderLM": (DecoderLM, DecoderLMConfig, ("tokenizer",)),
     "EncoderLM": (EncoderLM, EncoderLMConfig, ("tokenizer",)),
     "EncoderDecoder": (EncoderDecoder, EncoderDecoderConfig, ("src_tokenizer", "tgt_tokenizer")),
+    "RecurrentEncoderDecoder": (RecurrentEncoderDecoder, RecurrentConfig, ("src_tokenizer", "tgt_tokenizer")),
 }
 
 
@@ -57,7 +59,7 @@ def save_model(
 
     Args:
         folder: Where to; it is made if need be.
-        model: A ``DecoderLM``, ``EncoderLM`` or ``EncoderDecoder``.
+        model: A ``DecoderLM``, ``EncoderLM``, ``EncoderDecoder`` or ``RecurrentEncoderDecoder``.
         tokenizer: Of the model; of a translator the pair (source, target).
         card: What is known of the weights, as JSON can hold it; kind and config are the model's in any case.
         dtype: Of the weights in the file, see :func:`~exformer.storage.state_dict.pack_weights`.
@@ -146,7 +148,8 @@ def _begin_id(card: Mapping[str, Any], tokenizer: Tokenizer, *, folder: Path) ->
 def _check_room(config: Any, tensors: Mapping[str, Tensor], *, path: Path) -> None:
     """Refuse a configuration whose model is larger than the file, before any memory is taken for it."""
     vocab_size = max(getattr(config, f.name) for f in fields(config) if f.name.endswith("vocab_size"))
-    layer = 2 * config.d_model * (config.d_model + config.d_ff)  # of queries and outputs; of two maps
+    d_ff = getattr(config, "d_ff", 0)  # a recurrent model has none
+    layer = 2 * config.d_model * (config.d_model + d_ff)  # of queries and outputs; of two maps
     least = config.n_layers * layer + vocab_size * config.d_model
     found = sum(tensor.numel() for tensor in tensors.values())
     if least > found:
