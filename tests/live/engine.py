@@ -2,6 +2,7 @@
 
 import base64
 import json
+import random
 import re
 from functools import cache
 from pathlib import Path
@@ -21,12 +22,15 @@ from exformer import (
 )
 from exformer.corpora.captions import captions
 from exformer.hub.live import live_script, model_script
+from exformer.hub.shipped import lesson_models, shipped_models
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 
 LIVE = Path(__file__).parents[2] / "book" / "live"
-SHIPPED = sorted(path.name for path in (LIVE.parents[1] / "lib/exformer/shipped").iterdir() if path.is_dir())
-TRANSLATORS = [name for name in SHIPPED if name.startswith("multi30k")]
-LANGUAGE_MODELS = [name for name in SHIPPED if name.startswith("shakespeare")]
+FOLDERS = shipped_models() | lesson_models()
+KINDS = {name: json.loads((path / "model.json").read_text())["kind"] for name, path in FOLDERS.items()}
+SHIPPED = list(KINDS)
+TRANSLATORS = [name for name, kind in KINDS.items() if kind.endswith("EncoderDecoder")]
+LANGUAGE_MODELS = [name for name, kind in KINDS.items() if kind == "DecoderLM"]
 #: What the page can be asked, and numbers as they are in memory.
 ASKED = """
 const pack = ({ buffer, byteOffset, byteLength }) => {
@@ -106,10 +110,17 @@ def shipped(name):
 
 
 @cache
-def sentences(name):
-    """Return fifty sentences in the language that a translator reads: captions, and some in one line."""
-    lines = [pair.source if name == "multi30k-en-de" else pair.target for pair in captions()]
-    return lines + [f"{a} {b}" for a, b in zip(lines[:10], lines[20:30], strict=True)]
+def sentences(name, side="source"):
+    """Return fifty sentences for a translator: captions, some two in a line, or words that it knows."""
+    if name.startswith("multi30k"):
+        lines = [getattr(pair, side if name == "multi30k-en-de" else OTHER[side]) for pair in captions()]
+        return lines + [f"{a} {b}" for a, b in zip(lines[:10], lines[20:30], strict=True)]
+    rng = random.Random(0)
+    words = shipped(name)[1][side == "target"].vocabulary.tokens[3:]
+    return [" ".join(rng.choices(words, k=rng.randrange(2, 14))) for _ in range(50)]
+
+
+OTHER = {"source": "target", "target": "source"}
 
 
 @cache
@@ -130,10 +141,9 @@ def inputs(name):
     _, tokenizer = shipped(name)
     if name in TRANSLATORS:
         src, tgt = tokenizer
-        other = sentences("multi30k-de-en" if name == "multi30k-en-de" else "multi30k-en-de")
         return [
             ([*src.encode(a), src.eos_id], [tgt.bos_id, *tgt.encode(b)])
-            for a, b in zip(sentences(name), other, strict=True)
+            for a, b in zip(sentences(name), sentences(name, "target"), strict=True)
         ]
     return [(None, [tokenizer.bos_id, *tokenizer.encode(text)][:64]) for text in prompts(name)]
 
