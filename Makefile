@@ -12,7 +12,7 @@ export ATEN_CPU_CAPABILITY = avx2
 export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test notebooks student seeds doubt trials elsewhere lint format bench mutants clean
+.PHONY: help book serve test notebooks student seeds doubt trials elsewhere lint format bench live mutants clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 \t/p' Makefile | expand -t 20
@@ -72,6 +72,9 @@ bench: $(READY) ## scores of the models; time and memory beside PyTorch, Hugging
 	$(PY) bench/generation.py
 	$(PY) bench/byte_pairs.py
 	$(PY) bench/shakespeare.py
+
+live: $(READY) ## 1,000 greedy texts of each model in both browsers, six minutes: each must be the library's
+	nice $(PY) tests/live/many_texts.py
 
 mutants: $(READY) ## plant some hundreds of machine-made mutants, an hour: the survivors stand in tests/mutants.md
 	$(PY) -m pip install --quiet --no-deps cosmic-ray==8.7.0

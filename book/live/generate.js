@@ -39,8 +39,9 @@
     yield* steps(ids, next, { ...options, temperature, limit, endId: tokenizer.endId, uniform });
   };
 
-  // Translate a sentence greedily; `prefix` holds target tokens that are given.
+  // Translate a sentence greedily, as the library's translate does; `prefix` holds target tokens that are given.
   exformer.translate = function* (model, [source, target], text, { maxNewTokens = Infinity, hooks, prefix = [], memory } = {}) {
+    if (!memory && !text.trim()) return; // an empty sentence stays empty
     memory ??= model.encode([...source.encode(text), source.endId], { hooks });
     const cache = model.newCache();
     const next = (all) => {

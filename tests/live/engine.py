@@ -49,6 +49,22 @@ const textOf = (tokenizer, prompt, steps) => {
 """
 
 
+TRANSLATE = """async (name, texts) => {
+    const { model, tokenizer } = await exformer.load(name);
+    return texts.map((text) => textOf(tokenizer[1], [], exformer.translate(model, tokenizer, text)));
+}"""
+GENERATE = """async (name, asked) => {
+    const { model, tokenizer } = await exformer.load(name);
+    return asked.map(([text, options]) =>
+        textOf(tokenizer, tokenizer.encode(text), exformer.generate(model, tokenizer, text, options)));
+}"""
+
+
+def as_options(options):
+    """Return the names as JavaScript has them: top_p becomes topP."""
+    return {re.sub("_(.)", lambda found: found[1].upper(), name): value for name, value in options.items()}
+
+
 def scripts(*wanted):
     """Return the files of the engine in the order in which a page loads them, by their lines "// needs:"."""
     found = []

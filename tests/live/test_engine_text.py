@@ -223,16 +223,6 @@ CHANGES = [
 ]  # fmt: skip
 
 
-def _js(options):
-    """Return the names as JavaScript has them: top_p becomes topP."""
-
-    def camel(name):
-        first, *rest = name.split("_")
-        return first + "".join(map(str.title, rest))
-
-    return {camel(name): value for name, value in options.items()}
-
-
 @cache
 def rows():
     """Return logits: random, with ties, with tokens that cannot come, and with round probabilities."""
@@ -248,7 +238,7 @@ def rows():
 def test_changes_of_the_distribution(text_page) -> None:
     """Temperature, top-k, top-p, min-p: the same tokens are left, with the same logits to the last bit."""
     asked = [
-        [engine.pack(row), _js(each)]
+        [engine.pack(row), engine.as_options(each)]
         for each in CHANGES
         for row in rows()
         if each.get("top_k", 0) <= len(row)
@@ -302,6 +292,20 @@ def translations(name, beam=1):
     return translate(*engine.shipped(name), engine.sentences(name)[: 50 if beam == 1 else 12], beam=beam)
 
 
+def test_nothing_stays_nothing(text_page) -> None:
+    """An empty sentence has an empty translation, and no text is longer than the model can."""
+    found = text_page.run(engine.TRANSLATE, "multi30k-de-en", ["", " \n"])
+    assert found == translate(*engine.shipped("multi30k-de-en"), ["", " \n"])
+    said = text_page.run(
+        """async () => {
+            const { model, tokenizer } = await exformer.load("multi30k-de-en");
+            const steps = exformer.translate(model, tokenizer, "a ".repeat(5000));
+            try { steps.next(); } catch ({ message }) { return message; }
+        }"""
+    )
+    assert "max_len is 128: shorten it" in said
+
+
 def _step(page):
     return 1 if page.run("() => 'WebAssembly' in globalThis") else 5
 
@@ -310,14 +314,7 @@ def _step(page):
 def test_greedy_translations(engine_page, name: str) -> None:
     """Fifty sentences are translated as by the library; without WebAssembly, which takes longer, ten."""
     some = slice(0, 50, _step(engine_page))
-    found = engine_page.run(
-        """async (name, texts) => {
-            const { model, tokenizer } = await exformer.load(name);
-            return texts.map((text) => textOf(tokenizer[1], [], exformer.translate(model, tokenizer, text)));
-        }""",
-        name,
-        engine.sentences(name)[some],
-    )
+    found = engine_page.run(engine.TRANSLATE, name, engine.sentences(name)[some])
     assert found == translations(name)[some]
 
 
@@ -327,19 +324,14 @@ def continuations(name, options):
     return generate(*engine.shipped(name), engine.prompts(name), **dict(options))
 
 
-GENERATE = """async (name, asked) => {
-    const { model, tokenizer } = await exformer.load(name);
-    return asked.map(([text, options]) =>
-        textOf(tokenizer, tokenizer.encode(text), exformer.generate(model, tokenizer, text, options)));
-}"""
-
-
 @pytest.mark.parametrize("name", LANGUAGE_MODELS)
 def test_greedy_texts(engine_page, name: str) -> None:
     """Fifty prompts, or ten, are continued as by the library, beyond the model's longest text, too."""
     some = slice(0, 50, _step(engine_page))
     options = {"max_new_tokens": 24, "temperature": 0.0}
-    found = engine_page.run(GENERATE, name, [[text, _js(options)] for text in engine.prompts(name)[some]])
+    found = engine_page.run(
+        engine.GENERATE, name, [[text, engine.as_options(options)] for text in engine.prompts(name)[some]]
+    )
     assert found == continuations(name, tuple(options.items()))[some]
 
 
@@ -355,7 +347,9 @@ def test_seeded_samples(text_page, name: str) -> None:
     prompts = enumerate(["", "ROMEO:", "My lord, "])
     more = [(prompt, {"max_new_tokens": 24, "seed": seed}) for seed, prompt in prompts]
     asked = [(prompt, sampler | each) for prompt, each in more for sampler in SAMPLERS]
-    found = text_page.run(GENERATE, name, [[prompt, _js(options)] for prompt, options in asked])
+    found = text_page.run(
+        engine.GENERATE, name, [[prompt, engine.as_options(options)] for prompt, options in asked]
+    )
     assert found == sampled(name, tuple((prompt, tuple(options.items())) for prompt, options in asked))
 
 
