@@ -1,5 +1,6 @@
 """Weights between the words of two rows, or of one."""
 
+from collections.abc import Callable
 from typing import Any
 
 from exformer.lessons.diagrams.lettering import Number, short
@@ -22,7 +23,7 @@ def links(
     """Draw the weights between two rows of tokens as lines, or within one row as arcs: the thicker the more.
 
     Args:
-        queries: A row of tokens, whose words attend.
+        queries: A row of tokens, whose words attend; or a column, beside that of the keys.
         keys: A row of tokens, to which they attend; the same row for self-attention.
         weights: Numbers (query, key) from 0 to 1.
         role: Whose color the lines have.
@@ -52,12 +53,34 @@ def links(
     role_named(role)
     drawn = sorted((w, i, j) for i, each in enumerate(found) for j, w in enumerate(each) if w >= least)
     return [
-        _link(queries[i], keys[j], min(1.0, max(0.0, w)), role, arc=queries is keys, below=side == "below")
+        _link(
+            queries[i],
+            keys[j],
+            min(1.0, max(0.0, w)),
+            role,
+            arc=queries is keys,
+            below=side == "below",
+            beside=lambda places: _upright(queries, places) and _upright(keys, places),
+        )
         for w, i, j in drawn
     ]
 
 
-def _link(query: Shape, key: Shape, weight: Number, role: str, *, arc: bool, below: bool) -> Mark:
+def _upright(tokens: Shape, places: Places) -> bool:
+    """Say whether the first two tokens stand beneath each other: then it is a column."""
+    return len(tokens.parts) > 1 and box_of(tokens[1], places).y0 >= box_of(tokens[0], places).y1
+
+
+def _link(
+    query: Shape,
+    key: Shape,
+    weight: Number,
+    role: str,
+    *,
+    arc: bool,
+    below: bool,
+    beside: Callable[[Places], bool],
+) -> Mark:
     def ink(pen: Pen, places: Places) -> None:
         a, b = box_of(query, places), box_of(key, places)
         middle_a, middle_b = (a.x0 + a.x1) / 2, (b.x0 + b.x1) / 2
@@ -68,6 +91,11 @@ def _link(query: Shape, key: Shape, weight: Number, role: str, *, arc: bool, bel
             aside = 9.0 if far == 0 else 0.0
             p, q = (middle_a - aside, edge), (middle_b + aside, edge)
             c, d = (p[0], edge + rise * 1.2), (q[0], edge + rise * 1.2)
+        elif beside(places):
+            right = b.x0 > a.x0
+            p = (a.x1 if right else a.x0, (a.y0 + a.y1) / 2)
+            q = (b.x0 if right else b.x1, (b.y0 + b.y1) / 2)
+            c, d = ((p[0] + q[0]) / 2, p[1]), ((p[0] + q[0]) / 2, q[1])
         else:
             down = b.y0 > a.y0
             p, q = (middle_a, a.y1 if down else a.y0), (middle_b, b.y0 if down else b.y1)

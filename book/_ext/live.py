@@ -1,0 +1,136 @@
+"""Live figures: scripts and models are written beside the pages; a page loads what its own figures need."""
+
+import hashlib
+import html
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.util.docutils import SphinxDirective
+
+from exformer.hub.live import live_script
+from exformer.lessons.diagrams.theme import DARK, LIGHT
+from exformer.lessons.live import live_figure, live_figures
+
+SOURCE = Path(__file__).parents[1] / "live"
+NEEDS = re.compile(r"// needs: (.+)")
+STILL = re.compile(r'<div class="live-still" data-live="([\w-]+)"([^>]*)>(.*?)</div>', re.S)
+FOLDER = "_static/live"
+
+
+def scripts_of(name):
+    """Return the names of the scripts that a script needs, in the order in which they run; its own last."""
+    found = []
+    for each in _needs(name):
+        found += [other for other in scripts_of(each) if other not in found]
+    return [*found, name]
+
+
+def _needs(name):
+    first = (SOURCE / f"{name}.js").read_text(encoding="utf-8").partition("\n")[0]
+    match = NEEDS.match(first)
+    return match[1].split(", ") if match else []
+
+
+@cache
+def script(name):
+    """Return the name of a script's file, with the hash of what is in it, and the text."""
+    text = (SOURCE / f"{name}.js").read_text(encoding="utf-8")
+    return _hashed(name, text, "js"), text
+
+
+@cache
+def model(name):
+    """Return the name of a model's file, and its script."""
+    text = live_script(name)[1]
+    return _hashed(name, text, "js"), text
+
+
+@cache
+def style():
+    """Return the name of the style sheet of all figures, and its text."""
+    parts = [SOURCE / "live.css", *(SOURCE / f"{name}.css" for name in live_figures())]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in parts if path.is_file())
+    for mark, theme in (("@ROLES@", LIGHT), ("@DARK@", DARK)):
+        colors = (f"--{role}: {two.fill}; --{role}-edge: {two.edge};" for role, two in theme.roles.items())
+        text = text.replace(mark, " ".join(colors))
+    return _hashed("live", text, "css"), text
+
+
+def _hashed(name, text, ending):
+    return f"{name}.{hashlib.sha256(text.encode()).hexdigest()[:12]}.{ending}"
+
+
+def element(name, attributes, still, *, to):
+    """Return the element of a figure, its still picture inside.
+
+    ``to`` is the way from the page to the folder of the scripts, with a slash at its end.
+    """
+    models = live_figure(name).figure.models
+    size = sum(len(model(each)[1]) for each in models) / 1e6
+    files = {each: to + model(each)[0] for each in models}
+    given = {
+        "data-scripts": " ".join(to + script(each)[0] for each in scripts_of(name)),
+        "data-files": json.dumps(files),
+        "data-size": f"{size:.1f} MB" if models else "",
+    }
+    told = "".join(f' {key}="{html.escape(value)}"' for key, value in given.items())
+    marks = re.sub(r"\bdata-", "", attributes)
+    return f'<exformer-{name}{told}{marks}><div class="live-still">{still}</div></exformer-{name}>'
+
+
+def enliven(app, pagename, templatename, context, doctree):
+    """Put the elements of the live figures around their still pictures."""
+    body = context.get("body") or ""
+    if app.builder.format != "html" or "live-still" not in body:
+        return
+    to = context["pathto"](FOLDER, 1) + "/"
+    context["body"] = STILL.sub(lambda found: element(found[1], found[2], found[3], to=to), body)
+    context["body"] += f'<script src="{to}{script("start")[0]}"></script>'
+    context["metatags"] = context.get("metatags", "") + f'<link rel="stylesheet" href="{to}{style()[0]}">'
+    app.live_figures.update(found[1] for found in STILL.finditer(body))
+
+
+def write(folder, names):
+    """Write what some figures need into a folder."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = [script("start"), style()]
+    for name in names:
+        parts += [script(each) for each in scripts_of(name)]
+        parts += [model(each) for each in live_figure(name).figure.models]
+    for file, text in dict(parts).items():
+        (folder / file).write_text(text, encoding="utf-8")
+
+
+def finish(app, error):
+    """Write all that the pages load."""
+    if not error and app.builder.format == "html" and app.live_figures:
+        write(Path(app.outdir, FOLDER), sorted(app.live_figures))
+
+
+class LiveDirective(SphinxDirective):
+    """``{live} translator`` in a page of words; ``:wait:`` loads nothing before the reader asks for it."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    option_spec = {"wait": directives.flag}  # noqa: RUF012
+
+    def run(self):
+        """Return the still picture with its caption."""
+        name, *attributes = self.arguments[0].split()
+        figure = live_figure(name, *attributes, *(["wait"] if "wait" in self.options else []))
+        self.env.note_dependency(str(SOURCE / f"{name}.js"))
+        return [nodes.raw("", figure._repr_html_(), format="html")]
+
+
+def setup(app):
+    """Register the extension."""
+    app.live_figures = set()
+    app.add_directive("live", LiveDirective)
+    app.connect("html-page-context", enliven, priority=850)
+    app.connect("build-finished", finish)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

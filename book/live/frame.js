@@ -1,0 +1,75 @@
+// What all live figures share: they take the place of their still picture, keep their state in the address, and say
+// what has changed to those who don't see it. A figure extends exformer.Figure and has a method `start`.
+"use strict";
+globalThis.exformer ??= {};
+(() => {
+  const SETTLED = 600; // ms without a change, after which it is said, and written into the address
+
+  class Figure extends HTMLElement {
+    static models = []; // names of the models that `start` is given
+
+    connectedCallback() {
+      if (this.stage) return;
+      this.stage = document.createElement("div");
+      this.stage.className = "live-stage";
+      this.stage.hidden = true;
+      this.said = document.createElement("p");
+      this.said.className = "visually-hidden";
+      this.said.setAttribute("aria-live", "polite");
+      this.append(this.stage, this.said);
+      this.ready = this.open().catch((error) => this.trouble(error));
+    }
+
+    async open() {
+      this.classList.add("loading");
+      const names = this.constructor.models;
+      const models = await Promise.all(names.map((name) => exformer.load(name)));
+      this.stage.hidden = false;
+      await this.start(Object.fromEntries(names.map((name, i) => [name, models[i]])));
+      this.classList.remove("loading");
+      this.classList.add("live");
+      this.querySelector(".live-begin")?.remove();
+    }
+
+    // The still picture stays, and a sentence says why.
+    trouble(error) {
+      this.classList.remove("loading", "live");
+      this.stage.hidden = true;
+      const line = this.querySelector(".live-trouble") ?? this.appendChild(document.createElement("p"));
+      line.className = "live-trouble";
+      line.textContent = `The figure cannot run here: ${error.message}`;
+    }
+
+    // Say something once, when the reader has paused.
+    announce(words) {
+      clearTimeout(this.saying);
+      this.saying = setTimeout(() => { this.said.textContent = words; }, SETTLED);
+    }
+
+    get mark() {
+      return `#${this.localName.slice("exformer-".length)}=`;
+    }
+
+    // What the address says of this figure, a string; whoever reads it must expect anything.
+    get state() {
+      if (this.kept !== undefined) return this.kept;
+      try {
+        return location.hash.startsWith(this.mark) ? decodeURIComponent(location.hash.slice(this.mark.length)) : "";
+      } catch { // a garbled address
+        return "";
+      }
+    }
+
+    set state(text) {
+      this.kept = text;
+      clearTimeout(this.writing);
+      this.writing = setTimeout(() => {
+        if (!text && !location.hash.startsWith(this.mark)) return;
+        const bare = location.href.split("#")[0];
+        history.replaceState(history.state, "", text ? `${bare}${this.mark}${encodeURIComponent(text)}` : bare);
+      }, SETTLED);
+    }
+  }
+
+  exformer.Figure = Figure;
+})();

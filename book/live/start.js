@@ -1,0 +1,69 @@
+// Loads a live figure's scripts when the reader comes near it; plain enough for old browsers, to tell them.
+(function () {
+  "use strict";
+  var loaded = {}; // promises of scripts, by address
+  var NEAR = "400px";
+
+  function understands() {
+    try {
+      return Boolean(new Function("class A { static b = 1; c = this?.d ?? {}; }"));
+    } catch (error) {
+      return error instanceof EvalError; // the page forbids evaluation: that says nothing about the language
+    }
+  }
+
+  function tell(element, words) {
+    var line = element.querySelector(".live-trouble") || element.appendChild(document.createElement("p"));
+    line.className = "live-trouble";
+    line.textContent = words;
+  }
+
+  function script(address) {
+    loaded[address] = loaded[address] || new Promise(function (resolve, reject) {
+      var each = document.createElement("script");
+      each.src = address;
+      each.onload = resolve;
+      each.onerror = function () { reject(new Error("A script of this figure could not be loaded: is the page whole?")); };
+      document.head.appendChild(each);
+    });
+    return loaded[address];
+  }
+
+  function begin(element) {
+    if (element.begun) return;
+    element.begun = true;
+    if (!understands()) return tell(element, "This browser is too old to run the figure; the picture shows how it begins.");
+    var root = window.exformer = window.exformer || {};
+    root.files = Object.assign(root.files || {}, JSON.parse(element.dataset.files));
+    Object.keys(root.files).forEach(function (name) { root.files[name] = new URL(root.files[name], document.baseURI).href; });
+    element.dataset.scripts.split(" ").reduce(function (before, address) {
+      return before.then(function () { return script(new URL(address, document.baseURI).href); });
+    }, Promise.resolve()).catch(function (error) { tell(element, error.message); });
+  }
+
+  function prepare(element) {
+    var linked = location.hash.indexOf("#" + element.localName.slice("exformer-".length) + "=") === 0;
+    if (linked) {
+      element.scrollIntoView();
+      return begin(element);
+    }
+    if (element.hasAttribute("wait")) {
+      var button = element.querySelector(".live-begin") || element.appendChild(document.createElement("button"));
+      button.type = "button";
+      button.className = "live-begin";
+      button.textContent = "Run it here (" + element.dataset.size + ")";
+      element.addEventListener("pointerdown", function () { begin(element); }, { once: true });
+      button.addEventListener("click", function () { begin(element); });
+      return;
+    }
+    if (!window.IntersectionObserver) return begin(element);
+    var watch = new IntersectionObserver(function (entries) {
+      if (!entries.some(function (entry) { return entry.isIntersecting; })) return;
+      watch.disconnect();
+      begin(element);
+    }, { rootMargin: NEAR });
+    watch.observe(element);
+  }
+
+  Array.prototype.forEach.call(document.querySelectorAll("[data-scripts]"), prepare);
+})();

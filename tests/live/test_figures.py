@@ -1,0 +1,176 @@
+"""What every live figure must do, whatever it shows: begin by itself, stay quiet, in place, bear trouble."""
+
+import shutil
+from pathlib import Path
+
+import figures
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from exformer.lessons.live import live_figure, live_figures
+
+LIVE = "() => document.querySelector('[data-scripts]').classList.contains('live')"
+BOX = """() => {
+  const element = document.querySelector("[data-scripts]").getBoundingClientRect();
+  const stage = document.querySelector(".live-stage")?.getBoundingClientRect();
+  const wide = document.documentElement.scrollWidth - innerWidth;
+  return { height: element.height, stage: stage?.height ?? 0, wide };
+}"""
+TROUBLE = "() => document.querySelector('.live-trouble')?.textContent"
+#: What stands in an address by accident, or on purpose.
+STATES = [
+    "%E0%A4%A",
+    "%00%7C%7C9e9%3E-1%2CNaN",
+    "1e999,-5|x|y",
+    "%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E" * 3,
+]
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+
+pytestmark = pytest.mark.parametrize("name", live_figures())
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory):
+    """Make pages with one figure each, once."""
+    folder = tmp_path_factory.mktemp("figures")
+    made = {}
+
+    def page(name, *attributes, before=0):
+        key = (name, attributes, before)
+        if key not in made:
+            made[key] = figures.write_page(folder / str(len(made)), name, *attributes, before=before)
+        return made[key]
+
+    return page
+
+
+def test_it_runs_quietly(either, pages, name: str) -> None:
+    page = either.page()
+    page.open(pages(name))
+    page.wait(LIVE)
+    assert page.messages == []
+    assert {each.split(":")[0] for each in page.requests} <= {"file", "data"}
+    assert page.run("() => getComputedStyle(document.querySelector('.live-still')).display") == "none"
+    page.close()
+
+
+def test_nothing_is_loaded_before_it_is_near(chromium, pages, name: str) -> None:
+    page = chromium.page()
+    page.open(pages(name, before=5000))
+    page.raw.wait_for_timeout(300)
+    loaded = [each.rsplit("/", 1)[-1] for each in page.requests]
+    assert not [each for each in loaded if each.endswith(".js") and not each.startswith("start.")]
+    page.run("() => document.querySelector('[data-scripts]').scrollIntoView()")
+    page.wait(LIVE)
+    page.close()
+
+
+def test_on_request_it_waits_for_a_touch(chromium, pages, name: str) -> None:
+    page = chromium.page()
+    page.open(pages(name, "wait"))
+    page.raw.wait_for_timeout(200)
+    assert not page.run("() => 'Figure' in (window.exformer ?? {})")
+    page.press("Tab", "Enter")  # the button is what the keyboard finds first
+    page.wait(LIVE)
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_moves_when_it_begins(chromium, pages, name: str, width: int) -> None:
+    page = chromium.page(width=width, touch=width == 390)
+    page.open(pages(name, before=5000))
+    before = page.run(BOX)
+    page.run("() => document.querySelector('[data-scripts]').scrollIntoView()")
+    page.wait(LIVE)
+    after = page.run(BOX)
+    assert after["stage"] <= before["height"] + 0.5, "reserve more height in the figure's style sheet"
+    assert after["height"] == before["height"]
+    assert after["wide"] <= 0, "the page can be scrolled sideways"
+    page.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_it_is_accessible(chromium, pages, name: str, theme: str) -> None:
+    page = chromium.page(width=390, height=844)
+    page.open(pages(name))
+    page.run("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
+    page.wait(LIVE)
+    page.raw.wait_for_timeout(300)  # until colors have changed
+    options = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}
+    found = Axe().run(page.raw, options=options).response["violations"]
+    assert [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found] == []
+    page.close()
+
+
+def test_a_garbled_address_is_the_first_state(chromium, pages, name: str) -> None:
+    path = pages(name)
+    first = chromium.page().open(path)
+    first.wait(LIVE)
+    expected = first.run("() => document.querySelector('.live-stage').textContent")
+    for state in STATES:
+        page = chromium.page()
+        page.open(f"{path.as_uri()}#{name}={state}")
+        page.wait(LIVE)
+        assert page.messages == []
+        assert page.run("() => document.querySelectorAll('.live-stage img').length") == 0
+        page.close()
+    assert expected
+    first.close()
+
+
+def test_a_file_that_is_cut_is_told(chromium, pages, name: str, tmp_path: Path) -> None:
+    if not live_figure(name).figure.models:
+        pytest.skip("it has no model")
+    shutil.copytree(pages(name).parent, tmp_path / "site")
+    model = live_figure(name).figure.models[0]
+    [file] = (tmp_path / "site" / "live").glob(f"{model}.*.js")
+    file.write_bytes(file.read_bytes()[:-1000])
+    page = chromium.page()
+    page.open(tmp_path / "site" / pages(name).name)
+    assert "damaged" in page.wait(TROUBLE)
+    assert page.run("() => getComputedStyle(document.querySelector('.live-still')).display") != "none"
+    file.unlink()
+    page.open(tmp_path / "site" / pages(name).name)
+    assert "could not be loaded" in page.wait(TROUBLE)
+    page.close()
+
+
+def test_without_webassembly_it_runs_as_well(chromium, pages, name: str) -> None:
+    page = chromium.page()
+    page.raw.add_init_script("delete globalThis.WebAssembly;")
+    page.open(pages(name))
+    page.wait(LIVE)
+    assert page.messages == []
+    page.close()
+
+
+def test_an_old_browser_is_told(chromium, pages, name: str) -> None:
+    page = chromium.page()
+    page.raw.add_init_script("window.Function = function () { throw new SyntaxError('old'); };")
+    page.open(pages(name))
+    assert "too old" in page.wait(TROUBLE)
+    page.close()
+
+
+def test_without_javascript_and_in_print_the_picture_stands(chromium, pages, name: str) -> None:
+    plain = chromium.page(java_script_enabled=False)
+    plain.open(pages(name))
+    assert plain.raw.locator(".live-still svg").is_visible()
+    plain.close()
+    page = chromium.page().open(pages(name))
+    page.wait(LIVE)
+    page.raw.emulate_media(media="print")
+    assert page.raw.locator(".live-still svg").is_visible()
+    assert not page.raw.locator(".live-stage").is_visible()
+    page.close()
+
+
+def test_its_scripts_are_small(name: str) -> None:
+    loaded = ["start", *figures.live.scripts_of(name)]
+    assert sum(len(figures.live.script(each)[1].encode()) for each in loaded) < 64_000
+
+
+def test_its_words(name: str) -> None:
+    figure = live_figure(name).figure
+    assert len(figure.alt.split()) > 8
+    assert len(figure.caption.split()) > 15
