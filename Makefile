@@ -72,6 +72,7 @@ bench: $(READY) ## scores of the models; time and memory beside PyTorch, Hugging
 	$(PY) bench/generation.py
 	$(PY) bench/byte_pairs.py
 	$(PY) bench/shakespeare.py
+	$(PY) bench/live.py
 
 live: $(READY) ## 1,000 greedy texts of each model in both browsers, six minutes: each must be the library's
 	nice $(PY) tests/live/many_texts.py

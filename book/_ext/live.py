@@ -37,8 +37,12 @@ def _needs(name):
 
 @cache
 def script(name):
-    """Return the name of a script's file, with the hash of what is in it, and the text."""
-    text = (SOURCE / f"{name}.js").read_text(encoding="utf-8")
+    """Return the name of a script's file, with the hash of what is in it, and the text.
+
+    What only readers of the source need is left out: indentation, and lines that are comments.
+    """
+    lines = map(str.strip, (SOURCE / f"{name}.js").read_text(encoding="utf-8").splitlines())
+    text = "\n".join(line for line in lines if line and not line.startswith("//")) + "\n"
     return _hashed(name, text, "js"), text
 
 

@@ -5,13 +5,15 @@
   const waiting = new Map(); // promises of models, by name
   const provided = new Map(); // what a file has brought and nobody has built yet
 
-  const decode = {
-    float32: (bytes) => new Float32Array(bytes.buffer),
-    float16: (bytes) => {
-      const halves = new Uint16Array(bytes.buffer);
-      const numbers = new Float32Array(halves.length);
-      for (let i = 0; i < halves.length; i++) numbers[i] = ofHalf[halves[i]];
-      return numbers;
+  // Each kind of numbers: its bytes, and how they become floats in a place that is given.
+  const KINDS = {
+    float32: { size: 4, decode: (bytes, to) => to.set(new Float32Array(bytes.buffer)) },
+    float16: {
+      size: 2,
+      decode: (bytes, to) => {
+        const halves = new Uint16Array(bytes.buffer);
+        for (let i = 0; i < halves.length; i++) to[i] = ofHalf[halves[i]];
+      },
     },
   };
   // All 65,536 numbers of half precision: sign, five bits of exponent, ten of fraction.
@@ -24,9 +26,8 @@
 
   // The parameters by the names of the library's state dict; they share the memory of one kernel.
   class Parameters {
-    constructor(tensors, numbers, options) {
-      this.kernel = new exformer.Kernel(numbers.length, options);
-      this.kernel.numbers.set(numbers);
+    constructor(tensors, count, options) {
+      this.kernel = new exformer.Kernel(count, options);
       this.matrices = new Map();
       let start = 0;
       for (const [name, ...shape] of tensors) {
@@ -47,13 +48,22 @@
     }
   }
 
-  function build({ kind, config, card, dtype, tensors, tokenizers }, text, options) {
+  // Between two parts of the work the browser may draw a frame.
+  const pause = () => new Promise((resolve) => setTimeout(resolve));
+
+  async function build({ kind, config, card, dtype, tensors, tokenizers }, text, options) {
     if (!exformer.models[kind]) throw new Error(`no model of the kind ${kind} is known here`);
-    const numbers = decode[dtype](exformer.bytesOf(text));
+    const bytes = exformer.bytesOf(text);
+    const found = bytes.length / KINDS[dtype].size;
     const expected = tensors.reduce((sum, [, ...shape]) => sum + shape.reduce((a, b) => a * b), 0);
-    if (numbers.length !== expected) throw new Error(`the model's file is damaged: it has ${numbers.length} numbers, expected ${expected}`);
-    const model = new exformer.models[kind](config, new Parameters(tensors, numbers, options));
+    if (found !== expected) throw new Error(`the model's file is damaged: it has ${found} numbers, expected ${expected}`);
+    await pause();
+    const parameters = new Parameters(tensors, expected, options);
+    KINDS[dtype].decode(bytes, parameters.kernel.numbers);
+    const model = new exformer.models[kind](config, parameters);
+    await pause();
     const made = tokenizers.map(exformer.makeTokenizer);
+    await pause();
     return { model, tokenizer: made.length > 1 ? made : made[0], card };
   }
 
