@@ -217,8 +217,9 @@ def test_random_numbers(text_page) -> None:
 
 
 CHANGES = [
-    {"temperature": 0.7}, {"temperature": 3.3}, {"top_k": 1}, {"top_k": 7}, {"top_p": 0.9}, {"top_p": 0.05},
-    {"top_p": 1.0}, {"min_p": 0.1}, {"min_p": 0.37}, {"min_p": 1.0}, {"min_p": 0.0},
+    {"temperature": 0.7}, {"temperature": 3.3}, {"top_k": 1}, {"top_k": 7},
+    {"top_p": 0.9}, {"top_p": 0.5}, {"top_p": 0.75}, {"top_p": 0.05}, {"top_p": 1.0},
+    {"min_p": 0.1}, {"min_p": 0.37}, {"min_p": 1.0}, {"min_p": 0.0},
     {"temperature": 1.3, "top_k": 20, "top_p": 0.8, "min_p": 0.03},
 ]  # fmt: skip
 
@@ -231,8 +232,8 @@ def rows():
     ties = torch.randint(-3, 3, (8, 50), generator=rng).float()
     cut = wild.masked_fill(torch.rand(8, 50, generator=rng) < 0.5, -torch.inf)
     halves = torch.tensor([0.5, 0.25, 0.125, 0.0625, 0.0625]).log().repeat(4, 1)
-    fifths = torch.full((2, 10), 0.1).log()
-    return [*wild, *ties, *cut, *halves, *fifths]
+    alike = [torch.zeros(n) for n in (4, 8, 10)]  # sums that reach top-p to the last bit
+    return [*wild, *ties, *cut, *halves, *alike]
 
 
 def test_changes_of_the_distribution(text_page) -> None:
