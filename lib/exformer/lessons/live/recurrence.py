@@ -1,0 +1,87 @@
+"""Recurrence against attention: a sentence between the translations of lesson 02's two translators."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from exformer.corpora.english_italian.grammar import derive
+from exformer.corpora.english_italian.parser import parse
+from exformer.data.translation import encode_pairs
+from exformer.generation.translate import translate
+from exformer.hub.pretrained import load_model
+from exformer.lessons.diagrams import Diagram, Shape, arrow, column, draw, label, links, matrix, row, tokens
+from exformer.lessons.live.figure import Live
+from exformer.nn.record_attention import record_attention
+
+ONE_VECTOR, ATTENTION = "lesson-02-one-vector", "lesson-02-attention"
+#: What the figure begins with: the first sentence of the lesson.
+FIRST = "many cats didn't find the hungry foxes beyond many sunny lakes"
+
+
+def still() -> Diagram:
+    """Draw the first state: the sentence in the middle, A's translation on the left and B's on the right."""
+    pair = derive(parse(FIRST))
+    a, b = load_model(ONE_VECTOR), load_model(ATTENTION)
+    left = Counter(pair.target.split())
+    written = translate(a.model, a.tokenizer, FIRST, max_new_tokens=18).split()
+    roles = []
+    for word in written:
+        roles.append("plain" if left[word] else "low")
+        left[word] -= 1
+    batch, _ = encode_pairs([pair], src_tokenizer=b.tokenizer[0], tgt_tokenizer=b.tokenizer[1])
+    with torch.no_grad(), record_attention(b.model) as seen:
+        b.model(batch.src, batch.tgt_in)
+    target = translate(b.model, b.tokenizer, FIRST, max_new_tokens=18).split()
+    weights = seen["attention"][0, : len(target)]  # (tgt, src), the end token included
+    last, _ = encode_pairs([pair], src_tokenizer=a.tokenizer[0], tgt_tokenizer=a.tokenizer[1])
+    with torch.no_grad():
+        state = a.model.encode(last.src)[0, -1]  # after the end token
+    english = _upright([*FIRST.split(), "</s>"], ["encoder"] * 12)
+    by_a, by_b = (
+        _upright(written, roles, align="right"),
+        _upright(target, ["plain"] * len(target), align="left"),
+    )
+    vector = matrix(state[:, None].round(decimals=1), numbers=False, cell=(13, 13), limits=(-1, 1))
+    left_half = row(by_a, vector, gap=22, align="top")
+    return draw(
+        row(
+            label(left_half, above="A, one vector"),
+            label(english, above="English"),
+            label(by_b, above="B, attention"),
+            gap=32,
+            align="top",
+        ),
+        links(by_b, english, weights.round(decimals=2), role="high", least=0.08),
+        arrow(english[11].left, vector.bottom, route="elbow", role="low"),
+        arrow(vector[0, 0].left, by_a[0].right, role="low"),
+    )
+
+
+def _upright(words: Sequence[str], roles: Sequence[str], *, align: str = "axis") -> Shape:
+    boxes = [tokens([word], role=role, size=13) for word, role in zip(words, roles, strict=True)]
+    return replace(column(*boxes, gap=5, align=align), parts=dict(enumerate(boxes)))
+
+
+FIGURE = Live(
+    still,
+    models=(ONE_VECTOR, ATTENTION),
+    alt=(
+        "An English sentence of eleven words in the middle. On the left its translation by A, which "
+        "gets it as one vector of 16 numbers: its first four words are right, four of the other five "
+        "are not in the right translation. On the right its translation by B, without a mistake, with "
+        "lines from each word to the English words that it attends to."
+    ),
+    caption=(
+        "The two translators, trained as above. All that A's decoder gets is the encoder's last state; "
+        "B's attends to the states after all words (lines: weights of 8% or more). Dashed words are "
+        "wrong, as the grammar knows the right translation; underlined words have changed with yours. "
+        "Replace a noun of a 12-word sentence by another of the same gender, and exactly one word of "
+        "B's translation changes, as it should. A's stays the same, word for word, in 37% of 1,000 "
+        "sentences if it was the first noun, in 58% if the second, and in 91% if the third. With three "
+        "words there is less to lose: A gets about half of the sentences right. Curves: 100 test "
+        "sentences of each length; thin lines are other seeds. Of the five, this A is the weakest on "
+        "3–4 words (69%, the best 88%) and ordinary on 11–12 (38%, all between 36 and 45%)."
+    ),
+)
