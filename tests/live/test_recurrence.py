@@ -15,7 +15,7 @@ from exformer import load_model
 from exformer.corpora.english_italian.grammar import derive
 from exformer.corpora.english_italian.parser import parse
 from exformer.lessons.live.recurrence import ATTENTION, FIGURE, FIRST, ONE_VECTOR
-from exformer.recipes.two_translators import LENGTHS, content, random_pair
+from exformer.recipes.two_translators import LENGTHS, content_words, sample_pair
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
@@ -124,7 +124,7 @@ def test_the_grammar_is_the_library_s(page, site) -> None:
     """Of thousands of sentences; and what the grammar does not write is refused."""
     opened(page, site)
     random.seed(2)
-    sentences = {random_pair().source for _ in range(3000)}
+    sentences = {sample_pair().source for _ in range(3000)}
     pairs = [derive(parse(source)) for source in sorted(sentences)]
     found = page.run(
         """(sources) => sources.map((source) => {
@@ -136,7 +136,7 @@ def test_the_grammar_is_the_library_s(page, site) -> None:
     )
     for pair, (source, target, carried) in zip(pairs, found, strict=True):
         assert (source, target) == (pair.source, pair.target)
-        assert Counter(carried.split()) == content(pair)
+        assert Counter(carried.split()) == content_words(pair)
     strange = ["", "fox", "constructor", "a foxes slept", "many fox slept", "an fox ate", "the fox sleep"]
     strange += ["the fox followed", "the fox followed a lake", "the fox slept near a lake"]
     strange += ["the fox crossed the lake near a lake", "the fox slept the fox"]
@@ -191,7 +191,7 @@ def test_every_length(page, site, models) -> None:
         for key, found in models.items():
             written = evidence.translations(found, [tree])[0]
             assert shown[key].split() == written
-            wanted = content(derive(tree))
+            wanted = content_words(derive(tree))
             arrived = sum(min(count, written.count(word)) for word, count in wanted.items())
             assert f"{arrived} of {wanted.total()} " in page.run(TEXT, f".head.{key} small")
             y = page.run("(key) => document.querySelector(`.dot.${key}`).style.getPropertyValue('--y')", key)

@@ -47,7 +47,7 @@ _WORDS = 24  # most tokens of a sentence
 Tokenizers = tuple[WordTokenizer, WordTokenizer]
 
 
-def noun_phrase(kind: str) -> NounPhrase:
+def sample_phrase(kind: str) -> NounPhrase:
     """Sample a noun phrase of an animal or a place, with Python's random numbers."""
     noun = random.choice([noun for noun in ANIMALS + PLACES if noun.kind == kind and noun.singular in KNOWN])
     said = [a for a in ADJECTIVES if a.kind == kind and a.english in KNOWN]
@@ -56,17 +56,17 @@ def noun_phrase(kind: str) -> NounPhrase:
     return NounPhrase(determiner, noun, plural, adjective)
 
 
-def random_pair() -> Pair:
+def sample_pair() -> Pair:
     """Sample a sentence with one, two or three noun phrases, and its translation."""
     n = random.choice((1, 2, 3))
     takes = {1: "nothing", 2: random.choice(("animal", "place")), 3: "animal"}[n]
     verb = random.choice([v for v in VERBS if v.takes == takes and v.base in KNOWN])
-    parts: dict[str, Any] = {"object": noun_phrase(takes)} if n > 1 else {}
+    parts: dict[str, Any] = {"object": sample_phrase(takes)} if n > 1 else {}
     if n > 2:
         near = random.choice(("near", "behind", "beyond"))
-        parts |= {"preposition": near, "place": noun_phrase("place")}
+        parts |= {"preposition": near, "place": sample_phrase("place")}
     negative = random.random() < 0.5
-    return derive(Sentence(noun_phrase("animal"), verb, negative, **parts))
+    return derive(Sentence(sample_phrase("animal"), verb, negative, **parts))
 
 
 def lesson_corpus() -> tuple[list[Pair], dict[str, list[Pair]]]:
@@ -75,15 +75,15 @@ def lesson_corpus() -> tuple[list[Pair], dict[str, list[Pair]]]:
     Returns:
         The training pairs, and the test pairs by length, a name of :data:`LENGTHS`.
     """
-    random_pair()  # the lesson prints one
+    sample_pair()  # the lesson prints one
     found: dict[str, dict[str, Pair]] = {name: {} for name in LENGTHS}
     while any(len(group) < 100 for group in found.values()):
-        new = random_pair()
+        new = sample_pair()
         group = found[LENGTHS[(len(new.source.split()) - 3) // 2]]
         if len(group) < 100:
             group[new.source] = new
     held_out = {source for group in found.values() for source in group}
-    drawn = [random_pair() for _ in range(30_000)]
+    drawn = [sample_pair() for _ in range(30_000)]
     pairs = [pair for pair in drawn if pair.source not in held_out][:20_000]
     return pairs, {name: list(group.values()) for name, group in found.items()}
 
@@ -123,7 +123,7 @@ def _learn(model: RecurrentEncoderDecoder, sentences: Any, lengths: Any, *, step
     model.eval()
 
 
-def content(pair: Pair) -> Counter[str]:
+def content_words(pair: Pair) -> Counter[str]:
     """Return the Italian nouns, verbs, adjectives and prepositions of the right translation."""
     source, target = pair.source.split(), pair.target.split()
     return Counter({t: target[t] for s, t in pair.alignment if source[s] not in FREE}.values())
@@ -137,7 +137,7 @@ def scores(model: RecurrentEncoderDecoder, tokenizers: Tokenizers, pairs: Sequen
         they have.
     """
     texts = translate(model, tokenizers, [pair.source for pair in pairs], max_new_tokens=18)
-    wanted = [content(pair) for pair in pairs]
+    wanted = [content_words(pair) for pair in pairs]
     found = [(own & Counter(text.split())).total() for own, text in zip(wanted, texts, strict=True)]
     right = sum(text == pair.target for text, pair in zip(texts, pairs, strict=True))
     return {
