@@ -141,13 +141,13 @@ OTHER = {"source": "target", "target": "source"}
 
 @cache
 def prompts(name):
-    """Return fifty beginnings of a text of a few lengths, some longer than what a model can look back on."""
+    """Return fifty beginnings of a text; some fill what a model can look back on, or soon will."""
     _, tokenizer = shipped("shakespeare-bpe")
     words = [tokenizer.decode([index]) for index in range(600, tokenizer.vocab_size)]
     text = "".join(words + words[::-1])
     _, tokenizer = shipped(name)
     ids = tokenizer.encode("".join(each for each in text if each.isalpha() or each in " ,.'"))
-    lengths = sorted((3, 3, 6, 6, 9, 9, 12, 24, 24, 80) * 5)  # many alike, which the library reads at once
+    lengths = sorted((3, 3, 6, 6, 9, 9, 12, 24, 50, 80) * 5)  # many alike, which the library reads at once
     return [tokenizer.decode(ids[17 * i : 17 * i + length]) for i, length in enumerate(lengths)]
 
 

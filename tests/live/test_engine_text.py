@@ -233,7 +233,11 @@ def rows():
     cut = wild.masked_fill(torch.rand(8, 50, generator=rng) < 0.5, -torch.inf)
     halves = torch.tensor([0.5, 0.25, 0.125, 0.0625, 0.0625]).log().repeat(4, 1)
     alike = [torch.zeros(n) for n in (4, 8, 10)]  # sums that reach top-p to the last bit
-    return [*wild, *ties, *cut, *halves, *alike]
+    most = 5 * torch.randn(30, 1, generator=rng)
+    edges = (
+        most + torch.tensor([1.0, 0.1, 0.37, 0.5, 0.9]).log()
+    )  # as probable as min-p asks for, or just not
+    return [*wild, *ties, *cut, *halves, *alike, *edges]
 
 
 def test_changes_of_the_distribution(text_page) -> None:
