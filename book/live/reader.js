@@ -1,0 +1,34 @@
+// needs: models
+// A text that a language model reads: what it has read is kept, so that a change at the end costs little.
+"use strict";
+(() => {
+  class Reader {
+    constructor(model, beginId) {
+      Object.assign(this, { model, beginId, ids: [], rows: [], cache: model.newCache() });
+    }
+
+    // The logits of the next token: `rows[n]` after n tokens of the text, which the token that begins it precedes.
+    read(text) {
+      const all = [this.beginId, ...text];
+      let same = 0;
+      while (same < this.rows.length && this.ids[same] === all[same]) same++;
+      if (same < all.length) {
+        this.cache.truncate(same);
+        this.rows.length = same;
+        const logits = this.model.forward(all.slice(same), { cache: this.cache });
+        for (let t = 0; t < logits.rows; t++) this.rows.push(logits.row(t));
+        this.ids = all;
+      }
+      return this.rows.slice(0, all.length);
+    }
+  }
+
+  // Multiplications that one more token needs behind `n` others: with the cache one position is computed, else n + 1.
+  exformer.multiplications = ({ d_model: d, d_ff: wide, n_layers: nLayers, vocab_size: vocab }, n, cached) => {
+    let sum = 0;
+    for (let t = cached ? n : 0; t <= n; t++) sum += nLayers * (4 * d * d + 2 * d * wide + 2 * (t + 1) * d) + d * vocab;
+    return sum;
+  };
+
+  exformer.Reader = Reader;
+})();
