@@ -74,8 +74,9 @@ FIGURE = Live(
         "lines from each word to the English words that it attends to."
     ),
     caption=(
-        "The two translators, trained as above, but on another processor, so that their digits differ a "
-        "little. All that A's decoder gets is the encoder's last state; B's attends to the states "
+        "The two translators, trained as above, but on another processor: this A differs from the one "
+        "above much as two seeds do. All that A's decoder gets is the encoder's last state; B's attends "
+        "to the states "
         "after all words (lines: weights of 8% or more). Dashed words are "
         "wrong, as the grammar knows the right translation; underlined words have changed with yours. "
         "Replace a noun of a 12-word sentence by another of the same gender, and exactly one word of "
