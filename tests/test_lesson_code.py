@@ -129,9 +129,108 @@ def test_whether_a_claim_depends_on_a_training(tmp_path, text, trains) -> None:
     assert lesson.trains(lesson.claims[0]) == trains
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        # a name stands for one thing at a time
+        ("x = {}\nx['a'] = 1\nx = {}\nx['b'] = 2\nshare = x", [3, 4, 5]),
+        ("x = []\ny = x\nx = {}\nx['b'] = 2\nshare = y", [1, 2, 5]),
+        ("x = []\ny = x\nx.append(1)\nx = {}\nshare = y", [1, 2, 3, 5]),
+        ("x = 1\ndef f(): return x\nx = 2\nshare = f()", [1, 2, 3, 4]),  # it may be called before
+        ("x = 1\nf = lambda: x\na = f()\nx = 2\nshare = a", [1, 2, 3, 4, 5]),
+        ("x = [1]\ng = (x for _ in y)\nx = [2]\nshare = g", [1, 2, 3, 4]),
+        ("x = 1\nfor x in y: pass\nshare = x", [1, 2, 3]),
+        ("x = 1\nif y: x = 2\nshare = x", [1, 2, 3]),
+        ("a, b = 1, 2\nb = 3\nshare = a", [1, 3]),
+        ("x = m()\nx = x.a\nx.append(1)\nshare = x", [1, 2, 3, 4]),
+        ("def f(y): x = y.b; x.append(1)\nx = m()\nf(z)\nshare = x", [2, 4]),
+        ("x = m()\n[x.append(1) for x in z]\nshare = x", [1, 3]),
+        ("def f():\n  global x\n  x = 2\nx = 1\nf()\nshare = x", [1, 4, 5, 6]),
+        # a function changes some of what it is given
+        ("def change(y, z): y.a = z.b\nx, w = m(), n()\nchange(w, x)\nshare = x", [1, 2, 3, 4]),  # w holds it
+        ("def change(y, z): y.a = 1\nx = m()\nw = n()\nchange(w, 2)\nshare = x", [2, 5]),
+        ("def change(y, z): z.a = y.b\nx, w = m(), n()\nchange(w, x)\nshare = x", [1, 2, 3, 4]),
+        ("def change(y, z): z.a = y.b\nx, w = m(), n()\nchange(y=w, z=x)\nshare = x", [1, 2, 3, 4]),
+        ("def change(y, z): z.a = y.b\nx = m()\nchange(*[w, x])\nshare = x", [1, 2, 3, 4]),
+        ("def change(*y): y[0].a = 1\nx = m()\nchange(x)\nshare = x", [1, 2, 3, 4]),
+        ("def change(**y): y['z'].a = 1\nx = m()\nchange(z=x)\nshare = x", [1, 2, 3, 4]),
+        ("def keep(y, z): y.a = z\nx, w = m(), n()\nkeep(w, x)\nw.a.b = 1\nshare = x", [1, 2, 3, 4, 5]),
+        ("x = m()\ny = {}\ny['a'] = x\ny['a'].append(1)\nshare = x", [1, 2, 3, 4, 5]),
+        ("def change(y): y[0].a = 1\nx = m()\nchange([x])\nshare = x", [1, 2, 3, 4]),
+        (
+            "def change(y): y.a = 1\ndef both(w, y): change(y)\nx = m()\nboth(1, x)\nshare = x",
+            [1, 2, 3, 4, 5],
+        ),
+    ],
+)
+def test_names_stand_for_one_thing_and_functions_change_what_they_do(tmp_path, text, lines) -> None:
+    assert needed(tmp_path, text) == lines
+
+
+PICTURE = "import matplotlib.pyplot as plt\nfrom exformer.lessons.diagrams import box, draw\nx = m()\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "needs"),
+    [
+        ("ax = plt.figure().gca()\nax.plot(x)\nax.set(title='A')", False),
+        ("fig, (left, right) = plt.subplots(1, 2)\nright.plot(x)\nfig.tight_layout()", False),
+        ("fig, axes = plt.subplots(1, 2)\nfor ax, y in zip(axes, x): ax.plot(y)", False),
+        ("fig, axes = plt.subplots(1, 2)\nfor n, ax in enumerate(axes): ax.plot(x)", False),
+        ("def show(ax, y): ax.plot(y)\nshow(plt.figure().gca(), x)", False),
+        ("b = [box('a') for _ in x]\nb.append(box(x))\ndraw(*b)", False),
+        ("right = plt.figure()\nright.plot(x)\ndef f():\n  right = []\n  right.append(1)", False),
+        # what is no picture, or perhaps none
+        ("ax = m()\nax.plot(x)", True),
+        ("ax = plt.figure().gca()\nax = m()\nfor ax in z: ax.plot(x)", True),
+        ("ax = plt.figure().gca()\nif z: ax = m()\nax.plot(x)", True),
+        ("fig, axes = plt.subplots(1, 2)\nfor ax, y in zip(axes, x): y.plot(1)", True),
+        ("fig, axes = plt.subplots(1, 2)\nfor y, ax in zip(axes, x): ax.plot(y)", True),
+        ("def show(ax, y): ax.plot(y)\nshow(x, 1)\nshow(plt.figure(), 1)", True),
+        ("def show(ax, y): ax.append(y)\nfor f in (show,): f(x, 1)", True),
+        ("def show(ax, y): y.append(1)\nshow(plt.figure(), x)", True),
+        ("line = plt.figure().get_data(x)\nline.append(1)\ny = line\ny += x", None),
+        ("def plt(y): y.a = 1\nplt(x)", True),
+    ],
+)
+def test_pictures_change_nothing_but_pictures(tmp_path, text, needs) -> None:
+    found = needed(tmp_path, f"{PICTURE}{text}\nshare = x")
+    assert needs is None or any(line > 3 for line in found[:-1]) == needs
+
+
+RANDOM = "import random\nimport torch\nfrom torch import nn\nfrom exformer import DecoderLM, translate\n"
+RANDOM += "from exformer.training.loop import set_seed\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("print(random.random())\nshare = torch.rand(1)", [6, 7]),
+        ("print(random.random())\nshare = 1", [7]),
+        ("share = torch.rand(1)\nprint(random.random())", [6]),
+        ("a = torch.rand(1)\nprint(a)\nshare = nn.Linear(1, 1)", [6, 8]),
+        ("a = torch.ones(1)\nshare = nn.Linear(1, 1)", [7]),
+        ("a = nn.Module()\nshare = nn.Linear(1, 1)", [7]),
+        ("a = DecoderLM(z)\nshare = torch.rand(1)", [6, 7]),
+        ("a = translate(z)\nshare = torch.rand(1)", [7]),
+        ("a = torch.empty(1).normal_()\nshare = torch.rand(1)", [6, 7]),
+        ("def f(): return torch.rand(1)\nf()\nshare = torch.rand(1)", [6, 7, 8]),
+        ("def f(): return g()\ndef g(): return torch.rand(1)\nf()\nshare = torch.rand(1)", [6, 7, 8, 9]),
+        ("a = (random.random() for _ in z)\nnext(a)\nshare = torch.rand(1)", [6, 7, 8]),
+        ("class A:\n  def f(self): return torch.rand(1)\nA().f()\nshare = torch.rand(1)", [6, 8, 9]),
+        ("f = lambda: torch.rand(1)\nf()\nshare = torch.rand(1)", [6, 7, 8]),
+        ("torch.rand(1)\nset_seed(0)\nshare = torch.rand(1)", [7, 8]),
+        ("random.random()\ntorch.manual_seed(0)\nshare = torch.rand(1)", [6, 7, 8]),
+        ("torch.rand(1)\nfor _ in z: set_seed(0)\nshare = torch.rand(1)", [6, 7, 8]),
+    ],
+)
+def test_what_draws_random_numbers_before_is_needed(tmp_path, text, lines) -> None:
+    assert [line for line in needed(tmp_path, f"{RANDOM}{text}") if line > 5] == lines
+
+
 def prints(tmp_path, *sources):
     lesson = lesson_of(tmp_path, *sources)
-    return lesson.fingerprint(lesson.claims[0])
+    return lesson.fingerprint(next(each for each in lesson.claims if each.claim_id == "A01"))
 
 
 def test_a_fingerprint_sees_what_matters_and_nothing_else(tmp_path) -> None:
@@ -151,6 +250,84 @@ def test_a_fingerprint_sees_what_matters_and_nothing_else(tmp_path) -> None:
     ]
     assert [prints(tmp_path, *each) for each in same] == [base] * len(same)
     assert base not in [prints(tmp_path, *each) for each in other]
+
+
+LESSON = """
+import random
+import matplotlib.pyplot as plt
+import torch
+from exformer import train
+from exformer.lessons.claims import claim
+from exformer.lessons.diagrams import box, column, draw
+from exformer.lessons.setup import start
+start(seed=0)
+def sentence(n): return [random.random() for _ in range(n)]
+print(sentence(3))
+def learn(model, steps, peak=0.02):
+    train(model, [torch.randn(8, 1) for _ in range(steps)], peak)
+    return model
+one = learn(torch.nn.Linear(1, 1), steps=10)
+def draw_one(ax, model, title):
+    ax.barh(["a"], model(torch.ones(1, 1)).tolist(), color="C0")
+    ax.set(title=title)
+draw_one(plt.figure(figsize=(4, 2)).gca(), one, "Before")
+rows = {"one": one.weight.item()}
+rows["two"] = 2.0
+other = learn(torch.nn.Linear(1, 1), steps=20)
+rows = {"one": one, "other": other}
+fig, (left, right) = plt.subplots(1, 2)
+for name, model in rows.items():
+    right.plot([1], model.weight.tolist(), label=name)
+right.text(1, 2, "label")
+draw(column(*[box(name, width=30) for name in rows]))
+claim("A02", holds=lambda weight: weight > 3, says="Other {weight}", weight=other.weight.item())
+def score(model): right = torch.zeros(2); right += model.weight.item(); return right.sum().item()
+share = score(other)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("figsize=(4, 2)", "figsize=(5, 2)"),
+        ('"Before"', '"After"'),
+        ('color="C0"', 'color="C1"'),
+        ('"label"', '"another"'),
+        ('rows["two"] = 2.0', 'rows["two"] = 3.0'),
+        ("width=30", "width=40"),
+        ("plt.subplots(1, 2)", "plt.subplots(1, 2, sharey=True)"),
+        ("label=name", 'label=name + "!"'),
+        ('says="Other {weight}"', 'says="The other one {weight}"'),
+    ],
+)
+def test_a_change_of_a_picture_or_a_table_costs_no_trial(tmp_path, old, new) -> None:
+    assert LESSON.count(old) == 1
+    assert prints(tmp_path, LESSON.replace(old, new), CLAIM) == prints(tmp_path, LESSON, CLAIM)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("seed=0", "seed=1"),
+        ("print(sentence(3))", "print(sentence(4))"),  # moves the random numbers
+        ("print(sentence(3))\n", ""),
+        ("steps=10", "steps=11"),  # the first training moves those of the second
+        ("steps=20", "steps=21"),
+        ("peak=0.02", "peak=0.01"),
+        ("torch.randn(8, 1)", "torch.randn(4, 1)"),
+        ("torch.zeros(2)", "torch.zeros(3)"),
+        ("score(other)", "score(one)"),
+        ("score(other)", "score(rows['one'])"),
+        ("draw_one(plt", "learn(other := one, 1)\ndraw_one(plt"),
+        ('right.text(1, 2, "label")', "other.weight.data.zero_()"),
+        ('right.text(1, 2, "label")', "for each in rows.values(): each.weight = None"),
+        ('right.text(1, 2, "label")', "learn(rows['other'], 1)"),
+        ("    ax.set(title=title)", "    torch.rand(1)"),
+    ],
+)
+def test_a_change_of_what_a_claim_measures_changes_its_hash(tmp_path, old, new) -> None:
+    assert LESSON.count(old) == 1
+    assert prints(tmp_path, LESSON.replace(old, new), CLAIM) != prints(tmp_path, LESSON, CLAIM)
 
 
 def test_a_fingerprint_is_the_same_for_every_python() -> None:

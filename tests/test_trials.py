@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
 
 import lesson_code  # noqa: E402
+import restamp  # noqa: E402
 import run_trials  # noqa: E402
 from tolerances import read_tags, same_claim  # noqa: E402
 
@@ -266,6 +267,32 @@ def test_a_training_by_another_way_is_refused(here) -> None:
         perform(lesson, "seed 0")
     apart = book_of(here, [*LESSON[:4], own, *LESSON[4:]])
     assert set(perform(apart, "seed 0")) == {"A01", "A02"}, "no claim depends on it"
+
+
+def test_random_numbers_that_the_hash_knows_nothing_of_are_refused(here) -> None:
+    hidden = 'getattr(torch, "rand")(1)'
+    with pytest.raises(RuntimeError, match=r"A01: cell 3, line 1 draws random numbers and moves those of"):
+        perform(book_of(here, [*LESSON[:3], hidden, *LESSON[3:]]), "seed 0")
+    start = "from exformer.training.loop import set_seed\nset_seed(0)"
+    assert perform(book_of(here, [*LESSON[:3], hidden, start, *LESSON[3:]]), "seed 0")["A01"]["holds"]
+    assert perform(book_of(here, [*LESSON[:3], "torch.rand(1)", *LESSON[3:]]), "seed 0")["A01"]["holds"]
+
+
+def test_only_hashes_that_were_right_are_replaced() -> None:
+    def rows(*codes):
+        return {f"seed {n}": {"claims": {"A01": {"code": code}}} for n, code in enumerate(codes)}
+
+    record = {
+        "runs": rows("old", "foreign"),
+        "sweeps": {"A01": {"curve": {"code": "s"}, "more": {"code": "t"}}},
+    }
+    old = {"claims": {"A01": "old"}, "sweeps": {"A01 curve": "s", "A01 more": "u"}}
+    new = {"claims": {"A01": "new"}, "sweeps": {"A01 curve": "S", "A01 more": "U"}}
+    assert restamp.stamp(record, old, new) == (2, ["A01, seed 1", "A01, sweep more"])
+    assert record["runs"] == rows("new", "foreign")
+    assert record["sweeps"]["A01"] == {"curve": {"code": "S"}, "more": {"code": "t"}}
+    gone = {"claims": {}, "sweeps": new["sweeps"]}
+    assert restamp.stamp({"runs": rows("old")}, old, gone) == (0, ["A01, seed 0"])
 
 
 def test_records_are_written_run_by_run_and_taken_up_again(here, monkeypatch) -> None:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 import yaml
-from lesson_slices import Statement, fingerprint, imported_names, names_read, needed_for
+from lesson_slices import fingerprint, names_read, needed_for, statements_of
 
 ROOT = Path(__file__).parents[2]
 #: Cells that are no part of what a lesson computes.
@@ -91,16 +91,17 @@ class Lesson:
     @cached_property
     def statements(self):
         """All statements, with the number of their cell, as what they need and define."""
-        imported = {}
-        for cell in self.cells:
-            for node in cell.body:
-                imported |= imported_names(node)
-        return [Statement(cell.number, node, imported) for cell in self.cells for node in cell.body]
+        return statements_of([(cell.number, cell.body) for cell in self.cells])
 
-    def needed(self, claim):
-        """Return the statements that a claim depends on, in their order; the claim's own is left out."""
+    def needed(self, claim, *, random=True):
+        """Return the statements that a claim depends on, in their order; the claim's own is left out.
+
+        Args:
+            claim: The claim.
+            random: Whether what only draws random numbers before is needed, too.
+        """
         before = [each for each in self.statements if _precedes(each, claim)]
-        return needed_for(before, names_read(claim.call) - {"claim", "shown"}, set())
+        return needed_for(before, names_read(claim.call) - {"claim", "shown"}, set(), random=random)
 
     def needed_by(self, names):
         """Return the statements that define some names as they are at the lesson's end."""
@@ -108,7 +109,7 @@ class Lesson:
 
     def trains(self, claim):
         """Say whether the claim depends on a training."""
-        return any(each.trains for each in self.needed(claim))
+        return any(each.trains for each in self.needed(claim, random=False))
 
     def fingerprint(self, claim):
         """Return a hash of what the claim depends on and of its condition; the sentence may change."""

@@ -1,12 +1,14 @@
 """Run the code of a lesson in a process of its own, without a notebook, and keep what its claims find."""
 
+import ast
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import chdir, redirect_stdout
+from contextlib import chdir, nullcontext, redirect_stdout
 from pathlib import Path
 
 import lesson_code
@@ -49,7 +51,7 @@ def change_code(lesson, old, new, *, before):
 
 
 def run_cells(lesson, *, sources=None, last=None, goes_on=None, around=None):
-    """Execute a lesson's cells here; return what its claims found, and what went wrong.
+    """Execute a lesson's cells here, statement by statement; return what its claims found, what went wrong.
 
     Args:
         lesson: The lesson.
@@ -59,13 +61,23 @@ def run_cells(lesson, *, sources=None, last=None, goes_on=None, around=None):
         around: Makes the context in which a cell is executed, from its number.
 
     Returns:
-        A dictionary: ``findings``, each with its ``cell``, ``errors`` by cells' numbers, and ``seconds``.
+        A dictionary: ``findings``, each with its ``cell``, ``errors`` by cells' numbers, ``seconds``, and
+        ``drew``: cell and line of each statement that drew random numbers.
     """
     import matplotlib.pyplot as plt
 
     from exformer.lessons.claims import kept_findings
 
-    names, begun, errors, findings = {"__name__": "__main__"}, time.perf_counter(), {}, []
+    names, begun, errors, findings, drew = {"__name__": "__main__"}, time.perf_counter(), {}, [], []
+
+    def execute(cell, source):
+        name = f"{lesson.key}, cell {cell.number}"
+        for node in ast.parse(source, name).body:
+            before = random_state()
+            exec(compile(ast.Module([node], []), name, "exec"), names)
+            if random_state() != before:
+                drew.append([cell.number, node.lineno])
+
     folder = chdir(lesson.path.resolve().parent)  # as a notebook does
     with folder, open(os.devnull, "w", encoding="utf-8") as nowhere:
         for cell in lesson.cells:
@@ -74,12 +86,8 @@ def run_cells(lesson, *, sources=None, last=None, goes_on=None, around=None):
             source = (sources or {}).get(cell.number, cell.source)
             with redirect_stdout(nowhere), kept_findings() as found:
                 try:
-                    code = compile(source, f"{lesson.key}, cell {cell.number}", "exec")
-                    if around is None:
-                        exec(code, names)
-                    else:
-                        with around(cell.number):
-                            exec(code, names)
+                    with around(cell.number) if around else nullcontext():
+                        execute(cell, source)
                 except Exception as error:
                     errors[cell.number] = f"{type(error).__name__}: {error}"
                     if goes_on is None or not goes_on(error):
@@ -88,7 +96,16 @@ def run_cells(lesson, *, sources=None, last=None, goes_on=None, around=None):
                     plt.close("all")
                     findings += [_as_json(each) | {"cell": cell.number} for each in found]
     seconds = round(time.perf_counter() - begun, 1)
-    return {"findings": findings, "errors": errors, "seconds": seconds}
+    return {"findings": findings, "errors": errors, "seconds": seconds, "drew": drew}
+
+
+def random_state():
+    """Return where the random numbers of Python, numpy and torch are."""
+    import numpy as np
+    import torch
+
+    _, words, at, *rest = np.random.get_state()
+    return random.getstate(), words.tobytes(), at, rest, torch.get_rng_state().numpy().tobytes()
 
 
 def _as_json(found):

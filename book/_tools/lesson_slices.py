@@ -1,13 +1,18 @@
 """Which statements a result depends on, found from their text.
 
 A result depends on a statement that defines or changes a name which it needs, directly or through other
-statements; pictures, printed tables, comments and layout do not count. Where the text does not tell, a
-statement counts: what is found may be more than is needed.
+statements; if it depends on random numbers, on all that were drawn before, too. Pictures, printed tables,
+comments and layout do not count. Where the text does not tell, a statement counts: what is found may be more
+than is needed.
 """
 
 import ast
 import builtins
 import hashlib
+
+from lesson_names import plain, renamed
+from lesson_pictures import is_picture, picture_names
+from lesson_random import drawing_names, draws
 
 #: Functions that change what they are given; those of the library do not, but for the trainings.
 CHANGING = {"next", "setattr", "delattr", "exec", "shuffle"}
@@ -16,65 +21,107 @@ _HOLDING = """
     zip enumerate reversed list dict tuple set sorted iter map filter items values get parameters
     modules children view reshape transpose flatten T
 """
-#: Methods of containers, texts and tensors that change nothing.
+#: Methods of containers, texts, tensors, tokenizers and models that change nothing.
 _PURE = """
-    items keys values get copy count index join split format strip lower upper startswith endswith
+    items keys values get copy count index join split format strip lower upper capitalize title rstrip
+    lstrip removeprefix removesuffix splitlines startswith endswith elements total
     replace size dim numel shape tolist item mean sum std var norm abs max min argmax argmin topk
     any all round square sqrt exp log sin cos softmax log_softmax float double long int bool view
     reshape transpose permute flatten unsqueeze squeeze expand expand_as clone detach gather
-    diagonal cumsum cpu numpy parameters state_dict
+    diagonal cumsum cpu numpy parameters state_dict encode decode
 """
 HOLDING, PURE_METHODS = set(_HOLDING.split()), set(_PURE.split())
 #: Calls that set random numbers, or all of a lesson: every claim depends on them.
 SEEDING = {"start", "set_seed", "manual_seed", "seed"}
+#: Of these, those that set all of Python, numpy and torch: what was drawn before no longer counts.
+STARTING = {"start", "set_seed"}
+_PARTS, _OTHERS = ast.Attribute | ast.Subscript, ast.Global | ast.Nonlocal
 #: Names whose use is a training.
 TRAINING = {"train", "Trainer", "training_steps"}
+#: The state of the random numbers, as a name that is needed and changed.
+RANDOM = "random numbers"
+#: Stands for each of the things that a function is given.
+ANY = "any"
 
 
 class Statement:
-    """What a statement needs, defines and changes."""
+    """What a statement needs, defines and changes.
 
-    def __init__(self, cell, node, imported):
-        self.cell, self.node, self.imported = cell, node, imported
-        self.now = names_read(node, into_functions=False)
+    Args:
+        cell: The number of its cell.
+        node: Its syntax tree.
+        tree: The same with names of their own, which all else is about.
+        versions: What names stand for after it.
+        imported: Where the lesson's imported names come from.
+        pictures: Names of pictures.
+    """
+
+    def __init__(self, cell, node, tree, versions, imported, pictures):
+        self.cell, self.node, self.tree, self.versions = cell, node, tree, versions
+        self.imported, self.pictures = imported, pictures
+        self.now = names_read(tree, into_functions=False)
         self.late = set()  # what its functions need when they are called
-        for function in _functions(node):
+        for function in _functions(tree):
             self.late |= names_read(function) - _locals(function)
-        self.defines = _bound(node)
+        self.late |= set().union(*map(names_read, _kept_generators(tree)))
+        self.defines = _bound(tree)
+        self.starts = _is_start(node)
         plain = isinstance(node, ast.Assign | ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)
         self.kills = self.defines if plain else set()
         self.stores, self.calls, self.links = set(), [], {}
         self.seeds = self.trains = False
-        for each in ast.walk(node):
+        for each in ast.walk(tree):
             self._read(each)
 
     @property
     def is_definition(self):
         """Whether it binds names that nothing changes."""
-        return isinstance(self.node, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)
+        return isinstance(self.tree, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)
 
     def changes(self, changing, links):
         """Return the names whose contents it may change.
 
         Args:
-            changing: Names of functions that change what they are given.
+            changing: Functions that change what they are given, with the places of what they change.
             links: What names were made of: a variable may hold such a function.
         """
-        links, found = links | self.links, set(self.stores)
-        for function, given in self.calls:
-            if _closed({function}, links) & changing:
-                found |= given
-        inside = set().union(*map(_locals, _functions(self.node))) - self.now - self.defines
+        found = self._changed(changing, links | self.links)
+        inside = set().union(*map(_locals, _functions(self.tree))) - self.now - self.defines
         return _closed(found, self.links) - inside
 
     def parameters_changed(self, changing, links):
-        """Say whether a function changes what it is given."""
-        given = self.node.args
-        own = {each.arg for each in [*given.posonlyargs, *given.args, *given.kwonlyargs]}
-        found = set(self.stores).union(
-            *(given for function, given in self.calls if _closed({function}, links | self.links) & changing)
-        )
-        return bool(_closed(found, self.links) & own)
+        """Return which of the things that it is given a function changes: places and names of parameters."""
+        given = self.tree.args
+        places = [*given.posonlyargs, *given.args]
+        own = {each.arg for each in [*places, *given.kwonlyargs]}
+        own |= {each.arg for each in (given.vararg, given.kwarg) if each}
+        changed = _closed(self._changed(changing, links | self.links), self.links) & own
+        if changed & {each.arg for each in (given.vararg, given.kwarg) if each}:
+            return {ANY}
+        return {plain(name) for name in changed} | {
+            at for at, each in enumerate(places) if each.arg in changed
+        }
+
+    def _changed(self, changing, links):
+        """Return what is stored into, and what functions are given that change it."""
+        return self.stores.union(*(given for given, _ in self._changing_calls(changing, links)))
+
+    def kept_by_calls(self, changing, links):
+        """Return what a function that changes one thing may have put into it: all that it was given."""
+        found = {}
+        for given, together in self._changing_calls(changing, links):
+            for name in given - self.pictures:
+                found[name] = found.get(name, set()) | together
+        return found
+
+    def _changing_calls(self, changing, links):
+        """Return for each thing that a call may change its names, and those of all that the call is given."""
+        for function, place, given, together in self.calls:
+            known = changing.get(function)
+            if known is None and _closed({function}, links) & set(changing):
+                known = {ANY}
+            if known and (ANY in known or place == ANY or place in known):
+                yield given, together
 
     def _read(self, node):
         if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
@@ -86,6 +133,9 @@ class Statement:
             self.stores |= {_root(node.target)} - {None}
         elif isinstance(node, ast.Assign):
             self._link([name for target in node.targets for name in _targets(target)], node.value)
+            self._link([_root(each) for each in node.targets if isinstance(each, _PARTS)], node.value)
+        elif isinstance(node, _OTHERS):
+            self.stores |= set(node.names)
         elif isinstance(node, ast.For | ast.comprehension):
             self._link(_targets(node.target), node.iter)
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
@@ -97,7 +147,7 @@ class Statement:
 
     def _link(self, names, value):
         """Who changes one of these names may change what it holds."""
-        for name in names:
+        for name in set(names) - self.pictures - {None}:
             self.links[name] = self.links.get(name, set()) | self._held(value)
 
     def _held(self, node):
@@ -128,6 +178,8 @@ class Statement:
         """Return what the result of a call may hold: an object what it was made of, a number nothing."""
         root, name = _root(call.func), getattr(call.func, "attr", getattr(call.func, "id", ""))
         given = set().union(*map(self._held, [*call.args, *(each.value for each in call.keywords)]))
+        if is_picture(call, self.pictures):
+            return set()
         if root in vars(builtins):
             return given if root in HOLDING else set()
         if root in self.imported:
@@ -140,20 +192,24 @@ class Statement:
     def _read_call(self, call):
         """Note who is given what; a method changes what it belongs to, and may keep what it is given."""
         root, name = _root(call.func), getattr(call.func, "attr", getattr(call.func, "id", ""))
-        self.seeds |= name in SEEDING and isinstance(self.node, ast.Expr | ast.Assign)
+        self.seeds |= name in SEEDING and isinstance(self.tree, ast.Expr | ast.Assign)
         self.trains |= isinstance(call.func, ast.Attribute) and name == "step" and not call.args
-        given = [_root(each) for each in [*call.args, *(each.value for each in call.keywords)]]
-        given = {each for each in given if each}
+        starred = any(isinstance(each, ast.Starred) for each in call.args)
+        given = [(ANY if starred else at, each) for at, each in enumerate(call.args)]
+        given += [(ANY if each.arg is None else each.arg, each.value) for each in call.keywords]
+        given = [(place, ({_root(each)} - {None}) | self._held(each)) for place, each in given]
         if root in self.imported:
             if self.imported[root].startswith("torch") and name.endswith("_"):
-                self.stores |= given
-            self.calls.append((root if isinstance(call.func, ast.Name) else name, given))
+                self.stores |= {name for _, names in given for name in names}
+            called = root if isinstance(call.func, ast.Name) else name
+            self.calls += [(called, *each, set()) for each in given]
         elif not isinstance(call.func, ast.Attribute):
-            self.calls.append((root, given))
+            together = set().union(*(names for _, names in given))
+            self.calls += [(root, *each, together) for each in given]
         elif root is not None and name not in PURE_METHODS:
             self.stores.add(root)
-            kept = map(self._held, [*call.args, *(each.value for each in call.keywords)])
-            self.links[root] = self.links.get(root, set()).union(*kept)
+            if not is_picture(call.func, self.pictures):
+                self.links[root] = self.links.get(root, set()).union(*(names for _, names in given))
 
 
 def is_training(name, imported):
@@ -176,37 +232,50 @@ def _closed(names, links):
     return found
 
 
-def needed_for(statements, now, late):
+def needed_for(statements, now, late, *, random=True):
     """Return the statements that define or change some names, directly or through others, in their order.
 
     Args:
         statements: All that are executed before.
-        now: Names that are needed after them.
+        now: Names that are needed after them, as they are written.
         late: Names that are needed by functions when they are called: they may be bound anywhere.
+        random: Whether what draws random numbers before is needed, too.
     """
+    versions = statements[-1].versions if statements else {}
+    now = {versions.get(name, name) for name in now}
     fixed = {name for each in statements if each.is_definition for name in each.defines}
     fixed -= {name for each in statements if not each.is_definition for name in each.defines}
     links = {}
     for each in statements:
         for name, sources in each.links.items() if not each.is_definition else ():
             links[name] = links.get(name, set()) | sources
-    functions = {each.node.name: each for each in statements if isinstance(each.node, ast.FunctionDef)}
-    changing, fewer = {*CHANGING, *TRAINING, *_trainings(statements)}, set()
+    functions = {each.tree.name: each for each in statements if isinstance(each.tree, ast.FunctionDef)}
+    known = {name: {ANY} for name in (*CHANGING, *TRAINING, *_trainings(statements))}
+    changing, fewer = known, {}
     while fewer != changing:
-        fewer = set(changing)
-        changing |= {name for name, each in functions.items() if each.parameters_changed(changing, links)}
+        fewer = changing
+        found = {name: each.parameters_changed(changing, links) for name, each in functions.items()}
+        changing = known | {name: places for name, places in found.items() if places}
+        for each in statements:
+            for name, kept in each.kept_by_calls(changing, links).items() if not each.is_definition else ():
+                links[name] = links.get(name, set()) | kept
     holding = {name: _closed({name}, links) - fixed for name in links}
     changes = [each.changes(changing, links) for each in statements]
     bodies = {
-        each.node.name: found
+        each.tree.name: found
         for each, found in zip(statements, changes, strict=True)
-        if each.node in [function.node for function in functions.values()]
+        if each in functions.values()
     }
     touched = []
-    for each, found in zip(statements, changes, strict=True):
+    drawing = drawing_names(statements) if random else set()
+    drawn = [random and not each.is_definition and draws(each, drawing) for each in statements]
+    if now & drawing:
+        now = now | {RANDOM}
+    for each, found, at_random in zip(statements, changes, drawn, strict=True):
         if each.is_definition:
             found = set()
         else:  # what it calls may change more
+            found = found | ({RANDOM} if at_random or each.starts else set())
             found = found.union(*(bodies[name] for name in each.now & set(bodies)))
         found = _closed(found - fixed, links) - fixed
         holders = {name for name, whole in holding.items() if whole & found}
@@ -219,8 +288,36 @@ def needed_for(statements, now, late):
             if each.seeds or touched[number] & (wanted | late):
                 kept[number] = each
                 wanted = (wanted - each.kills) | each.now
+                if each.starts:
+                    wanted -= {RANDOM}
+                elif drawn[number]:
+                    wanted |= {RANDOM}
                 late |= each.late
     return [kept[number] for number in sorted(kept)]
+
+
+def _is_start(node):
+    """Say whether a statement sets all random numbers."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and getattr(call.func, "id", "") in STARTING
+
+
+def statements_of(cells):
+    """Return all statements, with the number of their cell, as what they need and define.
+
+    Args:
+        cells: For each cell its number and its syntax trees.
+    """
+    nodes = [(number, node) for number, body in cells for node in body]
+    found = renamed([node for _, node in nodes])
+    imported, pictures = {}, picture_names([tree for tree, _ in found])
+    for tree, _ in found:
+        for each in ast.walk(tree):
+            imported |= imported_names(each)
+    return [
+        Statement(number, node, tree, versions, imported, pictures)
+        for (number, node), (tree, versions) in zip(nodes, found, strict=True)
+    ]
 
 
 def imported_names(node):
@@ -279,6 +376,12 @@ def _in_order(statements, into_functions):
     return read
 
 
+def _kept_generators(node):
+    """Return the generators that are not used up where they stand: they read when they are."""
+    used = [id(each) for call in ast.walk(node) if isinstance(call, ast.Call) for each in call.args]
+    return [each for each in ast.walk(node) if isinstance(each, ast.GeneratorExp) and id(each) not in used]
+
+
 def _functions(node):
     return [each for each in ast.walk(node) if isinstance(each, ast.FunctionDef | ast.Lambda)]
 
@@ -308,7 +411,7 @@ def _locals(function):
                 names.add(each.id)
             elif isinstance(each, ast.FunctionDef):
                 names.add(each.name)
-    return names
+    return names - {name for each in ast.walk(function) if isinstance(each, _OTHERS) for name in each.names}
 
 
 def _targets(target):
@@ -326,7 +429,7 @@ def fingerprint(nodes):
 
 
 def _write(value):
-    """Write a syntax tree without what versions of Python add to it, and without docstrings."""
+    """Write a syntax tree without what versions of Python add to it, docstrings, and claims' sentences."""
     if isinstance(value, list):
         return "[" + ",".join(map(_write, value)) + "]"
     if not isinstance(value, ast.AST):
@@ -337,6 +440,8 @@ def _write(value):
         and ast.get_docstring(value, clean=False) is not None
     ):
         fields["body"] = value.body[1:]
+    if isinstance(value, ast.Call) and getattr(value.func, "id", "") in ("claim", "shown"):
+        fields["keywords"] = [each for each in value.keywords if each.arg != "says"]
     kept = {name: each for name, each in fields.items() if name not in ("ctx", "kind", "type_comment")}
     inside = ",".join(f"{name}={_write(each)}" for name, each in kept.items() if each not in (None, []))
     return f"{type(value).__name__}({inside})"

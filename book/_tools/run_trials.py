@@ -65,8 +65,9 @@ def perform(lesson, name, claims):
     """Run a notebook in one way, here, up to the last of some claims; return what is to be recorded.
 
     Raises:
-        RuntimeError: If a cell fails for another reason than a training that diverges, or an optimizer steps
-            outside of the training loop where a claim depends on it.
+        RuntimeError: If a cell fails for another reason than a training that diverges, an optimizer steps
+            outside of the training loop where a claim depends on it, or random numbers are drawn by a
+            statement of which the claim's hash does not know.
     """
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
@@ -110,13 +111,30 @@ def perform(lesson, name, claims):
     rows = {each["id"]: each for each in found["findings"]}
     answer = {}
     for each in claims:
+        _check_random(lesson, each, found["drew"])
         answer[each.claim_id] = _row(lesson, each, rows.get(each.claim_id), found["errors"], notes, outside)
     return answer, found["seconds"]
 
 
+def _check_random(lesson, claim, drew):
+    """Raise if a statement that the hash leaves out drew random numbers before one that it has."""
+    needed = {(each.cell, each.node.lineno): each for each in lesson.needed(claim)}
+    drew = [tuple(place) for place in drew]
+    inside = [place for place in drew if place in needed and not needed[place].starts]
+    starts = [place for place, each in needed.items() if each.starts]
+    for place in drew:
+        later = [each for each in inside if each > place]
+        if place not in needed and later and not any(place < each < later[0] for each in starts):
+            raise RuntimeError(
+                f"{lesson.key}, {claim.claim_id}: cell {place[0]}, line {place[1]} draws random numbers and "
+                f"moves those of cell {later[0][0]}: the hash must know of it (book/_tools/lesson_random.py)"
+            )
+
+
 def _row(lesson, claim, found, errors, notes, outside):
     """Return what a run found for a claim."""
-    cells = sorted({each.cell for each in lesson.needed(claim)} | {claim.cell.number})
+    needed = lesson.needed(claim, random=False)
+    cells = sorted({each.cell for each in needed} | {claim.cell.number})
     if wild := [number for number in cells if outside.get(number)]:
         raise RuntimeError(
             f"{lesson.key}, {claim.claim_id}: an optimizer stepped outside of the training loop in cell "
