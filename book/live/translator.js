@@ -37,6 +37,20 @@
     <div class="buttons"><button type="button" class="again">Start again</button></div>`;
 
   const escape = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+  // Which words of `after` are not in the longest common subsequence with `before`: those that changed or moved.
+  function changes(before, after) {
+    const long = Array.from({ length: before.length + 1 }, () => new Array(after.length + 1).fill(0));
+    for (let i = before.length - 1; i >= 0; i--)
+      for (let j = after.length - 1; j >= 0; j--)
+        long[i][j] = before[i] === after[j] ? long[i + 1][j + 1] + 1 : Math.max(long[i + 1][j], long[i][j + 1]);
+    const changed = after.map(() => true);
+    for (let i = 0, j = 0; i < before.length && j < after.length;) {
+      if (before[i] === after[j]) changed[j++] = (i++, false);
+      else if (long[i + 1][j] > long[i][j + 1]) i++;
+      else j++;
+    }
+    return changed;
+  }
   const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 
   class Translator extends Figure {
@@ -72,7 +86,9 @@
 
     // A new sentence: nothing is pointed, the heads stay as they are unless the reader starts afresh.
     ask(text, { afresh = false } = {}) {
-      text = text.trim().slice(0, LONGEST);
+      text = text.trim();
+      this.cut = text.length > LONGEST;
+      text = text.slice(0, LONGEST);
       if (afresh) this.off.clear();
       this.pointed.clear();
       this.text = text;
@@ -101,8 +117,10 @@
       try {
         if (!this.text) throw new Error("Type a German caption, or choose one below.");
         this.whole ??= pointedTranslation(this.model, this.tokenizer, this.text);
+        for (const [word, at] of this.pointed) if (!(word >= 0) || !this.whole.srcWords[at]) this.pointed.delete(word);
         const changed = this.off.size || this.pointed.size;
         this.found = changed ? pointedTranslation(this.model, this.tokenizer, this.text, this) : this.whole;
+        for (const word of [...this.pointed.keys()]) if (!this.found.words[word]) this.pointed.delete(word);
         this.trouble = null;
       } catch (error) {
         this.trouble = error.message;
@@ -131,7 +149,7 @@
     show() {
       const { trouble } = this;
       this.one(".board").hidden = Boolean(trouble);
-      this.one(".hint").textContent = trouble ?? HINT;
+      this.one(".hint").textContent = trouble ?? (this.cut ? `Only the first ${LONGEST} characters are translated: the model has learned from captions of 70. ${HINT}` : HINT);
       this.one(".hint").classList.toggle("trouble", Boolean(trouble));
       if (trouble) return this.announce(trouble);
       const { srcWords, words, text } = this.found;
@@ -140,11 +158,11 @@
       };
       list(".source", srcWords);
       list(".target", words);
-      const before = new Set(this.whole.words.map((word) => word.text));
+      const changedWords = changes(this.whole.words.map((word) => word.text), words.map((word) => word.text));
       this.all(".target button").forEach((button, i) => {
         button.setAttribute("aria-label", `${words[i].text}, attends to ${srcWords[this.attended(i)]?.text}`);
         button.setAttribute("aria-pressed", "false");
-        button.classList.toggle("new", !before.has(words[i].text));
+        button.classList.toggle("new", changedWords[i]);
         button.classList.toggle("pointed", this.pointed.has(i));
       });
       this.draw();
@@ -193,7 +211,7 @@
         button.setAttribute("aria-pressed", String(this.all(`[data-head^="decoder.${button.dataset.layer}."]`).every((head) => this.off.has(head.dataset.head)))));
       const n = this.off.size;
       const loss = this.found === this.whole ? 0 : this.whole.logProbability - logProbabilityOf(this.model, this.tokenizer, this.found.ids, this.whole.memory);
-      this.one(".loss").textContent = `${n ? `${n} of 16 heads are out.` : "All 16 heads are in."}${n && loss > 0.005 ? ` To the whole model, this translation is ${loss.toFixed(1)} nats less probable than its own.` : ""}`;
+      this.one(".loss").textContent = `${n ? `${n} of 16 heads are out.` : "All 16 heads are in."}${loss > 0.005 ? ` To the whole model, this translation is ${loss.toFixed(1)} nats less probable than its own.` : ""}`;
     }
 
     showTask() {
@@ -288,7 +306,9 @@
     // ---- the address ----
 
     read() {
-      const [text, off = "", pointed = ""] = (this.state ?? "").split("|");
+      const parts = (this.state ?? "").split("|"); // a caption may have the sign itself
+      const [off = "", pointed = ""] = parts.splice(Math.max(1, parts.length - 2));
+      const text = parts.join("|");
       const heads = new Set(this.all(".head").map((button) => button.dataset.head));
       off.split(",").filter((each) => heads.has(each)).forEach((each) => this.off.add(each));
       this.text = (text || EXAMPLES[0]).slice(0, LONGEST);

@@ -91,6 +91,9 @@ def test_the_task_by_two_presses(opened) -> None:
     assert "orange grass" in opened.run(TEXT)
     assert opened.run("() => document.querySelector('.task').classList.contains('solved')")
     assert FIRST in opened.run("() => document.querySelector('p.before').textContent")
+    new = "() => [...document.querySelectorAll('.target .new')].map((each) => each.textContent)"
+    assert opened.run(new) == ["grass", "with", "an", "orange"]  # not in the former sentence, or not there
+    assert "nats less probable" in opened.run("() => document.querySelector('.loss').textContent")
     opened.click(".again")
     assert opened.run(TEXT) == FIRST
     assert not opened.run("() => document.querySelector('.task').classList.contains('solved')")
@@ -131,10 +134,29 @@ def test_the_address_brings_the_state_back(opened, chromium) -> None:
     other.close()
 
 
+@pytest.mark.parametrize(
+    ("state", "kept"),
+    [
+        ("a%7Cb%7Cc%7C%7C", "a|b|c||"),  # a caption with the sign that parts the state
+        ("%7C%7C99%3E99,-1%3E-1,2%3E500", ""),  # words that there are not
+        ("x", "x||"),
+    ],
+)
+def test_the_address_is_clamped(chromium, tmp_path, state, kept) -> None:
+    address = figures.write_page(tmp_path, "translator", "heads").resolve().as_uri()
+    page = chromium.page()
+    page.open(f"{address}#translator={state}")
+    page.wait(LIVE)
+    assert page.run("() => document.querySelector('exformer-translator').state") == kept
+    if not kept:
+        assert page.run("() => document.querySelector('.before').textContent") == ""
+    page.close()
+
+
 def test_what_is_typed(opened) -> None:
     for typed, said in (
         ("", "Type a German caption"),
-        ("Wort " * 2000, None),
+        ("Wort " * 2000, "Only the first 160"),
         ("☃ 𝔘𝔫𝔦𝔠𝔬𝔡𝔢 \ufeff <b>x</b>", None),
     ):
         opened.run("(text) => document.querySelector('exformer-translator').ask(text)", typed)
