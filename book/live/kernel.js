@@ -2,13 +2,15 @@
 "use strict";
 globalThis.exformer ??= {};
 (() => {
-  const WASM = "AGFzbQEAAAABCgFgBn9/f39/fwACFAEIZXhmb3JtZXIGbWVtb3J5AgABAwIBAAcMAQhwcm9kdWN0cwAACuABAd0BAgV/AnsgBEECdCEEA0AgASAEaiEKIAAhCEEAIQcDQCABIQn9DAAAAAAAAAAAAAAAAAAAAAAhC/0MAAAAAAAAAAAAAAAAAAAAACEMA0AgCyAI/QAEACAJ/QAEAP3mAf3kASELIAwgCP0ABBAgCf0ABBD95gH95AEhDCAIQSBqIQggCUEgaiIJIApJDQALIAsgDP3kASELIAIgByAFbCAGakECdGogC/0fACAL/R8BkiAL/R8CIAv9HwOSkjgCACAHQQFqIgcgA0kNAAsgCiEBIAZBAWoiBiAFSQ0ACwsAYQRuYW1lAjoBAA0AAXgBAXcCA291dAMEcm93cwQFd2lkdGgFAW4GAW8HAXIIAXAJAXEKA2VuZAsEZXZlbgwDb2RkAx4BAAMAB291dHB1dHMBB3ZlY3RvcnMCB251bWJlcnM="; // kernel.wat, see there
+  const WASM = "AGFzbQEAAAABCgFgBn9/f39/fwACFAEIZXhmb3JtZXIGbWVtb3J5AgABAwIBAAcMAQhwcm9kdWN0cwAACqwEAakEAgh/BXsgBEECdCEEA0AgBkEEaiAFSwRAIAVBBGshBgsgACEIQQAhBwNAIAEgBiAEbGohCiAKIARqIQsgCyAEaiEMIAwgBGohDSAIIARqIQn9DAAAAAAAAAAAAAAAAAAAAAAhDv0MAAAAAAAAAAAAAAAAAAAAACEP/QwAAAAAAAAAAAAAAAAAAAAAIRD9DAAAAAAAAAAAAAAAAAAAAAAhEQNAIAj9AAQAIRIgDiASIAr9AAQA/eYB/eQBIQ4gDyASIAv9AAQA/eYB/eQBIQ8gECASIAz9AAQA/eYB/eQBIRAgESASIA39AAQA/eYB/eQBIREgCP0ABBAhEiAOIBIgCv0ABBD95gH95AEhDiAPIBIgC/0ABBD95gH95AEhDyAQIBIgDP0ABBD95gH95AEhECARIBIgDf0ABBD95gH95AEhESAKQSBqIQogC0EgaiELIAxBIGohDCANQSBqIQ0gCEEgaiIIIAlJDQALIA4gD/0NAAECAwQFBgcQERITFBUWFyAOIA/9DQgJCgsMDQ4PGBkaGxwdHh/95AEhDiAQIBH9DQABAgMEBQYHEBESExQVFhcgECAR/Q0ICQoLDA0ODxgZGhscHR4f/eQBIRAgAiAHIAVsIAZqQQJ0aiAOIBD9DQABAgMICQoLEBESExgZGhsgDiAQ/Q0EBQYHDA0ODxQVFhccHR4f/eQB/QsEACAHQQFqIgcgA0kNAAsgBkEEaiIGIAVJDQALCwB2BG5hbWUCUQEAEwABeAEBdwIDb3V0AwRyb3dzBAV3aWR0aAUBbgYBbwcBcggBcAkDZW5kCgJ3YQsCd2IMAndjDQJ3ZA4BYQ8BYhABYxEBZBIHbnVtYmVycwMcAQADAAdvdXRwdXRzAgd2ZWN0b3JzAwVhbG9uZw=="; // kernel.wat, see there
   const SCRATCH = 1 << 18; // numbers that go in and come out of the kernel at once
   const PAGE = 65536; // bytes
 
   class Matrix {
     constructor(rows, cols, data = new Float32Array(rows * cols)) {
-      Object.assign(this, { rows, cols, data });
+      this.rows = rows;
+      this.cols = cols;
+      this.data = data;
     }
 
     row(i) {
@@ -36,7 +38,7 @@ globalThis.exformer ??= {};
     // x W^T: of each row of x the dot products with all rows of W.
     products(x, w) {
       const out = new Matrix(x.rows, w.rows);
-      const inside = this.run && w.data.buffer === this.numbers.buffer && x.cols % 8 === 0;
+      const inside = this.run && w.data.buffer === this.numbers.buffer && x.cols % 8 === 0 && w.rows >= 4;
       const atOnce = inside ? Math.floor(SCRATCH / (x.cols + w.rows)) : 0;
       for (let start = 0; start < x.rows; ) {
         if (!atOnce) {

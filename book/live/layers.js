@@ -137,6 +137,7 @@
     }
 
     truncate(rows) {
+      rows = Math.min(rows, this.all.rows);
       this.all = new Matrix(rows, this.all.cols, this.all.data.subarray(0, rows * this.all.cols));
     }
 
@@ -165,57 +166,69 @@
     copy() {
       const other = new Cache(0);
       other.layers = this.layers.map(({ k, v }) => ({ k: k && k.copy(), v: v && v.copy() }));
-      other.memories = this.memories; // they never change
+      other.memories = this.memories.map((each) => ({ ...each }));
       return other;
     }
   }
 
-  // The columns of one head.
-  const column = (matrix, t, h, dHead) => matrix.data.subarray(t * matrix.cols + h * dHead, t * matrix.cols + (h + 1) * dHead);
-
   function softmax(row) {
     let most = -Infinity;
     for (let i = 0; i < row.length; i++) if (row[i] > most) most = row[i];
+    if (most === -Infinity) return row.fill(0); // where nothing may be attended to
     let sum = 0;
     for (let i = 0; i < row.length; i++) sum += row[i] = Math.exp(row[i] - most);
     for (let i = 0; i < row.length; i++) row[i] /= sum;
     return row;
   }
 
+  function softmaxRows(scores) {
+    const out = new Matrix(scores.rows, scores.cols, scores.data.slice());
+    for (let t = 0; t < out.rows; t++) softmax(out.row(t));
+    return out;
+  }
+
+  // The dot product of n numbers of a, from the i-th on, and n numbers of b, from the j-th on.
+  function dot(a, i, b, j, n) {
+    let sum = 0;
+    for (const end = i + n; i < end; ) sum += a[i++] * b[j++];
+    return sum;
+  }
+
+  // a += factor b, for n numbers of each.
+  function addTimes(a, i, factor, b, j, n) {
+    for (const end = i + n; i < end; ) a[i++] += factor * b[j++];
+  }
+
   // softmax(q k^T / √d_head + bias) v, head by head; query t is at position `start` + t of the keys.
   function attend(path, q, k, v, { nHeads, nKvHeads = nHeads, causal = false, start = 0, slopes, scale, hooks }) {
     const dHead = q.cols / nHeads;
     const factor = scale ?? 1 / Math.sqrt(dHead);
-    const shared = nHeads / nKvHeads; // heads of queries for each head of keys
-    const scores = Array.from({ length: nHeads }, () => new Matrix(q.rows, k.rows));
-    for (let h = 0; h < nHeads; h++)
+    const columns = Array.from({ length: nHeads }, (_, h) => h * dHead); // where those of a head begin
+    const shared = columns.map((_, h) => Math.floor((h * nKvHeads) / nHeads) * dHead); // and in keys and values
+    const seen = (t) => (causal ? Math.min(start + t + 1, k.rows) : k.rows);
+
+    let scores = columns.map((column, h) => {
+      const out = new Matrix(q.rows, k.rows);
       for (let t = 0; t < q.rows; t++) {
-        const query = column(q, t, h, dHead);
-        const row = scores[h].row(t);
-        for (let s = 0; s < k.rows; s++) {
-          if (causal && s > start + t) {
-            row[s] = -Infinity;
-            continue;
-          }
-          let at = s * k.cols + Math.floor(h / shared) * dHead;
-          let sum = 0;
-          for (let i = 0; i < dHead; i++) sum += query[i] * k.data[at++];
-          row[s] = sum * factor - (slopes ? slopes[h] * Math.abs(start + t - s) : 0);
+        const row = out.row(t).fill(-Infinity, seen(t));
+        for (let s = 0; s < seen(t); s++) {
+          row[s] = dot(q.data, t * q.cols + column, k.data, s * k.cols + shared[h], dHead) * factor;
+          if (slopes) row[s] -= slopes[h] * Math.abs(start + t - s);
         }
       }
-    let weights = through(hooks, `${path}.scores`, scores);
-    weights.forEach((matrix) => { for (let t = 0; t < q.rows; t++) softmax(matrix.row(t)); });
-    weights = through(hooks, `${path}.weights`, weights);
+      return out;
+    });
+    scores = through(hooks, `${path}.scores`, scores);
+    const weights = through(hooks, `${path}.weights`, scores.map(softmaxRows));
+
     const heads = new Matrix(q.rows, q.cols);
-    for (let h = 0; h < nHeads; h++)
+    columns.forEach((column, h) => {
       for (let t = 0; t < q.rows; t++) {
-        const to = column(heads, t, h, dHead);
         const row = weights[h].row(t);
-        for (let s = 0; s < k.rows; s++) {
-          let at = s * v.cols + Math.floor(h / shared) * dHead;
-          for (let i = 0; i < dHead; i++) to[i] += row[s] * v.data[at++];
-        }
+        for (let s = 0; s < k.rows; s++)
+          if (row[s]) addTimes(heads.data, t * q.cols + column, row[s], v.data, s * v.cols + shared[h], dHead);
       }
+    });
     return through(hooks, `${path}.heads`, heads);
   }
 
@@ -223,19 +236,16 @@
     const nHeads = config.n_heads;
     const nKvHeads = config.n_kv_heads ?? nHeads;
     const dHead = config.d_model / nHeads;
-    const project = (name, x) => {
-      const out = linear(p, `${path}.w_${name}`, x);
-      return config.qk_norm && name !== "v" ? normalize(p, `${path}.norm_${name}`, out, { norm: "rms", width: dHead }) : out;
-    };
     const start = cache?.k?.all.rows ?? 0;
-    let q = project("q", query);
-    let k = memoryCache?.k ?? project("k", source);
-    let v = memoryCache?.v ?? project("v", source);
-    if (memoryCache) Object.assign(memoryCache, { k, v });
-    if (positions === "rotary") [q, k] = [rotate(q, dHead, start), rotate(k, dHead, start)];
-    q = through(hooks, `${path}.q`, q);
-    k = through(hooks, `${path}.k`, k);
-    v = through(hooks, `${path}.v`, v);
+    const project = (name, x) => {
+      let out = linear(p, `${path}.w_${name}`, x);
+      if (config.qk_norm && name !== "v") out = normalize(p, `${path}.norm_${name}`, out, { norm: "rms", width: dHead });
+      if (positions === "rotary" && name !== "v") out = rotate(out, dHead, start);
+      return through(hooks, `${path}.${name}`, out);
+    };
+    const q = project("q", query);
+    let { k, v } = memoryCache?.source === source ? memoryCache : { k: project("k", source), v: project("v", source) };
+    if (memoryCache) Object.assign(memoryCache, { source, k, v });
     if (cache) {
       k = (cache.k ??= new Rows(k.cols)).append(k);
       v = (cache.v ??= new Rows(v.cols)).append(v);
@@ -268,7 +278,7 @@
   exformer.knockOut = (path, head, nHeads) => ({
     [`${path}.heads`]: (heads) => {
       const dHead = heads.cols / nHeads;
-      for (let t = 0; t < heads.rows; t++) column(heads, t, head, dHead).fill(0);
+      for (let t = 0; t < heads.rows; t++) heads.row(t).fill(0, head * dHead, (head + 1) * dHead);
       return heads;
     },
   });
