@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -25,7 +26,7 @@ def still() -> Diagram:
     pair = derive(parse(FIRST))
     a, b = load_model(ONE_VECTOR), load_model(ATTENTION)
     left = Counter(pair.target.split())
-    written = translate(a.model, a.tokenizer, FIRST, max_new_tokens=18).split()
+    written = str(translate(a.model, a.tokenizer, FIRST, max_new_tokens=18)).split()
     roles = []
     for word in written:
         roles.append("plain" if left[word] else "low")
@@ -33,11 +34,12 @@ def still() -> Diagram:
     batch, _ = encode_pairs([pair], src_tokenizer=b.tokenizer[0], tgt_tokenizer=b.tokenizer[1])
     with torch.no_grad(), record_attention(b.model) as seen:
         b.model(batch.src, batch.tgt_in)
-    target = translate(b.model, b.tokenizer, FIRST, max_new_tokens=18).split()
+    target = str(translate(b.model, b.tokenizer, FIRST, max_new_tokens=18)).split()
     weights = seen["attention"][0, : len(target)]  # (tgt, src), the end token included
     last, _ = encode_pairs([pair], src_tokenizer=a.tokenizer[0], tgt_tokenizer=a.tokenizer[1])
     with torch.no_grad():
-        state = a.model.encode(last.src)[0, -1]  # after the end token
+        encode: Any = a.model.encode
+        state = encode(last.src)[0, -1]  # after the end token
     english = _upright([*FIRST.split(), "</s>"], ["encoder"] * 12)
     by_a, by_b = (
         _upright(written, roles, align="right"),
