@@ -990,8 +990,8 @@ BUGS = [
     Bug(
         "lessons.diagrams.links.links",
         "queries and keys exchanged",
-        "_link(queries[i], keys[j],",
-        "_link(queries[j], keys[i],",
+        "queries[i],\n            keys[j],",
+        "queries[j],\n            keys[i],",
         "test_diagrams.py::test_links_join_the_words_they_name",
     ),
     Bug(
