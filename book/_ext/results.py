@@ -3,7 +3,7 @@
 Directives: ``{results-targets}`` says what was asked and found; ``{results-models}`` and
 ``{results-curves}`` (with ``translation`` or ``shakespeare``) show trained models, ``{results-steps}``
 (``encoder-decoder`` or ``gpt``), ``{results-writing}``, ``{results-byte-pairs}`` and ``{results-nanogpt}``
-the races.
+the races, ``{results-live}`` the models in the page.
 """
 
 import results_tables as tables
@@ -20,6 +20,7 @@ SHOWS = {
     "results-writing": tables.writing,
     "results-byte-pairs": tables.byte_pairs,
     "results-nanogpt": tables.nano_gpt,
+    "results-live": tables.in_the_page,
 }
 
 

@@ -8,7 +8,7 @@ from statistics import mean, median
 
 import yaml
 
-FILES = ("models", "seeds", "bench", "generation", "byte_pairs", "shakespeare")
+FILES = ("models", "seeds", "bench", "generation", "byte_pairs", "shakespeare", "live")
 OURS = "exformer"
 ASKED = {"most": "at most {}", "least": "at least {}", "times": "at least {} times as fast"}
 LOSS, BITS = "validation loss, nats a symbol", "validation bits a byte"
@@ -43,6 +43,11 @@ _NANO = {
     **{"steps": int, "threads": int, "precision": str, "parameters": int},
     **{"seconds": float, "ratio": float, "validation_losses": [float]},
 }
+_IN_PAGE = dict.fromkeys(("page ms", "library ms", "page / library", "lowest ratio", "highest ratio"), float)
+_IN_PAGE |= {"page tokens a second": float}
+_SPEEDS = [kernel + rate for kernel in ("kernel", "plain") for rate in ("", ", processor 4 times slower")]
+_FIGURE = dict.fromkeys(("ms from scrolling to running", "longest frame, ms"), float)
+_FIGURE |= dict.fromkeys(("bytes of scripts", "bytes of models"), int)
 _CONTENDER = _TIMED | {"peak_bytes": None, "parameters": int, "loss": float}
 FORMS = {
     "models": [_MODEL],
@@ -61,6 +66,14 @@ FORMS = {
         "machine": _MACHINE,
         "clock": str,
         "contenders": {"nanoGPT": _NANO, "*": _NANO | {"validation_loss": float, "seeds": int}},
+    },
+    "live": {
+        "machine": _MACHINE,
+        "rounds": int,
+        "ms": dict.fromkeys(("load and build", "first token, cold", "first token, warm"), float),
+        "beside the library, one thread": {"a caption": _IN_PAGE, "*": _IN_PAGE},
+        "tokens a second": dict.fromkeys(_SPEEDS, float),
+        "figures": {"translator": _FIGURE, "*": _FIGURE},
     },
 }
 
@@ -86,9 +99,10 @@ def faults(found, form, place=""):
     return [] if right else [f"{place} is {found!r}, and no {form.__name__}"]
 
 
-def asked_words(asked):
-    """Say what was asked: ("most", 0.95) -> "at most 0.95"."""
-    return ASKED[asked[0]].format(asked[1])
+def asked_words(asked, unit=""):
+    """Say what was asked: ("most", 0.95) -> "at most 0.95", (("most", 60), "ms") -> "at most 60 ms"."""
+    how, limit = asked
+    return ASKED[how].format(f"{limit:,} {unit}" if unit else limit)
 
 
 def seed_of_teachers(entry):
@@ -165,6 +179,7 @@ class Finding:
         value: As it is shown: rounded.
         asked: ``most``, ``least`` or ``times``, and the number.
         unfit: Why the number does not count, if so.
+        unit: Of the number, if it is no score and no ratio; then it is judged and shown without decimals.
     """
 
     key: tuple
@@ -172,15 +187,18 @@ class Finding:
     value: float
     asked: tuple
     unfit: str = ""
+    unit: str = ""
 
     @property
     def asked_words(self):
         """Say what was asked."""
-        return asked_words(self.asked)
+        return asked_words(self.asked, self.unit)
 
     @property
     def found_words(self):
         """Say what was found, with as many digits as it is judged by."""
+        if self.unit:
+            return f"{self.value:,.0f} {self.unit}"
         digits = 3 if self.asked[0] == "most" else 2
         return f"{self.value:.{digits}f}{' times' if self.asked[0] == 'times' else ''}"
 
@@ -198,10 +216,11 @@ def findings(target, results):
     if target["from"]["file"] not in results.files:
         return []
     rows = _FINDERS[target["from"]["file"]](target["from"], results)
-    found = []
+    found, unit = [], target.get("unit", "")
     for key, where, value, unfit in rows:
-        shown = round(1 / value, 2) if how == "times" else round(value, 2 if how == "least" else 3)
-        found.append(Finding(key, where, shown, (how, limit), unfit))
+        digits = 0 if unit else 2 if how == "least" else 3
+        shown = round(1 / value, 2) if how == "times" else round(value, digits)
+        found.append(Finding(key, where, shown, (how, limit), unfit, unit))
     return found
 
 
@@ -255,12 +274,21 @@ def _shakespeare(wanted, results):
             yield ("shakespeare", name), name, one["ratio"], unfit
 
 
+def _live(wanted, results):
+    part = results.files["live"][wanted["part"]]
+    rows = [*part] if wanted["rows"] == "all" else wanted["rows"]
+    for row in rows:
+        value = part[row][wanted["column"]] if "column" in wanted else part[row]
+        yield ("live", wanted["part"], row, wanted.get("column")), row, value, ""
+
+
 _FINDERS = {
     "models": _models,
     "bench": _bench,
     "generation": _generation,
     "byte_pairs": _byte_pairs,
     "shakespeare": _shakespeare,
+    "live": _live,
 }
 
 

@@ -52,7 +52,7 @@ def targets(results):
     rows = []
     for target in results.asked["targets"]:
         found = findings(target, results)
-        asked = asked_words(next(iter(target["asked"].items())))
+        asked = asked_words(next(iter(target["asked"].items())), target.get("unit", ""))
         rows.append([HTML.benchmark(target), asked, _found(found)])
     columns = ["benchmark\t", "asked\t", "found\t"]
     return HTML.table("What was asked and what was found", columns, [("", rows)], "")
@@ -64,7 +64,8 @@ def _found(found):
         return HTML.found("not measured yet", "", "")
     values = sorted(found, key=lambda finding: finding.value)
     low, high = values[0].found_words, values[-1].found_words
-    numbers = low if low == high else f"{low.removesuffix(' times')} to {high}"
+    unit = values[0].unit or "times"
+    numbers = low if low == high else f"{low.removesuffix(f' {unit}')} to {high}"
     wrong = [finding for finding in found if not finding.met]
     lines = f"in all {len(found)}" if len(found) > 1 else found[0].where
     if wrong:
@@ -270,3 +271,51 @@ def nano_gpt(results):
     machine = f"{machine_words(found)} Parameters and numbers: {'; '.join(sizes)}."
     made = HTML.made(results.asked["commands"]["shakespeare"], machine)
     return HTML.table("Shakespeare's characters, beside nanoGPT", columns, [("", rows)], made)
+
+
+def in_the_page(results):
+    """The models in a browser: beside the library, tokens a second, and what each live figure takes."""
+    if "live" not in results.files:
+        return missing("live", results)
+    found, judged = results.files["live"], verdicts(results)
+    made = HTML.made(
+        results.asked["commands"]["live"],
+        f"{machine_words(found | {'clock': 'wall'})} Medians of {found['rounds']} rounds.",
+    )
+    names = ("page ms", "library ms", "page / library")
+    rows = []
+    for what, one in found["beside the library, one thread"].items():
+        ms, theirs, ratio = (one[name] for name in names)
+        spread = f"{number(one['lowest ratio'], 3)} to {number(one['highest ratio'], 3)}"
+        speed_of_it = number(one["page tokens a second"], 0)
+        verdict = judged.get(("live", "beside the library, one thread", what, "page / library"))
+        rows.append(
+            [what, number(ms, 1), number(theirs, 1), number(ratio, 3), spread, speed_of_it, verdict or ""]
+        )
+    columns = ["the same texts", "ms in the page", "ms in the library", "ratio", "least to greatest"]
+    columns += ["tokens a second in the page", "asked\t"]
+    beside = HTML.table(
+        "The models in the page, beside the library on one thread", columns, [("", rows)], made
+    )
+    rows = [
+        [f"{what}, ms", number(ms, 1), judged.get(("live", "ms", what, None), "")]
+        for what, ms in found["ms"].items()
+    ]
+    rows += [
+        [f"tokens a second, {what}", number(n, 0), judged.get(("live", "tokens a second", what, None), "")]
+        for what, n in found["tokens a second"].items()
+    ]
+    columns = ["the language model in the page", "found", "asked\t"]
+    speeds = HTML.table("From the weights to the tokens", columns, [("", rows)], made)
+    columns = ["figure", "ms from scrolling to running", "longest pause between frames, ms"]
+    columns += ["kB of scripts", "MB of models"]
+    rows = [
+        [
+            name,
+            *(number(one[part], 0) for part in ("ms from scrolling to running", "longest frame, ms")),
+            number(one["bytes of scripts"] / 1e3, 1),
+            number(one["bytes of models"] / 1e6, 2),
+        ]
+        for name, one in found["figures"].items()
+    ]
+    return beside + speeds + HTML.table("The live figures", columns, [("", rows)], made)
