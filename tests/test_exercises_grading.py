@@ -213,7 +213,10 @@ def test_rows_that_are_yielded_one_by_one_or_within_a_list():
         assert checked(answer), checked(answer)
 
 
-def test_an_answer_that_yields_without_end_is_refused():
+def test_an_answer_that_yields_without_end_is_refused(monkeypatch):
+    monkeypatch.setattr(
+        "exformer.lessons.exercises.answers._MOST", 100
+    )  # types are checked at every call here
     assert not check_doubling(lambda x: itertools.count())
 
 

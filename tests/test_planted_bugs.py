@@ -35,7 +35,9 @@ def plant(bug, planter):
 
 @needs_fork
 def test_without_a_bug_the_tests_pass(planter):
-    code, output = planter.run(sorted({bug.test for bug in BUGS}), limit_s=600)
+    """One of each file, in the forks in which bugs are planted; by themselves all of them run anyway."""
+    one_of_each = {bug.test.split("::")[0]: bug.test for bug in BUGS}
+    code, output = planter.run(sorted(one_of_each.values()), limit_s=600)
     assert code == planting.PASSED, output
 
 

@@ -1,7 +1,7 @@
 """Known mistakes, each with its hint: teacher forcing, the likelihood of a sentence, greedy decoding."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -184,14 +184,16 @@ class Language:
             raise TooManyCallsError
         ids = [int(i) for i in torch.as_tensor(ids).flatten()]
         self.longest = max(self.longest, len(ids))
-        return torch.stack([self._row(ids[: n + 1]) for n in range(len(ids))])
-
-    def _row(self, ids: Sequence[int]) -> Tensor:
-        key = sum((place + 2) * (symbol + self.salt) for place, symbol in enumerate(ids))
-        row = torch.sin(torch.arange(13) * (1.0 + key) + self.salt)
-        row[[0, self.bos]] -= 9.0
-        row[self.eos] = 5.0 if ids[0] == self.bos and len(ids) == self.length + 1 else -5.0
-        return row
+        places = torch.arange(len(ids))
+        key = torch.cumsum((places + 2) * (torch.tensor(ids, dtype=torch.long) + self.salt), dim=0)
+        rows = torch.sin(torch.arange(13) * (1.0 + key[:, None]) + self.salt)
+        rows[:, 0] -= 9.0
+        if self.bos:
+            rows[:, self.bos] -= 9.0
+        rows[:, self.eos] = -5.0
+        if ids and ids[0] == self.bos:
+            rows[places == self.length, self.eos] = 5.0
+        return rows
 
 
 def in_a_language(write: Callable[..., list[int]]) -> Callable[..., list[int]]:
