@@ -13,7 +13,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from exformer.hub.live import live_script
 from exformer.lessons.diagrams.theme import DARK, LIGHT
-from exformer.lessons.live import live_figure, live_figures
+from exformer.lessons.live import live_figure
 
 SOURCE = Path(__file__).parents[1] / "live"
 NEEDS = re.compile(r"// needs: (.+)")
@@ -54,14 +54,19 @@ def model(name):
 
 
 @cache
-def style():
-    """Return the name of the style sheet of all figures, and its text."""
-    parts = [SOURCE / "live.css", *(SOURCE / f"{name}.css" for name in live_figures())]
-    text = "\n".join(path.read_text(encoding="utf-8") for path in parts if path.is_file())
+def style(name="live"):
+    """Return the name of a figure's own style sheet, or of that which all share, and its text."""
+    text = (SOURCE / f"{name}.css").read_text(encoding="utf-8")
     for mark, theme in (("@ROLES@", LIGHT), ("@DARK@", DARK)):
         colors = (f"--{role}: {two.fill}; --{role}-edge: {two.edge};" for role, two in theme.roles.items())
         text = text.replace(mark, " ".join(colors))
-    return _hashed("live", text, "css"), text
+    return _hashed(name, text, "css"), text
+
+
+def style_links(names, to):
+    """Return the links to the style sheets of some figures, as HTML."""
+    sheets = ["live", *sorted(set(names))]
+    return "".join(f'<link rel="stylesheet" href="{to}{style(each)[0]}">' for each in sheets)
 
 
 def _hashed(name, text, ending):
@@ -92,10 +97,11 @@ def enliven(app, pagename, templatename, context, doctree):
     if app.builder.format != "html" or "live-still" not in body:
         return
     to = context["pathto"](FOLDER, 1) + "/"
+    names = {found[1] for found in STILL.finditer(body)}
     context["body"] = STILL.sub(lambda found: element(found[1], found[2], found[3], to=to), body)
     context["body"] += f'<script src="{to}{script("start")[0]}"></script>'
-    context["metatags"] = context.get("metatags", "") + f'<link rel="stylesheet" href="{to}{style()[0]}">'
-    app.live_figures.update(found[1] for found in STILL.finditer(body))
+    context["metatags"] = context.get("metatags", "") + style_links(names, to)
+    app.live_figures.update(names)
 
 
 def write(folder, names):
@@ -103,6 +109,7 @@ def write(folder, names):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     parts = [script("start"), style()]
+    parts += [style(name) for name in names]
     for name in names:
         parts += [script(each) for each in scripts_of(name)]
         parts += [model(each) for each in live_figure(name).figure.models]

@@ -8,7 +8,7 @@
 
   class CacheView {
     static title = "Cache";
-    static question = "A token is edited. Which of the three entries with a question mark must be computed anew? Mark them, then check. (Choose a token below to edit that one instead.)";
+    static question = "A token is edited. Which of the three entries with a question mark must be computed anew? Mark them, then check. (Choose another token to edit that one instead.)";
     static measured = "What has changed is measured on the model in this page: an entry counts if it moves by more than a millionth of its length. Programs usually throw away all of layer 1 to the right as well, because that is simpler.";
     start = "O, I do beseech you";
 

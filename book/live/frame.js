@@ -10,20 +10,44 @@ globalThis.exformer ??= {};
 
     connectedCallback() {
       if (this.stage) return;
-      this.stage = document.createElement("div");
-      this.stage.className = "live-stage";
-      this.stage.hidden = true;
+      this.renew();
       this.said = document.createElement("p");
       this.said.className = "visually-hidden";
       this.said.setAttribute("aria-live", "polite");
-      this.append(this.stage, this.said);
+      this.append(this.said);
+      this.launch();
+      for (const act of ["pointerdown", "keydown", "input"]) this.addEventListener(act, () => { this.acted = true; });
+      addEventListener("hashchange", () => this.follow());
+    }
+
+    launch() {
       this.ready = this.open().catch((error) => this.trouble(error));
+    }
+
+    // An empty stage, on which nothing listens any more.
+    renew() {
+      const stage = document.createElement("div");
+      stage.className = "live-stage";
+      stage.hidden = true;
+      if (this.stage) this.stage.replaceWith(stage);
+      else this.append(stage);
+      this.stage = stage;
+    }
+
+    // Another address of this figure, in the page that is open: begin again with what it says.
+    follow() {
+      if (!location.hash.startsWith(this.mark)) return;
+      clearTimeout(this.writing);
+      this.kept = undefined;
+      this.launch();
     }
 
     async open() {
       this.classList.add("loading");
+      this.querySelector(".live-trouble")?.remove();
       const names = this.constructor.models;
       const models = await Promise.all(names.map((name) => exformer.load(name)));
+      this.renew();
       this.stage.hidden = false;
       await this.start(Object.fromEntries(names.map((name, i) => [name, models[i]])));
       this.classList.remove("loading");
@@ -37,12 +61,17 @@ globalThis.exformer ??= {};
       this.stage.hidden = true;
       const line = this.querySelector(".live-trouble") ?? this.appendChild(document.createElement("p"));
       line.className = "live-trouble";
-      line.textContent = `The figure cannot run here: ${error.message}`;
+      line.textContent = `The figure cannot run here: ${error.message} `;
+      const again = line.appendChild(document.createElement("button"));
+      again.type = "button";
+      again.textContent = "Try again";
+      again.addEventListener("click", () => this.launch());
     }
 
-    // Say something once, when the reader has paused.
+    // Say something once, when the reader has paused; nothing before the reader has done anything.
     announce(words) {
       clearTimeout(this.saying);
+      if (!this.acted) return;
       this.saying = setTimeout(() => { this.said.textContent = words; }, SETTLED);
     }
 

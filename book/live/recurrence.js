@@ -302,7 +302,11 @@
     drawCurves() {
       const card = (key) => Object.values(this.models[key].card.scores);
       const x = (i) => 0.5 + 2 * i; // 3.5, 5.5, … words; 3 is at the left edge
-      const line = (shares) => shares.map((share, i) => `${i ? "L" : "M"}${x(i)} ${(100 - 100 * share).toFixed(1)}`).join("");
+      // Each share is the mean of two lengths, the first and the last too: from edge to edge.
+      const line = (shares) => {
+        const y = shares.map((share) => (100 - 100 * share).toFixed(1));
+        return `M0 ${y[0]}${y.map((each, i) => `L${x(i)} ${each}`).join("")}L9 ${y.at(-1)}`;
+      };
       const seeds = (key) => card(key)[0]["content by seed"].map((_, s) => line(card(key).map((each) => each["content by seed"][s])));
       this.one(".plot svg").innerHTML = [25, 50, 75].map((y) => `<path class="grid" d="M0 ${y}H9"/>`).join("") + ["a", "b"].map((key) =>
         seeds(key).map((d) => `<path class="seed ${key}" d="${d}"/>`).join("") + `<path class="curve ${key}" d="${line(card(key).map(({ content }) => content))}"/>`).join("");

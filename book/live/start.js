@@ -5,6 +5,8 @@
   var NEAR = "400px";
 
   function understands() {
+    var newest = [[].with, [].at, "".replaceAll, Object.hasOwn, Element.prototype.replaceChildren, window.customElements];
+    if (!newest.every(Boolean)) return false;
     try {
       return Boolean(new Function("class A { static b = 1; c = this?.d ?? {}; }"));
     } catch (error) {
@@ -23,7 +25,10 @@
       var each = document.createElement("script");
       each.src = address;
       each.onload = resolve;
-      each.onerror = function () { reject(new Error("A script of this figure could not be loaded: is the page whole?")); };
+      each.onerror = function () {
+        delete loaded[address]; // who asks again tries again
+        reject(new Error("A script of this figure could not be loaded: is the page whole?"));
+      };
       document.head.appendChild(each);
     });
     return loaded[address];
@@ -38,12 +43,24 @@
     Object.keys(root.files).forEach(function (name) { root.files[name] = new URL(root.files[name], document.baseURI).href; });
     element.dataset.scripts.split(" ").reduce(function (before, address) {
       return before.then(function () { return script(new URL(address, document.baseURI).href); });
-    }, Promise.resolve()).catch(function (error) { tell(element, error.message); });
+    }, Promise.resolve()).catch(function (error) {
+      element.begun = false;
+      tell(element, error.message);
+    });
+  }
+
+  function linked(element) {
+    return location.hash.indexOf("#" + element.localName.slice("exformer-".length) + "=") === 0;
   }
 
   function prepare(element) {
-    var linked = location.hash.indexOf("#" + element.localName.slice("exformer-".length) + "=") === 0;
-    if (linked) {
+    window.addEventListener("hashchange", function () {
+      if (linked(element)) {
+        element.scrollIntoView();
+        begin(element);
+      }
+    });
+    if (linked(element)) {
       element.scrollIntoView();
       return begin(element);
     }

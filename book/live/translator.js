@@ -14,6 +14,7 @@
   const HINT = "Choose an English word, then the German word that it should attend to. Or drag from one to the other.";
   const SOLVED = /\bwith (an? )?(\w+ )?grass\b/; // the first task, on the first example
   const LONGEST = 160; // characters; the captions of the training have 70 on average
+  const STRANGE = /[^\p{Script=Latin}\p{M}\p{N}\p{P}\p{Z}\p{S}\s]/u; // a letter that no German caption has
   const SHOWN = 0.1; // weights below are not drawn
   const ROW = 30; // px between two words
   const GAP = 104; // px between the columns
@@ -60,7 +61,7 @@
     all = (css) => [...this.stage.querySelectorAll(css)];
 
     start({ [NAME]: { model, tokenizer } }) {
-      Object.assign(this, { model, tokenizer, off: new Set(), pointed: new Map(), chosen: null });
+      Object.assign(this, { model, tokenizer, off: new Set(), pointed: new Map(), chosen: null, whole: null, cut: false });
       const { n_layers: layers, n_heads: heads } = model.config;
       this.stage.innerHTML = HTML;
       this.one(".heads").open = this.hasAttribute("heads");
@@ -149,7 +150,10 @@
     show() {
       const { trouble } = this;
       this.one(".board").hidden = Boolean(trouble);
-      this.one(".hint").textContent = trouble ?? (this.cut ? `Only the first ${LONGEST} characters are translated: the model has learned from captions of 70. ${HINT}` : HINT);
+      const strange = STRANGE.exec(this.text)?.[0];
+      this.one(".hint").textContent = trouble
+        ?? (strange ? `The model has learned from German captions and knows no “${strange}”: what it writes for it is a guess.`
+          : this.cut ? `Only the first ${LONGEST} characters are translated: the model has learned from captions of 70. ${HINT}` : HINT);
       this.one(".hint").classList.toggle("trouble", Boolean(trouble));
       if (trouble) return this.announce(trouble);
       const { srcWords, words, text } = this.found;

@@ -51,9 +51,17 @@
   // Between two parts of the work the browser may draw a frame.
   const pause = () => new Promise((resolve) => setTimeout(resolve));
 
+  function read(text) {
+    try {
+      return exformer.bytesOf(text);
+    } catch {
+      throw new Error("the model's file is damaged: it is no base64");
+    }
+  }
+
   async function build({ kind, config, card, dtype, tensors, tokenizers }, text, options) {
     if (!exformer.models[kind]) throw new Error(`no model of the kind ${kind} is known here`);
-    const bytes = exformer.bytesOf(text);
+    const bytes = read(text);
     const found = bytes.length / KINDS[dtype].size;
     const expected = tensors.reduce((sum, [, ...shape]) => sum + shape.reduce((a, b) => a * b), 0);
     if (found !== expected) throw new Error(`the model's file is damaged: it has ${found} numbers, expected ${expected}`);
@@ -77,6 +85,9 @@
         const [header, text] = provided.get(name);
         provided.delete(name);
         return build(header, text, options);
+      }).catch((error) => {
+        waiting.delete(name); // who asks again tries again
+        throw error;
       }));
     return waiting.get(name);
   };

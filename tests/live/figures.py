@@ -23,7 +23,7 @@ body {{ margin: 0; background: var(--pst-color-background); color: var(--pst-col
 main {{ max-width: 672px; margin: 0 auto; padding: 16px; }}
 .visually-hidden {{ position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }}
 #above {{ height: {before}px }}</style>
-<link rel="stylesheet" href="live/{style}"></head>
+{styles}</head>
 <body><main><h1>A live figure</h1><div id="above"></div>{figure}<p>After it.</p></main>
 <script src="live/{start}"></script></body></html>
 """
@@ -40,7 +40,7 @@ def write_page(folder, name, *attributes, before=0):
     book = re.sub(r"@font-face\s*\{.*?\}", "", book, flags=re.S)  # the files are elsewhere
     shown = live_figure(name, *attributes)._repr_html_()
     figure = live.STILL.sub(lambda found: live.element(found[1], found[2], found[3], to="live/"), shown)
-    parts = {"style": live.style()[0], "start": live.script("start")[0]}
+    parts = {"styles": live.style_links([name], "live/"), "start": live.script("start")[0]}
     path = folder / f"{'-'.join([name, *attributes])}.html"
     path.write_text(PAGE.format(book=book, figure=figure, before=before, **parts), encoding="utf-8")
     return path

@@ -1,5 +1,7 @@
 """The engine of the live figures is the library: logits, every switch, ε, caches, with both kernels."""
 
+import copy
+
 import engine
 import pytest
 import torch
@@ -150,3 +152,60 @@ def test_a_cache_changes_nothing(engine_page) -> None:
         {name: engine.small_input(name) for name in names},
     )
     assert {name: each for name, each in found.items() if not each[0] <= CLOSE or each[1] != 11} == {}
+
+
+#: What a reader may do to an attention or a sublayer, as hooks of the page.
+ASK_CHANGED = """async (name, src, ids, [kind, path, head]) => {
+    const { model } = await exformer.load(name);
+    const uniform = (heads) => {
+        for (let t = 0; t < heads[head].rows; t++) {
+            const row = heads[head].row(t);
+            const seen = row.reduce((n, weight) => n + (weight > 0), 0);
+            row.forEach((weight, s) => { row[s] = weight > 0 ? 1 / seen : 0; });
+        }
+        return heads;
+    };
+    const hooks = {
+        "without a head": () => exformer.knockOut(path, head, model.config.n_heads),
+        "uniform weights": () => ({ [`${path}.weights`]: uniform }),
+        "without a sublayer": () => ({ [`${path}.output`]: (out) => (out.data.fill(0), out) }),
+    }[kind]();
+    const logits = model.encode
+        ? model.decode(ids, model.encode(src, { hooks }), { hooks }) : model.forward(ids, { hooks });
+    return [...logits.data];
+}"""
+ATTENTIONS = {
+    "multi30k-de-en": ["encoder.1.self_attention", "decoder.0.self_attention", "decoder.3.cross_attention"],
+    "shakespeare-bpe": ["layers.0.self_attention", "layers.3.self_attention"],
+}
+CHANGES = [
+    (name, kind, path, head)
+    for name, paths in ATTENTIONS.items()
+    for path in paths
+    for kind, head in (("without a head", 1), ("uniform weights", 0), ("without a sublayer", 0))
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "path", "head"), CHANGES, ids=lambda each: str(each))
+def test_what_hooks_change_is_changed_as_in_the_library(engine_page, name, kind, path, head) -> None:
+    """In the library parameters are made zero: columns of the last map, rows of the queries', a whole map."""
+    model, _ = engine.shipped(name)
+    model = copy.deepcopy(model)
+    attention = model.get_submodule(path)
+    size = model.config.d_model // model.config.n_heads
+    own = slice(head * size, (head + 1) * size)
+    with torch.no_grad():
+        if kind == "without a head":
+            attention.w_o.weight[:, own] = 0.0
+        elif kind == "uniform weights":
+            for part in attention.w_q.parameters():
+                part[own] = 0.0
+        else:
+            for part in attention.w_o.parameters():
+                part.zero_()
+    src, ids = max(engine.inputs(name)[:10], key=lambda each: len(each[1]))
+    plain = engine.library_logits(engine.shipped(name)[0], src, ids).flatten()
+    expected = engine.library_logits(model, src, ids).flatten()
+    found = torch.tensor(engine_page.run(ASK_CHANGED, name, src, ids, [kind, path, head]))
+    assert (expected - plain).abs().max() > 1000 * CLOSE  # or nothing was changed
+    assert (found - expected).abs().max() <= CLOSE

@@ -23,8 +23,36 @@ STATES = [
     "%E0%A4%A",
     "%00%7C%7C9e9%3E-1%2CNaN",
     "1e999,-5|x|y",
+    "%F0%9F%A6%8A%E6%97%A5" * 2500,
     "%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E" * 3,
 ]
+#: A control that a finger finds, and an address that says something else than the first state.
+TAPS = {
+    "translator": ".examples button:nth-child(2)",
+    "positions": ".exchange",
+    "recurrence": ".other",
+    "next-token": "#next-token-sample",
+}
+OTHERS = {
+    "translator": "Ein Hund schläft.||",
+    "positions": "30,12",
+    "recurrence": "a fox slept",
+    "next-token": "sample|0.7,40,1,0,3|",
+}
+SHOWN = "() => document.querySelector('.live-stage').innerText"
+SAID = "() => document.querySelector('[data-scripts] > [aria-live]').textContent"
+#: The sum of all shifts of the layout that no press has caused, from now on.
+SHIFTS = """() => {
+    globalThis.shifts = 0;
+    new PerformanceObserver((list) => {
+        for (const each of list.getEntries()) if (!each.hadRecentInput) globalThis.shifts += each.value;
+    }).observe({ type: "layout-shift" });
+}"""
+MOVING = """() => [...document.querySelectorAll("[data-scripts], [data-scripts] *")].filter((each) => {
+    const { transitionDuration, transitionProperty, animationName } = getComputedStyle(each);
+    const moves = transitionProperty !== "none" && parseFloat(transitionDuration) > 0;
+    return moves || animationName !== "none";
+}).length"""
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
 pytestmark = pytest.mark.parametrize("name", live_figures())
@@ -81,9 +109,15 @@ def test_nothing_moves_when_it_begins(chromium, pages, name: str, width: int) ->
     page = chromium.page(width=width, touch=width == 390)
     page.open(pages(name, before=5000))
     before = page.run(BOX)
+    page.run(SHIFTS)
     page.run("() => document.querySelector('[data-scripts]').scrollIntoView()")
     page.wait(LIVE)
+    page.raw.wait_for_timeout(100)
     after = page.run(BOX)
+    assert page.run("() => globalThis.shifts") < 0.001
+    page.tap(TAPS[name]) if width == 390 else page.click(TAPS[name])
+    page.raw.wait_for_timeout(700)  # longer than a shift is owed to the press
+    assert page.run("() => globalThis.shifts") < 0.001
     assert after["stage"] <= before["height"] + 0.5, "reserve more height in the figure's style sheet"
     assert after["height"] == before["height"]
     assert after["wide"] <= 0, "the page can be scrolled sideways"
@@ -92,14 +126,77 @@ def test_nothing_moves_when_it_begins(chromium, pages, name: str, width: int) ->
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_it_is_accessible(chromium, pages, name: str, theme: str) -> None:
-    page = chromium.page(width=390, height=844)
-    page.open(pages(name))
+    """As it waits, as it begins, and after a press; on a desk and on a phone."""
+    page = chromium.page()
+    page.open(pages(name, "wait"))
     page.run("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
-    page.wait(LIVE)
-    page.raw.wait_for_timeout(300)  # until colors have changed
     options = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}
-    found = Axe().run(page.raw, options=options).response["violations"]
-    assert [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found] == []
+
+    def faults():
+        page.raw.wait_for_timeout(300)  # until colors have changed
+        found = Axe().run(page.raw, options=options).response["violations"]
+        return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found]
+
+    assert faults() == []
+    page.click(".live-begin")
+    page.wait(LIVE)
+    assert faults() == []
+    page.resize(390, 844)
+    assert faults() == []
+    page.click(TAPS[name])
+    assert faults() == []
+    page.close()
+
+
+def test_a_finger_changes_it(chromium, pages, name: str) -> None:
+    page = chromium.page(width=390, height=844, touch=True)
+    page.open(pages(name))
+    page.wait(LIVE)
+    before = page.run(SHOWN)
+    page.tap(TAPS[name])
+    page.wait(f"(before) => ({SHOWN})() !== before", before)
+    assert page.messages == []
+    page.close()
+
+
+def test_it_says_nothing_before_the_reader_acts(chromium, pages, name: str) -> None:
+    page = chromium.page()
+    page.open(pages(name))
+    page.wait(LIVE)
+    page.raw.wait_for_timeout(900)  # longer than it waits before it speaks
+    assert page.run(SAID) == ""
+    page.close()
+
+
+def test_an_address_that_is_pasted_is_followed(chromium, pages, name: str) -> None:
+    """In the page that is open; the state is that which the address alone brings."""
+    page = chromium.page()
+    page.open(pages(name))
+    page.wait(LIVE)
+    first = page.run(SHOWN)
+    page.run("(hash) => { location.hash = hash; }", f"{name}={OTHERS[name]}")
+    page.wait(f"(first) => ({SHOWN})() !== first", first)
+    page.raw.wait_for_timeout(300)
+    state, found = page.run("() => document.querySelector('[data-scripts]').state"), page.run(SHOWN)
+    page.open("about:blank")
+    page.open(f"{pages(name).as_uri()}#{name}={OTHERS[name]}")
+    page.wait(LIVE)
+    page.raw.wait_for_timeout(300)
+    assert (page.run("() => document.querySelector('[data-scripts]').state"), page.run(SHOWN)) == (
+        state,
+        found,
+    )
+    page.press("Tab")  # nothing that listened before listens still
+    assert page.messages == []
+    page.close()
+
+
+def test_who_wants_no_motion_has_none(chromium, pages, name: str) -> None:
+    page = chromium.page()
+    page.open(pages(name))
+    page.wait(LIVE)
+    page.raw.emulate_media(reduced_motion="reduce")
+    assert page.run(MOVING) == 0
     page.close()
 
 
@@ -122,14 +219,21 @@ def test_a_file_that_is_cut_is_told(chromium, pages, name: str, tmp_path: Path) 
     shutil.copytree(pages(name).parent, tmp_path / "site")
     model = live_figure(name).figure.models[0]
     [file] = (tmp_path / "site" / "live").glob(f"{model}.*.js")
-    file.write_bytes(file.read_bytes()[:-1000])
+    whole = file.read_text()
     page = chromium.page()
-    page.open(tmp_path / "site" / pages(name).name)
-    assert "damaged" in page.wait(TROUBLE)
+    end = whole.rindex('"')
+    for cut in (whole[:-1000], whole[: end - 9] + "!" * 9 + whole[end:], whole[: end - 8] + whole[end:]):
+        file.write_text(cut)
+        page.open(tmp_path / "site" / pages(name).name)
+        assert "damaged" in page.wait(TROUBLE)
     assert page.run("() => getComputedStyle(document.querySelector('.live-still')).display") != "none"
     file.unlink()
     page.open(tmp_path / "site" / pages(name).name)
     assert "could not be loaded" in page.wait(TROUBLE)
+    file.write_text(whole)
+    page.click(".live-trouble button")
+    page.wait(LIVE)
+    assert page.run(TROUBLE) is None
     page.close()
 
 
@@ -148,12 +252,20 @@ def test_an_old_browser_is_told(chromium, pages, name: str) -> None:
     page.open(pages(name))
     assert "too old" in page.wait(TROUBLE)
     page.close()
+    page = chromium.page()
+    page.raw.add_init_script("delete Array.prototype.with;")  # understood, but not there
+    page.open(pages(name))
+    assert "too old" in page.wait(TROUBLE)
+    page.close()
 
 
 def test_without_javascript_and_in_print_the_picture_stands(chromium, pages, name: str) -> None:
     plain = chromium.page(java_script_enabled=False)
     plain.open(pages(name))
     assert plain.raw.locator(".live-still svg").is_visible()
+    empty = plain.raw.locator("[data-scripts]").bounding_box()["height"]
+    empty -= plain.raw.locator(".live-still").bounding_box()["height"]
+    assert empty < 1, "a place is kept for what never comes"
     plain.close()
     page = chromium.page().open(pages(name))
     page.wait(LIVE)

@@ -119,11 +119,11 @@ def site(tmp_path_factory):
     live.write(folder / "live", ["positions"])
     still = live.live_figure("positions")._repr_html_()
     body = live.STILL.sub(lambda found: live.element(found[1], found[2], found[3], to="live/"), still)
-    styles = [(ROOT / "book/_static/book.css").as_uri(), f"live/{live.style()[0]}"]
+    book = f'<link rel="stylesheet" href="{(ROOT / "book/_static/book.css").as_uri()}">'
     parts = [
         '<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8"><title>positions</title>',
         '<meta name="viewport" content="width=device-width">',
-        *(f'<link rel="stylesheet" href="{style}">' for style in styles),
+        book + live.style_links(["positions"], "live/"),
         f"<style>{STYLE}</style><script>{DARK}</script><article class='bd-article'>{body}</article>",
         f'<script src="live/{live.script("start")[0]}"></script>',
     ]

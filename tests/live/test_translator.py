@@ -157,6 +157,7 @@ def test_what_is_typed(opened) -> None:
     for typed, said in (
         ("", "Type a German caption"),
         ("Wort " * 2000, "Only the first 160"),
+        ("Ein Hund 日 spielt.", "knows no “日”: what it writes for it is a guess"),
         ("☃ 𝔘𝔫𝔦𝔠𝔬𝔡𝔢 \ufeff <b>x</b>", None),
     ):
         opened.run("(text) => document.querySelector('exformer-translator').ask(text)", typed)
