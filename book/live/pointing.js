@@ -21,13 +21,15 @@
   }
 
   // Translate greedily. `off` has paths and heads ("decoder.3.cross_attention 2"), `pointed` goes from the number of a
-  // target word to that of the source word which all heads shall attend to where that word begins.
-  exformer.pointedTranslation = (model, [source, target], text, { off = [], pointed = new Map() } = {}) => {
+  // target word to that of the source word which all heads shall attend to where that word begins. A generator: it stops
+  // after each token, so that the browser may draw in between, and returns what it has found.
+  exformer.pointedSteps = function* (model, [source, target], text, { off = [], pointed = new Map() } = {}) {
     const { n_heads: nHeads, n_layers: nLayers, max_len: maxLen } = model.config;
     const srcIds = source.encode(text);
     const srcWords = wordsOf(source, srcIds);
     const hooks = exformer.withoutHeads(off, nHeads);
     const memory = model.encode([...srcIds, source.endId], { hooks });
+    yield;
     const cache = model.newCache();
     const ids = [];
     const weights = []; // of each target token: its layers' heads, each a row over the source tokens
@@ -57,8 +59,17 @@
       if (begins) nWords++;
       ids.push(found.id);
       weights.push(found.rows);
+      yield;
     }
     return { text: target.decode(ids), srcIds, srcWords, ids, words: wordsOf(target, ids), weights, logProbability, memory };
+  };
+
+  exformer.pointedTranslation = (...asked) => {
+    const steps = exformer.pointedSteps(...asked);
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done) return value;
+    }
   };
 
   // The log-probability that the model as it is, all heads on, gives to target tokens.

@@ -24,6 +24,7 @@
     loaded[address] = loaded[address] || new Promise(function (resolve, reject) {
       var each = document.createElement("script");
       each.src = address;
+      each.async = false; // all are fetched at once, and run one after the other
       each.onload = resolve;
       each.onerror = function () {
         delete loaded[address]; // who asks again tries again
@@ -39,11 +40,17 @@
     element.begun = true;
     if (!understands()) return tell(element, "This browser is too old to run the figure; the picture shows how it begins.");
     var root = window.exformer = window.exformer || {};
-    root.files = Object.assign(root.files || {}, JSON.parse(element.dataset.files));
-    Object.keys(root.files).forEach(function (name) { root.files[name] = new URL(root.files[name], document.baseURI).href; });
-    element.dataset.scripts.split(" ").reduce(function (before, address) {
-      return before.then(function () { return script(new URL(address, document.baseURI).href); });
-    }, Promise.resolve()).catch(function (error) {
+    var files = JSON.parse(element.dataset.files);
+    var whole = function (address) { return new URL(address, document.baseURI).href; };
+    var scripts = element.dataset.scripts.split(" ").map(function (address) { return script(whole(address)); });
+    root.files = root.files || {};
+    root.coming = root.coming || {}; // models are fetched with the scripts; who needs them waits
+    Object.keys(files).forEach(function (name) {
+      root.files[name] = whole(files[name]);
+      root.coming[name] = script(root.files[name]);
+      root.coming[name].catch(function () { delete root.coming[name]; });
+    });
+    Promise.all(scripts).catch(function (error) {
       element.begun = false;
       tell(element, error.message);
     });

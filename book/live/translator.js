@@ -80,7 +80,21 @@
       this.one(".again").addEventListener("click", () => this.ask(EXAMPLES[0], { afresh: true }));
       this.stage.addEventListener("keydown", (event) => this.press(event));
       this.one(".board").addEventListener("pointerdown", (event) => this.grab(event));
+      return this.first();
+    }
+
+    // The first translation takes a tenth of a second: the still picture stays until it is there.
+    async first() {
       this.read();
+      this.stage.hidden = true;
+      try {
+        this.whole = await exformer.inSlices(exformer.pointedSteps(this.model, this.tokenizer, this.text));
+        await exformer.pause(); // then it is drawn
+      } catch { // `translate` will say it
+        this.whole = null;
+      }
+      this.stage.hidden = false;
+      this.translate();
     }
 
     // ---- what is asked for ----
@@ -321,7 +335,6 @@
         const [word, at] = each.split(">").map(Number);
         if (each && Number.isInteger(word) && Number.isInteger(at)) this.pointed.set(word, at);
       }
-      this.translate();
     }
 
     write() {

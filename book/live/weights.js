@@ -49,7 +49,17 @@
   }
 
   // Between two parts of the work the browser may draw a frame.
-  const pause = () => new Promise((resolve) => setTimeout(resolve));
+  const pause = (exformer.pause = () => new Promise((resolve) => setTimeout(resolve)));
+  // What a generator returns; it works for some milliseconds at a time.
+  exformer.inSlices = async (steps, slice = 12) => {
+    for (let until = performance.now() + slice; ; ) {
+      const { done, value } = steps.next();
+      if (done) return value;
+      if (performance.now() < until) continue;
+      await pause();
+      until = performance.now() + slice;
+    }
+  };
 
   function read(text) {
     try {
@@ -95,6 +105,7 @@
   // Scripts may be loaded from file://, where fetch may not.
   function fetchScript(name) {
     if (provided.has(name)) return Promise.resolve();
+    if (exformer.coming?.[name]) return exformer.coming[name].finally(() => delete exformer.coming[name]);
     const file = exformer.files?.[name];
     if (!file) return Promise.reject(new Error(`this page has no model called ${name}`));
     return new Promise((resolve, reject) => {
