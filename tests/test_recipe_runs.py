@@ -68,11 +68,11 @@ def test_the_folder_says_how_it_was_done(whole: Path) -> None:
     assert card["parameters"] == sum(p.numel() for p in found.model.parameters())
     assert card["training"]["processor_seconds"] > 0
     assert card["machine"]["torch"] == torch.__version__
-    assert set(card["scores"]) == {"validation loss, nats a symbol", "val BLEU, cased", "signatures"}
+    assert set(card["scores"]) == {"validation loss, nats per token", "val BLEU, cased", "signatures"}
     assert "tok:13a" in card["scores"]["signatures"]["val BLEU, cased"]
     assert [line["step"] for line in card["history"]] == [3, 6, 9, 12]
     assert [line["validation_loss"] for line in card["history"]] == log(whole, "validation_loss")
-    assert 0 < card["scores"]["validation loss, nats a symbol"] < 7
+    assert 0 < card["scores"]["validation loss, nats per token"] < 7
     assert len(translate(found.model, found.tokenizer, [CORPORA[TINY.corpus]().test[0].source])) == 1
 
 
@@ -90,8 +90,8 @@ def test_a_model_is_judged_from_its_weights_alone(
     card = load_model(whole / "model").card
     found = judge(prepare(whole / "model"))
     assert found["recipe"] == TINY.name
-    assert set(found["scores"]) == {"validation loss, nats a symbol", "val BLEU, cased", "test BLEU, cased"}
-    for name in ("validation loss, nats a symbol", "val BLEU, cased"):
+    assert set(found["scores"]) == {"validation loss, nats per token", "val BLEU, cased", "test BLEU, cased"}
+    for name in ("validation loss, nats per token", "val BLEU, cased"):
         assert found["scores"][name] == card["scores"][name]
     data = CORPORA[TINY.corpus]()
     model = load_model(whole / "model")
@@ -370,7 +370,7 @@ def test_a_language_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token
     with pytest.raises(ValueError, match="both_ways is for pairs of texts; the corpus keys has single ones"):
         run_recipe(replace(recipe, both_ways=True), tmp_path / "both")
     scores = load_model(tmp_path / "model").card["scores"]
-    assert scores["validation bits a byte"] < 3.5  # the letters alone have 3.6
+    assert scores["validation bits per byte"] < 3.5  # the letters alone have 3.6
     assert log(tmp_path, "validation_loss")[-1] < log(tmp_path)[0]
 
 
@@ -394,10 +394,10 @@ def test_bits_are_counted_per_byte_and_not_per_character() -> None:
     tokenizer = BPETokenizer.from_texts([TEXT], n_merges=3)
     model = DecoderLM(replace(config, vocab_size=tokenizer.vocab_size)).eval()
     found = score(model, tokenizer, data, replace(TINY, corpus="keys"))
-    nats, n_tokens = found["validation loss, nats a symbol"], len(tokenizer.encode(data.val))
+    nats, n_tokens = found["validation loss, nats per token"], len(tokenizer.encode(data.val))
     assert len(data.val.encode()) == len(data.val) + 3 * 9
     wanted = nats / math.log(2) * n_tokens / (len(data.val) + 3 * 9)
-    assert found["validation bits a byte"] == pytest.approx(wanted, abs=1e-3)
+    assert found["validation bits per byte"] == pytest.approx(wanted, abs=1e-3)
 
 
 def test_validation_batches_count_by_their_tokens() -> None:

@@ -26,7 +26,7 @@ from exformer.recipes import RECIPES  # noqa: E402
 PAGE = (ROOT / "book" / "results.md").read_text(encoding="utf-8")
 ASKED = yaml.safe_load((ROOT / "book" / "results.yml").read_text(encoding="utf-8"))
 CALLS = re.findall(r"^```\{(results-[\w-]+)\} ?([\w-]*)$", PAGE, flags=re.M)
-LOWER, CASED, BITS = "test BLEU, lower-cased", "test BLEU, cased", "validation bits a byte"
+LOWER, CASED, BITS = "test BLEU, lower-cased", "test BLEU, cased", "validation bits per byte"
 
 MACHINE = {"cpu": "A chip", "cores": 2, "vector_instructions": "AVX2", "system": "Linux 6.1-secret"}
 MACHINE |= {"python": "3.11.7", "torch": "2.13.0", "transformers": "5.23.0"}
@@ -467,23 +467,23 @@ def test_curves_are_those_of_the_cards(root):
     assert histories(results, "translation") == {"multi30k-en-de": ([1, 2], [4.0, 2.0], 1.5)}
     minutes, bits, last = histories(results, "shakespeare")["shakespeare-char"]
     assert minutes == [1, 1.5]
-    assert bits == pytest.approx([3.0, 2.7])  # 2.4 / 1.6 bits a byte for each nat a symbol
+    assert bits == pytest.approx([3.0, 2.7])  # 2.4 / 1.6 bits per byte for each nat a symbol
     assert last == pytest.approx(2.4)
 
 
 def test_the_figure_has_words_one_ink_and_ids_of_its_own(root):
     results = read_results(root)
     one, two = (SHOWS["results-curves"](results, kind) for kind in ("translation", "shakespeare"))
-    words = "multi30k-en-de falls from 4.00 to 2.00 nats a symbol in 2.0 processor minutes"
+    words = "multi30k-en-de falls from 4.00 to 2.00 nats per token in 2.0 processor minutes"
     assert f'aria-label="Validation loss against processor minutes of training. {words}' in one
-    assert "finished model has 1.50" in describe(histories(results, "translation"), "nats a symbol")
-    assert "from 3.00 to 2.70 bits a byte" in two
+    assert "finished model has 1.50" in describe(histories(results, "translation"), "nats per token")
+    assert "from 3.00 to 2.70 bits per byte" in two
     for text in (one, two):
         assert "currentColor" in text
         assert "#767676" not in text
     assert not set(re.findall(r'\bid="([^"]+)"', one)) & set(re.findall(r'\bid="([^"]+)"', two))
     found = histories(results, "translation")
-    assert draw(found, "nats a symbol") == draw(found, "nats a symbol"), "the same log, the same figure"
+    assert draw(found, "nats per token") == draw(found, "nats per token"), "the same log, the same figure"
 
 
 # --- what is not there ---

@@ -62,7 +62,7 @@ def curves(results, kind):
     found = histories(results, kind)
     if not found:
         return '<p class="results-missing">No trained model of this kind comes with the library yet.</p>'
-    unit = "nats a symbol" if kind == "translation" else "bits a byte"
+    unit = "nats per token" if kind == "translation" else "bits per byte"
     svg = inlined(draw(found, unit), prefix=f"curve-{kind}-", alt=describe(found, unit))
     names = " and ".join(f"<code>exformer train {html.escape(name)}</code>" for name in found)
     return f'<figure class="results">{svg}<p class="made">From the log of {names}.</p></figure>'

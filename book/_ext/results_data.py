@@ -11,7 +11,7 @@ import yaml
 FILES = ("models", "seeds", "bench", "generation", "byte_pairs", "shakespeare", "live")
 OURS = "exformer"
 ASKED = {"most": "at most {}", "least": "at least {}", "times": "at least {} times as fast"}
-LOSS, BITS = "validation loss, nats a symbol", "validation bits a byte"
+LOSS, BITS = "validation loss, nats per token", "validation bits per byte"
 
 #: The form of each file: names must be there, "*" stands for all others, a list has at least one of its kind.
 _TIMING = {"median_s": float, "ratio": float, "ratio_low": float, "ratio_high": float}
@@ -293,7 +293,7 @@ _FINDERS = {
 
 
 def bits_per_nat(scores):
-    """Return how many bits a byte one nat a symbol is, a property of the tokenizer; None for translations."""
+    """Return how many bits per byte one nat a symbol is, a property of the tokenizer; None for translations."""
     return scores[BITS] / scores[LOSS] if BITS in scores else None
 
 

@@ -161,10 +161,10 @@ def score(
     one = tokenizer[0] if isinstance(tokenizer, tuple) else tokenizer
     validation = validation_batches(recipe, data, one, max_len=model.config.max_len)
     loss = mean_loss(model, validation, default_loss(model))
-    scores: dict[str, Any] = {"validation loss, nats a symbol": round(loss, 4)}
+    scores: dict[str, Any] = {"validation loss, nats per token": round(loss, 4)}
     if isinstance(data, Text):
         per_byte = bits_per_byte(loss, n_tokens=len(one.encode(data.val)), text=data.val)
-        return scores | {"validation bits a byte": round(per_byte, 4)}
+        return scores | {"validation bits per byte": round(per_byte, 4)}
     scores["signatures"] = {}
     for part in parts:
         pairs = getattr(data, part)
