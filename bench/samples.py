@@ -1,0 +1,140 @@
+"""Let the shipped models, and a masked language model trained here, write the samples of the results page.
+
+    python bench/samples.py [--json FILE]
+
+No sample is chosen: the captions are the first of `exformer.corpora.captions`, the Shakespeare is of seed 0,
+the other sentences are the first of their test sets. Half a minute on one core.
+"""
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import torch  # noqa: E402
+
+from bench.report import machine, new_parser, result_file, write  # noqa: E402
+from exformer import (  # noqa: E402
+    EncoderLM,
+    EncoderLMConfig,
+    WordTokenizer,
+    cross_entropy,
+    generate,
+    load_model,
+    mask_tokens,
+    pad,
+    train,
+    translate,
+)
+from exformer.corpora import english  # noqa: E402
+from exformer.corpora.captions import captions  # noqa: E402
+from exformer.data.masking import MaskingConfig  # noqa: E402
+from exformer.recipes.two_translators import LENGTHS, lesson_corpus  # noqa: E402
+from exformer.training.loop import set_seed  # noqa: E402
+from exformer.training.schedules import linear_schedule  # noqa: E402
+
+N_CAPTIONS, N_LINES = 3, 8
+STEPS, BATCH, PEAK = 800, 80, 6e-3
+PROMPT = "ROMEO:\n"
+
+
+def translations() -> list[dict[str, str]]:
+    """Translate the first captions into German and, from a person's German, into English."""
+    to_german, to_english = load_model("multi30k-en-de"), load_model("multi30k-de-en")
+    return [
+        {
+            "English": pair.source,
+            "German": pair.target,
+            "to German": translate(*to_german[:2], pair.source, beam=5),
+            "to English": translate(*to_english[:2], pair.target, beam=5),
+        }
+        for pair in captions()[:N_CAPTIONS]
+    ]
+
+
+def italian() -> dict[str, str]:
+    """Translate the first of lesson 02's longest test sentences."""
+    model, tokenizers, _ = load_model("lesson-02-attention")
+    set_seed(0)
+    pair = lesson_corpus()[1][LENGTHS[-1]][0]
+    return {
+        "English": pair.source,
+        "Italian": pair.target,
+        "to Italian": translate(model, tokenizers, pair.source),
+    }
+
+
+def lines(name: str) -> list[str]:
+    """Generate lines of Shakespeare."""
+    model, tokenizer, _ = load_model(name)
+    text = generate(model, tokenizer, PROMPT, max_new_tokens=500, temperature=0.8, top_p=0.95, seed=0)
+    return text.splitlines()[:N_LINES]
+
+
+def masked() -> dict[str, Any]:
+    """Train a masked language model on the grammar, and hide each word of a test sentence in turn."""
+    set_seed(0)
+    data = english.split(28_000, n_test=950, seed=0)
+    tokenizer = WordTokenizer.from_texts(english.WORDS)
+    mask_id = tokenizer.vocab_size
+    texts = [text for text in data.train if len(text.split()) <= 10]
+    rows = [[tokenizer.bos_id, *tokenizer.encode(text), tokenizer.eos_id] for text in texts]
+    ids = pad(rows, pad_id=tokenizer.pad_id)  # (batch, position)
+    config = EncoderLMConfig(mask_id + 1, d_model=48, n_heads=4, d_ff=96, n_layers=2, max_len=64, dropout=0.0)
+    model, masking = EncoderLM(config), MaskingConfig(mask_id + 1, mask_id=mask_id)
+    draw = torch.Generator().manual_seed(0)
+
+    def loss(model: EncoderLM, batch: torch.Tensor) -> torch.Tensor:
+        hidden = mask_tokens(batch, config=masking, generator=draw)
+        at = hidden.targets != tokenizer.pad_id
+        return cross_entropy(model.logits(model.states(hidden.inputs)[at]), hidden.targets[at])
+
+    batches = (ids[torch.randint(len(ids), (BATCH,), generator=draw)] for _ in range(STEPS))
+    optimizer = torch.optim.AdamW(model.parameters(), betas=(0.8, 0.95), fused=True)
+    schedule = partial(linear_schedule, peak=PEAK, warmup=STEPS // 20, total=STEPS)
+    train(model, batches, loss_fn=loss, optimizer=optimizer, schedule=schedule, clip_norm=1.0)
+    model.eval()
+    text = next(text for text in data.test if 6 <= len(text.split()) <= 8)
+    read = torch.tensor([tokenizer.bos_id, *tokenizer.encode(text), tokenizer.eos_id])
+    n = len(text.split())
+    shown = read.repeat(n, 1)
+    shown[torch.arange(n), torch.arange(1, n + 1)] = mask_id  # in each row another word is hidden
+    with torch.no_grad():
+        p = model(shown)[torch.arange(n), torch.arange(1, n + 1), :mask_id].softmax(-1)
+    best = p.topk(3)
+    filled = [
+        [[tokenizer.decode([token]), share] for token, share in zip(*row, strict=True)]
+        for row in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    ]
+    return {
+        "steps": STEPS,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "sentence": text.split(),
+        "filled": filled,
+    }
+
+
+def main() -> None:
+    """Write all samples."""
+    parser = new_parser(__doc__, quick="the same", threads="")
+    args = parser.parse_args()
+    file = result_file(parser, args.json, name="samples")
+    torch.set_num_threads(1)
+    result = {
+        "machine": machine(),
+        "captions": translations(),
+        "italian": italian(),
+        "shakespeare": {name: lines(name) for name in ("shakespeare-bpe", "shakespeare-char")},
+        "masked": masked(),
+    }
+    for key, value in result.items():
+        if key != "machine":
+            print(key, value, sep="\n")
+    write(result, file)
+
+
+if __name__ == "__main__":
+    main()
