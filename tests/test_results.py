@@ -14,7 +14,7 @@ import yaml
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "book" / "_ext")]
 
-from bench import byte_pairs, shakespeare  # noqa: E402
+from bench import byte_pairs, samples, shakespeare  # noqa: E402
 from bench.report import write  # noqa: E402
 from bench.suites import SETTINGS, SUITES  # noqa: E402
 from results import SHOWS  # noqa: E402
@@ -141,6 +141,24 @@ def written():
         },
         "figures": {"translator": figure_times(250.4, 100), "positions": figure_times(96.7, 33.3)},
     }
+    found["samples"] = {
+        "captions": [
+            {
+                "English": "A <b>cat</b>.",
+                "German": "Ein Hund.",
+                "to German": "Eine Katze.",
+                "to English": "A dog.",
+            }
+        ],
+        "italian": {"English": "many cats", "Italian": "molti gatti", "to Italian": "molte gatte"},
+        "shakespeare": {"shakespeare-bpe": ["Nay, Romeo,", "", "stay."], "shakespeare-char": ["Ay."]},
+        "masked": {
+            "steps": 9,
+            "parameters": 4567,
+            "sentence": ["a", "dog"],
+            "filled": [[["a", 0.7], ["the", 0.2], ["no", 0.06]], [["cat", 0.5], ["dog", 0.4], ["key", 0.1]]],
+        },
+    }
     return copy.deepcopy(found)
 
 
@@ -222,6 +240,50 @@ def rows(root, name, *arguments):
 def overview(root):
     """Return {what: what was found} of the first table."""
     return {what.split(" beside ")[0]: found for what, _, found in rows(root, "results-targets")}
+
+
+# --- samples and summary ---
+
+
+def test_samples_are_shown_as_they_were_written(root):
+    text = SHOWS["results-samples"](read_results(root))
+    assert "A &lt;b&gt;cat&lt;/b&gt;." in text
+    table = Rows(text).rows
+    assert table[1:4] == [
+        ["A <b>cat</b>.", "Eine Katze."],
+        ["Ein Hund.", "A dog."],
+        ["many cats", "molte gatte"],
+    ]
+    assert "Nay, Romeo,\n\nstay.\n</pre>" in text
+    assert table[4:7] == [
+        ["the sentence", "a", "dog"],
+        ["most probable", "a 70%", "cat 50%"],
+        ["second", "the 20%", "dog 40%"],
+    ]
+    assert re.findall("<strong>(.*?)</strong>", text) == ["a", "dog"]
+
+
+def test_the_summary_is_made_of_what_was_measured(root):
+    lines = re.findall("<li>(.*?)</li>", SHOWS["results-summary"](read_results(root)))
+    assert len(lines) == 5
+    assert "BLEU 40.95 on average over 2 trainings (40.90 to 41.00)" in lines[0]
+    assert "1.60 nats per character after 2 minutes" in lines[1]  # 90 s
+    assert "ours takes 0.20 of its time" in lines[2]
+    assert "1 times fewer steps" in lines[2]  # 9 and 9
+    assert "0.83 to 1.25 of the time" in lines[3]
+    assert "translated in 20 ms, 0.25 of the time" in lines[4]
+
+
+def test_the_summary_leaves_out_what_was_not_measured(root):
+    (root / "bench" / "results" / "bench.json").unlink()
+    (root / "bench" / "results" / "live.json").unlink()
+    assert SHOWS["results-summary"](read_results(root)).count("<li>") == 3
+
+
+def test_the_samples_are_what_the_models_write():
+    stored = json.loads((ROOT / "bench" / "results" / "samples.json").read_text(encoding="utf-8"))
+    assert samples.translations() == stored["captions"]
+    assert samples.italian() == stored["italian"]
 
 
 # --- what was asked and what was found ---

@@ -1,11 +1,13 @@
 """The page of results, made from what the benchmarks wrote: bench/results/*.json, cards of shipped models.
 
-Directives: ``{results-targets}`` says what was asked and found; ``{results-models}`` and
+Directives: ``{results-samples}`` shows what the models write, ``{results-summary}`` says how good they are,
+``{results-targets}`` compares targets and measurements; ``{results-models}`` and
 ``{results-curves}`` (with ``translation`` or ``shakespeare``) show trained models, ``{results-steps}``
 (``encoder-decoder`` or ``gpt``), ``{results-writing}``, ``{results-byte-pairs}`` and ``{results-nanogpt}``
 the races, ``{results-live}`` the models in the page.
 """
 
+import results_samples as top
 import results_tables as tables
 from docutils import nodes
 from results_curves import curves
@@ -13,6 +15,8 @@ from results_data import read_results
 from sphinx.util.docutils import SphinxDirective
 
 SHOWS = {
+    "results-samples": top.samples,
+    "results-summary": top.summary,
     "results-targets": tables.targets,
     "results-models": tables.models,
     "results-curves": curves,

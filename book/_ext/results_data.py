@@ -8,7 +8,7 @@ from statistics import mean, median
 
 import yaml
 
-FILES = ("models", "seeds", "bench", "generation", "byte_pairs", "shakespeare", "live")
+FILES = ("models", "seeds", "bench", "generation", "byte_pairs", "shakespeare", "live", "samples")
 OURS = "exformer"
 ASKED = {"most": "at most {}", "least": "at least {}", "times": "at least {} times as fast"}
 LOSS, BITS = "validation loss, nats per token", "validation bits per byte"
@@ -66,6 +66,12 @@ FORMS = {
         "machine": _MACHINE,
         "clock": str,
         "contenders": {"nanoGPT": _NANO, "*": _NANO | {"validation_loss": float, "seeds": int}},
+    },
+    "samples": {
+        "captions": [dict.fromkeys(("English", "German", "to German", "to English"), str)],
+        "italian": dict.fromkeys(("English", "Italian", "to Italian"), str),
+        "shakespeare": {"shakespeare-bpe": [str], "*": [str]},
+        "masked": {"steps": int, "parameters": int, "sentence": [str], "filled": [[None]]},
     },
     "live": {
         "machine": _MACHINE,
@@ -293,7 +299,7 @@ _FINDERS = {
 
 
 def bits_per_nat(scores):
-    """Return how many bits per byte one nat a symbol is, a property of the tokenizer; None for translations."""
+    """Return how many bits per byte a nat per token is, by the tokenizer; None for translations."""
     return scores[BITS] / scores[LOSS] if BITS in scores else None
 
 

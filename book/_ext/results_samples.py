@@ -1,0 +1,109 @@
+"""The top of the page of results: what the models write, and five sentences on how good they are."""
+
+from statistics import mean
+
+from markupsafe import Markup
+from results_data import LOSS
+from results_tables import missing
+from templates import macros
+
+HTML = macros("samples.html")
+BLEU = "test BLEU, lower-cased"
+
+
+def samples(results):
+    """Translations, verse and a masked sentence, as bench/samples.py wrote them."""
+    if "samples" not in results.files:
+        return missing("samples", results)
+    found = results.files["samples"]
+    made = Markup("<code>{}</code>").format(results.asked["commands"]["samples"])
+    captions = Markup(
+        "The first {} captions of the forty that were written for this book, in both directions, by the two "
+        "translators of Multi30k; and the first of the longest test sentences of lesson 02, by "
+        "its translator with attention. Made by {}."
+    ).format(len(found["captions"]), made)
+    verse = Markup("By <code>shakespeare-bpe</code>, seed 0, temperature 0.8, top-p 0.95, after “ROMEO:”.")
+    masked = Markup(
+        "A masked language model of {:,} parameters, trained by the same command for {:,} steps "
+        "on the book’s English grammar, reads the sentence once for each word, with that word hidden. In "
+        "bold the word that was there."
+    ).format(found["masked"]["parameters"], found["masked"]["steps"])
+    return Markup("").join(
+        (
+            HTML.captions(found["captions"], found["italian"], captions),
+            HTML.verse(found["shakespeare"]["shakespeare-bpe"], verse),
+            HTML.masked(found["masked"]["sentence"], found["masked"]["filled"], masked),
+        )
+    )
+
+
+def summary(results):
+    """Five sentences, each of what has been measured; what has not is left out."""
+    sentences = [make(results) for make in (_translation, _shakespeare, _race, _steps, _page)]
+    return HTML.summary([text for text in sentences if text])
+
+
+def _translation(results):
+    bleu = results.scores("multi30k-en-de", BLEU)
+    others = [each for each in results.asked["published"] if each["recipe"] == "multi30k-en-de"]
+    if not bleu:
+        return ""
+    beside = " and ".join(f"{each['scores'][BLEU]:.2f} ({each['name']})" for each in others)
+    return (
+        f"English captions into German: BLEU {mean(bleu):.2f} on average over {len(bleu)} trainings "
+        f"({min(bleu):.2f} to {max(bleu):.2f}), with two million parameters and nothing but the "
+        f"training captions. Published for the same test set: {beside}."
+    )
+
+
+def _shakespeare(results):
+    models = [m for m in results.models() if m["recipe"] == "shakespeare-char"]
+    if not models:
+        return ""
+    one = models[0]
+    return (
+        f"Shakespeare by characters: {one['scores'][LOSS]:.2f} nats per character after "
+        f"{one['training']['processor_seconds'] / 60:.0f} minutes of one processor core. nanoGPT reports "
+        "1.88 for its recipe for a laptop, and 1.47 for a model with thirteen times the parameters on a GPU."
+    )
+
+
+def _race(results):
+    if "shakespeare" not in results.files:
+        return ""
+    found = results.files["shakespeare"]["contenders"]
+    peers = {name: one for name, one in found.items() if name.startswith("nanoGPT")}
+    ours = {name: one for name, one in found.items() if name not in peers}
+    peer = min(peers.values(), key=lambda one: one["seconds"])
+    name, best = min(ours.items(), key=lambda item: item[1]["ratio"])
+    return (
+        f"To reach the loss of nanoGPT’s recipe for a laptop, ours takes {best['ratio']:.2f} of its time "
+        f"({name.removeprefix('exformer, ')}): {one_step(best):.0f} ms per step beside {one_step(peer):.0f}, "
+        f"and {peer['steps'] / best['steps']:.0f} times fewer steps. The recipe is faster, not the step."
+    )
+
+
+def one_step(one):
+    """Return the milliseconds of a training step."""
+    return 1000 * one["seconds"] / one["steps"]
+
+
+def _steps(results):
+    if "bench" not in results.files:
+        return ""
+    ratios = [race["ratio_to_best_peer"] for race in results.files["bench"]["races"]]
+    return (
+        f"A training step takes {min(ratios):.2f} to {max(ratios):.2f} of the time of the fastest of "
+        f"PyTorch’s own modules, Hugging Face and x-transformers, over {len(ratios)} settings."
+    )
+
+
+def _page(results):
+    if "live" not in results.files:
+        return ""
+    found = results.files["live"]
+    caption = found["beside the library, one thread"]["a caption"]
+    return (
+        f"In the reader’s browser a caption is translated in {caption['page ms']:.0f} ms, "
+        f"{caption['page / library']:.2f} of the time of the library on one thread."
+    )
