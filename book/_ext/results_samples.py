@@ -40,7 +40,9 @@ def samples(results):
 def summary(results):
     """Five sentences, each of what has been measured; what has not is left out."""
     sentences = [make(results) for make in (_translation, _shakespeare, _race, _steps, _page)]
-    return HTML.summary([text for text in sentences if text])
+    return (
+        HTML.summary(kept) if (kept := [text for text in sentences if text]) else missing("models", results)
+    )
 
 
 def _translation(results):
