@@ -1,4 +1,4 @@
-"""nanoGPT, told again: its model of Shakespeare's characters and how its training script moves it."""
+"""nanoGPT, reimplemented: its model of Shakespeare's characters and how its training script moves it."""
 
 import math
 from collections.abc import Iterator
@@ -49,20 +49,23 @@ class NanoGPT(nn.Module):
                 nn.init.normal_(p, std=0.02 / math.sqrt(2 * n_layers) if deep else 0.02)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Score the symbol after each position."""
+        """Score the token after each position."""
         x = self.embedding(ids) + self.positions.weight[: ids.size(1)]
         for block in self.blocks:
             x = block(x)
         return F.linear(self.norm(x), self.embedding.weight)
 
 
-def training(model: NanoGPT, batches: Iterator[Tensor], *, steps: int = STEPS) -> Iterator[float]:
+def training(
+    model: nn.Module, batches: Iterator[Tensor], *, steps: int = STEPS, precision: str = "float32"
+) -> Iterator[float]:
     """Train as nanoGPT's script does on a CPU, and give the loss before each step.
 
     Args:
         model: New.
-        batches: Windows of (batch, time + 1) symbols.
+        batches: Windows of (batch, time + 1) tokens.
         steps: How many.
+        precision: "float32", or "bfloat16" for autocast, which the script has on GPUs only.
     """
     groups = [
         {"params": [p for p in model.parameters() if p.ndim >= 2], "weight_decay": 0.1},
@@ -73,8 +76,9 @@ def training(model: NanoGPT, batches: Iterator[Tensor], *, steps: int = STEPS) -
         for group in optimizer.param_groups:
             group["lr"] = cosine_schedule(step, peak=LR, warmup=min(WARMUP, steps - 1), total=steps)
         batch = next(batches)
-        logits = model(batch[:, :-1])
-        loss = F.cross_entropy(logits.flatten(end_dim=1), batch[:, 1:].flatten())
+        with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
+            logits = model(batch[:, :-1])
+            loss = F.cross_entropy(logits.flatten(end_dim=1), batch[:, 1:].flatten())
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

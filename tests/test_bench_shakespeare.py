@@ -1,22 +1,24 @@
-"""The race beside nanoGPT: its model told right, and turns that disturb nobody."""
+"""The race beside nanoGPT: its model reimplemented right, turns that disturb nobody, and all seeds judged."""
 
 import json
 import math
 import sys
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "book" / "_ext")]
 
-from bench import nano_gpt, shakespeare
-from bench.gpt import gpt2
-from bench.shakespeare import PEER, Training, race
+from bench import nano_gpt, shakespeare  # noqa: E402
+from bench.gpt import gpt2  # noqa: E402
+from bench.shakespeare import PEERS, Run, Training, race, race_all, summarize  # noqa: E402
+from results_data import FORMS, faults  # noqa: E402
 
-from exformer.models.decoder_lm import DecoderLMConfig
-from exformer.recipes.datasets import CORPORA, Text
+from exformer.models.decoder_lm import DecoderLMConfig  # noqa: E402
+from exformer.recipes.datasets import CORPORA, Text  # noqa: E402
 
 TEXT = "the keys to the cabinet are on the table, and the cabinet is by the door.\n" * 40
 
@@ -73,23 +75,81 @@ def test_matrices_decay_and_gains_do_not() -> None:
     assert (model.norm.weight - 3).abs().max() <= sum(rates) * 1.01
 
 
-def test_turns_disturb_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def float32() -> Iterator[None]:
+    """Compute as the race does, whatever other tests compute in: autocast leaves float64 alone."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    yield
+    torch.set_default_dtype(before)
+
+
+@pytest.fixture
+def short_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train on a short text, in turns of a step."""
     monkeypatch.setitem(CORPORA, "tiny shakespeare", lambda: Text(TEXT[:2500], TEXT[2500:], {}))
     monkeypatch.setattr(shakespeare, "TURN", 1)
-    ours = Training(2, threads=1)
-    again = replace(ours, seeds=2)
-    together = race({PEER: Training(3, threads=1), "ours": ours, "again": again}, clock="cpu")
-    alone = race({PEER: Training(3, threads=1)}, clock="cpu")
-    assert together[PEER]["validation_loss"] == alone[PEER]["validation_loss"]
-    losses = together["again"]["validation_losses"]
-    assert together["ours"]["validation_loss"] == losses[0]
-    assert len(set(losses)) == 2
-    assert together["again"]["validation_loss"] == pytest.approx(sum(losses) / 2)
-    for name, steps in ((PEER, 3), ("ours", 2)):
-        assert together[name]["steps"] == steps
-        assert 0 < together[name]["validation_loss"] < math.log(30)
-        assert together[name]["ratio"] == together[name]["seconds"] / together[PEER]["seconds"]
-    assert together["ours"]["parameters"] <= 810_000
+
+
+@pytest.mark.usefixtures("short_text")
+def test_turns_disturb_nobody() -> None:
+    contenders = {PEERS[0]: Training(3, threads=1, seeds=2), "ours": Training(2, threads=1, seeds=3)}
+    together = race_all(contenders, clock="cpu")
+    assert [len(together[name]) for name in contenders] == [2, 3]
+    for name, how in contenders.items():
+        for seed, run in enumerate(together[name]):
+            alone = race({name: how}, seed=seed, clock="cpu")[name]
+            assert (run.loss, run.parameters) == (alone.loss, alone.parameters)
+            assert run.seconds > 0, "a seed that was not timed"
+            assert 0 < run.loss < math.log(30)
+        assert len({run.loss for run in together[name]}) == how.seeds
+    assert together["ours"][0].parameters <= 810_000
+
+
+def test_nanogpt_s_bfloat16_is_its_float32_but_for_rounding(float32: None) -> None:
+    losses = []
+    for precision in ("float32", "bfloat16"):
+        torch.manual_seed(0)
+        model = nano_gpt.NanoGPT(11, d_model=16, n_heads=2, n_layers=1, context=8)
+        batches = iter(torch.randint(11, (3, 4, 9)))
+        losses.append(list(nano_gpt.training(model, batches, steps=3, precision=precision)))
+    full, half = losses
+    assert half != full
+    assert half == pytest.approx(full, abs=0.01)
+
+
+def runs(seconds: list[float], losses: list[float]) -> list[Run]:
+    """Return what trainings took and reached."""
+    return [Run(s, loss, 7) for s, loss in zip(seconds, losses, strict=True)]
+
+
+@pytest.mark.parametrize("faster", PEERS)
+def test_means_of_all_seeds_are_compared_with_the_faster_nanogpt(faster: str) -> None:
+    [slower] = {*PEERS} - {faster}
+    found = {
+        slower: runs([20.0, 24.0], [1.8, 1.8]),
+        faster: runs([30.0, 2.0], [1.9, 1.7]),  # its first seed alone is the slowest of all
+        "ours": runs([1.0, 3.0, 5.0], [1.9, 1.8, 1.6]),
+    }
+    contenders = {name: Training(100, threads=2, seeds=len(own)) for name, own in found.items()}
+    contenders["ours"] = Training(50, threads=2, precision="bfloat16", seeds=3)
+    result = summarize(contenders, found)
+    assert result["reference"] == faster
+    assert {name: one["ratio"] for name, one in result["contenders"].items()} == {
+        **{slower: 22 / 16, faster: 1.0},
+        "ours": 3 / 16,
+    }
+    ours = result["contenders"]["ours"]
+    assert (ours["seconds"], ours["validation_losses"]) == ([1.0, 3.0, 5.0], [1.9, 1.8, 1.6])
+    assert ours["ms_per_step"] == 60.0
+    assert (ours["seeds"], ours["precision"], ours["parameters"]) == (3, "bfloat16", 7)
+
+
+def test_the_race_is_between_equals() -> None:
+    precisions = {shakespeare.CONTENDERS[peer].precision for peer in PEERS}
+    assert precisions == {how.precision for how in shakespeare.CONTENDERS.values()}
+    assert all(how.seeds >= 3 for how in shakespeare.CONTENDERS.values())
+    assert {shakespeare.CONTENDERS[peer].steps for peer in PEERS} == {nano_gpt.STEPS}
 
 
 def test_a_quick_run_from_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +161,10 @@ def test_a_quick_run_from_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
         shakespeare.main()
     finally:
         torch.set_num_threads(threads)
-    found = json.loads(file.read_text(encoding="utf-8"))["contenders"]
-    assert list(found) == list(shakespeare.CONTENDERS)
-    assert {one["steps"] for one in found.values()} == {4}
-    assert all(0 < one["validation_loss"] < math.log(30) + 1 for one in found.values())
+    found = json.loads(file.read_text(encoding="utf-8"))
+    assert faults(found, FORMS["shakespeare"]) == []
+    assert found["reference"] in PEERS
+    assert list(found["contenders"]) == list(shakespeare.CONTENDERS)
+    for one in found["contenders"].values():
+        assert (one["steps"], len(one["seconds"]), len(one["validation_losses"])) == (4, 2, 2)
+        assert all(0 < loss < math.log(30) + 1 for loss in one["validation_losses"])

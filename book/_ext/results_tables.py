@@ -3,7 +3,17 @@
 from statistics import mean
 
 from markupsafe import Markup
-from results_data import BITS, LOSS, OURS, asked_words, bits_per_nat, findings, seed_of_teachers, speed
+from results_data import (
+    BITS,
+    LOSS,
+    LOSS_DIGITS,
+    OURS,
+    asked_words,
+    bits_per_nat,
+    findings,
+    seed_of_teachers,
+    speed,
+)
 from templates import macros
 
 WORKS = {"training": "learning", "encoding": "encoding", "encoding_new": "encoding, nothing remembered"}
@@ -16,12 +26,6 @@ HTML = macros("results.html")
 def number(value, digits):
     """Write a number; a dash where there is none."""
     return "–" if value is None else f"{value:,.{digits}f}"
-
-
-def mean_words(mean, losses):
-    """Write a mean, with the least and the greatest where there are several."""
-    spread = f" ({number(min(losses), 3)} to {number(max(losses), 3)})" if len(losses) > 1 else ""
-    return number(mean, 3) + spread
 
 
 def machine_words(found):
@@ -67,12 +71,17 @@ def _found(found):
     unit = values[0].unit or "times"
     numbers = low if low == high else f"{low.removesuffix(f' {unit}')} to {high}"
     wrong = [finding for finding in found if not finding.met]
-    lines = f"in all {len(found)}" if len(found) > 1 else found[0].where
-    if wrong:
-        parts = [": ".join(filter(None, (f.where, f.found_words, f.unfit))) for f in wrong]
+    lines = f"in all {len(found)}"
+    if len(found) == 1:
+        lines = _joined(": ", found[0].where, _joined("; ", found[0].unfit, found[0].note))
+    elif wrong:
+        parts = [_joined(": ", each.where, each.found_words, each.unfit) for each in wrong]
         lines = f"in {len(wrong)} of {len(found)}: {'; '.join(parts)}"
-        lines = lines if len(found) > 1 else ": ".join(filter(None, (wrong[0].where, wrong[0].unfit)))
     return HTML.found("missed" if wrong else "met", numbers, lines)
+
+
+def _joined(between, *parts):
+    return between.join(filter(None, parts))
 
 
 def models(results, kind):
@@ -258,17 +267,24 @@ def nano_gpt(results):
     rows = [
         [
             who,
-            *(number(one[name], 0) for name in ("steps", "threads", "seeds")),
-            number(one["seconds"], 1),
+            one["precision"],
+            number(one["steps"], 0),
+            number(len(one["seconds"]), 0),
+            _spread(one["seconds"], 1),
+            number(one["ms_per_step"], 1),
             number(one["ratio"], 3),
-            mean_words(one["validation_loss"], one["validation_losses"]),
+            _spread(one["validation_losses"], LOSS_DIGITS),
             judged.get(("shakespeare", who)),
         ]
         for who, one in found["contenders"].items()
     ]
-    columns = ["who trains", "steps", "threads", "seeds", "seconds", "seconds / nanoGPT's", LOSS, "asked\t"]
-    sizes = [f"{who}: {one['parameters']:,}, {one['precision']}" for who, one in found["contenders"].items()]
-    machine = f"{machine_words(found)} Parameters and numbers: {'; '.join(sizes)}."
+    columns = ["trained", "precision\t", "steps", "seeds", "seconds of training, mean", "ms per step"]
+    columns += ["ratio of the mean seconds", "validation loss, nats per character, mean", "target\t"]
+    sizes = [f"{who}: {one['parameters']:,} and {one['threads']}" for who, one in found["contenders"].items()]
+    machine = (
+        f"{machine_words(found)} Below each mean, the least and the greatest of the seeds. The ratio is to "
+        f"{found['reference']}, the faster of those that raced. Parameters and threads: {'; '.join(sizes)}."
+    )
     made = HTML.made(results.asked["commands"]["shakespeare"], machine)
     return HTML.table("Shakespeare's characters, beside nanoGPT", columns, [("", rows)], made)
 
