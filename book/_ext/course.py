@@ -1,0 +1,243 @@
+"""What a visitor, a student or a teacher asks first: how long it takes, what comes before what, one picture.
+
+Role ``{hours}`` gives the hours of all lessons: ``reading``, ``exercises`` or ``all``. Directives:
+``{picture} slug name`` shows a figure of a lesson, ``{prerequisites}`` draws which lesson builds on which,
+``{objectives}`` lists what each lesson teaches, ``{course} key`` is a way through the book.
+"""
+
+import json
+import textwrap
+from functools import cache
+from pathlib import Path
+
+import yaml
+from book_page import inlined
+from docutils import nodes
+from ledger import raw
+from ledger_data import read_lessons
+from lesson_opening import minutes, rounded
+from markupsafe import Markup
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+from templates import macros
+
+from exformer.lessons.diagrams import arrow, box, column, draw, row
+
+HTML = macros("course.html")
+#: Minutes that a lesson's exercises are meant to take: graded ones and those on paper together.
+EXERCISES = 45
+
+
+@cache
+def notebook(path, changed):
+    """Return the cells of a notebook; ``changed`` is when its file was, so that a new one is read again."""
+    return json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
+
+
+def cells_of(root, lesson):
+    """Return the cells of a written lesson."""
+    path = Path(root, f"{lesson['page']}.ipynb")
+    return notebook(path, path.stat().st_mtime)
+
+
+def written(root):
+    """Return the written lessons, each with the minutes that it takes to read."""
+    lessons = [lesson for lesson in read_lessons(root) if lesson["page"]]
+    return [lesson | {"minutes": rounded(minutes(cells_of(root, lesson)))} for lesson in lessons]
+
+
+def hours(root, kind):
+    """Return the hours of all lessons: "reading", "exercises" or "all".
+
+    Raises:
+        ValueError: If the kind is another.
+    """
+    lessons = written(root)
+    total = {"reading": sum(lesson["minutes"] for lesson in lessons), "exercises": EXERCISES * len(lessons)}
+    total["all"] = total["reading"] + total["exercises"]
+    if kind not in total:
+        raise ValueError(f"hours of what? one of {', '.join(total)}, got {kind!r}")
+    return round(total[kind] / 60)
+
+
+def direct(lessons):
+    """Return {slug: the lessons that it builds on}, without those that follow from another one.
+
+    Args:
+        lessons: Of book/lessons.yml, in their order.
+    """
+    after = {lesson["slug"]: lesson.get("after", []) for lesson in lessons}
+
+    def before(slug):
+        return set(after[slug]).union(*map(before, after[slug]))
+
+    return {
+        slug: [one for one in of if not any(one in before(other) for other in of if other != one)]
+        for slug, of in after.items()
+    }
+
+
+def levels(lessons):
+    """Return the lessons in levels: each builds on lessons of earlier levels alone, as early as it can be."""
+    depth = {}
+    for lesson in lessons:
+        depth[lesson["slug"]] = 1 + max((depth[slug] for slug in lesson.get("after", [])), default=-1)
+    return [[each for each in lessons if depth[each["slug"]] == n] for n in range(1 + max(depth.values()))]
+
+
+def course(root, key):
+    """Return a way through the book: its title, hours, and a row for each meeting.
+
+    Raises:
+        ValueError: If there is no such way, a lesson is not written, builds on one that neither comes before
+            nor is told of, or leaves under ten minutes for exercises; or if the meetings take too many hours.
+    """
+    ways = yaml.safe_load(Path(root, "book", "courses.yml").read_text(encoding="utf-8"))
+    way = next((way for way in ways if way["key"] == key), None)
+    if way is None:
+        raise ValueError(f"expected a key of courses.yml ({', '.join(w['key'] for w in ways)}), got {key!r}")
+    lessons, known, rows = {lesson["slug"]: lesson for lesson in written(root)}, {*way.get("without", {})}, []
+    for slug in way["lessons"]:
+        if slug not in lessons:
+            raise ValueError(f"course {key}: {slug} is no written lesson")
+        lesson = lessons[slug]
+        if missing := set(lesson.get("after", [])) - known:
+            raise ValueError(
+                f"course {key}: {slug} builds on {', '.join(sorted(missing))}, which must come before"
+            )
+        rest = way["meeting"] - lesson["minutes"]
+        if rest < 10:
+            raise ValueError(f"course {key}: {slug} leaves {rest} minutes for exercises, fewer than 10")
+        known.add(slug)
+        rows.append({"lesson": lesson, "reading": lesson["minutes"], "exercises": min(rest, EXERCISES)})
+    if len(rows) * way["meeting"] > 60 * way["hours"]:
+        raise ValueError(
+            f"course {key}: {len(rows)} meetings of {way['meeting']} minutes are over {way['hours']} hours"
+        )
+    told = [(lessons[slug], words.strip()) for slug, words in way.get("without", {}).items()]
+    return way | {"rows": rows, "told": told}
+
+
+def graph(lessons):
+    """Draw which lesson builds on which: an arrow from each that comes directly before, downward.
+
+    An arrow that skips a level goes along the right side, so its lesson is the last of its row.
+    """
+    after, depth = direct(lessons), {}
+    for level, group in enumerate(levels(lessons)):
+        depth |= {each["slug"]: level for each in group}
+    skips = [(one, slug) for slug, of in after.items() for one in of if depth[slug] > depth[one] + 1]
+    boxes = {}
+    for each in lessons:
+        title = each["title"].removeprefix("The ")
+        lines = textwrap.wrap(f"{each['number']} {title[0].upper()}{title[1:]}", 21)
+        boxes[each["slug"]] = box("\n".join(lines), width=152, height=40)
+    far = [one for one, _ in skips]
+    rows = [
+        row(*(boxes[each["slug"]] for each in sorted(group, key=lambda each: each["slug"] in far)), gap=18)
+        for group in levels(lessons)
+    ]
+    marks = [
+        arrow(boxes[one].right, boxes[slug].right, route="elbow", reach=12)
+        if (one, slug) in skips
+        else arrow(boxes[one].bottom, boxes[slug].top)
+        for slug, of in after.items()
+        for one in of
+    ]
+    return draw(column(*rows, gap=30), *marks)
+
+
+class Hours(SphinxRole):
+    """``{hours}`reading```: a whole number."""
+
+    def run(self):
+        """Return the number."""
+        return [nodes.Text(str(hours(self.env.srcdir, self.text)))], []
+
+
+class Directive(SphinxDirective):
+    """What depends on the plan of the book and on its lessons."""
+
+    def note(self):
+        """Say that the page changes with them."""
+        root = Path(self.env.srcdir)
+        for path in (root / "book" / "lessons.yml", root / "book" / "courses.yml"):
+            self.env.note_dependency(str(path))
+        for lesson in read_lessons(root):
+            if lesson["page"]:
+                self.env.note_dependency(str(root / f"{lesson['page']}.ipynb"))
+
+
+class Picture(Directive):
+    """A figure of a lesson, by its name, with the caption of the page that shows it."""
+
+    required_arguments = 2
+    has_content = True
+
+    def run(self):
+        """Return the figure, linked to the lesson."""
+        self.note()
+        slug, name = self.arguments
+        lesson = next((each for each in written(self.env.srcdir) if each["slug"] == slug), None)
+        cells = cells_of(self.env.srcdir, lesson) if lesson else []
+        about = [(cell, cell["metadata"].get("mystnb", {})) for cell in cells]
+        found = [cell for cell, told in about if told.get("figure", {}).get("name") == name]
+        given = [output.get("data", {}) for cell in found for output in cell["outputs"]]
+        svg = next((data["image/svg+xml"] for data in given if "image/svg+xml" in data), None)
+        if svg is None:
+            raise self.error(f"lesson {slug} has no figure {name!r} with an SVG")
+        text = "".join(svg)
+        alt = found[0]["metadata"]["mystnb"]["image"]["alt"]
+        picture = inlined(text[text.index("<svg") :], prefix=f"{name}-", alt=alt)
+        link = f"../{lesson['page']}.html#{name}"
+        where = f"Lesson {lesson['number']}: {lesson['title']}"
+        return [raw(HTML.picture(Markup(picture), " ".join(self.content), link, where))]
+
+
+class Prerequisites(Directive):
+    """Which lesson builds on which, as a drawing; and in words, for who does not see it."""
+
+    def run(self):
+        """Return the drawing."""
+        self.note()
+        lessons = written(self.env.srcdir)
+        after, number = direct(lessons), {each["slug"]: each["number"] for each in lessons}
+        told = [
+            f"{number[slug]} builds on {' and '.join(number[one] for one in of)}"
+            for slug, of in after.items()
+            if of
+        ]
+        alt = f"Lessons, and what they build on: {', '.join(told)}."
+        return [raw(HTML.drawing(Markup(inlined(graph(lessons).svg, prefix="prerequisites-", alt=alt))))]
+
+
+class Objectives(Directive):
+    """What each lesson needs and teaches, and how long it takes."""
+
+    def run(self):
+        """Return a list."""
+        self.note()
+        return [raw(HTML.objectives(written(self.env.srcdir), EXERCISES))]
+
+
+class Course(Directive):
+    """A way through the book."""
+
+    required_arguments = 1
+
+    def run(self):
+        """Return a table of its meetings."""
+        self.note()
+        try:
+            return [raw(HTML.course(course(self.env.srcdir, self.arguments[0])))]
+        except ValueError as error:
+            raise self.error(str(error)) from error
+
+
+def setup(app):
+    """Register the extension."""
+    app.add_role("hours", Hours())
+    app.add_directive("picture", Picture)
+    app.add_directive("prerequisites", Prerequisites)
+    app.add_directive("objectives", Objectives)
+    app.add_directive("course", Course)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
