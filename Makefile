@@ -12,7 +12,7 @@ export ATEN_CPU_CAPABILITY = avx2
 export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test notebooks student figures seeds doubt trials elsewhere lint format bench live mutants clean
+.PHONY: help book serve test notebooks student figures claim seeds doubt trials elsewhere lint format bench live mutants clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 \t/p' Makefile | expand -t 20
@@ -44,6 +44,9 @@ student: $(READY) ## lessons without outputs and solutions, to hand out: all, or
 
 figures: $(READY) ## the figures of lessons as slides: all, or NB=05, in _build/figures
 	$(PY) book/_tools/decks.py $(NB)
+
+claim: $(READY) ## reproduce a row of the ledger: ID=A18
+	$(PY) book/_tools/run_claim.py $(ID)
 
 seeds: $(READY) ## run lessons with five seeds, all or NB=05: each claim must hold
 	$(PY) tests/seeds.py $(NB)

@@ -17,10 +17,32 @@ from ledger_data import entries, read_lessons, sources
 from exformer.lessons.trials import RUNS
 
 ROWS = [
-    {"id": "A01", "claim": "One vector loses.", "verdict": "holds", "lessons": ["05"], "evidence": ["lines"]},
-    {"id": "A02", "claim": "Steps.", "verdict": "care", "exact": "So.", "lessons": [], "evidence": ["lines"]},
-    {"id": "A03", "claim": "Codes.", "verdict": "holds", "lessons": ["05"], "control": "An untrained one."},
-    {"id": "A04", "claim": "Later.", "verdict": "holds", "lessons": ["06"]},
+    {
+        "id": "A01",
+        "lecture": "A",
+        "claim": "One vector loses.",
+        "verdict": "holds",
+        "lessons": ["05"],
+        "evidence": ["lines"],
+    },
+    {
+        "id": "A02",
+        "lecture": "A",
+        "claim": "Steps.",
+        "verdict": "care",
+        "exact": "So.",
+        "lessons": [],
+        "evidence": ["lines"],
+    },
+    {
+        "id": "A03",
+        "lecture": "A",
+        "claim": "Codes.",
+        "verdict": "holds",
+        "lessons": ["05"],
+        "control": "An untrained one.",
+    },
+    {"id": "A04", "lecture": "A", "claim": "Later.", "verdict": "holds", "lessons": ["06"]},
 ]
 PLAN = [
     {"number": "05", "slug": "lines", "title": "Lines", "question": "?"},
@@ -31,7 +53,8 @@ PLAN = [
 def notebook(*lines):
     """Return a notebook that showed some lines."""
     outputs = [{"output_type": "display_data", "data": {"text/plain": line}} for line in lines]
-    return {"cells": [{"cell_type": "code", "outputs": outputs}, {"cell_type": "markdown"}]}
+    before = {"cell_type": "markdown", "source": "# Lines\n\n## The first\n\n```python\n## a comment\n```\n"}
+    return {"cells": [before, {"cell_type": "code", "outputs": outputs}, {"cell_type": "markdown"}]}
 
 
 def run(value, **more):
@@ -108,6 +131,23 @@ def test_trial_sabotage_and_control_stand_below_a_claim(tmp_path) -> None:
         assert f'<a href="../notebooks/{link}.html#claim-A01">{words}</a>' in page
     assert '<a href="../notebooks/05_lines.html#claim-A03">see it shown</a>' in page
     assert [f'id="ledger-A0{n}"' in page for n in (1, 2, 3, 4)] == [True, True, True, False]
+
+
+def test_a_lecture_lists_its_statements_with_slide_section_and_place(tmp_path) -> None:
+    rows = entries(book_of(tmp_path))
+    rows[0].row["slide"] = "Memory & loss"
+    page = str(HTML.lecture(rows))
+    assert "<td>Memory &amp; loss</td>" in page
+    assert '<a href="../notebooks/05_lines.html#claim-A01">lesson 05</a>: The first<br>' in page
+    assert '<a href="../notebooks/evidence/lines.html#claim-A01">evidence</a>: The first</td>' in page
+    assert page.count("<tr>") == 1 + len(ROWS)
+    assert "<td>not yet</td>" in page
+
+
+def test_a_row_says_how_it_is_reproduced_and_can_be_filtered(tmp_path) -> None:
+    page = page_of(book_of(tmp_path))
+    assert page.count("<code>make claim ID=A0") == 3
+    assert '<li id="ledger-A02" data-lecture="A" data-verdict="care">' in page
 
 
 def test_what_was_not_tried_or_not_refused_is_not_told(tmp_path) -> None:

@@ -103,6 +103,27 @@ def test_search_finds_attention(book: Path, browser) -> None:
     page.context.close()
 
 
+def test_the_ledger_is_filtered_and_the_choice_is_in_the_address(book: Path, browser) -> None:
+    import yaml
+    from page_checks import visit
+
+    rows = yaml.safe_load((Path(__file__).parents[1] / "book" / "claims.yml").read_text(encoding="utf-8"))
+    wrong = {row["id"] for row in rows if (row["lecture"], row["verdict"]) == ("B", "wrong")}
+    page, complaints = visit(browser, book / "book" / "claims.html")
+    page.goto((book / "book" / "claims.html").as_uri() + "#lecture=B&verdict=wrong&lesson=none")
+    visible = """() => [...document.querySelectorAll("li[data-lecture]")]
+      .filter((each) => each.offsetParent).map((each) => each.querySelector(".claim-id").textContent)"""
+    assert set(page.evaluate(visible)) == wrong
+    page.locator(".ledger-filter [name=verdict]").select_option("")
+    assert page.url.endswith("#lecture=B")
+    assert set(page.evaluate(visible)) == {row["id"] for row in rows if row["lecture"] == "B"}
+    page.locator(".ledger-filter input").fill("a word that is nowhere")
+    assert page.evaluate(visible) == []
+    assert page.locator(".ledger-filter [role=status]").inner_text().startswith("0 of ")
+    assert complaints == []
+    page.context.close()
+
+
 def test_every_figure_has_words(book: Path) -> None:
     for path in pages(book):
         for alt in Images(path.read_text(encoding="utf-8")).alts:

@@ -1,8 +1,8 @@
 """The ledger of claims and the plan of lessons, made from book/claims.yml and from the stored outputs.
 
-Directives: ``{ledger}`` writes every claim with what the lessons measured, ``{highlights}`` some of them, and
-``{counts}`` how many there are; ``{lessons}`` writes the plan of the book. On the lessons' pages each claim's
-card gets its verdict and a link to its row.
+Directives: ``{ledger}`` writes every claim with what the lessons measured, ``{by-lecture} A`` those of a
+lecture slide by slide, ``{highlights}`` some of them, ``{counts}`` how many there are; ``{lessons}`` writes
+the plan of the book. On the lessons' pages each claim's card gets its verdict and a link to its row.
 """
 
 import re
@@ -39,7 +39,8 @@ class Ledger(SphinxDirective):
         note(self.env)
         found, seen = entries(self.env.srcdir), set()
         sections = [self._section(lesson, found, seen) for lesson in read_lessons(self.env.srcdir)]
-        return [raw(HTML.summary(found)), *[section for section in sections if section]]
+        script = raw('<script src="../_static/ledger.js"></script>')
+        return [raw(HTML.summary(found)), *[section for section in sections if section], script]
 
     def _section(self, lesson, found, seen):
         own = [entry for entry in found if entry.belongs_to(lesson)]
@@ -53,6 +54,21 @@ class Ledger(SphinxDirective):
         seen |= {entry.row["id"] for entry in own}
         section += raw(HTML.claims(told, lesson["page"]))
         return section
+
+
+class ByLecture(SphinxDirective):
+    """The statements of one lecture, in its order, with the slide and where each is measured."""
+
+    required_arguments = 1
+
+    def run(self):
+        """Return a table."""
+        note(self.env)
+        letter = self.arguments[0]
+        rows = [entry for entry in entries(self.env.srcdir) if entry.row["lecture"] == letter]
+        if not rows:
+            raise self.error(f"no statement is of lecture {letter!r}")
+        return [raw(HTML.lecture(rows))]
 
 
 class Highlights(SphinxDirective):
@@ -114,6 +130,7 @@ def cards(app, pagename, templatename, context, doctree):
 def setup(app):
     """Register the extension."""
     app.add_directive("ledger", Ledger)
+    app.add_directive("by-lecture", ByLecture)
     app.add_directive("lessons", Lessons)
     app.add_directive("highlights", Highlights)
     app.add_directive("counts", Counts)

@@ -9,6 +9,8 @@ import yaml
 
 from exformer.lessons.trials import Trial, read_trial, value_specs, write_value
 
+HEADING = re.compile(r"^#{2,3} (.+)$", flags=re.M)
+FENCE = re.compile(r"^(`{3,}).*?^\1", flags=re.M | re.S)
 LINE = re.compile(r"(claim|shown) ([A-Z]\d\d) \| (.+)")
 
 
@@ -23,6 +25,7 @@ class Place:
     says: str
     trial: Trial | None = None
     doubt: dict | None = None
+    heading: str = ""  # of the section in which it stands
 
     @property
     def sabotage(self):
@@ -94,13 +97,15 @@ def sources(root):
 
 
 def measured(root, page):
-    """Return {claim id: (claim or shown, sentence)} from the outputs that are stored in a notebook."""
-    found = {}
+    """Return {claim id: (claim or shown, sentence, heading)} from what is stored in a notebook."""
+    found, heading = {}, ""
     notebook = json.loads(Path(root, f"{page}.ipynb").read_text(encoding="utf-8"))
     for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            heading = (HEADING.findall(FENCE.sub("", "".join(cell.get("source", "")))) or [heading])[-1]
         for output in cell.get("outputs", []):
             text = "".join(output.get("data", {}).get("text/plain", output.get("text", "")))
-            found |= {m[2]: (m[1], m[3]) for m in map(LINE.fullmatch, text.splitlines()) if m}
+            found |= {m[2]: (m[1], m[3], heading) for m in map(LINE.fullmatch, text.splitlines()) if m}
     return found
 
 
@@ -113,11 +118,13 @@ def places(root):
         pages.append((f"evidence/{lesson['slug']}", lesson["evidence"], "the evidence"))
         for key, page, name in pages:
             record = _read(Path(root, "book", "trials", f"{key}.json"))
-            for claim_id, (kind, says) in measured(root, page).items() if page else ():
+            for claim_id, (kind, says, heading) in measured(root, page).items() if page else ():
                 tried = claim_id in record.get("claims", {})
                 trial = read_trial(key, record, claim_id) if tried else None
                 doubt = doubts.get(key, {}).get(claim_id)
-                found.setdefault(claim_id, []).append(Place(key, page, name, kind, says, trial, doubt))
+                found.setdefault(claim_id, []).append(
+                    Place(key, page, name, kind, says, trial, doubt, heading)
+                )
     return found
 
 
