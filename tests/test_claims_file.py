@@ -42,7 +42,14 @@ def test_every_row_is_there_once_and_in_order() -> None:
 
 @each_row
 def test_fields_and_their_words(row: dict) -> None:
-    assert set(row) - {"exact", "evidence", "control"} == {"id", "lecture", "claim", "verdict", "lessons"}
+    assert set(row) - {"exact", "evidence", "control"} == {
+        "id",
+        "lecture",
+        "slide",
+        "claim",
+        "verdict",
+        "lessons",
+    }
     assert row["lecture"] == row["id"][0]
     assert row["verdict"] in {"holds", "care", "wrong"}
     assert row["verdict"] == "holds" or "exact" in row, "say what is exact"

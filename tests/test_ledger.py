@@ -20,6 +20,7 @@ ROWS = [
     {
         "id": "A01",
         "lecture": "A",
+        "slide": "Codes",
         "claim": "One vector loses.",
         "verdict": "holds",
         "lessons": ["05"],
@@ -28,6 +29,7 @@ ROWS = [
     {
         "id": "A02",
         "lecture": "A",
+        "slide": "Codes",
         "claim": "Steps.",
         "verdict": "care",
         "exact": "So.",
@@ -37,12 +39,13 @@ ROWS = [
     {
         "id": "A03",
         "lecture": "A",
+        "slide": "Codes",
         "claim": "Codes.",
         "verdict": "holds",
         "lessons": ["05"],
         "control": "An untrained one.",
     },
-    {"id": "A04", "lecture": "A", "claim": "Later.", "verdict": "holds", "lessons": ["06"]},
+    {"id": "A04", "lecture": "A", "slide": "Codes", "claim": "Later.", "verdict": "holds", "lessons": ["06"]},
 ]
 PLAN = [
     {"number": "05", "slug": "lines", "title": "Lines", "question": "?"},
