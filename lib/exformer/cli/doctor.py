@@ -30,7 +30,7 @@ _SETTINGS = ("OMP_NUM_THREADS", "ATEN_CPU_CAPABILITY", "EXFORMER_DATA", "CUDA_VI
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
-def report_environment(asked: argparse.Namespace) -> None:
+def report_environment(args: argparse.Namespace) -> None:
     """Print the report; what deserves a look comes last."""
     problems: list[str] = []
     for title, lines in (

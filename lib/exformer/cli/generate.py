@@ -28,36 +28,36 @@ _NAMES = {
 }
 
 
-def continue_text(asked: argparse.Namespace) -> None:
+def continue_text(args: argparse.Namespace) -> None:
     """Continue a text, and write each piece as soon as it is known."""
-    model, tokenizer, _ = load_model(asked.model)
+    model, tokenizer, _ = load_model(args.model)
     with _named():
         pieces = stream(
             model,
             tokenizer,
-            asked.prompt,
-            max_new_tokens=asked.tokens,
-            temperature=asked.temperature,
-            top_k=asked.top_k,
-            top_p=asked.top_p,
-            min_p=asked.min_p,
-            repetition_penalty=asked.repetition_penalty,
-            stop=asked.stop,
-            seed=asked.seed,
+            args.prompt,
+            max_new_tokens=args.tokens,
+            temperature=args.temperature,
+            top_k=args.top_k,
+            top_p=args.top_p,
+            min_p=args.min_p,
+            repetition_penalty=args.repetition_penalty,
+            stop=args.stop,
+            seed=args.seed,
         )
-    print(asked.prompt, end="")
+    print(args.prompt, end="")
     for piece in pieces:
         print(piece, end="", flush=True)
     print()
 
 
-def translate_lines(asked: argparse.Namespace) -> None:
+def translate_lines(args: argparse.Namespace) -> None:
     """Write the translation of each line."""
-    model, tokenizer, _ = load_model(asked.model)
+    model, tokenizer, _ = load_model(args.model)
     lines = list(read_lines())
     title = "translating" if sys.stderr.isatty() else ""
     with _named():
-        for text in translate(model, tokenizer, lines, beam=asked.beam, alpha=asked.alpha, progress=title):
+        for text in translate(model, tokenizer, lines, beam=args.beam, alpha=args.alpha, progress=title):
             print(text)
 
 

@@ -40,12 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     try:
         with interrupts_end_at_once():
-            asked = _parser().parse_args(arguments)
-            module, name = asked.run.split(":")
+            args = _parser().parse_args(arguments)
+            module, name = args.run.split(":")
             run = getattr(importlib.import_module(f"exformer.cli.{module}"), name)
         if sys.stdout is None:
             raise ValueError("the standard output is closed")
-        run(asked)
+        run(args)
         sys.stdout.flush()
     except BrokenPipeError:  # who reads our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

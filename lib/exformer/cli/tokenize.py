@@ -10,11 +10,11 @@ from exformer.tokenizers.bpe import BPETokenizer
 from exformer.tokenizers.loading import load_tokenizer
 
 
-def learn_merges(asked: argparse.Namespace) -> None:
+def learn_merges(args: argparse.Namespace) -> None:
     """Learn byte pairs from files."""
-    check_writable(asked.out, what="the tokenizer")  # learning takes minutes
-    out, texts = Path(asked.out), []
-    for name in asked.files:
+    check_writable(args.out, what="the tokenizer")  # learning takes minutes
+    out, texts = Path(args.out), []
+    for name in args.files:
         if out.is_file() and out.samefile(name):
             raise ValueError(f"--out {out} would replace the text that is learned from: choose another place")
         try:
@@ -22,21 +22,21 @@ def learn_merges(asked: argparse.Namespace) -> None:
         except UnicodeDecodeError as error:
             raise ValueError(f"{name} is not text in UTF-8: {error}") from error
     title = "learning byte pairs" if sys.stderr.isatty() else ""
-    tokenizer = BPETokenizer.from_texts(texts, n_merges=asked.merges, progress=title)
+    tokenizer = BPETokenizer.from_texts(texts, n_merges=args.merges, progress=title)
     tokenizer.save(out)
 
 
-def encode_lines(asked: argparse.Namespace) -> None:
+def encode_lines(args: argparse.Namespace) -> None:
     """Write the ids of each line."""
-    tokenizer = load_tokenizer(asked.tokenizer)
+    tokenizer = load_tokenizer(args.tokenizer)
     for number, line in enumerate(read_lines(), start=1):
         with naming_line(number):
             print(*tokenizer.encode(line))
 
 
-def decode_lines(asked: argparse.Namespace) -> None:
+def decode_lines(args: argparse.Namespace) -> None:
     """Write the text of each line of ids."""
-    tokenizer = load_tokenizer(asked.tokenizer)
+    tokenizer = load_tokenizer(args.tokenizer)
     for number, line in enumerate(read_lines(), start=1):
         with naming_line(number):
             print(tokenizer.decode(_ids(line)))

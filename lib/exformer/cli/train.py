@@ -21,54 +21,54 @@ from exformer.storage.files import check_writable, read_json, replace_file
 from exformer.training.trainer import Trainer
 
 
-def train_model(asked: argparse.Namespace) -> None:
+def train_model(args: argparse.Namespace) -> None:
     """Train a model by a recipe, or on the reader's own texts."""
-    given = {name: getattr(asked, name) for name in ("seed", "teachers_seed", "steps")}
+    given = {name: getattr(args, name) for name in ("seed", "teachers_seed", "steps")}
     given = {name: number for name, number in given.items() if number is not None}
-    data = _own_data(asked)
+    data = _own_data(args)
     if data is None:
-        recipe, show = replace(find_recipe(asked.recipe), **given), None
+        recipe, show = replace(find_recipe(args.recipe), **given), None
     else:
-        recipe = replace(recipe_for(data, steps=asked.steps), **given)
+        recipe = replace(recipe_for(data, steps=args.steps), **given)
 
         def show(trainer: Trainer) -> None:
             tqdm.write(describe(trainer, data), file=sys.stderr)
 
     has_gpu = torch.cuda.is_available()
-    if asked.device == "cuda" and not has_gpu:
+    if args.device == "cuda" and not has_gpu:
         raise ValueError("PyTorch finds no CUDA device here: leave --device out, or give --device cpu")
     run_recipe(
         recipe,
-        asked.out,
+        args.out,
         data=data,
-        resume=asked.resume,
-        device=asked.device or ("cuda" if has_gpu else "cpu"),
+        resume=args.resume,
+        device=args.device or ("cuda" if has_gpu else "cpu"),
         progress=sys.stderr.isatty(),
         on_measure=show,
     )
 
 
-def _own_data(asked: argparse.Namespace) -> Pairs | Text | None:
+def _own_data(args: argparse.Namespace) -> Pairs | Text | None:
     """Read the reader's own texts; None where there is a recipe."""
-    ways = [asked.recipe is not None, asked.text is not None, asked.source is not None]
-    if ways.count(True) != 1 or (asked.source is None) != (asked.target is None):
+    ways = [args.recipe is not None, args.text is not None, args.source is not None]
+    if ways.count(True) != 1 or (args.source is None) != (args.target is None):
         raise ValueError("give one of: a RECIPE, --text FILE, or --source FILE with --target FILE")
-    if asked.text is not None:
-        return read_text(asked.text)
-    return None if asked.source is None else read_pairs(asked.source, asked.target)
+    if args.text is not None:
+        return read_text(args.text)
+    return None if args.source is None else read_pairs(args.source, args.target)
 
 
-def score_models(asked: argparse.Namespace) -> None:
+def score_models(args: argparse.Namespace) -> None:
     """Score models, print what was found, and write it down."""
-    names, found = dict.fromkeys(asked.models or shipped_models()), []
+    names, found = dict.fromkeys(args.models or shipped_models()), []
     # Scoring takes minutes: what can't be scored or written is to be found before the first model is.
-    others = [] if asked.json is None else _scores_of_others(asked.json, names)
+    others = [] if args.json is None else _scores_of_others(args.json, names)
     for candidate in [prepare(name) for name in names]:
         found.append(judge(candidate, progress=sys.stderr.isatty()))
         for what, number in found[-1]["scores"].items():
             print(f"{candidate.name}: {what}: {number}")
-    if asked.json is not None:
-        replace_file(asked.json, (json.dumps(others + found, indent=1, ensure_ascii=False) + "\n").encode())
+    if args.json is not None:
+        replace_file(args.json, (json.dumps(others + found, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def _scores_of_others(path: str, names: Collection[str]) -> list[dict[str, Any]]:

@@ -26,24 +26,24 @@ def beam_search(
     beam: int,
     alpha: float = 1.0,
 ) -> list[Hypothesis]:
-    r"""Keep the most probable beginnings at each step, and return the best text that was completed.
+    r"""Keep the most probable partial texts at each step, and return the best complete one.
 
     .. math:: \mathcal{B}_t = \text{the } b \text{ most probable of } \{ y w : y \in \mathcal{B}_{t-1} \}
 
     A text that ends leaves the beam, and its slot stays empty; so a beam of 1 is greedy (of
     equals it may take another). What is cut at the largest length counts as complete. A search ends early
-    where nothing that goes on can still win.
+    where no unfinished text can still win.
 
     Args:
         next_logits: Scores of the next token, given all tokens so far. It is asked for ``beam`` rows per
             prompt: rows i · beam to (i + 1) · beam - 1 continue prompt i; rows of empty slots are asked for
             too, and do not count. If it has a method ``reorder``, as
-            :class:`~exformer.generation.next_token.Continuation` has, that is told from which row each row
-            goes on.
+            :class:`~exformer.generation.next_token.Continuation` has, it is told which row each row
+            continues.
         prompts: How each sequence begins, at least one token each.
         eos_id: The token that ends a sequence.
         max_new_tokens: How many tokens are appended at most.
-        beam: :math:`b`, how many beginnings are kept for each prompt.
+        beam: :math:`b`, how many partial texts are kept for each prompt.
         alpha: See :func:`~exformer.generation.hypothesis.length_normalized`; complete texts are compared by
             this score.
 

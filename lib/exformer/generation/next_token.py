@@ -16,9 +16,9 @@ def next_logits_of(
     *,
     pad_id: int | None = None,
 ) -> Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch vocab_size"]]:
-    """Make of a language model what scores the next token, whatever the padding in front.
+    """Turn a language model into a function that scores the next token, whatever the left padding.
 
-    The padding is moved behind the text, where a model that reads from left to right cannot see it; then the
+    The padding is moved after the text, where a model that reads from left to right cannot see it; then the
     scores at the text's own last token are taken. All positions are computed anew each time.
 
     Args:

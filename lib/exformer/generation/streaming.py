@@ -12,7 +12,7 @@ class StreamedText:
 
     A token may end within a character, whose rest comes with the next ones, and a stop string may begin in
     one token and end in another: such characters are held back. All pieces together are the text of all
-    tokens behind the prompt, cut before the first stop string.
+    tokens after the prompt, cut before the first stop string.
 
     Args:
         tokenizer: Of the tokens.
@@ -29,7 +29,7 @@ class StreamedText:
     def __init__(self, tokenizer: Tokenizer, *, prompt: Sequence[int] = (), stop: Sequence[str] = ()) -> None:
         self.ended = False
         self._tokenizer, self._stop = tokenizer, stop
-        # The newest tokens are decoded behind a few older ones, whose characters have been given.
+        # The newest tokens are decoded after a few older ones, whose characters have been given.
         self._older, self._newest = list(prompt), list[int]()
         self._held = ""  # may be the beginning of a stop string
 
