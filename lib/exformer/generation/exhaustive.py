@@ -24,8 +24,8 @@ def exhaustive_search(
     """Find every text there is, with its probability: possible where the language is tiny.
 
     Args:
-        next_logits: Scores of the next token, given all tokens so far; called with one row per partial text, one
-            prompt after the other.
+        next_logits: Scores of the next token, given all tokens so far; called with one row per partial
+            text, one prompt after the other.
         prompts: How each sequence begins, at least one token each.
         eos_id: The token that ends a sequence.
         max_new_tokens: How many tokens are appended at most; what is cut there counts as a text.
