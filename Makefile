@@ -12,7 +12,7 @@ export ATEN_CPU_CAPABILITY = avx2
 export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test notebooks student figures claim seeds doubt trials elsewhere lint format bench live mutants clean
+.PHONY: help book serve test notebooks student figures claim seeds doubt trials elsewhere lint format bench board live mutants clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 \t/p' Makefile | expand -t 20
@@ -79,6 +79,9 @@ bench: $(READY) ## scores of the models; time and memory beside PyTorch, Hugging
 	$(PY) bench/byte_pairs.py
 	$(PY) bench/shakespeare.py
 	$(PY) bench/live.py
+
+board: $(READY) ## the CPU-minute board, 40 minutes: loss after 60 and 180 s of two cores, each entry with five seeds
+	$(PY) bench/board.py
 
 live: $(READY) ## 1,000 greedy texts of each model in both browsers, six minutes: each must be the library's
 	nice $(PY) tests/live/many_texts.py

@@ -84,6 +84,13 @@ def trainer(ratio, losses, **more):
     return given | {"ratio": ratio} | more
 
 
+def entry(name, budget, losses, **more):
+    """Return a row of the CPU-minute board."""
+    row = {"entry": name, "title": name.upper(), "budget": budget, "sitting": "a day", **copy.deepcopy(RUN)}
+    row |= {"losses": losses, "mean": sum(losses) / len(losses), "sd": 0.125, "seconds": [58.0, 59.0]}
+    return row | {"processor_seconds": [110.0], "against": None, "p": None, "record": False} | more
+
+
 def written():
     """Return what all commands might have written."""
     pairs = {LOSS: 1.5, LOWER: 40.9, CASED: 37.25}
@@ -132,6 +139,9 @@ def written():
             },
         },
     }
+    beaten = {"against": "old", "p": 0.0025, "record": True}
+    entries = [entry("old", 60, [1.9, 1.95]), entry("new", 60, [1.7, 1.6], **beaten)]
+    found["board"] = {"window": 64, "limit": 0.01, "rows": [*entries, entry("new", 180, [1.5, 1.5])]}
     found["live"] = {
         "machine": MACHINE,
         "rounds": 9,
@@ -533,6 +543,39 @@ def test_beside_nanogpt_nothing_is_met_before_both_precisions_raced(root):
         True,
     ]
     assert "nanoGPT, bfloat16 did not race" in rows(root, "results-nanogpt")[1][-1]
+
+
+def test_the_board_shows_each_budget_and_what_beat_the_record(root):
+    assert rows(root, "results-board") == [
+        ["60 seconds; sitting of a day"],
+        [
+            *("OLD bench/board_entries/old.py", "2", "1.9250 1.9000 to 1.9500", "0.1250"),
+            *("58.5 58.0 to 59.0", "110.0", "–", ""),
+        ],
+        [
+            *("NEW bench/board_entries/new.py", "2", "1.6500 1.6000 to 1.7000", "0.1250"),
+            *("58.5 58.0 to 59.0", "110.0", "0.0025 against OLD", "record"),
+        ],
+        ["180 seconds; sitting of a day"],
+        [
+            *("NEW bench/board_entries/new.py", "2", "1.5000 1.5000 to 1.5000", "0.1250"),
+            *("58.5 58.0 to 59.0", "110.0", "–", ""),
+        ],
+    ]
+    text = SHOWS["results-board"](read_results(root))
+    assert "in windows of 64 characters" in text
+    assert "p &lt; 0.01 in a one-sided Welch t-test" in text
+
+
+def test_sittings_of_the_board_on_two_machines_say_which_was_whose(root):
+    found = written()["board"]
+    found["rows"][2] |= {"machine": MACHINE | {"cpu": "Another chip"}, "sitting": "another day"}
+    found["rows"][1] |= {"p": 3e-7}
+    put(root / "bench" / "results" / "board.json", found)
+    table = rows(root, "results-board")
+    assert ["A chip" in row[0] for row in table if len(row) == 1] == [True, False]
+    assert table[3][0].startswith("180 seconds; sitting of another day Another chip")
+    assert table[2][-2] == "below 0.0001 against OLD"
 
 
 # --- curves ---

@@ -4,7 +4,7 @@ Directives: ``{results-samples}`` shows what the models write, ``{results-summar
 ``{results-targets}`` compares targets and measurements; ``{results-models}`` and
 ``{results-curves}`` (with ``translation`` or ``shakespeare``) show trained models, ``{results-steps}``
 (``encoder-decoder`` or ``gpt``), ``{results-writing}``, ``{results-byte-pairs}`` and ``{results-nanogpt}``
-the races, ``{results-live}`` the models in the page.
+the races, ``{results-board}`` the CPU-minute board, ``{results-live}`` the models in the page.
 """
 
 import results_samples as top
@@ -24,6 +24,7 @@ SHOWS = {
     "results-writing": tables.writing,
     "results-byte-pairs": tables.byte_pairs,
     "results-nanogpt": tables.nano_gpt,
+    "results-board": tables.board,
     "results-live": tables.in_the_page,
 }
 

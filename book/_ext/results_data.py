@@ -8,7 +8,7 @@ from statistics import mean, median
 
 import yaml
 
-FILES = ("models", "seeds", "bench", "generation", "byte_pairs", "shakespeare", "live", "samples")
+FILES = ("models", "seeds", "bench", "generation", "byte_pairs", "shakespeare", "board", "live", "samples")
 OURS = "exformer"
 ASKED = {"most": "at most {}", "least": "at least {}", "times": "at least {} times as fast"}
 LOSS_DIGITS = 4  # of a loss beside nanoGPT's: as it is shown and judged
@@ -49,6 +49,11 @@ _IN_PAGE |= {"page tokens a second": float}
 _SPEEDS = [kernel + rate for kernel in ("kernel", "plain") for rate in ("", ", processor 4 times slower")]
 _FIGURE = dict.fromkeys(("ms from scrolling to running", "longest frame, ms"), float)
 _FIGURE |= dict.fromkeys(("bytes of scripts", "bytes of models"), int)
+_ENTRY = {
+    **{"entry": str, "title": str, "budget": int, "sitting": str, "machine": _MACHINE, "threads": int},
+    **{"clock": str, "losses": [float], "mean": float, "sd": float, "seconds": [float]},
+    **{"processor_seconds": [float], "against": None, "p": None, "record": None},
+}
 _CONTENDER = _TIMED | {"peak_bytes": None, "parameters": int, "loss": float}
 FORMS = {
     "models": [_MODEL],
@@ -69,6 +74,7 @@ FORMS = {
         "reference": str,
         "contenders": {"nanoGPT": _NANO, "*": _NANO},
     },
+    "board": {"window": int, "limit": float, "rows": [_ENTRY]},
     "samples": {
         "captions": [dict.fromkeys(("English", "German", "to German", "to English"), str)],
         "italian": dict.fromkeys(("English", "Italian", "to Italian"), str),

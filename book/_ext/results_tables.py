@@ -289,6 +289,50 @@ def nano_gpt(results):
     return HTML.table("Shakespeare's characters, beside nanoGPT", columns, [("", rows)], made)
 
 
+def board(results):
+    """The CPU-minute board: a group for each budget and sitting."""
+    if "board" not in results.files:
+        return missing("board", results)
+    found, sittings = results.files["board"], {}
+    for row in found["rows"]:
+        sittings.setdefault((row["budget"], row["sitting"]), []).append(row)
+    machines = {key: machine_words(own[0]) for key, own in sittings.items()}
+    several, groups = len(set(machines.values())) > 1, []
+    for (budget, sitting), own in sittings.items():
+        where = " " + HTML.of(machines[budget, sitting]) if several else ""
+        heading = Markup("{} seconds; sitting of {}{}").format(budget, sitting, where)
+        groups.append((heading, [_entry(row, {each["entry"]: each["title"] for each in own}) for row in own]))
+    columns = ["entry", "seeds", "validation loss, nats per character, mean", "standard deviation"]
+    columns += ["seconds used, mean", "processor seconds, mean", "p against the record before\t", "\t"]
+    machine = "The machine of each sitting stands above it." if several else next(iter(machines.values()))
+    rules = (
+        f"The loss is that on the validation part of Tiny Shakespeare, in windows of {found['window']} "
+        "characters side by side. Below each mean, the least and the greatest of the seeds. A record is "
+        f"beaten if the mean over the seeds is lower with p < {found['limit']:g} in a one-sided Welch "
+        "t-test, on the same machine in the same sitting."
+    )
+    made = HTML.made(results.asked["commands"]["board"], machine, [rules])
+    return HTML.table("The CPU-minute board", columns, groups, made)
+
+
+def _entry(row, titles):
+    p = row["p"]
+    against = None
+    if p is not None:
+        value = "below 0.0001" if p < 1e-4 else f"{p:.2g}"
+        against = (value, f"against {titles.get(row['against'], row['against'])}")
+    return [
+        (row["title"], f"bench/board_entries/{row['entry']}.py"),
+        number(len(row["losses"]), 0),
+        _spread(row["losses"], LOSS_DIGITS),
+        number(row["sd"], LOSS_DIGITS),
+        _spread(row["seconds"], 1),
+        number(mean(row["processor_seconds"]), 1),
+        against,
+        "record" if row["record"] else "",
+    ]
+
+
 def in_the_page(results):
     """The models in a browser: beside the library, tokens a second, and what each live figure takes."""
     if "live" not in results.files:
