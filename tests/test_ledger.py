@@ -11,7 +11,7 @@ pytest.importorskip("jinja2")
 pytest.importorskip("sphinx")
 sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_ext"))
 
-from ledger import CARD, HTML
+from ledger import CARD, HTML, Ledger
 from ledger_data import entries, read_lessons, sources
 
 from exformer.lessons.trials import RUNS
@@ -157,6 +157,18 @@ def test_what_was_not_tried_or_not_refused_is_not_told(tmp_path) -> None:
     page = page_of(book_of(tmp_path, record={"claims": {}, "runs": {}}, doubt=DOUBT | {"refused": False}))
     assert "<details" not in page
     assert "Sabotage" not in page
+
+
+def test_evidence_may_be_there_before_its_lesson(tmp_path) -> None:
+    root = book_of(tmp_path)
+    (root / "notebooks" / "05_lines.ipynb").unlink()
+    lines, points = read_lessons(root)
+    assert (lines["page"], lines["evidence"]) == ("", "notebooks/evidence/lines")
+    found = entries(root)
+    assert [entry.kind for entry in found if entry.row["id"] in ("A01", "A02")] == ["claimed", "claimed"]
+    notes = [Ledger._section(None, each, found, set()).astext() for each in (lines, points)]
+    assert "This lesson is not written yet: its evidence is." in notes[0]
+    assert "This lesson is not written yet: nothing is measured." in notes[1]
 
 
 def test_a_trial_whose_seeds_all_diverged_says_so(tmp_path) -> None:

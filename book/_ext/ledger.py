@@ -49,7 +49,8 @@ class Ledger(SphinxDirective):
         section = nodes.section(ids=[f"lesson-{lesson['number']}"])
         section += nodes.title("", f"Lesson {lesson['number']}. {lesson['title']}")
         if not lesson["page"]:
-            section += raw('<p class="ledger-note">This lesson is not written yet: nothing is measured.</p>')
+            measured = "its evidence is" if lesson["evidence"] else "nothing is measured"
+            section += raw(f'<p class="ledger-note">This lesson is not written yet: {measured}.</p>')
         told = [(entry, entry.places_in(lesson), entry.row["id"] not in seen) for entry in own]
         seen |= {entry.row["id"] for entry in own}
         section += raw(HTML.claims(told, lesson["page"]))
