@@ -98,3 +98,13 @@ def test_evidence_that_a_row_names_is_there() -> None:
     """A row may name a lesson that is to come, but no evidence that is."""
     written = {path.stem for path in (PATH.parents[1] / "notebooks" / "evidence").glob("*.ipynb")}
     assert {topic for row in ROWS for topic in row.get("evidence", [])} <= written
+
+
+def test_a_misconception_is_settled_by_a_row_that_corrects_it() -> None:
+    topics = yaml.safe_load((PATH.parent / "misconceptions.yml").read_text(encoding="utf-8"))
+    rows = {row["id"]: row for row in ROWS}
+    beliefs = [each for topic in topics for each in topic["beliefs"]]
+    assert len({each["row"] for each in beliefs}) == len(beliefs)
+    for each in beliefs:
+        assert rows[each["row"]]["verdict"] != "holds", each["row"]
+        assert each["belief"].endswith(".")

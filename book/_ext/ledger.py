@@ -1,13 +1,15 @@
 """The ledger of claims and the plan of lessons, made from book/claims.yml and from the stored outputs.
 
 Directives: ``{ledger}`` writes every claim with what the lessons measured, ``{by-lecture} A`` those of a
-lecture slide by slide, ``{highlights}`` some of them, ``{counts}`` how many there are; ``{lessons}`` writes
-the plan of the book. On the lessons' pages each claim's card gets its verdict and a link to its row.
+lecture slide by slide, ``{misconceptions}`` those that are often believed, ``{highlights}`` some of them, and
+``{counts}`` how many there are; ``{lessons}`` writes the plan of the book. On the lessons' pages each claim's
+card gets its verdict and a link to its row.
 """
 
 import re
 from pathlib import Path
 
+import yaml
 from docutils import nodes
 from ledger_data import entries, read_claims, read_lessons, sources
 from sphinx.util.docutils import SphinxDirective
@@ -72,6 +74,25 @@ class ByLecture(SphinxDirective):
         return [raw(HTML.lecture(rows))]
 
 
+class Misconceptions(SphinxDirective):
+    """What is often believed, by topic, and the rows of the ledger that settle it."""
+
+    def run(self):
+        """Return a section for each topic."""
+        note(self.env)
+        path = Path(self.env.srcdir, "book", "misconceptions.yml")
+        self.env.note_dependency(str(path))
+        found = {entry.row["id"]: entry for entry in entries(self.env.srcdir)}
+        sections = []
+        for number, topic in enumerate(yaml.safe_load(path.read_text(encoding="utf-8")), start=1):
+            section = nodes.section(ids=[f"topic-{number}"])
+            section += nodes.title("", topic["topic"])
+            rows = [(each["belief"], found[each["row"]]) for each in topic["beliefs"]]
+            section += raw(HTML.misconceptions(rows))
+            sections.append(section)
+        return sections
+
+
 class Highlights(SphinxDirective):
     """What some claims measured, named by their ids; those of lessons that are not written are left out."""
 
@@ -132,6 +153,7 @@ def setup(app):
     """Register the extension."""
     app.add_directive("ledger", Ledger)
     app.add_directive("by-lecture", ByLecture)
+    app.add_directive("misconceptions", Misconceptions)
     app.add_directive("lessons", Lessons)
     app.add_directive("highlights", Highlights)
     app.add_directive("counts", Counts)
