@@ -86,9 +86,15 @@ def trainer(ratio, losses, **more):
 
 def entry(name, budget, losses, **more):
     """Return a row of the CPU-minute board."""
-    row = {"entry": name, "title": name.upper(), "budget": budget, "sitting": "a day", **copy.deepcopy(RUN)}
+    row = {
+        "entry": name,
+        "title": f"{name.upper()}: a word on it",
+        "budget": budget,
+        "sitting": "a day",
+        **copy.deepcopy(RUN),
+    }
     row |= {"losses": losses, "mean": sum(losses) / len(losses), "sd": 0.125, "seconds": [58.0, 59.0]}
-    return row | {"processor_seconds": [110.0], "against": None, "p": None, "record": False} | more
+    return row | {"processor_seconds": [110.0], "against": None, "p": None, "record": name == "new"} | more
 
 
 def written():
@@ -139,7 +145,7 @@ def written():
             },
         },
     }
-    beaten = {"against": "old", "p": 0.0025, "record": True}
+    beaten = {"against": "old", "p": 0.0025}
     entries = [entry("old", 60, [1.9, 1.95]), entry("new", 60, [1.7, 1.6], **beaten)]
     found["board"] = {"window": 64, "limit": 0.01, "rows": [*entries, entry("new", 180, [1.5, 1.5])]}
     found["live"] = {

@@ -301,9 +301,15 @@ def board(results):
     for (budget, sitting), own in sittings.items():
         where = " " + HTML.of(machines[budget, sitting]) if several else ""
         heading = Markup("{} seconds; sitting of {}{}").format(budget, sitting, where)
-        groups.append((heading, [_entry(row, {each["entry"]: each["title"] for each in own}) for row in own]))
+        names = {each["entry"]: each["title"].split(":")[0] for each in own}
+        groups.append((heading, [_entry(row, names) for row in own]))
     columns = ["entry", "seeds", "validation loss, nats per character, mean", "standard deviation"]
-    columns += ["seconds used, mean", "processor seconds, mean", "p against the record before\t", "\t"]
+    columns += [
+        "seconds used, mean",
+        "processor seconds, mean",
+        "p against the record before\t",
+        "standing\t",
+    ]
     machine = "The machine of each sitting stands above it." if several else next(iter(machines.values()))
     rules = (
         f"The loss is that on the validation part of Tiny Shakespeare, in windows of {found['window']} "
@@ -315,21 +321,20 @@ def board(results):
     return HTML.table("The CPU-minute board", columns, groups, made)
 
 
-def _entry(row, titles):
-    p = row["p"]
+def _entry(row, names):
     against = None
-    if p is not None:
-        value = "below 0.0001" if p < 1e-4 else f"{p:.2g}"
-        against = (value, f"against {titles.get(row['against'], row['against'])}")
+    if row["p"] is not None:
+        p = "below 0.0001" if row["p"] < 1e-4 else f"{row['p']:.2g}"
+        against = (p, f"against {names.get(row['against'], row['against'])}")
     return [
-        (row["title"], f"bench/board_entries/{row['entry']}.py"),
+        (names[row["entry"]], f"bench/board_entries/{row['entry']}.py"),
         number(len(row["losses"]), 0),
         _spread(row["losses"], LOSS_DIGITS),
         number(row["sd"], LOSS_DIGITS),
         _spread(row["seconds"], 1),
         number(mean(row["processor_seconds"]), 1),
         against,
-        "record" if row["record"] else "",
+        "record" if row["record"] and len(names) > 1 else "",
     ]
 
 
