@@ -393,7 +393,7 @@ def test_two_students_of_one_seed_with_other_teachers_are_two_rows(root):
 
 def test_trained_models_have_a_row_a_seed_their_mean_and_what_others_published(root):
     head, *table = rows(root, "results-models", "translation")
-    assert head == ["multi30k-en-de missed asked at least 41.0, found 40.95"]
+    assert head == ["multi30k-en-de missed target at least 41.0, measured 40.95"]
     assert table == [
         ["seed 0", "1,234", "1.5", "1.500", "40.90", "37.25"],
         ["seed 1", "1,234", "1.5", "1.700", "41.00", "36.25"],
@@ -436,20 +436,20 @@ def test_bits_a_byte_of_others_are_those_of_the_same_symbols(root):
 
 def test_steps_show_each_contender_and_mark_a_miss(root):
     assert rows(root, "results-steps", "gpt") == [
-        ["eight wide, float32. met asked at most 0.95"],
+        ["eight wide, float32. met target at most 0.95"],
         ["exformer", "12.5", "1", "–", "3"],
         ["GPT-2", "12.5", "0.700", "0.690 to 0.720", "3"],
         ["torch nn.TransformerEncoder", "12.5", "0.950", "0.940 to 0.970", "3"],
         ["GPT-2, PyTorch's gelu", "12.5", "1.250", "1.240 to 1.270", "3"],
-        ["nine wide, bfloat16. missed asked at most 0.95, found 1.006"],
+        ["nine wide, bfloat16. missed target at most 0.95, measured 1.006"],
         ["exformer", "12.5", "1", "–", "3"],
         ["GPT-2", "12.5", "0.756", "0.746 to 0.776", "3"],
         ["torch nn.TransformerEncoder", "12.5", "1.006", "0.996 to 1.026", "3"],
         ["GPT-2, PyTorch's gelu", "12.5", "1.250", "1.240 to 1.270", "3"],
     ]
     assert [row for row in rows(root, "results-steps", "encoder-decoder") if len(row) == 1] == [
-        ["eight wide. met asked at most 1.0"],
-        ["nine wide. met asked at most 1.0"],
+        ["eight wide. met target at most 1.0"],
+        ["nine wide. met target at most 1.0"],
     ]
 
 
@@ -496,10 +496,10 @@ def test_a_table_says_its_command_and_the_machine_without_the_system_s_release(r
 
 def test_writing_gives_symbols_a_second(root):
     table = rows(root, "results-writing")
-    assert table[0] == ["greedy, batch 1: 1 text, 50 symbols in all met asked at most 1.0"]
+    assert table[0] == ["greedy, batch 1: 1 text, 50 symbols in all met target at most 1.0"]
     assert table[2] == ["GPT-2", "0.013", "4,000", "0.800", "0.790 to 0.820"]
     assert [
-        "beam of 4: 1 text, 50 symbols in all missed asked at least 1.5 times as fast, found 1.43 times"
+        "beam of 4: 1 text, 50 symbols in all missed target at least 1.5 times as fast, measured 1.43 times"
     ] in table
 
 
@@ -511,9 +511,9 @@ def test_byte_pairs_give_our_speed_and_both_peers(root):
         "1.50",
         "0.900",
         "0.890 to 0.920",
-        "met asked at most 1.0",
+        "met target at most 1.0",
     ]
-    missed = "missed asked at least 0.5 times as fast, found 0.40 times"
+    missed = "missed target at least 0.5 times as fast, measured 0.40 times"
     assert table[3] == ["encoding, beside tiktoken", "6.00", "2.500", "2.490 to 2.520", missed]
     assert table[5][0] == "encoding, nothing remembered, beside tiktoken"
     assert "50 times as long as ours (A text)" in SHOWS["results-byte-pairs"](read_results(root))
@@ -527,10 +527,10 @@ def test_beside_nanogpt_all_seeds_are_shown_and_judged_by_their_mean(root):
     ]
     assert table[2][-3:] == [
         *("0.125", "1.8700 1.8000 to 1.9100"),
-        "met asked at least 6 times as fast; 2 of 3 seeds reach 1.9000",
+        "met target at least 6 times as fast; 2 of 3 seeds reach 1.9000",
     ]
     assert table[3][-1] == (
-        "missed asked at least 9 times as fast, found 10.00 times; its mean loss is 1.9001; "
+        "missed target at least 9 times as fast, measured 10.00 times; its mean loss is 1.9001; "
         "2 of 3 seeds reach 1.9000"  # the first seed alone would do
     )
     text = SHOWS["results-nanogpt"](read_results(root))
@@ -589,12 +589,12 @@ def test_sittings_of_the_board_on_two_machines_say_which_was_whose(root):
 
 def test_the_models_in_the_page_stand_beside_the_library_and_their_aims(root):
     table = rows(root, "results-live")
-    assert ["a caption", "20.0", "66.2", "0.250", "0.125 to 0.500", "521", "met asked at most 1.0"] in table
+    assert ["a caption", "20.0", "66.2", "0.250", "0.125 to 0.500", "521", "met target at most 1.0"] in table
     assert ["48 tokens", "20.0", "66.2", "1.500", "0.750 to 3.000", "521", ""] in table
-    assert ["first token, cold, ms", "60.4", "met asked at most 60 ms"] in table  # judged as it is shown
-    missed = "missed asked at most 10 ms, found 11 ms"
+    assert ["first token, cold, ms", "60.4", "met target at most 60 ms"] in table  # judged as it is shown
+    missed = "missed target at most 10 ms, measured 11 ms"
     assert ["first token, warm, ms", "10.6", missed] in table
-    missed = "missed asked at least 3,500 tokens a second, found 3,499 tokens a second"
+    missed = "missed target at least 3,500 tokens a second, measured 3,499 tokens a second"
     assert ["tokens a second, kernel", "3,499", missed] in table
     assert ["translator", "250", "100", "53.2", "5.44"] in table
     found = overview(root)

@@ -1,4 +1,4 @@
-"""Results as tables: what was found, beside what was asked; book/_templates/results.html writes them."""
+"""Results as tables: measurements beside their targets; book/_templates/results.html writes them."""
 
 from statistics import mean
 
@@ -45,21 +45,21 @@ def missing(name, results):
 
 
 def verdicts(results):
-    """Return {key of a row: finding} for all that was asked."""
+    """Return {key of a row: finding} for all targets."""
     return {
         finding.key: finding for target in results.asked["targets"] for finding in findings(target, results)
     }
 
 
 def targets(results):
-    """Every benchmark in a line: what was asked, what was found, whether it is enough."""
+    """Every benchmark in a line: the target, the measurement, the verdict."""
     rows = []
     for target in results.asked["targets"]:
         found = findings(target, results)
         asked = asked_words(next(iter(target["asked"].items())), target.get("unit", ""))
         rows.append([HTML.benchmark(target), asked, _found(found)])
-    columns = ["benchmark\t", "asked\t", "found\t"]
-    return HTML.table("What was asked and what was found", columns, [("", rows)], "")
+    columns = ["benchmark\t", "target\t", "measured\t"]
+    return HTML.table("Targets and measurements", columns, [("", rows)], "")
 
 
 def _found(found):
@@ -251,7 +251,7 @@ def byte_pairs(results):
         told = f"{race['characters']:,} characters, {race['merges']:,} merges"
         told += f"; learning adds {', '.join(memory)}" if memory else ""
         groups.append((f"{race['name']}: {told}", rows))
-    columns = ["work", "ours, million characters a second", "ours / it", "middle half", "asked\t"]
+    columns = ["work", "ours, million characters a second", "ours / it", "middle half", "target\t"]
     slow = found["recounting"]
     times = f"{1 / slow['ratio']:,.0f} times as long as ours ({slow['name']})"
     anew = f"Counting all pairs anew for each merge takes {times}."
@@ -358,7 +358,7 @@ def in_the_page(results):
             [what, number(ms, 1), number(theirs, 1), number(ratio, 3), spread, speed_of_it, verdict or ""]
         )
     columns = ["the same texts", "ms in the page", "ms in the library", "ratio", "least to greatest"]
-    columns += ["tokens a second in the page", "asked\t"]
+    columns += ["tokens a second in the page", "target\t"]
     beside = HTML.table(
         "The models in the page, beside the library on one thread", columns, [("", rows)], made
     )
@@ -370,7 +370,7 @@ def in_the_page(results):
         [f"tokens a second, {what}", number(n, 0), judged.get(("live", "tokens a second", what, None), "")]
         for what, n in found["tokens a second"].items()
     ]
-    columns = ["the language model in the page", "found", "asked\t"]
+    columns = ["the language model in the page", "measured", "target\t"]
     speeds = HTML.table("From the weights to the tokens", columns, [("", rows)], made)
     columns = ["figure", "ms from scrolling to running", "longest pause between frames, ms"]
     columns += ["kB of scripts", "MB of models"]
