@@ -142,7 +142,8 @@
       const told = Math.abs(difference) < 1e-4 ? "Both end with the same text." :
         difference > 0 ? `The beam’s text is ${Math.exp(difference).toLocaleString("en", { maximumSignificantDigits: 3 })} times as probable: ${signed(difference)} nats.` :
         `The beam’s text is less probable than greedy’s, by ${signed(-difference)} nats: a wider beam is no guarantee.`;
-      this.verdict.replaceChildren(line("Greedy", "greedy", greedy), line(`Beam of ${this.beam}`, "best", found), make("p", {}, told));
+      const key = this.dropped ? " Dashed: outside the beam." : "";
+      this.verdict.replaceChildren(line("Greedy", "greedy", greedy), line(`Beam of ${this.beam}`, "best", found), make("p", {}, told + key));
       this.summary = told;
       const each = this.nodes[this.chosen];
       this.head.textContent = each ? this.sumOf(each.node) : "Under each token: the log-probability of the text up to it. Click one for its sum.";

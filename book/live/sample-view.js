@@ -189,7 +189,7 @@
       const tip = u === undefined ? "" : `<span class="pin" style="left:${100 * u}%"></span>`;
       this.strip.innerHTML = `<div class="pieces">${svg}${tip}</div>`;
       this.strip.firstChild.append(...names);
-      const told = u === undefined ? "No random number here: this token was given." : `Random number ${u.toFixed(3)}: it falls on “${visible(this.figure.tokenizer.decode([id]))}”. A piece for each token left, by id.`;
+      const told = u === undefined ? "No random number here: this token was given." : `Random number ${u.toFixed(3)}: it falls on “${visible(this.figure.tokenizer.decode([id]))}”. One piece per remaining token, in the order of their ids.`;
       this.strip.append(make("small", {}, told));
     }
 
