@@ -15,14 +15,14 @@ LESSONS = {lesson["number"] for lesson in PLAN}
 #: Rows that more than one lesson claims, or that a lesson needs most: where they are claimed is settled here.
 SETTLED = {
     "A04": ["03"],
-    "A06": ["07", "11"],
-    "A14": ["03", "07"],
+    "A06": ["11"],
+    "A14": ["03"],
     "C03": [],
     "C04": ["03", "14"],
-    "C19": ["07", "09", "11"],
+    "C19": ["09", "11"],
     "D01": ["01", "03"],
     "D03": ["03", "09"],
-    "E03": ["02", "07"],
+    "E03": ["02"],
     "E05": ["03"],
     "E10": ["03"],
 }
