@@ -387,6 +387,14 @@ def test_a_trial_in_which_all_is_well() -> None:
     assert complaints(recorded(), "c") == []
 
 
+def test_losses_near_zero_are_recorded_with_as_many_digits() -> None:
+    assert [run_trials._five_digits(loss) for loss in (2.137712, 0.0013412, 0.0013388)] == [
+        2.1377,
+        0.0013412,
+        0.0013388,
+    ]
+
+
 def test_losses_that_agree_once_rounded_are_of_two_runs_where_the_values_differ() -> None:
     assert complaints(recorded(seed_3=row(0.987, losses=[2])), "c") == []
 

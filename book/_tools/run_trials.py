@@ -143,7 +143,7 @@ def _row(lesson, claim, found, errors, notes, outside):
     row = {"code": lesson.fingerprint(claim)}
     trainings = [note for number in cells for note in notes.get(number, [])]
     row["steps"] = sum(note.optimizer_steps for note in trainings)
-    row["losses"] = [round(_last(note.losses), 4) for note in trainings if note.losses]
+    row["losses"] = [_five_digits(_last(note.losses)) for note in trainings if note.losses]
     failed = {number: errors[number] for number in cells if number in errors}
     diverged = [text for text in failed.values() if text.startswith("DivergenceError")]
     if (failed and not diverged) or (not failed and found is None):
@@ -155,6 +155,11 @@ def _row(lesson, claim, found, errors, notes, outside):
     if not row["steps"]:
         raise RuntimeError(f"{lesson.key}, {claim.claim_id}: no optimizer stepped before the claim")
     return row | {"holds": found["holds"], "values": found["values"]}
+
+
+def _five_digits(loss):
+    """Return a loss as it is recorded; near zero, too, two seeds must not agree because of rounding."""
+    return float(f"{loss:.5g}")
 
 
 def _last(losses):
