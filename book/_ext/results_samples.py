@@ -18,13 +18,13 @@ def samples(results):
     found = results.files["samples"]
     made = Markup("<code>{}</code>").format(results.asked["commands"]["samples"])
     captions = Markup(
-        "The first {} captions of the forty that were written for this book, in both directions, by the two "
-        "translators of Multi30k; and the first of the longest test sentences of lesson 02, by "
-        "its translator with attention. Made by {}."
-    ).format(len(found["captions"]), made)
+        "The first {} of forty captions that were written for this book, and the one whose German is "
+        "farthest from a person’s (chrF), by the two translators of Multi30k; and the first of the longest "
+        "test sentences of lesson 02, by its translator with attention. Made by {}."
+    ).format(len(found["captions"]) - 1, made)
     verse = Markup("By <code>shakespeare-bpe</code>, seed 0, temperature 0.8, top-p 0.95, after “ROMEO:”.")
     masked = Markup(
-        "A masked language model of {:,} parameters, trained by the same command for {:,} steps "
+        "A masked language model of {:,} parameters, trained for {:,} steps "
         "on the book’s English grammar, reads the sentence once for each word, with that word hidden. In "
         "bold the word that was there."
     ).format(found["masked"]["parameters"], found["masked"]["steps"])
@@ -54,7 +54,7 @@ def _translation(results):
     return (
         f"English captions into German: BLEU {mean(bleu):.2f} on average over {len(bleu)} trainings "
         f"({min(bleu):.2f} to {max(bleu):.2f}), with two million parameters and nothing but the "
-        f"training captions. Published for the same test set: {beside}."
+        f"training captions. Published for the same test set and size: {beside}."
     )
 
 
@@ -81,10 +81,9 @@ def _race(results):
         return ""
     name, best = min(ours.items(), key=lambda item: item[1]["ratio"])
     return (
-        f"To reach the loss of nanoGPT’s recipe for a laptop, ours takes {best['ratio']:.2f} of its time "
-        f"({name.removeprefix('exformer, ')}): {best['ms_per_step']:.0f} ms per step beside "
-        f"{peer['ms_per_step']:.0f}, and {peer['steps'] / best['steps']:.0f} times fewer steps. "
-        "The recipe is faster, not the step."
+        f"Our recipe reaches the loss of nanoGPT’s recipe for a laptop {1 / best['ratio']:.1f} times as fast "
+        f"({name.removeprefix('exformer, ')}). Its steps take {best['ms_per_step']:.0f} ms, nanoGPT’s "
+        f"{peer['ms_per_step']:.0f}, but it needs {peer['steps'] / best['steps']:.0f} times fewer of them."
     )
 
 
@@ -104,6 +103,6 @@ def _page(results):
     found = results.files["live"]
     caption = found["beside the library, one thread"]["a caption"]
     return (
-        f"In the reader’s browser a caption is translated in {caption['page ms']:.0f} ms, "
-        f"{caption['page / library']:.2f} of the time of the library on one thread."
+        f"In the reader’s browser a caption is translated in {caption['page ms']:.0f} ms; the same model in "
+        f"PyTorch, on one thread, takes {caption['library ms']:.0f} ms."
     )
