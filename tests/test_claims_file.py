@@ -15,7 +15,7 @@ LESSONS = {lesson["number"] for lesson in PLAN}
 #: Rows that more than one lesson claims, or that a lesson needs most: where they are claimed is settled here.
 SETTLED = {
     "A04": [],
-    "A06": ["11"],
+    "A06": [],
     "A14": [],
     "C03": [],
     "C04": ["03", "14"],
