@@ -31,13 +31,12 @@
     const bias = p.find(`${path}.bias`)?.data;
     const out = new Matrix(x.rows, x.cols);
     for (let start = 0; start < x.data.length; start += width) {
-      const from = x.data.subarray(start, start + width);
       let mean = 0;
-      if (norm === "layer") for (let i = 0; i < width; i++) mean += from[i] / width;
+      if (norm === "layer") for (let i = start; i < start + width; i++) mean += x.data[i] / width;
       let variance = 0; // or the mean square, where the mean is left alone
-      for (let i = 0; i < width; i++) variance += (from[i] - mean) ** 2 / width;
+      for (let i = start; i < start + width; i++) variance += (x.data[i] - mean) ** 2 / width;
       const scale = 1 / Math.sqrt(variance + (norm === "rms" ? 1e-6 : 1e-5));
-      for (let i = 0; i < width; i++) out.data[start + i] = (from[i] - mean) * scale * gain[i] + (bias ? bias[i] : 0);
+      for (let i = 0; i < width; i++) out.data[start + i] = (x.data[start + i] - mean) * scale * gain[i] + (bias ? bias[i] : 0);
     }
     return out;
   }
