@@ -2,7 +2,7 @@
 // The parts of a transformer layer, each a function of the parameters `p`, the path of its own, and its input.
 "use strict";
 (() => {
-  const { Matrix } = exformer;
+  const { Matrix, part } = exformer;
 
   // What a figure may look at and change: hooks["layers.0.self_attention.weights"] = (weights) => other weights.
   const through = (hooks, name, value) => hooks?.[name]?.(value) ?? value;
@@ -131,13 +131,13 @@
       const room = end <= data.buffer.byteLength / 4 ? new Float32Array(data.buffer) : new Float32Array(2 * end);
       if (room.buffer !== data.buffer) room.set(data);
       room.set(x.data, rows * cols);
-      this.all = new Matrix(rows + x.rows, cols, room.subarray(0, end));
+      this.all = new Matrix(rows + x.rows, cols, part(room, 0, end));
       return this.all;
     }
 
     truncate(rows) {
       rows = Math.min(rows, this.all.rows);
-      this.all = new Matrix(rows, this.all.cols, this.all.data.subarray(0, rows * this.all.cols));
+      this.all = new Matrix(rows, this.all.cols, part(this.all.data, 0, rows * this.all.cols));
     }
 
     copy() {

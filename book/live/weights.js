@@ -32,7 +32,7 @@
       let start = 0;
       for (const [name, ...shape] of tensors) {
         const [rows, cols] = shape.length > 1 ? shape : [1, ...shape];
-        this.matrices.set(name, new exformer.Matrix(rows, cols, this.kernel.numbers.subarray(start, start + rows * cols)));
+        this.matrices.set(name, new exformer.Matrix(rows, cols, exformer.part(this.kernel.numbers, start, start + rows * cols)));
         start += rows * cols;
       }
     }
