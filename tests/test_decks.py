@@ -48,7 +48,7 @@ def test_a_slide_says_what_its_figure_shows() -> None:
     svg = ["<?xml version='1.0'?>\n", '<svg width="9"><g id="a" color="#767676"/></svg>']
     told = {"figure": {"name": "one", "caption": "*Two* <b> bars."}, "image": {"alt": 'Bars "here"'}}
     cell = {"metadata": {"mystnb": told}, "outputs": [{"data": {"image/svg+xml": svg}}, {"text": "no"}]}
-    (figure,) = decks.figures({"cells": [{"metadata": {}, "source": "# A"}, cell]})
+    (figure,) = decks.figures([{"metadata": {}, "source": "# A"}, cell])
     assert (figure.name, figure.svg) == ("one", svg[1])
     page = decks.deck("One & two", [figure])
     assert "<p><em>Two</em> &lt;b&gt; bars.</p>" in page

@@ -5,16 +5,15 @@ Role ``{hours}`` gives the hours of all lessons: ``reading``, ``exercises`` or `
 ``{objectives}`` lists what each lesson teaches, ``{course} key`` is a way through the book.
 """
 
-import json
 import textwrap
-from functools import cache
 from pathlib import Path
 
 import yaml
 from book_page import inlined
 from docutils import nodes
 from ledger import raw
-from ledger_data import read_lessons
+from ledger_data import cells_of, read_lessons
+from lesson_figures import figures
 from lesson_opening import minutes, rounded
 from markupsafe import Markup
 from sphinx.util.docutils import SphinxDirective, SphinxRole
@@ -27,22 +26,10 @@ HTML = macros("course.html")
 EXERCISES = 45
 
 
-@cache
-def notebook(path, changed):
-    """Return the cells of a notebook; ``changed`` is when its file was, so that a new one is read again."""
-    return json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
-
-
-def cells_of(root, lesson):
-    """Return the cells of a written lesson."""
-    path = Path(root, f"{lesson['page']}.ipynb")
-    return notebook(path, path.stat().st_mtime)
-
-
 def written(root):
     """Return the written lessons, each with the minutes that it takes to read."""
     lessons = [lesson for lesson in read_lessons(root) if lesson["page"]]
-    return [lesson | {"minutes": rounded(minutes(cells_of(root, lesson)))} for lesson in lessons]
+    return [lesson | {"minutes": rounded(minutes(cells_of(root, lesson["page"])))} for lesson in lessons]
 
 
 def hours(root, kind):
@@ -122,9 +109,8 @@ def graph(lessons):
 
     An arrow that skips a level goes along the right side, so its lesson is the last of its row.
     """
-    after, depth = direct(lessons), {}
-    for level, group in enumerate(levels(lessons)):
-        depth |= {each["slug"]: level for each in group}
+    after, groups = direct(lessons), levels(lessons)
+    depth = {each["slug"]: level for level, group in enumerate(groups) for each in group}
     skips = [(one, slug) for slug, of in after.items() for one in of if depth[slug] > depth[one] + 1]
     boxes = {}
     for each in lessons:
@@ -134,7 +120,7 @@ def graph(lessons):
     far = [one for one, _ in skips]
     rows = [
         row(*(boxes[each["slug"]] for each in sorted(group, key=lambda each: each["slug"] in far)), gap=18)
-        for group in levels(lessons)
+        for group in groups
     ]
     marks = [
         arrow(boxes[one].right, boxes[slug].right, route="elbow", reach=12)
@@ -178,16 +164,11 @@ class Picture(Directive):
         self.note()
         slug, name = self.arguments
         lesson = next((each for each in written(self.env.srcdir) if each["slug"] == slug), None)
-        cells = cells_of(self.env.srcdir, lesson) if lesson else []
-        about = [(cell, cell["metadata"].get("mystnb", {})) for cell in cells]
-        found = [cell for cell, told in about if told.get("figure", {}).get("name") == name]
-        given = [output.get("data", {}) for cell in found for output in cell["outputs"]]
-        svg = next((data["image/svg+xml"] for data in given if "image/svg+xml" in data), None)
-        if svg is None:
+        cells = cells_of(self.env.srcdir, lesson["page"]) if lesson else []
+        figure = next((each for each in figures(cells) if each.name == name), None)
+        if figure is None:
             raise self.error(f"lesson {slug} has no figure {name!r} with an SVG")
-        text = "".join(svg)
-        alt = found[0]["metadata"]["mystnb"]["image"]["alt"]
-        picture = inlined(text[text.index("<svg") :], prefix=f"{name}-", alt=alt)
+        picture = inlined(figure.svg, prefix=f"{name}-", alt=figure.alt)
         link = f"../{lesson['page']}.html#{name}"
         where = f"Lesson {lesson['number']}: {lesson['title']}"
         return [raw(HTML.picture(Markup(picture), " ".join(self.content), link, where))]

@@ -96,11 +96,15 @@ def sources(root):
     return [*found, *sorted(notebooks.rglob("*.ipynb"))]
 
 
+def cells_of(root, page):
+    """Return the cells of a notebook, from the name of its page."""
+    return json.loads(Path(root, f"{page}.ipynb").read_text(encoding="utf-8"))["cells"]
+
+
 def measured(root, page):
     """Return {claim id: (claim or shown, sentence, heading)} from what is stored in a notebook."""
     found, heading = {}, ""
-    notebook = json.loads(Path(root, f"{page}.ipynb").read_text(encoding="utf-8"))
-    for cell in notebook["cells"]:
+    for cell in cells_of(root, page):
         if cell["cell_type"] == "markdown":
             heading = (HEADING.findall(FENCE.sub("", "".join(cell.get("source", "")))) or [heading])[-1]
         for output in cell.get("outputs", []):

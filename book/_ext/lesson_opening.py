@@ -4,17 +4,15 @@ The title is “Concept: claim”; the claim is marked, so that the sidebar can 
 What is needed and learned stands in book/lessons.yml; the minutes are counted from the lesson itself.
 """
 
-import json
 import re
 from pathlib import Path
 
 from docutils import nodes
-from ledger import read_lessons
+from ledger_data import FENCE, cells_of, read_lessons
 from lesson_links import link
 from sphinx.transforms import SphinxTransform
 
 EXERCISES = re.compile(r"^## Exercises$.*?(?=^## |\Z)", flags=re.M | re.S)
-FENCE = re.compile(r"^(`{3,}).*?^\1", flags=re.M | re.S)
 ADDRESS = re.compile(r"\]\([^()\s]*\)")  # of a link, whose words are read
 #: How fast a lesson is read: words and lines of code a minute; a figure takes one.
 WORDS, LINES = 100, 10
@@ -73,9 +71,6 @@ class Opening(SphinxTransform):
         if lesson is None or title is None:
             return
         self.env.note_dependency(str(Path(self.env.srcdir, "book", "lessons.yml")))
-        cells = json.loads(Path(self.env.srcdir, f"{lesson['page']}.ipynb").read_text(encoding="utf-8"))[
-            "cells"
-        ]
         box = nodes.container(classes=["lesson-opening"])
         needs = self._needs(lesson, {row["slug"]: row for row in lessons})
         if needs:
@@ -87,7 +82,8 @@ class Opening(SphinxTransform):
             items = [nodes.list_item("", nodes.paragraph("", f"{words};")) for words in lesson["able"][:-1]]
             last = nodes.list_item("", nodes.paragraph("", f"{lesson['able'][-1]}."))
             box += nodes.bullet_list("", *items, last)
-        time = f"About {rounded(minutes(cells))} minutes to read, exercises apart."
+        read = rounded(minutes(cells_of(self.env.srcdir, lesson["page"])))
+        time = f"About {read} minutes to read, exercises apart."
         box += nodes.paragraph("", time, classes=["minutes"])
         title.parent.insert(title.parent.index(title) + 1, box)
 

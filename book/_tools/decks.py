@@ -11,7 +11,6 @@ import json
 import re
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import lesson_code
@@ -21,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 from book_page import inlined  # noqa: E402
+from lesson_figures import figures  # noqa: E402
 
 FOLDER = ROOT / "_build" / "figures"
 #: Ink and paper of the slides.
@@ -54,30 +54,6 @@ addEventListener("click", () => go(1));
 """
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A figure of a lesson: the name of its file, the picture, its caption and its alternative text."""
-
-    name: str
-    svg: str
-    caption: str
-    alt: str
-
-
-def figures(notebook):
-    """Return the figures of a notebook, in their order; one that the page does not name is numbered."""
-    found = []
-    for number, cell in enumerate(notebook["cells"]):
-        told = cell["metadata"].get("mystnb", {})
-        about = told.get("figure", {})
-        for output in cell.get("outputs", []):
-            if svg := "".join(output.get("data", {}).get("image/svg+xml", "")):
-                name = about.get("name", f"cell-{number}")
-                alt = told.get("image", {}).get("alt", "")
-                found.append(Figure(name, svg[svg.index("<svg") :], about.get("caption", ""), alt))
-    return found
-
-
 def deck(title, given):
     """Return the slides of a lesson as one HTML page."""
     markdown = MarkdownIt("commonmark", {"html": False})
@@ -101,9 +77,9 @@ def main(names, folder=FOLDER):
     count = 0
     paths = [path for path in lesson_code.find(names) if path.parent.name == "notebooks"]
     for path in paths:
-        notebook = json.loads(path.read_text(encoding="utf-8"))
-        title = re.match(r"# (.+)", "".join(notebook["cells"][0]["source"]))[1]
-        given = figures(notebook)
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        title = re.match(r"# (.+)", "".join(cells[0]["source"]))[1]
+        given = figures(cells)
         own = Path(folder, path.stem)
         own.mkdir(parents=True, exist_ok=True)
         for figure in given:
