@@ -9,10 +9,15 @@ sentence on the page is printed below for comparison.
 import os
 import sys
 import time
+from pathlib import Path
 
 import lesson_code
 import lesson_runs
 from lesson_slices import names_read, needed_for
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "_ext"))
+
+from ledger_data import measured
 
 if __name__ == "__main__":
     os.environ.update(lesson_runs.PINNED)
@@ -60,16 +65,6 @@ def reproduce(lesson, claim):
     return says["says"], says["holds"], time.perf_counter() - begun
 
 
-def stored(claim):
-    """Return the sentence that the page shows."""
-    for output in claim.cell.outputs:
-        text = "".join(output.get("data", {}).get("text/plain", ""))
-        mark, _, says = text.partition(" | ")
-        if mark in (f"claim {claim.claim_id}", f"shown {claim.claim_id}"):
-            return says
-    return ""
-
-
 def main(ids, root=lesson_code.ROOT):
     """Reproduce rows; return 1 if a claim does not hold.
 
@@ -80,10 +75,12 @@ def main(ids, root=lesson_code.ROOT):
     wrong = 0
     for claim_id in ids:
         for lesson, claim in places(claim_id, root):
+            page = lesson.path.relative_to(root).with_suffix("")
+            stored = measured(root, page).get(claim_id, ("", "", ""))[1]
             says, holds, seconds = reproduce(lesson, claim)
             wrong |= not holds
             print(f"{claim_id}, {lesson.key}: {'holds' if holds else 'DOES NOT HOLD'}, {seconds:.0f} s")
-            print(f"  now:  {says}\n  page: {stored(claim)}")
+            print(f"  now:  {says}\n  page: {stored}")
     return wrong
 
 
