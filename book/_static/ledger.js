@@ -16,21 +16,21 @@ document.addEventListener("DOMContentLoaded", () => {
     return select;
   };
   const values = (key) => [...new Set(rows.map((row) => row.dataset[key]))].sort();
-  const VERDICTS = { holds: "holds", care: "holds under conditions", wrong: "corrected" };
+  const words = (verdict) => document.querySelector(`ul.ledger span.verdict-${verdict}`).textContent;
   const fields = {
     lecture: choice("lecture", "lecture", values("lecture").map((each) => [each, `lecture ${each}`])),
-    verdict: choice("verdict", "verdict", Object.entries(VERDICTS)),
+    verdict: choice("verdict", "verdict", ["holds", "care", "wrong"].map((each) => [each, words(each)])),
     lesson: choice("lesson", "lesson", sections.map((each) => [each.id, each.querySelector("h2").firstChild.textContent])),
   };
-  const words = Object.assign(document.createElement("input"), { type: "search", name: "words", placeholder: "words" });
-  words.setAttribute("aria-label", "words");
-  fields.words = words;
+  const search = Object.assign(document.createElement("input"), { type: "search", name: "words", placeholder: "words" });
+  search.setAttribute("aria-label", "words");
+  fields.words = search;
   const said = document.createElement("span");
   said.setAttribute("role", "status");
-  form.append(words, said);
+  form.append(search, said);
   place.after(form);
   const filter = () => {
-    const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let count = 0;
     for (const row of rows) {
       const text = row.textContent.toLowerCase();
@@ -53,7 +53,7 @@ document.addEventListener("DOMContentLoaded", () => {
     if (!set.some(([key]) => given.has(key))) return;
     for (const [key, field] of set) {
       const value = (given.get(key) || "").slice(0, 100);
-      const known = field === words || [...field.options].some((option) => option.value === value);
+      const known = field === search || [...field.options].some((option) => option.value === value);
       field.value = known ? value : "";
     }
   };
