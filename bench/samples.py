@@ -7,6 +7,7 @@ Shakespeare is of seed 0, the other sentences are the first of their test sets. 
 """
 
 import sys
+from argparse import ArgumentParser
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 import sacrebleu  # noqa: E402
 import torch  # noqa: E402
 
-from bench.report import machine, new_parser, result_file, write  # noqa: E402
+from bench.report import machine, result_file, write  # noqa: E402
 from exformer import (  # noqa: E402
     EncoderLM,
     EncoderLMConfig,
@@ -123,7 +124,8 @@ def masked() -> dict[str, Any]:
 
 def main() -> None:
     """Write all samples."""
-    parser = new_parser(__doc__, quick="the same", threads="")
+    parser = ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--json", type=Path, metavar="FILE", help="bench/results/samples.json if left out")
     args = parser.parse_args()
     file = result_file(parser, args.json, name="samples")
     torch.set_num_threads(1)
@@ -131,7 +133,7 @@ def main() -> None:
         "machine": machine(),
         "captions": translations(),
         "italian": italian(),
-        "shakespeare": {name: lines(name) for name in ("shakespeare-bpe", "shakespeare-char")},
+        "shakespeare": {"shakespeare-bpe": lines("shakespeare-bpe")},
         "masked": masked(),
     }
     for key, value in result.items():
