@@ -56,15 +56,15 @@ FIGURE = Live(
         "grass before the toy."
     ),
     caption=(
-        "The book\u2019s own translator of two million parameters, trained on captions of "
-        "photographs. Lines lead to the German words that an English word attends to while it is "
-        "chosen: the mean over all 16 heads of cross-attention. Pointed at another German word, it "
-        f"becomes that word\u2019s translation in {MOVED} of {PAIRS} pairs of words from forty "
-        f"captions that the model has never seen; in {KEPT} it stays as it was. No single head is "
-        f"needed to translate: without any one of them the forty captions score {HEAD_OUT[0]:.0f} to "
-        f"{HEAD_OUT[1]:.0f} BLEU, without any one layer {LAYER_OUT[0]:.0f} to {LAYER_OUT[1]:.0f}, with "
-        f"all {BLEU:.0f}; that some losses seem to help is chance, as forty captions are few. Without "
-        "any head, the model writes one and the same sentence for all forty. Another training might "
-        "assign its heads otherwise."
+        "The book\u2019s own translator: two million parameters, trained on captions of photographs. A "
+        "line joins an English word to a German word that it attends to while it is generated; the weights "
+        "are the mean over all 16 heads of cross-attention, and to point a word elsewhere sets all of them. "
+        f"Of {PAIRS} pairs of words from forty captions that were written for this book, the pointed word "
+        f"becomes the translation of the German word in {MOVED}, stays as it was in {KEPT}, and becomes "
+        f"something else in the others. With all heads these captions score {BLEU:.0f} BLEU; without any one "
+        f"head {HEAD_OUT[0]:.0f} to {HEAD_OUT[1]:.0f}, without any one layer {LAYER_OUT[0]:.0f} to "
+        f"{LAYER_OUT[1]:.0f}: no single head is needed, and forty captions are too few to say which ones "
+        "help. Without all 16, the model generates one and the same sentence for all forty. Another training "
+        "might give the heads other work."
     ),
 )
