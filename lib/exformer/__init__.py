@@ -1,4 +1,4 @@
-"""The transformer, built from nothing and proved by running it.
+"""The transformer, built from nothing and tested by running it.
 
 The public names are listed in ``__init__.pyi``; each is loaded when it is first used, so that
 ``import exformer`` takes milliseconds and PyTorch is loaded only by what needs it.

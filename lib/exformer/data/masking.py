@@ -10,16 +10,16 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class MaskingConfig:
-    """Say which tokens may be masked, how many, and what is shown instead of them.
+    """Settings of masking: which tokens may be masked, how many, and what replaces them.
 
     Args:
-        vocab_size: Number of tokens, special ones and the mask token among them.
-        mask_id: The token that is shown instead of others.
-        special_ids: Tokens that are never masked and never shown for others: padding, class token, end.
-        pad_id: The padding; among the targets it marks the positions at which nothing is to be predicted.
-        rate: Which part of the tokens of a text is to be predicted.
-        masked: Which part of these is shown as the mask token.
-        random: Which part of these is shown as a random token; the rest is shown as it is.
+        vocab_size: Number of tokens, including the special ones and the mask token.
+        mask_id: The mask token.
+        special_ids: Tokens that are never masked and never used as a replacement: padding, class token, end.
+        pad_id: The padding token; as a target it marks positions at which nothing is to be predicted.
+        rate: Share of the tokens of a text that are to be predicted.
+        masked: Share of these that are replaced by the mask token.
+        random: Share of these that are replaced by a random token; the rest stay as they are.
 
     Raises:
         ValueError: If a rate is outside its range, an id is unknown, or all tokens are special.
@@ -82,16 +82,16 @@ class MaskedBatch:
 def mask_tokens(
     ids: Int64[Tensor, "batch position"], *, config: MaskingConfig, generator: torch.Generator
 ) -> MaskedBatch:
-    """Choose tokens of each text that the model has to predict, and mask most of them.
+    """Choose the tokens of each text that the model has to predict, and mask most of them.
 
-    Of n tokens ``rate · n`` are chosen, rounded, but at least one; a text of special tokens only has none.
-    Each chosen token is shown as the mask token, as a token sampled uniformly from all others that are not
-    special, or as it is.
+    Of n tokens ``rate · n`` are chosen, rounded, but at least one; in a text of special tokens only, none.
+    Each chosen token is replaced by the mask token, replaced by a token sampled uniformly from all others
+    that are not special, or left as it is.
 
     Args:
         ids: Texts, padded, with their special tokens.
-        config: What may be masked, and how.
-        generator: Where the random numbers are from; each call takes new ones.
+        config: The settings of masking.
+        generator: Source of the random numbers; each call takes new ones.
 
     Raises:
         ValueError: If an id is unknown, a text holds the mask token, or no text has a token to mask.

@@ -1,4 +1,4 @@
-"""A long text -> windows, each anywhere in it."""
+"""A long text -> windows at random positions in it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from exformer.checks import whole_number
 
 @dataclass(frozen=True, slots=True)
 class TextWindows:
-    """Cut windows out of a long text, each anywhere: a :class:`~exformer.data.sampler.BatchSampler`.
+    """Cut windows out of a long text at random positions: a :class:`~exformer.data.sampler.BatchSampler`.
 
-    What a step reads depends on the seed and the step alone. A row of a step is the position in the text at
-    which a window begins. A window has a token more than are predicted: the first is only read.
+    The windows of a step depend on the seed and the step alone. A row of a step is the position in the text
+    at which a window begins. A window has one token more than are predicted: the first is only an input.
 
     Args:
         ids: The whole text, encoded.
-        width: How many tokens of a window are to be predicted.
+        width: Number of tokens to predict in a window.
         batch_size: Windows in each step's batch.
         seed: Determines, with the step, where the windows begin.
 
@@ -52,7 +52,7 @@ class TextWindows:
             )
 
     def steps(self, *, done: int = 0) -> Iterator[np.ndarray]:
-        """Give the positions at which each step's windows begin, without end, after ``done`` steps."""
+        """Yield the positions at which each step's windows begin, endlessly, after ``done`` steps."""
         while True:
             rng = np.random.default_rng((self.seed, done))
             yield rng.integers(len(self.ids) - self.width, size=self.batch_size)

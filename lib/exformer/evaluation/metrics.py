@@ -31,7 +31,7 @@ def corpus_bleu(predictions: Sequence[str], references: Sequence[str], *, tokeni
 
     Args:
         predictions: What a model generated.
-        references: What is right, in the same order; one string for each.
+        references: The right texts, in the same order, one string for each.
         tokenize: How sacrebleu cuts text into words: "13a" as in most papers, "intl" by Unicode's classes,
             "char" into characters, "none" at spaces only.
 

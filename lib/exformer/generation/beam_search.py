@@ -30,9 +30,9 @@ def beam_search(
 
     .. math:: \mathcal{B}_t = \text{the } b \text{ most probable of } \{ y w : y \in \mathcal{B}_{t-1} \}
 
-    A text that ends leaves the beam, and its slot stays empty; so a beam of 1 is greedy (of
-    equals it may take another). What is cut at the largest length counts as complete. A search ends early
-    where no unfinished text can still win.
+    A text that ends leaves the beam, and its slot stays empty, so a beam of 1 is greedy decoding (ties may be
+    broken differently). A text that reaches the largest length counts as complete. The search ends early
+    when no unfinished text can still win.
 
     Args:
         next_logits: Scores of the next token, given all tokens so far. It is asked for ``beam`` rows per

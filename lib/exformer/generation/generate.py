@@ -47,19 +47,19 @@ def generate(
         model: A trained :class:`~exformer.models.decoder_lm.DecoderLM`.
         tokenizer: The model's.
         prompt: How the text begins, or a prompt for each of several texts.
-        max_new_tokens: Most new tokens of a text; None: as many as fit into ``max_len`` beside the prompt.
+        max_new_tokens: Largest number of new tokens; None: as many as fit into ``max_len`` after the prompt.
         temperature: Of :func:`~exformer.generation.logits.apply_temperature`; 0 takes the most probable token
             at each step (greedy decoding).
         top_k, top_p, min_p: Cut off improbable tokens, in this order and after the temperature, see
             :func:`~exformer.generation.logits.transform_logits`.
         repetition_penalty: Of tokens that are in the text already, before the temperature, see
             :func:`~exformer.generation.logits.penalize_repetition`.
-        beam: Search for the most probable text with so many candidates, instead of sampling.
+        beam: Search for the most probable text with this many candidates, instead of sampling.
         alpha: How much a beam makes up for length, see
             :func:`~exformer.generation.hypothesis.length_normalized`.
         stop: A string, or several, before which a text ends.
-        seed: The same one gives the same texts; None draws from PyTorch's global generator. A text depends
-            on its own prompt and its number in the list, not on what the other prompts are.
+        seed: The same seed gives the same texts; None uses PyTorch's global generator. A text depends on its
+            own prompt and its number in the list, not on the other prompts.
 
     Returns:
         The new text, so that prompt and text together read well; for several prompts a list.

@@ -40,13 +40,13 @@ def translate(
     Args:
         model: A trained :class:`~exformer.models.encoder_decoder.EncoderDecoder`, or a recurrent one.
         tokenizer: The pair (source, target) of the model.
-        text: A sentence, or any number of them; all are looked at before the first is translated.
-        max_new_tokens: Longest translation; None, or more than the model can: as long as it can.
+        text: A sentence, or several; all are checked before the first is translated.
+        max_new_tokens: Longest translation; None, or more than ``max_len`` allows: as long as it allows.
         beam: How many candidates are kept for each sentence; 1 is greedy.
         alpha: How much a beam makes up for length, see
             :func:`~exformer.generation.hypothesis.length_normalized`.
-        batch_size: How many sentences are translated together at most; of a wide beam fewer are.
-        progress: Title of a progress bar; none if empty.
+        batch_size: Largest number of sentences that are translated together; fewer with a wide beam.
+        progress: Title of a progress bar; if empty, there is none.
 
     Returns:
         The translation; of several sentences a list, in their order.

@@ -54,14 +54,14 @@ def save_model(
 ) -> None:
     """Write a model, its tokenizer and its card into a folder, as :func:`load_model` reads them.
 
-    A full disk leaves an older model as it was. The card comes last, and an old one is taken away before:
-    where this is cut, the folder has none, and :func:`load_model` refuses it.
+    If the disk is full, an older model stays as it was. The card is written last, and an old card is removed
+    first: if writing is interrupted, the folder has no card, and :func:`load_model` refuses it.
 
     Args:
-        folder: Where to; it is made if need be.
+        folder: The folder to write to; it is created if need be.
         model: A ``DecoderLM``, ``EncoderLM``, ``EncoderDecoder`` or ``RecurrentEncoderDecoder``.
         tokenizer: Of the model; of a translator the pair (source, target).
-        card: What is known of the weights, as JSON can hold it; kind and config are the model's in any case.
+        card: Facts about the weights that JSON can hold; kind and config are always the model's.
         dtype: Of the weights in the file, see :func:`~exformer.storage.state_dict.pack_weights`.
 
     Raises:
@@ -94,14 +94,14 @@ def save_model(
 
 
 def load_model(name_or_folder: str | Path) -> Pretrained:
-    """Read a model that comes with the library, or one from a folder; nothing in it is run.
+    """Read a model that comes with the library, or one from a folder; no code in it is executed.
 
     Args:
         name_or_folder: A name of :func:`~exformer.hub.shipped.shipped_models`, or a folder that
             :func:`save_model` wrote; where there are both, the folder.
 
     Returns:
-        The model in evaluation mode, with weights in the default type of numbers; its tokenizer, of a
+        The model in evaluation mode, with weights in PyTorch's default dtype; its tokenizer, or for a
         translator the pair (source, target); its card.
 
     Raises:

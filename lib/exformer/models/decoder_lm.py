@@ -91,13 +91,13 @@ class DecoderLM(nn.Module):
         cache: Cache | None = None,
         padding: Int64[Tensor, " batch"] | None = None,
     ) -> Float[Tensor, "batch position vocab_size"]:
-        """Score the next token after each position; padding behind a text changes no score of it.
+        """Score the next token after each position; padding after a text changes none of its scores.
 
         Args:
             ids: Texts; with a cache, what follows the positions that it holds.
             cache: Made by :meth:`new_cache`, then used for one batch of texts, in evaluation mode.
             padding: How many ids at the front of each row are padding: they are not attended to, and
-                positions are counted from the first token behind them. A cache remembers it, so it is given
+                positions are counted from the first token after them. A cache remembers it, so it is given
                 with the first ids only; these must hold a token of every row.
 
         Returns:

@@ -1,4 +1,4 @@
-"""Attention: a query is compared with all keys, and takes the mean of their values by how well they match."""
+"""Attention: each query is compared with all keys and gets a mean of their values, weighted by the match."""
 
 import math
 from collections.abc import Callable
@@ -19,7 +19,7 @@ def scaled_dot_product_attention(
     mask: Bool[Tensor, "..."] | None = None,
     bias: Float[Tensor, "..."] | None = None,
 ) -> tuple[Float[Tensor, "*batch query d_v"], Float[Tensor, "*batch query key"]]:
-    r"""Attend with every query to all keys.
+    r"""Compute each query's weighted mean of the values.
 
     .. math:: \mathrm{Attention}(Q, K, V) = \mathrm{softmax}\left(\frac{QK^\top}{\sqrt{d_k}} + B\right) V
 
@@ -28,13 +28,13 @@ def scaled_dot_product_attention(
         k: Keys, as wide as the queries.
         v: Values, one for each key.
         mask: True = may attend; broadcast over the axes before (query, key).
-        bias: :math:`B`, added to the scores, broadcast as well; ALiBi's for example. Which keys are hidden is
-            the mask's business, not that of a bias of -∞.
+        bias: :math:`B`, added to the scores, broadcast as well; ALiBi's for example. Hide keys with
+            the mask, not with a bias of -∞.
 
     Returns:
-        The outputs, one row per query, and the weights. A row of weights sums to 1; where a query may attend
-        to no key at all, its weights and its output are zero. In float16 a product of 65,504 or more
-        overflows: there use the module, or float32.
+        The outputs, one row per query, and the weights. A row of weights sums to 1; if a query may attend to
+        no key at all, its weights and its output are zero. In float16 a score of 65,504 or more overflows;
+        use the module there, or float32.
 
     Raises:
         ValueError: If widths or counts do not fit, or mask or bias do not fit the scores.

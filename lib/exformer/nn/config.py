@@ -1,4 +1,4 @@
-"""What transformer models have in common: sizes and choices of their layers, and all that is refused."""
+"""What transformer models have in common: sizes and choices of their layers, and which are refused."""
 
 from dataclasses import dataclass, fields
 from typing import Any

@@ -21,9 +21,9 @@ def causal_mask(
 
     Args:
         n_queries: How many positions have a query, at least 1.
-        n_keys: How many have a key, at least as many; None: as many. The last query is at the last key's
-            position, so that with a cache the queries are those of the newest positions.
-        device: Where the mask is made.
+        n_keys: How many positions have a key, at least ``n_queries``; None: ``n_queries``. The last query is
+            at the last key's position, so that with a cache the queries are those of the newest positions.
+        device: Device of the mask.
 
     Returns:
         A lower triangular matrix of True.

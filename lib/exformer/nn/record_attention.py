@@ -18,13 +18,13 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "batc
     """Record the weights of every attention of a model while the block runs.
 
     Args:
-        model: In evaluation mode, because dropout would change what is seen.
+        model: A model in evaluation mode, because dropout would change the weights.
 
     Yields:
         A dictionary that fills as the model runs, from the name of each attention to its weights. Names are
-        those of ``named_modules``: ``"layers.0.self_attention"``, ``"decoder.1.cross_attention"``; a lone
-        attention bears the name of its class. Each row of weights sums to 1, or is zero where nothing may be
-        attended to. A second pass replaces the weights of the first.
+        those of ``named_modules``: ``"layers.0.self_attention"``, ``"decoder.1.cross_attention"``; an
+        attention module by itself has the name of its class. Each row of weights sums to 1, or is zero where
+        nothing may be attended to. A second pass replaces the weights of the first.
 
     Raises:
         ValueError: If the model is in training mode.

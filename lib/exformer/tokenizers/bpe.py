@@ -58,7 +58,7 @@ class _Pieces(dict[str, str]):
 
 
 class BPETokenizer:
-    """Cut a text into runs of bytes that were frequent in the texts it has learned from.
+    """Cut a text into runs of bytes that were frequent in the texts from which it was learned.
 
     Ids: the special tokens, the 256 bytes, then one for each merge. ``decode(encode(text))`` is the text,
     whatever the text is. A special token within a text is plain text: "</s>" is four characters like others
@@ -91,10 +91,10 @@ class BPETokenizer:
         """Learn the merges from texts.
 
         Args:
-            texts: Several; a single one goes into a list.
+            texts: A list of texts; a single text goes into a list, too.
             n_merges: How many merges to learn.
-            min_count: A pair must occur so often; when none does, there are fewer merges.
-            progress: Title of a progress bar; none if empty.
+            min_count: A pair must occur at least this often; when none does, there are fewer merges.
+            progress: Title of a progress bar; if empty, there is none.
 
         Raises:
             ValueError: If ``texts`` is a single string, there is no text, a text holds half a character, or a
@@ -126,7 +126,7 @@ class BPETokenizer:
         return self._ids(_whole(text))
 
     def encode_bytes(self, data: bytes) -> list[int]:
-        """Return the ids of any bytes; those of a text are the ids of the text."""
+        """Return the ids of any bytes; for the bytes of a text, the ids of the text."""
         return self._ids(data.decode("utf-8", "surrogateescape"))
 
     def _ids(self, text: str) -> list[int]:

@@ -19,30 +19,30 @@ _LEAST = dict.fromkeys(("steps", "accumulate", "warmup", "every", "average"), 1)
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """Say how a model is trained.
+    """Settings of a training run.
 
     Args:
-        steps: Most steps of the optimizer.
-        accumulate: In how many parts a process works on its share of a batch, to save memory.
-        optimizer: "adamw" for all, or "muon" for the matrices of the layers and AdamW for the rest.
-        lr: Peak of AdamW's learning rate.
-        rates: Other peaks for some parts of the model, by their names, as "embedding".
-        muon_lr: Peak of Muon's.
-        momentum: Of Muon.
+        steps: Largest number of optimizer steps.
+        accumulate: Number of micro-batches in which a process handles its share of a batch, to save memory.
+        optimizer: "adamw" for all parameters, or "muon" for the layers' matrices and AdamW for the rest.
+        lr: Peak learning rate of AdamW.
+        rates: Different peak rates for parts of the model, by name, such as "embedding".
+        muon_lr: Peak learning rate of Muon.
+        momentum: Momentum of Muon.
         schedule: How the rate falls after the warm-up: "root", "linear" (to 0) or "cosine" (to a tenth).
-        warmup: How many steps the rate climbs.
-        betas: Of AdamW.
-        weight_decay: Of both optimizers.
-        clip_norm: Longest gradient; None for no limit.
-        label_smoothing: Share of the target that is spread over the vocabulary; not in validation.
+        warmup: Number of steps in which the rate rises to its peak.
+        betas: Decay rates of AdamW's running means.
+        weight_decay: Weight decay of both optimizers.
+        clip_norm: Largest norm of the gradient, all parameters as one vector; None for no limit.
+        label_smoothing: Share of the target probability that is spread over the vocabulary; 0 in validation.
         precision: "no" for float32, "bf16" for bfloat16 where it is precise enough.
-        seed: Of the dropout of each step; the data have their own.
-        every: Steps between two measurements on the validation set, each with a checkpoint.
-        average: How many checkpoints are kept; a recipe's final model is their mean.
-        patience: After how many measurements without a better one a run ends early; 0: never.
+        seed: Seed of dropout; the data have a seed of their own.
+        every: Steps between two validations, each with a checkpoint.
+        average: Number of checkpoints to keep; the final model of a recipe is their mean.
+        patience: Validations without improvement after which a run stops early; 0: never.
 
     Raises:
-        ValueError: If no run can follow the settings.
+        ValueError: If a setting is out of its range, or two exclude each other.
 
     >>> config = TrainingConfig(steps=1_000, lr=1e-3, warmup=100)
     >>> config.steps, config.lr

@@ -42,20 +42,20 @@ def train(
     """Take one optimizer step per batch.
 
     Args:
-        model: It is put into training mode.
-        batches: What ``loss_fn`` understands; their number is the number of steps.
-        loss_fn: Gives the loss of the model on a batch.
-        optimizer: Moves parameters of the model.
+        model: Set to training mode.
+        batches: One per step, in the form that ``loss_fn`` takes.
+        loss_fn: Computes the loss of the model on a batch.
+        optimizer: An optimizer of the model's parameters.
         schedule: Learning rate of step 1, 2, ...; None leaves the optimizer's own.
-        clip_norm: Longest gradient, all parameters as one vector; None for no limit.
-        progress: Title of a progress bar; none if empty.
+        clip_norm: Largest norm of the gradient, all parameters as one vector; None for no limit.
+        progress: Title of a progress bar; if empty, there is none.
 
     Returns:
         The loss before each step.
 
     Raises:
-        ValueError: If there are no batches, the optimizer moves no parameter of the model, ``clip_norm`` is
-            not above 0, or the loss or a parameter stops being a number (a ``DivergenceError``).
+        ValueError: If there are no batches, the optimizer has no parameter of the model, ``clip_norm`` is not
+            positive, or the loss or a parameter becomes NaN or infinite (a ``DivergenceError``).
 
     >>> import torch
     >>> model = torch.nn.Linear(1, 1)

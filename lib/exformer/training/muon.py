@@ -1,4 +1,4 @@
-"""Muon: an optimizer that moves a matrix as far in every direction."""
+"""Muon: an optimizer whose steps are equally long in every direction of a matrix."""
 
 import math
 from collections import defaultdict
@@ -61,12 +61,12 @@ class Muon(torch.optim.Optimizer):
 
     Args:
         parameters: Matrices.
-        lr: :math:`\eta`; a schedule may set it anew.
+        lr: :math:`\eta`; a schedule may change it at each step.
         momentum: :math:`\mu`, of the running mean of gradients.
         weight_decay: :math:`\lambda`.
 
     Raises:
-        ValueError: If a parameter is no matrix, or a number is outside its bounds.
+        ValueError: If a parameter is not a matrix, or a number is out of its range.
 
     Source:
         Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks".

@@ -28,25 +28,26 @@ from exformer.training.variation import vary_run
 
 
 class Trainer:
-    """Train a model, with all that a run of minutes or days needs around the loop.
+    """Train a model, with everything that a run of minutes or days needs around the loop.
 
-    That is optimizers with schedules, clipping, accumulation, validation, checkpoints, several processes.
+    It adds optimizers with schedules, clipping, accumulation, validation, checkpoints and several processes.
 
-    The same settings give the same weights, however often a run is interrupted: what a step reads and drops
-    depends on the seed and the step alone.
+    The same settings give the same weights, however often a run is interrupted: the batch and the dropout
+    of a step depend on the seed and the step alone.
 
     Args:
         model: It is trained in place, on the device where it is.
-        batches: A :class:`~exformer.data.sampler.BatchSampler`, or batches that are walked through again and
-            again.
-        config: How it is trained; None: once through batches that have a length, else 1,000 steps.
-        validation: Batches that are measured every ``config.every`` steps; micro-batches with their shares
-            of all tokens, or plain ones of equal weight. Without, nothing is measured.
-        loss_fn: Gives the loss of the model on a batch; it takes ``label_smoothing`` if the config asks for
-            it. None: see :func:`~exformer.training.objectives.default_loss`.
+        batches: A :class:`~exformer.data.sampler.BatchSampler`, or batches that are iterated over as often
+            as the steps require.
+        config: The settings; None: one pass over batches that have a length, else 1,000 steps.
+        validation: Batches on which the loss is measured every ``config.every`` steps: micro-batches with
+            their shares of all tokens, or plain ones of equal weight. None: no validation.
+        loss_fn: Computes the loss of the model on a batch; it must take ``label_smoothing`` if the config
+            sets it. None: see :func:`~exformer.training.objectives.default_loss`.
         folder: Where the log and the checkpoints go; None: nowhere.
-        on_measure: Is called with the Trainer after each measurement, in the main process: to show samples.
-        progress: Title of a progress bar; none if empty.
+        on_measure: Called with the Trainer after each validation, in the main process, to show samples for
+            example.
+        progress: Title of a progress bar; if empty, there is none.
 
     Raises:
         ValueError: If the model is of a kind whose loss is unknown, or lacks a part that the config names.
@@ -97,21 +98,21 @@ class Trainer:
 
     @property
     def ended(self) -> bool:
-        """Whether all steps are taken, or nothing has become better for as long as the patience lasts."""
+        """Whether all steps are done, or ``patience`` validations have brought no improvement."""
         return self._notes.get("ended", False)
 
     def fit(self, *, resume: bool = False) -> list[float]:
-        """Take all steps that are left.
+        """Take all remaining steps.
 
         Args:
-            resume: Go on from the last checkpoint in the folder; where there is none, begin.
+            resume: Continue from the last checkpoint in the folder, or start if there is none.
 
         Returns:
-            The loss before each step that was taken now.
+            The loss before each step of this call.
 
         Raises:
-            ValueError: If the folder has checkpoints and is not to be resumed, a checkpoint is damaged or
-                missing, the batches end before the steps, or a loss or parameter stops being a number.
+            ValueError: If the folder has checkpoints and ``resume`` is false, a checkpoint is damaged or
+                missing, the batches run out before the steps, or a loss or parameter becomes NaN or infinite.
         """
         self._begin(resume=resume)
         smoothing, losses = self.config.label_smoothing, []
