@@ -362,6 +362,16 @@ def test_a_sweep_is_given_names_of_the_lesson(here) -> None:
     assert run_trials.sweeps("line", here)[0][3] != code
     path.write_text(SWEEPS + "# a comment", encoding="utf-8")
     assert run_trials.sweeps("line", here)[0][3] == code
+    other = SWEEPS.split("\n\n")[1].replace("curve", "other").replace('"n": n', '"n": STEPS')
+    more = f"{SWEEPS}\nSTEPS = 5\n\n{other}"
+    path.write_text(more, encoding="utf-8")
+    (_, _, _, first), (_, name, _, second) = run_trials.sweeps("line", here)
+    assert (first, name) == (code, "other"), "a sweep does not depend on another one"
+    path.write_text(more.replace("STEPS = 5", "STEPS = 6"), encoding="utf-8")
+    codes = [code for *_, code in run_trials.sweeps("line", here)]
+    assert codes[0] == first
+    assert codes[1] != second, "a sweep depends on what it reads"
+    path.write_text(SWEEPS, encoding="utf-8")
     book_of(here, [text.replace("2 * x", "3 * x") for text in LESSON])
     assert run_trials.sweeps("line", here)[0][3] != code
     assert run_trials.sweeps("other", here) == []

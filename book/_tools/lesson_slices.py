@@ -64,7 +64,7 @@ class Statement:
         for function in _functions(tree):
             self.late |= names_read(function) - _locals(function)
         self.late |= set().union(*map(names_read, _kept_generators(tree)))
-        self.defines = _bound(tree)
+        self.defines = names_bound(tree)
         self.starts = _is_start(node)
         plain = isinstance(node, ast.Assign | ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)
         self.kills = self.defines if plain else set()
@@ -386,7 +386,7 @@ def _functions(node):
     return [each for each in ast.walk(node) if isinstance(each, ast.FunctionDef | ast.Lambda)]
 
 
-def _bound(node):
+def names_bound(node):
     """Return the names that a statement binds for those after it."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return {node.name}
@@ -396,7 +396,7 @@ def _bound(node):
         return {each.target.id for each in ast.walk(node) if isinstance(each, ast.NamedExpr)}
     if isinstance(node, ast.Name):
         return {node.id} if isinstance(node.ctx, ast.Store | ast.Del) else set()
-    return set().union(*map(_bound, ast.iter_child_nodes(node)))
+    return set().union(*map(names_bound, ast.iter_child_nodes(node)))
 
 
 def _locals(function):

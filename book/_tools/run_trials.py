@@ -173,15 +173,26 @@ def sweeps(key, root=lesson_code.ROOT):
     path = record_path(key, root).with_suffix(".py")
     if not path.is_file():
         return []
-    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     functions = [each for each in runpy.run_path(str(path)).values() if hasattr(each, "claim_id")]
     lesson = lesson_code.load(_notebook(key, root), key)
     found = []
     for function in functions:
         nodes = [each.node for each in lesson.needed_by(inspect.signature(function).parameters)]
-        code = lesson_slices.fingerprint([*nodes, *ast.parse(text).body, ast.Constant(function.__name__)])
+        code = lesson_slices.fingerprint([*nodes, *_statements_of(tree, function.__name__)])
         found.append((function.claim_id, function.__name__, function, code))
     return found
+
+
+def _statements_of(tree, name):
+    """Return the statements of a file on which a function of it depends, itself included, in their order."""
+    found, wanted = set(), {name}
+    while wanted:
+        binds = (wanted & lesson_slices.names_bound(node) for node in tree.body)
+        new = {n for n, names in enumerate(binds) if names} - found
+        found.update(new)
+        wanted = set().union(*(lesson_slices.names_read(tree.body[n]) for n in new))
+    return [tree.body[n] for n in sorted(found)]
 
 
 def _notebook(key, root):
