@@ -210,7 +210,7 @@
         handle.setAttribute("aria-valuetext", moves === "both" ? `query at ${n}, key at ${m}, offset ${offset}` : `position ${at}`);
       }
       this.one(".handle.both span").textContent = `offset ${whole(offset)}`;
-      this.one(".where").textContent = `query of a 3 at ${n}, key of a 7 at ${m}`;
+      this.one(".where").textContent = `query: digit 3 at ${n}; key: digit 7 at ${m}`;
       for (const code of CODES) this.showLane(code);
       const answer = this.found();
       this.one(".task").classList.toggle("solved", Boolean(answer));

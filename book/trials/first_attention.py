@@ -1,6 +1,6 @@
 """Wider sweeps for the lesson on the first attention: what arrives through one vector, by width and by steps.
 
-They do not depend on the notebook's cells: the same grammar and training are written out here.
+Those of width and steps write the grammar and the training out here, and depend on no cell of the notebook.
 """
 
 import random
@@ -111,3 +111,21 @@ def budgets():
         str(width): {str(steps): shares(width, steps) for steps in (1000, 2000, 4000, 8000, 16_000)}
         for width in (16, 32)
     }
+
+
+@sweep("A01")
+def zero_context(translator, learn, by_length, in_all):
+    """Return the shares that arrive with attention's wiring and a context of zeros, for three seeds."""
+
+    class Zeros(torch.nn.Module):
+        def forward(self, h, memory, *, mask):
+            return torch.zeros_like(h)
+
+    found = []
+    for seed in range(3):
+        torch.manual_seed(seed)
+        model = translator(attention=True)
+        model.attention = Zeros()
+        learn(model, steps=4000)
+        found.append([a / b for a, b in zip(by_length(model), in_all, strict=True)])
+    return found

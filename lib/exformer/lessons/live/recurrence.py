@@ -76,16 +76,15 @@ FIGURE = Live(
         "lines from each word to the English words that it attends to."
     ),
     caption=(
-        "The two translators, trained as above, but on another processor: this A differs from the one "
-        "above much as two seeds do. All that A's decoder gets is the encoder's last state; B's attends "
-        "to the states "
-        "after all words (lines: weights of 8% or more). Dashed words are "
-        "wrong, as the grammar knows the right translation; underlined words have changed with yours. "
-        "Replace a noun of a 12-word sentence by another of the same gender, and exactly one word of "
-        "B's translation changes, as it should. A's stays the same, word for word, in 37% of 1,000 "
-        "sentences if it was the first noun, in 58% if the second, and in 91% if the third. With three "
+        "Two translators that were trained as above, but on another processor: this A differs from the "
+        "one above as two seeds do. All that A's decoder gets is the encoder's last state; B's attends "
+        "to the states after all words (lines: weights of 8% or more). While the figure runs, dashed "
+        "words are wrong, judged by the grammar, and underlined ones have changed with yours. "
+        "Replace a noun of a 12-word sentence by another of the same gender, and in B's translation only "
+        "that noun changes, with its article where it must. A's stays the same, word for word, in 37% of "
+        "1,000 sentences if it was the first noun, in 58% if the second, and in 91% if the third. With three "
         "words there is less to lose: A gets about half of the sentences right. Curves: 100 test "
-        "sentences of each length; thin lines are other seeds. Of the five, this A is the weakest on "
+        "sentences of each length; thin lines are other seeds. Of these five seeds, this A is the weakest on "
         "3–4 words (69%, the best 88%) and ordinary on 11–12 (38%, all between 36 and 45%)."
     ),
 )
