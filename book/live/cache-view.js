@@ -62,7 +62,7 @@
       const [old, now] = both;
       const moved = (a, b) => Math.hypot(...a.map((each, i) => each - b[i])) / Math.hypot(...a);
       return old.map(({ k, v }, layer) =>
-        Array.from({ length: ids.length + 1 }, (_, t) => Math.max(moved(k.all.row(t), now[layer].k.all.row(t)), moved(v.all.row(t), now[layer].v.all.row(t)))));
+        Array.from({ length: ids.length + 1 }, (_, t) => Math.max(moved(k.row(t), now[layer].k.row(t)), moved(v.row(t), now[layer].v.row(t)))));
     }
 
     *draw() {

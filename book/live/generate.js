@@ -2,7 +2,7 @@
 // Text from a model, one token after the other; each step can be looked at before the next is computed.
 "use strict";
 (() => {
-  const { transformLogits, penalizeRepetition, draw, best, logProbabilities } = exformer;
+  const { transformLogits, penalizeRepetition, draw, best } = exformer;
 
   // Choose tokens until the end token or the limit; yields what each step has computed.
   function* steps(ids, next, { limit, endId, temperature = 1, topK, topP, minP, repetitionPenalty, uniform }) {
@@ -11,7 +11,7 @@
       const penalized = repetitionPenalty ? penalizeRepetition(logits, ids, repetitionPenalty) : logits;
       const changed = temperature ? transformLogits(penalized, { temperature, topK, topP, minP }) : penalized;
       const id = temperature ? draw(changed, uniform[n]) : best(changed);
-      yield { id, logits, changed, logProbability: logProbabilities(logits)[id], ids };
+      yield { id, logits, changed, ids };
       if (id === endId) return;
       ids = [...ids, id];
     }

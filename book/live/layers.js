@@ -1,42 +1,47 @@
 // needs: kernel
-// The parts of a transformer layer, each a function of the parameters `p`, the path of its own, and its input.
+// The parts of a transformer layer, each a function of `p`, the module with its parameters, and its input.
 "use strict";
 (() => {
-  const { Matrix, part } = exformer;
+  const { Matrix, room, copyOf, dots } = exformer;
 
   // What a figure may look at and change: hooks["layers.0.self_attention.weights"] = (weights) => other weights.
-  const through = (hooks, name, value) => hooks?.[name]?.(value) ?? value;
+  // What it is given may change afterwards: who keeps it copies it.
+  const through = (hooks, path, name, value) => hooks?.[`${path}.${name}`]?.(value) ?? value;
 
   // Add one vector to each row, in place.
   function addToRows(x, vector) {
-    for (let at = 0; at < x.data.length; ) for (let i = 0; i < x.cols; i++) x.data[at++] += vector[i];
+    const { data, cols } = x;
+    for (let start = 0; start < data.length; start += cols) for (let i = 0; i < cols; i++) data[start + i] += vector[i];
     return x;
   }
 
-  function linear(p, path, x) {
-    const out = p.kernel.products(x, p.get(`${path}.weight`));
-    const bias = p.find(`${path}.bias`)?.data;
+  function linear({ weight, bias }, x) {
+    const out = weight.products(x);
     return bias ? addToRows(out, bias) : out;
   }
 
   function add(a, b) {
-    const out = new Matrix(a.rows, a.cols);
+    const out = room(a.rows, a.cols);
     for (let i = 0; i < out.data.length; i++) out.data[i] = a.data[i] + b.data[i];
     return out;
   }
 
   // Layer normalization, or root mean square normalization where the model has that, of each `width` columns.
-  function normalize(p, path, x, { norm = "layer", width = x.cols } = {}) {
-    const gain = p.get(`${path}.gain`).data;
-    const bias = p.find(`${path}.bias`)?.data;
-    const out = new Matrix(x.rows, x.cols);
-    for (let start = 0; start < x.data.length; start += width) {
+  function normalize({ gain, bias }, x, { norm = "layer", width = x.cols, out = room(x.rows, x.cols) } = {}) {
+    const [from, to] = [x.data, out.data];
+    const epsilon = norm === "rms" ? 1e-6 : 1e-5;
+    for (let start = 0; start < from.length; start += width) {
       let mean = 0;
-      if (norm === "layer") for (let i = start; i < start + width; i++) mean += x.data[i] / width;
-      let variance = 0; // or the mean square, where the mean is left alone
-      for (let i = start; i < start + width; i++) variance += (x.data[i] - mean) ** 2 / width;
-      const scale = 1 / Math.sqrt(variance + (norm === "rms" ? 1e-6 : 1e-5));
-      for (let i = 0; i < width; i++) out.data[start + i] = (x.data[start + i] - mean) * scale * gain[i] + (bias ? bias[i] : 0);
+      if (norm === "layer") for (let i = 0; i < width; i++) mean += from[start + i];
+      mean /= width;
+      let squares = 0;
+      for (let i = 0; i < width; i++) {
+        const apart = from[start + i] - mean;
+        squares += apart * apart;
+      }
+      const scale = 1 / Math.sqrt(squares / width + epsilon); // where the mean is left alone, by the mean square
+      for (let i = 0; i < width; i++) to[start + i] = (from[start + i] - mean) * scale * gain[i];
+      if (bias) for (let i = 0; i < width; i++) to[start + i] += bias[i];
     }
     return out;
   }
@@ -59,24 +64,24 @@
     swiglu: silu,
   };
 
-  function feedForward(p, path, x, config) {
-    const hidden = linear(p, `${path}.w_1`, x);
+  function feedForward(p, x, config) {
+    const hidden = linear(p.w_1, x);
+    const { data } = hidden;
     const activation = ACTIVATIONS[config.activation];
-    const gate = config.activation === "swiglu" ? linear(p, `${path}.w_3`, x).data : null;
-    for (let i = 0; i < hidden.data.length; i++) {
-      const active = activation(hidden.data[i]);
-      hidden.data[i] = gate ? active * gate[i] : active;
+    for (let i = 0; i < data.length; i++) data[i] = activation(data[i]);
+    if (config.activation === "swiglu") {
+      const gate = linear(p.w_3, x).data;
+      for (let i = 0; i < data.length; i++) data[i] *= gate[i];
     }
-    return linear(p, `${path}.w_2`, hidden);
+    return linear(p.w_2, hidden);
   }
 
-  function embed(p, path, ids, factor) {
-    const table = p.get(`${path}.table`);
-    const out = new Matrix(ids.length, table.cols);
+  function embed({ table }, ids, factor) {
+    const out = room(ids.length, table.cols);
     ids.forEach((id, t) => {
       if (!(id >= 0 && id < table.rows)) throw new Error(`there is no token ${id}: ids go up to ${table.rows - 1}`);
-      const [from, to] = [table.row(id), out.row(t)];
-      for (let i = 0; i < to.length; i++) to[i] = from[i] * factor;
+      const row = table.row(id);
+      for (let i = 0; i < row.length; i++) out.data[t * table.cols + i] = row[i] * factor;
     });
     return out;
   }
@@ -89,28 +94,40 @@
     });
   }
 
-  function addPositions(p, path, x, { positions }, start) {
+  // In place; p is undefined where the model has no parameters for positions.
+  function addPositions(p, x, { positions }, start) {
     if (positions !== "sinusoidal" && positions !== "learned") return x;
-    const table = positions === "learned" ? p.get(`${path}.table`) : null;
-    const codes = new Matrix(x.rows, x.cols);
-    for (let t = 0; t < x.rows; t++) codes.row(t).set(table ? table.row(start + t) : sinusoidalCode(start + t, x.cols));
-    return add(x, codes);
+    for (let t = 0; t < x.rows; t++) {
+      const code = positions === "learned" ? p.table.row(start + t) : sinusoidalCode(start + t, x.cols);
+      for (let i = 0; i < x.cols; i++) x.data[t * x.cols + i] += code[i];
+    }
+    return x;
   }
 
-  // Rotate each pair of neighboring columns of every head by an angle that grows with the position.
-  function rotate(x, dHead, start, base = 10000) {
-    const out = new Matrix(x.rows, x.cols);
-    for (let t = 0; t < x.rows; t++)
-      for (let pair = 0; pair < dHead; pair += 2) {
-        const angle = (start + t) * base ** (-pair / dHead);
-        const cos = Math.cos(angle);
-        const sin = Math.sin(angle);
-        for (let at = t * x.cols + pair; at < (t + 1) * x.cols; at += dHead) { // the same angle in every head
-          out.data[at] = x.data[at] * cos - x.data[at + 1] * sin;
-          out.data[at + 1] = x.data[at] * sin + x.data[at + 1] * cos;
+  // Cosine and sine of the angle by which each pair of a head's columns is rotated at a position; computed once.
+  const turns = {};
+  function turnsOf(position, dHead, base = 10000) {
+    const known = (turns[dHead] ??= []);
+    return (known[position] ??= Float64Array.from({ length: dHead }, (_, i) => {
+      const angle = position * base ** ((i % 2 - i) / dHead);
+      return i % 2 ? Math.sin(angle) : Math.cos(angle);
+    }));
+  }
+
+  // Rotate each pair of neighboring columns of every head by an angle that grows with the position, in place.
+  function rotate(x, dHead, start) {
+    const { data } = x;
+    for (let t = 0; t < x.rows; t++) {
+      const turn = turnsOf(start + t, dHead);
+      for (let head = t * x.cols; head < (t + 1) * x.cols; head += dHead)
+        for (let i = 0; i < dHead; i += 2) {
+          const a = data[head + i];
+          const b = data[head + i + 1];
+          data[head + i] = a * turn[i] - b * turn[i + 1];
+          data[head + i + 1] = a * turn[i + 1] + b * turn[i];
         }
-      }
-    return out;
+    }
+    return x;
   }
 
   function alibiSlopes(n) {
@@ -119,31 +136,26 @@
     return Array.from({ length: n }, (_, h) => (h < power ? slope(h + 1, power) : slope(2 * (h - power) + 1, 2 * power)));
   }
 
-  // Rows that are appended one by one: keys or values of earlier positions.
-  class Rows {
-    constructor(cols) {
-      this.all = new Matrix(0, cols);
-    }
-
+  // Rows that are appended one by one, with room for more: keys or values of earlier positions.
+  class Rows extends Matrix {
     append(x) {
-      const { rows, cols, data } = this.all;
-      const end = (rows + x.rows) * cols;
-      const room = end <= data.buffer.byteLength / 4 ? new Float32Array(data.buffer) : new Float32Array(2 * end);
-      if (room.buffer !== data.buffer) room.set(data);
-      room.set(x.data, rows * cols);
-      this.all = new Matrix(rows + x.rows, cols, part(room, 0, end));
-      return this.all;
+      const start = this.rows * this.cols;
+      if (start + x.data.length > this.data.length) {
+        const more = new Float32Array(2 * (start + x.data.length));
+        more.set(this.data);
+        this.data = more;
+      }
+      this.data.set(x.data, start);
+      this.rows += x.rows;
+      return this;
     }
 
     truncate(rows) {
-      rows = Math.min(rows, this.all.rows);
-      this.all = new Matrix(rows, this.all.cols, part(this.all.data, 0, rows * this.all.cols));
+      this.rows = Math.min(rows, this.rows);
     }
 
     copy() {
-      const other = new Rows(this.all.cols);
-      other.all = new Matrix(this.all.rows, this.all.cols, this.all.data.slice());
-      return other;
+      return new Rows(this.rows, this.cols, this.data.slice());
     }
   }
 
@@ -155,7 +167,7 @@
     }
 
     get length() {
-      return this.layers[0].k?.all.rows ?? 0;
+      return this.layers[0].k?.rows ?? 0;
     }
 
     truncate(length) {
@@ -170,32 +182,35 @@
     }
   }
 
-  function softmax(row) {
+  // In place, of some of the numbers.
+  function softmax(data, start = 0, end = data.length) {
     let most = -Infinity;
-    for (let i = 0; i < row.length; i++) if (row[i] > most) most = row[i];
-    if (most === -Infinity) return row.fill(0); // where nothing may be attended to
+    for (let i = start; i < end; i++) if (data[i] > most) most = data[i];
+    if (most === -Infinity) return data.fill(0, start, end); // where nothing may be attended to
     let sum = 0;
-    for (let i = 0; i < row.length; i++) sum += row[i] = Math.exp(row[i] - most);
-    for (let i = 0; i < row.length; i++) row[i] /= sum;
-    return row;
+    for (let i = start; i < end; i++) sum += data[i] = Math.exp(data[i] - most);
+    for (let i = start; i < end; i++) data[i] /= sum;
+    return data;
   }
 
-  function softmaxRows(scores) {
-    const out = new Matrix(scores.rows, scores.cols, scores.data.slice());
-    for (let t = 0; t < out.rows; t++) softmax(out.row(t));
-    return out;
+  function softmaxRows(x) {
+    for (let start = 0; start < x.data.length; start += x.cols) softmax(x.data, start, start + x.cols);
+    return x;
   }
 
-  // The dot product of n numbers of a, from the i-th on, and n numbers of b, from the j-th on.
-  function dot(a, i, b, j, n) {
-    let sum = 0;
-    for (const end = i + n; i < end; ) sum += a[i++] * b[j++];
-    return sum;
-  }
-
-  // a += factor b, for n numbers of each.
-  function addTimes(a, i, factor, b, j, n) {
-    for (const end = i + n; i < end; ) a[i++] += factor * b[j++];
+  // Add to `width` numbers of out, from the o-th on, those of n rows of v, each times its weight. The weights begin at
+  // the i-th, the rows at the j-th and `stride` apart; four of them at a time.
+  function mix(weights, i, n, v, j, stride, width, out, o) {
+    const end = i + n;
+    for (; i + 4 <= end; i += 4, j += 4 * stride) {
+      const a = weights[i];
+      const b = weights[i + 1];
+      const c = weights[i + 2];
+      const d = weights[i + 3];
+      for (let k = 0, at = j; k < width; k++, at++)
+        out[o + k] += a * v[at] + b * v[at + stride] + c * v[at + 2 * stride] + d * v[at + 3 * stride];
+    }
+    for (; i < end; i++, j += stride) for (let k = 0; k < width; k++) out[o + k] += weights[i] * v[j + k];
   }
 
   // softmax(q k^T / √d_head + bias) v, head by head; query t is at position `start` + t of the keys.
@@ -204,73 +219,78 @@
     const factor = scale ?? 1 / Math.sqrt(dHead);
     const columns = Array.from({ length: nHeads }, (_, h) => h * dHead); // where those of a head begin
     const shared = columns.map((_, h) => Math.floor((h * nKvHeads) / nHeads) * dHead); // and in keys and values
-    const seen = (t) => (causal ? Math.min(start + t + 1, k.rows) : k.rows);
 
     let scores = columns.map((column, h) => {
-      const out = new Matrix(q.rows, k.rows);
+      const out = room(q.rows, k.rows);
       for (let t = 0; t < q.rows; t++) {
-        const row = out.row(t).fill(-Infinity, seen(t));
-        for (let s = 0; s < seen(t); s++) {
-          row[s] = dot(q.data, t * q.cols + column, k.data, s * k.cols + shared[h], dHead) * factor;
-          if (slopes) row[s] -= slopes[h] * Math.abs(start + t - s);
-        }
+        const row = t * k.rows;
+        const seen = causal ? Math.min(start + t + 1, k.rows) : k.rows;
+        dots(q.data, t * q.cols + column, dHead, k.data, shared[h], k.cols, seen, out.data, row);
+        for (let s = 0; s < seen; s++) out.data[row + s] *= factor;
+        if (slopes) for (let s = 0; s < seen; s++) out.data[row + s] -= slopes[h] * Math.abs(start + t - s);
+        out.data.fill(-Infinity, row + seen, row + k.rows);
       }
       return out;
     });
-    scores = through(hooks, `${path}.scores`, scores);
-    const weights = through(hooks, `${path}.weights`, scores.map(softmaxRows));
+    scores = through(hooks, path, "scores", scores);
+    const weights = through(hooks, path, "weights", scores.map(softmaxRows));
 
-    const heads = new Matrix(q.rows, q.cols);
+    const heads = room(q.rows, q.cols);
+    heads.data.fill(0);
     columns.forEach((column, h) => {
+      const { data } = weights[h];
       for (let t = 0; t < q.rows; t++) {
-        const row = weights[h].row(t);
-        for (let s = 0; s < k.rows; s++)
-          if (row[s]) addTimes(heads.data, t * q.cols + column, row[s], v.data, s * v.cols + shared[h], dHead);
+        const row = t * k.rows;
+        let n = k.rows;
+        while (n && !data[row + n - 1]) n--; // what comes later is not attended to
+        mix(data, row, n, v.data, shared[h], v.cols, dHead, heads.data, t * q.cols + column);
       }
     });
-    return through(hooks, `${path}.heads`, heads);
+    return through(hooks, path, "heads", heads);
   }
 
-  function multiHeadAttention(p, path, query, source, config, { causal, positions, cache, memoryCache, hooks } = {}) {
+  function multiHeadAttention(p, query, source, config, { causal, positions, cache, memoryCache, hooks } = {}) {
     const nHeads = config.n_heads;
     const nKvHeads = config.n_kv_heads ?? nHeads;
     const dHead = config.d_model / nHeads;
-    const start = cache?.k?.all.rows ?? 0;
-    const project = (name, x) => {
-      let out = linear(p, `${path}.w_${name}`, x);
-      if (config.qk_norm && name !== "v") out = normalize(p, `${path}.norm_${name}`, out, { norm: "rms", width: dHead });
-      if (positions === "rotary" && name !== "v") out = rotate(out, dHead, start);
-      return through(hooks, `${path}.${name}`, out);
+    const start = cache?.k?.rows ?? 0;
+    const turned = (name, x, module, norm) => {
+      const out = linear(module, x);
+      if (config.qk_norm) normalize(norm, out, { norm: "rms", width: dHead, out });
+      if (positions === "rotary") rotate(out, dHead, start);
+      return through(hooks, p.path, name, out);
     };
-    const q = project("q", query);
-    let { k, v } = memoryCache?.source === source ? memoryCache : { k: project("k", source), v: project("v", source) };
-    if (memoryCache) Object.assign(memoryCache, { source, k, v });
+    const q = turned("q", query, p.w_q, p.norm_q);
+    let { k, v } = memoryCache ?? {};
+    if (!memoryCache || memoryCache.source !== source) {
+      k = turned("k", source, p.w_k, p.norm_k);
+      v = through(hooks, p.path, "v", linear(p.w_v, source));
+      if (memoryCache) Object.assign(memoryCache, { source, k: copyOf(k), v: copyOf(v) });
+    }
     if (cache) {
-      k = (cache.k ??= new Rows(k.cols)).append(k);
-      v = (cache.v ??= new Rows(v.cols)).append(v);
+      k = (cache.k ??= new Rows(0, k.cols)).append(k);
+      v = (cache.v ??= new Rows(0, v.cols)).append(v);
     }
     const slopes = positions === "alibi" ? alibiSlopes(nHeads) : null;
-    const heads = attend(path, q, k, v, { nHeads, nKvHeads, causal, start, slopes, hooks });
-    return through(hooks, `${path}.output`, linear(p, `${path}.w_o`, heads));
+    const heads = attend(p.path, q, k, v, { nHeads, nKvHeads, causal, start, slopes, hooks });
+    return through(hooks, p.path, "output", linear(p.w_o, heads));
   }
 
   // x + f(norm(x)) where the model normalizes first, else norm(x + f(x)).
-  function residual(p, norm, x, config, hooks, sublayer) {
-    const out = config.pre_norm ? add(x, sublayer(normalize(p, norm, x, config))) : normalize(p, norm, add(x, sublayer(x)), config);
-    return through(hooks, `${norm}.residual`, out);
+  function residual(p, x, config, hooks, sublayer) {
+    const out = config.pre_norm ? add(x, sublayer(normalize(p, x, config))) : normalize(p, add(x, sublayer(x)), config);
+    return through(hooks, p.path, "residual", out);
   }
 
   // A layer of an encoder, of a decoder-only model (causal), or, with a memory, of a decoder.
-  function layer(p, path, x, config, { causal = false, memory, cache, memoryCache, hooks } = {}) {
-    const self = `${path}.self_attention`;
-    const feed = `${path}.feed_forward`;
-    x = residual(p, `${path}.norm_${memory ? "self" : "attention"}`, x, config, hooks, (h) =>
-      multiHeadAttention(p, self, h, h, config, { causal, positions: config.positions, cache, hooks }));
+  function layer(p, x, config, { causal = false, memory, cache, memoryCache, hooks } = {}) {
+    x = residual(memory ? p.norm_self : p.norm_attention, x, config, hooks, (h) =>
+      multiHeadAttention(p.self_attention, h, h, config, { causal, positions: config.positions, cache, hooks }));
     if (memory)
-      x = residual(p, `${path}.norm_cross`, x, config, hooks, (h) =>
-        multiHeadAttention(p, `${path}.cross_attention`, h, memory, config, { memoryCache, hooks }));
-    return residual(p, `${path}.norm_feed_forward`, x, config, hooks, (h) =>
-      through(hooks, `${feed}.output`, feedForward(p, feed, h, config)));
+      x = residual(p.norm_cross, x, config, hooks, (h) =>
+        multiHeadAttention(p.cross_attention, h, memory, config, { memoryCache, hooks }));
+    return residual(p.norm_feed_forward, x, config, hooks, (h) =>
+      through(hooks, p.feed_forward.path, "output", feedForward(p.feed_forward, h, config)));
   }
 
   // Hooks that take a head out of an attention: its columns become zero before the output projection.

@@ -2,7 +2,7 @@
 // The loss of each token of a text, as color; and what the model expected in place of one.
 "use strict";
 (() => {
-  const { make, visible, percent, count, signed, ranked, probabilities, logProbabilities, TokenRow, Bars } = exformer;
+  const { make, visible, percent, count, signed, ranked, probabilities, logSum, TokenRow, Bars } = exformer;
   const START = "KATHARINA:\nWhat is your crest? a coxcomb?";
   const READ = "KING RICHARD III:\nA horse! a horse! my kingdom for a horse!"; // in the training text
   const CHEAPER = 20; // nats
@@ -50,7 +50,7 @@
 
     read(ids) {
       const rows = this.figure.reader.read(ids);
-      return ids.map((id, n) => -logProbabilities(rows[n])[id]);
+      return ids.map((id, n) => logSum(rows[n]) - rows[n][id]);
     }
 
     *draw() {

@@ -2,11 +2,17 @@
 // The models: token ids in, logits out, one text at a time. Names and shapes are those of the Python library.
 "use strict";
 (() => {
-  const { Matrix, linear, add, addToRows, normalize, embed, addPositions, attend, layer, Cache } = exformer;
+  const { Matrix, linear, add, normalize, embed, addPositions, attend, layer, Cache } = exformer;
 
   class Model {
     constructor(config, parameters) {
-      Object.assign(this, { config, p: parameters });
+      this.config = config;
+      Object.defineProperty(this, "p", { value: parameters }); // is not listed: millions of numbers
+    }
+
+    // The results on the way to what is computed are given up: see kernel.js.
+    pass(compute) {
+      return this.p.kernel.pass(compute);
     }
 
     newCache() {
@@ -15,12 +21,11 @@
 
     // Scores of all tokens by the dot product with their rows: the tied output layer, or one of its own.
     logitsOf(states, table) {
-      const output = this.p.find("output.weight") ?? this.p.get(`${table}.table`);
-      return this.p.kernel.products(states, output);
+      return (this.p.output?.weight ?? table).products(states);
     }
 
-    norm(path, x) {
-      return this.config.pre_norm ? normalize(this.p, path, x, this.config) : x;
+    norm(module, x) {
+      return this.config.pre_norm ? normalize(module, x, this.config) : x;
     }
 
     check(ids, start, what = "text") {
@@ -36,10 +41,12 @@
       const { p, config } = this;
       const start = cache?.length ?? 0;
       this.check(ids, start);
-      let x = addPositions(p, "positions", embed(p, "embedding", ids, Math.sqrt(config.d_model)), config, start);
-      for (let i = 0; i < config.n_layers; i++)
-        x = layer(p, `layers.${i}`, x, config, { causal: true, cache: cache?.layers[i], hooks });
-      return this.logitsOf(this.norm("norm", x), "embedding");
+      return this.pass(() => {
+        let x = addPositions(p.positions, embed(p.embedding, ids, Math.sqrt(config.d_model)), config, start);
+        for (let i = 0; i < config.n_layers; i++)
+          x = layer(p.layers[i], x, config, { causal: true, cache: cache?.layers[i], hooks });
+        return this.logitsOf(this.norm(p.norm, x), p.embedding.table);
+      });
     }
   }
 
@@ -48,15 +55,16 @@
     forward(ids, { segments = ids.map(() => 0), hooks } = {}) {
       const { p, config } = this;
       this.check(ids, 0);
-      let x = addPositions(p, "positions", embed(p, "embedding", ids, 1), config, 0);
-      if (config.n_segments) x = add(x, embed(p, "segments", segments, 1));
-      x = normalize(p, "norm_embedding", x, config);
-      for (let i = 0; i < config.n_layers; i++) x = layer(p, `layers.${i}`, x, config, { hooks });
-      const h = linear(p, "transform", this.norm("norm", x));
-      h.data.forEach((each, i) => { h.data[i] = exformer.activation.gelu(each); });
-      const logits = p.kernel.products(normalize(p, "norm_output", h, config), p.get("embedding.table"));
-      const bias = p.find("output_bias")?.data;
-      return bias ? addToRows(logits, bias) : logits;
+      return this.pass(() => {
+        let x = addPositions(p.positions, embed(p.embedding, ids, 1), config, 0);
+        if (config.n_segments) x = add(x, embed(p.segments, segments, 1));
+        x = normalize(p.norm_embedding, x, config);
+        for (let i = 0; i < config.n_layers; i++) x = layer(p.layers[i], x, config, { hooks });
+        const h = linear(p.transform, this.norm(p.norm, x));
+        h.data.forEach((each, i) => { h.data[i] = exformer.activation.gelu(each); });
+        const output = { weight: p.embedding.table, bias: p.output_bias };
+        return linear(output, normalize(p.norm_output, h, config));
+      });
     }
   }
 
@@ -65,10 +73,12 @@
     encode(ids, { hooks } = {}) {
       const { p, config } = this;
       this.check(ids, 0, "sentence");
-      const table = config.share_embeddings ? "tgt_embedding" : "src_embedding";
-      let x = addPositions(p, "src_positions", embed(p, table, ids, Math.sqrt(config.d_model)), config, 0);
-      for (let i = 0; i < config.n_layers; i++) x = layer(p, `encoder.${i}`, x, config, { hooks });
-      return this.norm("encoder_norm", x);
+      return this.pass(() => {
+        const embedding = config.share_embeddings ? p.tgt_embedding : p.src_embedding;
+        let x = addPositions(p.src_positions, embed(embedding, ids, Math.sqrt(config.d_model)), config, 0);
+        for (let i = 0; i < config.n_layers; i++) x = layer(p.encoder[i], x, config, { hooks });
+        return this.norm(p.encoder_norm, x);
+      });
     }
 
     // Logits (tgt, vocab) of the token after each target token.
@@ -76,10 +86,12 @@
       const { p, config } = this;
       const start = cache?.length ?? 0;
       this.check(ids, start, "translation");
-      let x = addPositions(p, "tgt_positions", embed(p, "tgt_embedding", ids, Math.sqrt(config.d_model)), config, start);
-      for (let i = 0; i < config.n_layers; i++)
-        x = layer(p, `decoder.${i}`, x, config, { causal: true, memory, cache: cache?.layers[i], memoryCache: cache?.memories[i], hooks });
-      return this.logitsOf(this.norm("decoder_norm", x), "tgt_embedding");
+      return this.pass(() => {
+        let x = addPositions(p.tgt_positions, embed(p.tgt_embedding, ids, Math.sqrt(config.d_model)), config, start);
+        for (let i = 0; i < config.n_layers; i++)
+          x = layer(p.decoder[i], x, config, { causal: true, memory, cache: cache?.layers[i], memoryCache: cache?.memories[i], hooks });
+        return this.logitsOf(this.norm(p.decoder_norm, x), p.tgt_embedding.table);
+      });
     }
   }
 
@@ -107,14 +119,11 @@
     }
 
     // Run the layers over x from their first states; return all states of the last layer, and the last of all.
-    unroll(path, x, states) {
-      const { p, config } = this;
+    unroll(p, x, states) {
+      const { config } = this;
       const last = [];
       for (let n = 0; n < config.n_layers; n++) {
-        const part = (name, input) => {
-          const out = p.kernel.products(input, p.get(`${path}.weight_${name}_l${n}`));
-          return addToRows(out, p.get(`${path}.bias_${name}_l${n}`).data);
-        };
+        const part = (name, input) => linear({ weight: p[`weight_${name}_l${n}`], bias: p[`bias_${name}_l${n}`] }, input);
         const wx = part("ih", x);
         const out = new Matrix(x.rows, config.d_model);
         let state = states[n];
@@ -128,16 +137,17 @@
       return [x, last];
     }
 
-    embedded(path, ids) {
-      return embed(this.p, path, ids, Math.sqrt(this.config.d_model));
+    embedded(module, ids) {
+      return embed(module, ids, Math.sqrt(this.config.d_model));
     }
 
     // The memory (src, d_model): the state after each source token.
     encode(ids) {
+      const { p } = this;
       this.check(ids, 0, "sentence");
       const zeros = () => new Float32Array(this.config.d_model);
       const states = Array.from({ length: this.config.n_layers }, () => ({ h: zeros(), c: zeros() }));
-      return this.unroll("encoder", this.embedded("src_embedding", ids), states)[0];
+      return this.pass(() => this.unroll(p.encoder, this.embedded(p.src_embedding, ids), states)[0]);
     }
 
     decode(ids, memory, { cache, hooks } = {}) {
@@ -145,19 +155,21 @@
       this.check(ids, cache?.length ?? 0, "translation");
       const last = memory.row(memory.rows - 1); // every layer starts from it, and an LSTM's cell state too
       const first = Array.from({ length: config.n_layers }, () => ({ h: last, c: last }));
-      let [h, states] = this.unroll("decoder", this.embedded("tgt_embedding", ids), cache?.states ?? first);
-      if (cache) Object.assign(cache, { states, length: cache.length + ids.length });
-      if (config.attention) {
-        const context = attend("attention", h, memory, memory, { nHeads: 1, scale: 1, hooks });
-        const both = new Matrix(h.rows, 2 * config.d_model);
-        for (let t = 0; t < h.rows; t++) {
-          both.row(t).set(context.row(t));
-          both.row(t).set(h.row(t), config.d_model);
+      return this.pass(() => {
+        let [h, states] = this.unroll(p.decoder, this.embedded(p.tgt_embedding, ids), cache?.states ?? first);
+        if (cache) Object.assign(cache, { states, length: cache.length + ids.length });
+        if (config.attention) {
+          const context = attend("attention", h, memory, memory, { nHeads: 1, scale: 1, hooks });
+          const both = new Matrix(h.rows, 2 * config.d_model);
+          for (let t = 0; t < h.rows; t++) {
+            both.row(t).set(context.row(t));
+            both.row(t).set(h.row(t), config.d_model);
+          }
+          h = linear(p.combine, both);
+          h.data.forEach((each, i) => { h.data[i] = Math.tanh(each); });
         }
-        h = linear(p, "combine", both);
-        h.data.forEach((each, i) => { h.data[i] = Math.tanh(each); });
-      }
-      return this.logitsOf(h, "tgt_embedding");
+        return this.logitsOf(h, p.tgt_embedding.table);
+      });
     }
   }
 

@@ -77,7 +77,7 @@
       const until = performance.now() + SLICE;
       try {
         while (performance.now() < until) if (drawing.next().done) return (this.done = true);
-        setTimeout(() => this.work(drawing));
+        exformer.pause().then(() => this.work(drawing));
       } catch (error) {
         this.done = true;
         this.note.textContent = sentence(error.message);

@@ -2,7 +2,7 @@
 // Translation word by word, with heads taken out and with words that are told where to look.
 "use strict";
 (() => {
-  const { best, logProbabilities } = exformer;
+  const { best, logSum } = exformer;
   const letters = /^[\p{L}\p{M}\p{N}]/u;
 
   // Tokens to words: a list of lists of positions. A piece without a space before it belongs to the word before.
@@ -44,7 +44,7 @@
           rows.push(heads.map((head) => head.data.slice()));
         };
       const logits = model.decode([ids.at(-1) ?? target.beginId], memory, { cache, hooks: all });
-      return { id: best(logits.data), scores: logProbabilities(logits.data), rows };
+      return { id: best(logits.data), logits: logits.data, rows };
     };
     while (ids.length < maxLen - 1) {
       let found = step();
@@ -54,7 +54,7 @@
         cache.truncate(ids.length);
         found = step(srcWords[pointed.get(nWords)].tokens);
       }
-      logProbability += found.scores[found.id];
+      logProbability += found.logits[found.id] - logSum(found.logits);
       if (found.id === target.endId) break;
       if (begins) nWords++;
       ids.push(found.id);
@@ -75,7 +75,7 @@
   // The log-probability that the model as it is, all heads on, gives to target tokens.
   exformer.logProbabilityOf = (model, [, target], ids, memory) => {
     const logits = model.decode([target.beginId, ...ids], memory);
-    return [...ids, target.endId].reduce((sum, id, t) => sum + logProbabilities(logits.row(t))[id], 0);
+    return [...ids, target.endId].reduce((sum, id, t) => sum + logits.row(t)[id] - logSum(logits.row(t)), 0);
   };
 
   // Hooks that take out heads, given as "path head".

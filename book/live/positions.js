@@ -27,9 +27,7 @@
       const x = head[`x_${name}`];
       const codes = exformer.sinusoidalCode(position, x.length);
       const coded = new Matrix(1, x.length, Float32Array.from(x, (each, i) => each + codes[i]));
-      const parameters = { gain: { data: head.gain }, bias: { data: head.bias } };
-      const p = { get: (path) => parameters[path.slice(5)], find: (path) => parameters[path.slice(5)] };
-      const normal = exformer.normalize(p, "norm", coded).data;
+      const normal = exformer.normalize(head, coded).data;
       return head[`w_${name}`].map((row, i) => dot(row, normal) + head[`b_${name}`][i]);
     });
   }

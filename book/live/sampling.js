@@ -63,13 +63,18 @@
     return id;
   }
 
-  function logProbabilities(logits) {
+  // The logarithm of the sum of exp(logit): a logit minus this is a log-probability.
+  function logSum(logits) {
     const most = logits[best(logits)];
     let sum = 0;
     for (let i = 0; i < logits.length; i++) sum += Math.exp(logits[i] - most);
-    const shift = most + Math.log(sum);
+    return most + Math.log(sum);
+  }
+
+  function logProbabilities(logits) {
+    const shift = logSum(logits);
     return logits.map((each) => each - shift);
   }
 
-  Object.assign(exformer, { probabilities, logProbabilities, ranked, transformLogits, penalizeRepetition, draw, best });
+  Object.assign(exformer, { probabilities, logSum, logProbabilities, ranked, transformLogits, penalizeRepetition, draw, best });
 })();

@@ -2,54 +2,46 @@
 // A model's file calls exformer.provide; exformer.load fetches the file and builds the model.
 "use strict";
 (() => {
-  const waiting = new Map(); // promises of models, by name
-  const provided = new Map(); // what a file has brought and nobody has built yet
+  // Kept where a second figure of the page finds them, too.
+  const waiting = (exformer.waiting ??= new Map()); // promises of models, by name
+  const provided = (exformer.provided ??= new Map()); // what a file has brought and nobody has built yet
 
-  // Each kind of numbers: its bytes, and how they become floats in a place that is given.
-  const KINDS = {
-    float32: { size: 4, decode: (bytes, to) => to.set(new Float32Array(bytes.buffer)) },
-    float16: {
-      size: 2,
-      decode: (bytes, to) => {
-        const halves = new Uint16Array(bytes.buffer);
-        for (let i = 0; i < halves.length; i++) to[i] = ofHalf[halves[i]];
-      },
-    },
-  };
-  // All 65,536 numbers of half precision: sign, five bits of exponent, ten of fraction.
-  const ofHalf = Float32Array.from({ length: 65536 }, (_, half) => {
-    const exponent = (half >> 10) & 31;
-    const fraction = half & 1023;
-    const size = exponent ? (1 + fraction / 1024) * 2 ** (exponent - 15) : fraction * 2 ** -24;
-    return half >> 15 ? -size : size;
-  });
+  // Each kind of numbers: as what they are read, and how they become floats in a place that is given.
+  const KINDS = { float16: [Uint16Array, widen], float32: [Float32Array, (floats, to) => to.set(floats)] };
 
-  // The parameters by the names of the library's state dict; they share the memory of one kernel.
-  class Parameters {
-    constructor(tensors, count, options) {
-      this.kernel = new exformer.Kernel(count, options);
-      this.matrices = new Map();
-      let start = 0;
-      for (const [name, ...shape] of tensors) {
-        const [rows, cols] = shape.length > 1 ? shape : [1, ...shape];
-        this.matrices.set(name, new exformer.Matrix(rows, cols, exformer.part(this.kernel.numbers, start, start + rows * cols)));
-        start += rows * cols;
-      }
-    }
-
-    find(name) {
-      return this.matrices.get(name);
-    }
-
-    get(name) {
-      const found = this.find(name);
-      if (!found) throw new Error(`the model's file has no parameter ${name}`);
-      return found;
-    }
+  // A half has a sign, 5 bits of exponent, counted from 15, and 10 of fraction. In the place of a float's, whose exponent is
+  // counted from 127, they make a float that is 2^-112 times as large.
+  function widen(halves, to) {
+    if (globalThis.Float16Array) return to.set(new Float16Array(halves.buffer)); // not in browsers before 2025
+    const bits = new Uint32Array(to.buffer, to.byteOffset, halves.length);
+    for (let i = 0; i < halves.length; i++) bits[i] = ((halves[i] & 0x8000) << 16) | ((halves[i] & 0x7fff) << 13);
+    for (let i = 0; i < halves.length; i++) to[i] *= 2 ** 112;
   }
 
+  // The parameters as a tree, like the library's modules: p.layers[0].self_attention.w_q.weight. Every module knows its
+  // path. A vector is an array of floats, a matrix stays in the kernel's memory.
+  function treeOf(tensors, kernel) {
+    const root = { kernel };
+    let start = 0;
+    for (const [name, ...shape] of tensors) {
+      const path = name.split(".");
+      const own = path.pop();
+      const module = path.reduce((at, each) => (at[each] ??= { path: at.path ? `${at.path}.${each}` : each }), root);
+      const end = start + sizeOf(shape);
+      module[own] = shape.length > 1 ? new exformer.Inside(kernel, start, ...shape) : exformer.part(kernel.numbers, start, end);
+      start = end;
+    }
+    return root;
+  }
+
+  const sizeOf = (shape) => shape.reduce((a, b) => a * b);
+
   // Between two parts of the work the browser may draw a frame.
-  const pause = (exformer.pause = () => new Promise((resolve) => setTimeout(resolve)));
+  const pause = (exformer.pause = () => new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel(); // setTimeout waits for 4 ms
+    port1.onmessage = () => resolve(port1.close());
+    port2.postMessage("go on");
+  }));
   // What a generator returns; it works for some milliseconds at a time.
   exformer.inSlices = async (steps, slice = 12) => {
     for (let until = performance.now() + slice; ; ) {
@@ -72,17 +64,18 @@
   async function build({ kind, config, card, dtype, tensors, tokenizers }, text, options) {
     if (!exformer.models[kind]) throw new Error(`no model of the kind ${kind} is known here`);
     const bytes = read(text);
-    const found = bytes.length / KINDS[dtype].size;
-    const expected = tensors.reduce((sum, [, ...shape]) => sum + shape.reduce((a, b) => a * b), 0);
+    const [Numbers, decode] = KINDS[dtype];
+    const found = bytes.length / Numbers.BYTES_PER_ELEMENT;
+    const expected = tensors.reduce((sum, [, ...shape]) => sum + sizeOf(shape), 0);
     if (found !== expected) throw new Error(`the model's file is damaged: it has ${found} numbers, expected ${expected}`);
     await pause();
-    const parameters = new Parameters(tensors, expected, options);
-    KINDS[dtype].decode(bytes, parameters.kernel.numbers);
-    const model = new exformer.models[kind](config, parameters);
+    const kernel = new exformer.Kernel(expected, options);
+    decode(new Numbers(bytes.buffer), kernel.numbers);
+    const model = new exformer.models[kind](config, treeOf(tensors, kernel));
     await pause();
     const made = tokenizers.map(exformer.makeTokenizer);
     await pause();
-    return { model, tokenizer: made.length > 1 ? made : made[0], card };
+    return { model, tokenizer: model.encode ? [made[0], made.at(-1)] : made[0], card }; // both languages may share one
   }
 
   exformer.provide = (name, header, text) => provided.set(name, [header, text]);
@@ -116,5 +109,4 @@
       document.head.append(script);
     });
   }
-  exformer.Parameters = Parameters;
 })();

@@ -94,10 +94,10 @@ def write_page(folder, *, plain=False):
     if not path.exists():
         path.write_text("".join(small_scripts()), encoding="utf-8")
     names = ("models", "weights", "tokenizers", "generate", "beam")
-    # Without WebAssembly, as in an old browser, the engine must find its own way.
+    # Without WebAssembly and half precision, as in an old browser, the engine must find its own way.
     lines = [
         "<!doctype html><meta charset='utf-8'><title>engine</title>",
-        f"<script>{'delete globalThis.WebAssembly;' * plain}{ASKED}</script>",
+        f"<script>{'delete globalThis.WebAssembly; delete globalThis.Float16Array;' * plain}{ASKED}</script>",
         *(f"<script src='{path.as_uri()}'></script>" for path in (*scripts(*names), folder / "small.js")),
         f"<script>exformer.files = {json.dumps(files)};</script>",
     ]

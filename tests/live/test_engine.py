@@ -1,8 +1,10 @@
 """The engine of the live figures is the library: logits, every switch, ε, caches, with both kernels."""
 
+import base64
 import copy
 
 import engine
+import numpy as np
 import pytest
 import torch
 from engine import SHIPPED
@@ -85,6 +87,24 @@ def test_every_switch(engine_page) -> None:
     assert not far
 
 
+def test_halves(engine_page) -> None:
+    """Each finite number of half precision becomes what it is, to the last bit."""
+    bits = np.arange(65536, dtype=np.uint16)
+    bits = bits[(bits & 0x7C00) != 0x7C00]
+    found = engine_page.run(
+        """async (text, rows) => {
+            exformer.provide("all halves", {
+                kind: "DecoderLM", dtype: "float16", tensors: [["table", rows, 8]], tokenizers: [],
+            }, text);
+            return pack((await exformer.load("all halves")).model.p.table.data);
+        }""",
+        base64.b64encode(bits.tobytes()).decode(),
+        len(bits) // 8,
+    )
+    expected = torch.from_numpy(bits.view(np.float16).astype(np.float32))
+    assert torch.equal(engine.numbers(found), expected)
+
+
 @pytest.mark.parametrize("norm", ["layer", "rms"])
 def test_epsilon(engine_page, norm: str) -> None:
     """Vectors so small that ε counts, and zero, are normalized as by the library."""
@@ -94,11 +114,9 @@ def test_epsilon(engine_page, norm: str) -> None:
     gain, bias = torch.randn(2, 8, generator=rng)
     found = engine_page.run(
         """(x, gain, bias, norm) => {
-            const values = { "n.gain": { data: unpack(gain) } };
-            if (norm === "layer") values["n.bias"] = { data: unpack(bias) };
-            const p = { get: (name) => values[name], find: (name) => values[name] };
+            const p = { gain: unpack(gain), bias: norm === "layer" ? unpack(bias) : undefined };
             const rows = new exformer.Matrix(6, 16, unpack(x));
-            return pack(exformer.normalize(p, "n", rows, { norm, width: 8 }).data);
+            return pack(exformer.normalize(p, rows, { norm, width: 8 }).data);
         }""",
         engine.pack(x),
         engine.pack(gain),

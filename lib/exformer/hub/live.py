@@ -73,14 +73,14 @@ def model_script(
     numbers = torch.cat([tensor.flatten().float() for tensor in tensors.values()])
     halves = numbers.half()
     dtype, kept = ("float16", halves) if torch.equal(halves.float(), numbers) else ("float32", numbers)
-    tokenizers = tokenizer if isinstance(tokenizer, tuple) else (tokenizer,)
+    tokenizers = [_content(each) for each in (tokenizer if isinstance(tokenizer, tuple) else (tokenizer,))]
     header = {
         "kind": type(model).__name__,
         "config": vars(model.config),
         "card": {key: card[key] for key in _TOLD if key in card},
         "dtype": dtype,
         "tensors": [[key, *tensor.shape] for key, tensor in tensors.items()],
-        "tokenizers": [_content(each) for each in tokenizers],
+        "tokenizers": tokenizers[:1] if tokenizers[0] == tokenizers[-1] else tokenizers,
     }
     encoded = base64.b64encode(kept.numpy().tobytes()).decode()
     parts = (json.dumps(part, ensure_ascii=True, separators=(",", ":")) for part in (name, header, encoded))
