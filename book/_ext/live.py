@@ -47,6 +47,13 @@ def script(name):
 
 
 @cache
+def bundle(name):
+    """Return the name of the one file with all scripts of a figure, and the text."""
+    text = "".join(script(each)[1] for each in scripts_of(name))
+    return _hashed(name, text, "js"), text
+
+
+@cache
 def model(name):
     """Return the name of a model's file, and its script."""
     text = live_script(name)[1]
@@ -82,7 +89,7 @@ def element(name, attributes, still, *, to):
     size = sum(len(model(each)[1]) for each in models) / 1e6
     files = {each: to + model(each)[0] for each in models}
     given = {
-        "data-scripts": " ".join(to + script(each)[0] for each in scripts_of(name)),
+        "data-scripts": to + bundle(name)[0],
         "data-files": json.dumps(files),
         "data-size": f"{size:.1f} MB" if models else "",
     }
@@ -111,7 +118,7 @@ def write(folder, names):
     parts = [script("start"), style()]
     parts += [style(name) for name in names]
     for name in names:
-        parts += [script(each) for each in scripts_of(name)]
+        parts += [bundle(name)]
         parts += [model(each) for each in live_figure(name).figure.models]
     for file, text in dict(parts).items():
         (folder / file).write_text(text, encoding="utf-8")

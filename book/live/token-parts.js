@@ -14,7 +14,7 @@
 
   const visible = (text) => text.replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥");
   const percent = (p) => (p >= 0.0995 ? `${(100 * p).toFixed(0)}%` : p >= 0.00095 ? `${(100 * p).toFixed(1)}%` : p > 0 ? "< 0.1%" : "0%");
-  const count = (n) => n.toLocaleString("en");
+  const count = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ","); // toLocaleString takes tens of milliseconds the first time
   const signed = (x, digits = 2) => x.toFixed(digits).replace("-", "−").replace(/^−(0\.?0*)$/, "$1");
 
   // Buttons of which one is in the order of the Tab key; arrows move among them.

@@ -78,6 +78,7 @@
       this.all(".layer").forEach((button) => button.addEventListener("click", () =>
         this.toggle(this.all(`[data-head^="decoder.${button.dataset.layer}."]`).map((head) => head.dataset.head))));
       this.one(".again").addEventListener("click", () => this.ask(EXAMPLES[0], { afresh: true }));
+      this.one(".heads").addEventListener("toggle", () => this.found && !this.trouble && this.showHeads());
       this.stage.addEventListener("keydown", (event) => this.press(event));
       this.one(".board").addEventListener("pointerdown", (event) => this.grab(event));
       return this.first();
@@ -211,11 +212,16 @@
     // Each head's weights as a small picture; those that are out are crossed.
     showHeads() {
       const { srcWords, words, weights } = this.found;
+      this.all(".head").forEach((button) => button.setAttribute("aria-pressed", String(this.off.has(button.dataset.head))));
+      this.all(".layer").forEach((button) =>
+        button.setAttribute("aria-pressed", String(this.all(`[data-head^="decoder.${button.dataset.layer}."]`).every((head) => this.off.has(head.dataset.head)))));
+      const n = this.off.size;
+      const loss = this.found === this.whole ? 0 : this.whole.logProbability - logProbabilityOf(this.model, this.tokenizer, this.found.ids, this.whole.memory);
+      this.one(".loss").textContent = `${n ? `${n} of 16 heads are out.` : "All 16 heads are in."}${loss > 0.005 ? ` To the whole model, this translation is ${loss.toFixed(1)} nats less probable than its own.` : ""}`;
+      if (!this.one(".heads").open) return; // nobody sees the pictures
       const ink = getComputedStyle(this).getPropertyValue("--encoder-edge").trim() || "#741af2";
       this.all(".head").forEach((button, i) => {
         const [layer, head] = [Math.floor(i / this.model.config.n_heads), i % this.model.config.n_heads];
-        const out = this.off.has(button.dataset.head);
-        button.setAttribute("aria-pressed", String(out));
         const canvas = button.firstElementChild;
         Object.assign(canvas, { width: srcWords.length || 1, height: words.length || 1 });
         const pen = canvas.getContext("2d");
@@ -225,11 +231,6 @@
           pen.fillRect(s, w, 1, 1);
         }));
       });
-      this.all(".layer").forEach((button) =>
-        button.setAttribute("aria-pressed", String(this.all(`[data-head^="decoder.${button.dataset.layer}."]`).every((head) => this.off.has(head.dataset.head)))));
-      const n = this.off.size;
-      const loss = this.found === this.whole ? 0 : this.whole.logProbability - logProbabilityOf(this.model, this.tokenizer, this.found.ids, this.whole.memory);
-      this.one(".loss").textContent = `${n ? `${n} of 16 heads are out.` : "All 16 heads are in."}${loss > 0.005 ? ` To the whole model, this translation is ${loss.toFixed(1)} nats less probable than its own.` : ""}`;
     }
 
     showTask() {

@@ -277,8 +277,8 @@ def test_without_javascript_and_in_print_the_picture_stands(chromium, pages, nam
 
 def test_its_scripts_are_small(name: str) -> None:
     """Engine, frame and figure, compressed as servers send them."""
-    loaded = ["start", *figures.live.scripts_of(name)]
-    assert sum(len(gzip.compress(figures.live.script(each)[1].encode())) for each in loaded) < 40_000
+    loaded = [figures.live.script("start")[1], figures.live.bundle(name)[1]]
+    assert sum(len(gzip.compress(text.encode())) for text in loaded) < 40_000
 
 
 def test_its_words(name: str) -> None:
