@@ -180,11 +180,13 @@ def test_a_trial_whose_seeds_all_diverged_says_so(tmp_path) -> None:
 
 
 def test_the_summary_counts_what_is_claimed_shown_and_to_come(tmp_path) -> None:
-    text = " ".join(str(HTML.summary(entries(book_of(tmp_path)))).split())
+    found = entries(book_of(tmp_path))
+    text = " ".join(str(HTML.summary(found)).split())
     assert "<strong>4</strong> claims. <strong>2</strong> are measured" in text
-    assert (
-        '1 <span class="verdict shown">shown, not claimed</span>, as it is true by definition; 1 wait' in text
-    )
+    one = '1 <span class="verdict shown">shown, not claimed</span>, as it is true by definition; '
+    assert f"{one}1 waits to be measured." in text
+    done = [entry for entry in found if entry.kind != "not yet"]
+    assert f"{one}none waits to be measured." in " ".join(str(HTML.summary(done)).split())
 
 
 @pytest.mark.parametrize(("kind", "badge"), [("claim", False), ("shown", True)])
