@@ -1,0 +1,79 @@
+"""Wider sweeps of scale: a grid of sizes and data, repeated passes, rates, and the English grammar."""
+
+from functools import partial
+
+import torch
+
+from exformer import DecoderLM, DecoderLMConfig, WordTokenizer, cross_entropy, pad, train
+from exformer.corpora import english
+from exformer.lessons.trials import sweep
+from exformer.training.schedules import linear_schedule
+
+WIDTHS = (6, 8, 12, 16, 24, 48)
+AMOUNTS = (8_192, 24_576, 98_304, 294_912)
+
+
+@sweep("C02")
+def grid(FactCorpus, learn):  # noqa: N803
+    """Give the loss for each width and number of facts."""
+    return _grid(FactCorpus(0), learn, 0)
+
+
+@sweep("C02")
+def second_grid(FactCorpus, learn):  # noqa: N803
+    """Give the same of another corpus and other initial weights."""
+    return _grid(FactCorpus(1), learn, 1)
+
+
+def _grid(facts, learn, seed):
+    return {width: {n: learn(facts, width, n, seed) for n in AMOUNTS} for width in WIDTHS}
+
+
+@sweep("C02")
+def passes(FactCorpus, learn):  # noqa: N803
+    """Give the loss of a seed after several passes over the same 16,384 facts."""
+    facts = FactCorpus(0)
+    return {turns: learn(facts, 24, 16_384, 0, passes=turns) for turns in (1, 2, 4, 8, 16)}
+
+
+@sweep("C02")
+def rates(FactCorpus, learn):  # noqa: N803
+    """Give the loss of a seed with other rates, times the width, at the ends of the arms."""
+    facts = FactCorpus(5)
+    cells = ((6, 8_192), (12, 49_152), (24, 294_912), (48, 8_192), (6, 98_304))
+    return {
+        f"{width}, {n}": {rate: learn(facts, width, n, 5, rate=rate) for rate in (0.08, 0.25, 0.75)}
+        for width, n in cells
+    }
+
+
+@sweep("C02")
+def grammar():
+    """Give parameters and excess over the entropy on the English grammar, by sizes and sentences."""
+    tokenizer = WordTokenizer.from_texts(english.WORDS)
+    ends = tokenizer.bos_id, tokenizer.eos_id
+
+    def rows_of(texts):
+        return [[ends[0], *tokenizer.encode(text), ends[1]] for text in texts]
+
+    def loss_of(model, ids):
+        return cross_entropy(model(ids[:, :-1]), ids[:, 1:], pad_id=tokenizer.pad_id)
+
+    tests = english.sample(1_000, seed=10_000)
+    held_out = pad(rows_of(tests), pad_id=tokenizer.pad_id)
+    training, found = rows_of(english.sample(48_000, seed=0)), {}
+    for width in (12, 24, 48, 96):
+        sizes = {"d_model": width, "n_heads": 4, "d_ff": 4 * width, "n_layers": 2}
+        config = DecoderLMConfig(tokenizer.vocab_size, **sizes, dropout=0.0, positions="sinusoidal")
+        for n in (12_000, 48_000):
+            torch.manual_seed(0)
+            model, peak, total = DecoderLM(config), 0.34 / width, n // 48
+            batches = [pad(training[i : i + 48], pad_id=tokenizer.pad_id) for i in range(0, n, 48)]
+            adam = torch.optim.AdamW(model.parameters(), lr=peak, betas=(0.9, 0.98), fused=True)
+            rate = partial(linear_schedule, peak=peak, warmup=25, total=total)
+            train(model, batches, loss_fn=loss_of, optimizer=adam, schedule=rate, clip_norm=1.0)
+            with torch.no_grad():
+                excess = loss_of(model.eval(), held_out).item() - english.nats_per_token(tests)
+            parameters = sum(p.numel() for p in model.parameters())
+            found.setdefault(parameters, {})[n] = excess
+    return found
