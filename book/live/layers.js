@@ -57,10 +57,10 @@
 
   const silu = (x) => x / (1 + Math.exp(-x));
   const ACTIVATIONS = {
-    relu: (x) => Math.max(x, 0),
+    relu: (x) => (x > 0 ? x : 0),
     gelu: (x) => (x / 2) * (1 + erf(x / Math.SQRT2)),
     silu,
-    squared_relu: (x) => Math.max(x, 0) ** 2,
+    squared_relu: (x) => (x > 0 ? x * x : 0),
     swiglu: silu,
   };
 
@@ -145,7 +145,7 @@
         more.set(this.data);
         this.data = more;
       }
-      this.data.set(x.data, start);
+      for (let i = 0; i < x.data.length; i++) this.data[start + i] = x.data[i];
       this.rows += x.rows;
       return this;
     }
@@ -228,7 +228,7 @@
         dots(q.data, t * q.cols + column, dHead, k.data, shared[h], k.cols, seen, out.data, row);
         for (let s = 0; s < seen; s++) out.data[row + s] *= factor;
         if (slopes) for (let s = 0; s < seen; s++) out.data[row + s] -= slopes[h] * Math.abs(start + t - s);
-        out.data.fill(-Infinity, row + seen, row + k.rows);
+        for (let s = seen; s < k.rows; s++) out.data[row + s] = -Infinity;
       }
       return out;
     });
