@@ -254,6 +254,7 @@ def changed(path: Path, name: str, value: Tensor | None, **notes: str) -> Path:
         ("model.0.weight", torch.ones(3, 5), r"0\.weight is float32 \(3, 5\), expected float32 \(5, 3\)"),
         ("model.0.weight", torch.ones(5, 3).int(), r"0\.weight is int32 \(5, 3\), expected float32 \(5, 3\)"),
         ("model.0.bias", torch.full((5,), torch.nan), r"weights that are no numbers: 0\.bias"),
+        ("model.0.bias", torch.tensor([0, 0, torch.inf, 0, 0]), r"weights that are no numbers: 0\.bias"),
         ("optimizer.0.0.momentum_buffer", torch.ones(2, 2), "momentum_buffer of parameter 0"),
         ("optimizer.0.0.momentum_buffer", torch.ones(()), "momentum_buffer of parameter 0"),
         ("optimizer.0.0.momentum_buffer", None, r"not all of the optimizer's state .*0\.momentum_buffer"),

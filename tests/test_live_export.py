@@ -83,6 +83,18 @@ def test_the_name_of_the_file_changes_with_what_is_in_it(tmp_path: Path) -> None
     assert first.read_text(encoding="utf-8").startswith('exformer.provide("mine",{')
 
 
+def test_a_model_has_the_name_of_its_folder_however_it_is_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer = WordTokenizer.from_texts(["the fox"])
+    config = DecoderLMConfig(tokenizer.vocab_size, d_model=6, n_heads=2, d_ff=7, n_layers=1, max_len=5)
+    save_model(tmp_path / "mine", DecoderLM(config), tokenizer, card={})
+    (tmp_path / "link").symlink_to(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    for path in (".", tmp_path / "link", tmp_path / "mine" / ".." / "mine"):
+        assert live_script(path)[0] == "mine"
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert main(["export", "--model", "shakespeare-char", "--live", str(tmp_path)]) == 0
     [path] = tmp_path.iterdir()
