@@ -52,14 +52,17 @@ def verdicts(results):
 
 
 def targets(results):
-    """Every benchmark in a line: the target, the measurement, the verdict."""
-    rows = []
+    """Every benchmark in a line: the target, the measurement, the verdict; and how many are met."""
+    rows, met, measured = [], 0, 0
     for target in results.asked["targets"]:
         found = findings(target, results)
+        met += bool(found) and all(finding.met for finding in found)
+        measured += bool(found)
         asked = asked_words(next(iter(target["asked"].items())), target.get("unit", ""))
         rows.append([HTML.benchmark(target), asked, _found(found)])
     columns = ["benchmark\t", "target\t", "measured\t"]
-    return HTML.table("Targets and measurements", columns, [("", rows)], "")
+    count = f"Of {measured} targets with a measurement, {met} are met in all parts."
+    return HTML.table("Targets and measurements", columns, [("", rows)], count)
 
 
 def _found(found):
