@@ -6,6 +6,7 @@ from pathlib import Path
 
 import figures
 import pytest
+import torch
 from axe_playwright_python.sync_playwright import Axe
 
 from exformer.lessons.live import live_figure, live_figures
@@ -285,3 +286,10 @@ def test_its_words(name: str) -> None:
     figure = live_figure(name).figure
     assert len(figure.alt.split()) > 8
     assert len(figure.caption.split()) > 15
+
+
+def test_what_a_lesson_samples_next_does_not_depend_on_it(name: str) -> None:
+    """A claim that is run alone leaves pictures out: they must not draw random numbers."""
+    before = torch.get_rng_state()
+    assert "<svg" in live_figure(name)._repr_html_()
+    assert torch.equal(torch.get_rng_state(), before)

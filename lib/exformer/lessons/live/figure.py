@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+import torch
+
 from exformer.lessons.diagrams import Diagram
 
 
@@ -51,7 +53,8 @@ class LiveFigure:
         """Return the still picture and the caption; the book's page puts the live one in its place."""
         figure = self.figure
         label = f'<svg role="img" aria-label="{escape(figure.alt)}"'
-        svg = figure.still().svg.replace("<svg", label, 1)
+        with torch.random.fork_rng(devices=[]):  # a model that it loads starts from random weights
+            svg = figure.still().svg.replace("<svg", label, 1)
         marks = "".join(f" data-{attribute}" for attribute in self.attributes)
         return (
             f'<figure class="live"><div class="live-still" data-live="{self.name}"{marks}>{svg}</div>'
