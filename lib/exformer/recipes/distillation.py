@@ -64,7 +64,7 @@ def ask_teacher(
         teacher: Recipe of the run; beam and alpha are its own.
         folder: Of the run. ``translations.json`` beside the model keeps the answer.
         texts: In the language that the model reads.
-        progress: Title of progress bars; none if empty.
+        progress: Title of progress bars; if empty, there are none.
 
     Returns:
         Under "texts" one translation for each, and under "time" the seconds that they took, as

@@ -75,7 +75,7 @@ def learn_merges(
         n_merges: How many merges to learn.
         first: Number of the first new token, greater than those in the words.
         min_count: A pair must occur so often; when none does, there are fewer merges.
-        progress: Title of a progress bar; none if empty.
+        progress: Title of a progress bar; if empty, there is none.
 
     Returns:
         The pairs in the order in which they were learned; merge number i makes the token ``chr(first + i)``.
