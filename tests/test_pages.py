@@ -52,6 +52,23 @@ def test_who_prefers_dark_has_dark_pages(book: Path, browser, name: str) -> None
     page.context.close()
 
 
+#: The tables that a reader must scroll sideways, folded boxes opened.
+CUT = """() => {
+    for (const each of document.querySelectorAll("details")) each.open = true;
+    const wide = (each) => each.scrollWidth > each.clientWidth + 1;
+    const tables = [...document.querySelectorAll("figure.results .scroll")];
+    return tables.filter(wide).map((each) => each.ariaLabel);
+}"""
+
+
+def test_on_a_desk_no_table_of_results_is_cut(book: Path, browser) -> None:
+    from page_checks import visit
+
+    page, _ = visit(browser, book / "book/results.html")
+    assert page.evaluate(CUT) == []
+    page.context.close()
+
+
 #: The height of the first line of the first such element, or of a figure, as it is seen.
 HEIGHT = """(which) => {
     const found = document.querySelector(which), range = document.createRange();

@@ -77,6 +77,7 @@ FORMS = {
     "board": {"window": int, "limit": float, "rows": [_ENTRY]},
     "samples": {
         "captions": [dict.fromkeys(("English", "German", "to German", "to English"), str)],
+        "failures": [dict.fromkeys(("from", "to", "sentence", "translation", "why"), str)],
         "italian": dict.fromkeys(("English", "Italian", "to Italian"), str),
         "shakespeare": {"shakespeare-bpe": [str], "*": [str]},
         "masked": {"steps": int, "parameters": int, "sentence": [str], "filled": [[None]]},

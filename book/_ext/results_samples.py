@@ -22,6 +22,10 @@ def samples(results):
         "farthest from a person’s (chrF), by the two translators of Multi30k; and the first of the longest "
         "test sentences of lesson 02, by its translator with attention. Made by {}."
     ).format(len(found["captions"]) - 1, made)
+    failures = Markup(
+        "By the same two translators, on sentences written to make them fail. The captions that are counted "
+        "are the 29,000 from which they learned, in the language of the sentence. Made by {}."
+    ).format(made)
     verse = Markup("By <code>shakespeare-bpe</code>, seed 0, temperature 0.8, top-p 0.95, after “ROMEO:”.")
     masked = Markup(
         "A masked language model of {:,} parameters, trained for {:,} steps "
@@ -31,6 +35,7 @@ def samples(results):
     return Markup("").join(
         (
             HTML.captions(found["captions"], found["italian"], captions),
+            HTML.failures(found["failures"], failures),
             HTML.verse(found["shakespeare"]["shakespeare-bpe"], verse),
             HTML.masked(found["masked"]["sentence"], found["masked"]["filled"], masked),
         )
@@ -79,10 +84,10 @@ def _race(results):
     ours = {n: one for n, one in found.items() if not n.startswith("nanoGPT") and mean_loss(one) <= bound}
     if not ours:
         return ""
-    name, best = min(ours.items(), key=lambda item: item[1]["ratio"])
+    best = min(ours.values(), key=lambda one: one["ratio"])
     return (
         f"Our recipe reaches the loss of nanoGPT’s recipe for a laptop {1 / best['ratio']:.1f} times as fast "
-        f"({name.removeprefix('exformer, ')}). Its steps take {best['ms_per_step']:.0f} ms, nanoGPT’s "
+        f"(in {best['precision']}). Its steps take {best['ms_per_step']:.0f} ms, nanoGPT’s "
         f"{peer['ms_per_step']:.0f}, but it needs {peer['steps'] / best['steps']:.0f} times fewer of them."
     )
 

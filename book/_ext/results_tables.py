@@ -266,10 +266,10 @@ def nano_gpt(results):
     """Training on Shakespeare's characters beside nanoGPT."""
     if "shakespeare" not in results.files:
         return missing("shakespeare", results)
-    found, judged = results.files["shakespeare"], verdicts(results)
-    rows = [
-        [
-            who,
+    found, judged, groups = results.files["shakespeare"], verdicts(results), []
+    for who, one in found["contenders"].items():
+        verdict = HTML.badge(judged[key]) if (key := ("shakespeare", who)) in judged else ""
+        row = [
             one["precision"],
             number(one["steps"], 0),
             number(len(one["seconds"]), 0),
@@ -277,19 +277,17 @@ def nano_gpt(results):
             number(one["ms_per_step"], 1),
             number(one["ratio"], 3),
             _spread(one["validation_losses"], LOSS_DIGITS),
-            judged.get(("shakespeare", who)),
         ]
-        for who, one in found["contenders"].items()
-    ]
-    columns = ["trained", "precision\t", "steps", "seeds", "seconds of training, mean", "ms per step"]
-    columns += ["ratio of the mean seconds", "validation loss, nats per character, mean", "target\t"]
+        groups.append((Markup("{} {}").format(who, verdict), [row]))
+    columns = ["precision\t", "steps", "seeds", "seconds of training, mean", "ms per step"]
+    columns += ["ratio of the mean seconds", "validation loss, nats per character, mean"]
     sizes = [f"{who}: {one['parameters']:,} and {one['threads']}" for who, one in found["contenders"].items()]
     machine = (
         f"{machine_words(found)} Below each mean, the least and the greatest of the seeds. The ratio is to "
         f"{found['reference']}, the faster of those that raced. Parameters and threads: {'; '.join(sizes)}."
     )
     made = HTML.made(results.asked["commands"]["shakespeare"], machine)
-    return HTML.table("Shakespeare's characters, beside nanoGPT", columns, [("", rows)], made)
+    return HTML.table("Shakespeare's characters, beside nanoGPT", columns, groups, made)
 
 
 def board(results):
@@ -306,17 +304,13 @@ def board(results):
         heading = Markup("{} seconds; sitting of {}{}").format(budget, sitting, where)
         names = {each["entry"]: each["title"].split(":")[0] for each in own}
         groups.append((heading, [_entry(row, names) for row in own]))
-    columns = ["entry", "seeds", "validation loss, nats per character, mean", "standard deviation"]
-    columns += [
-        "seconds used, mean",
-        "processor seconds, mean",
-        "p against the record before\t",
-        "standing\t",
-    ]
+    columns = ["entry", "seeds", "validation loss, nats per character, mean", "seconds used, mean"]
+    columns += ["standing\t"]
     machine = "The machine of each sitting stands above it." if several else next(iter(machines.values()))
     rules = (
         f"The loss is that on the validation part of Tiny Shakespeare, in windows of {found['window']} "
-        "characters side by side. Below each mean, the least and the greatest of the seeds. A record is "
+        "characters side by side. Below each mean, the least and the greatest of the seeds, and the standard "
+        "deviation. A record is "
         f"beaten if the mean over the seeds is lower with p < {found['limit']:g} in a one-sided Welch "
         "t-test, on the same machine in the same sitting."
     )
@@ -325,19 +319,17 @@ def board(results):
 
 
 def _entry(row, names):
-    against = None
+    against = ""
     if row["p"] is not None:
-        p = "below 0.0001" if row["p"] < 1e-4 else f"{row['p']:.2g}"
-        against = (p, f"against {names.get(row['against'], row['against'])}")
+        p = "p < 0.0001" if row["p"] < 1e-4 else f"p = {row['p']:.2g}"
+        against = f"{p} against {names.get(row['against'], row['against'])}"
+    (loss, losses), (seconds, used) = _spread(row["losses"], LOSS_DIGITS), _spread(row["seconds"], 1)
     return [
-        (names[row["entry"]], f"bench/board_entries/{row['entry']}.py"),
+        (names[row["entry"]], f"{row['entry']}.py"),
         number(len(row["losses"]), 0),
-        _spread(row["losses"], LOSS_DIGITS),
-        number(row["sd"], LOSS_DIGITS),
-        _spread(row["seconds"], 1),
-        number(mean(row["processor_seconds"]), 1),
-        against,
-        "record" if row["record"] and len(names) > 1 else "",
+        (loss, f"{losses}, sd {number(row['sd'], LOSS_DIGITS)}"),
+        (seconds, f"{used}; cores {number(mean(row['processor_seconds']), 1)}"),
+        ("record" if row["record"] and len(names) > 1 else "", against),
     ]
 
 
