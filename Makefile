@@ -1,4 +1,4 @@
-# The Executable Transformer. `make book` builds it, `make test` proves it; each target makes the environment it needs.
+# The Executable Transformer. `make book` builds it, `make test` tests it; each target makes the environment it needs.
 
 PYTHON ?= python3
 VENV ?= .venv

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -55,3 +56,16 @@ def test_a_slide_says_what_its_figure_shows() -> None:
     assert 'aria-label="Bars &quot;here&quot;"' in page
     assert 'id="s0-a" color="currentColor"' in page
     assert "<h1>One &amp; two</h1>" in page
+
+
+def test_the_page_for_teachers_offers_what_make_writes(book: Path, written: Path) -> None:
+    page = (book / "book" / "teach.html").read_text(encoding="utf-8")
+    offered = re.findall(r'<a href="([^"]+)" download', page)
+    assert [Path(each).name for each in offered] == ["figures.zip", "notebooks.zip"]
+    decks_in, notebooks_in = (zipfile.ZipFile(book / "book" / each).namelist() for each in offered)
+    ours = {f"figures/{path.relative_to(written)}" for path in written.rglob("*.*")}
+    assert {name for name in decks_in if not name.endswith("/")} == ours
+    given = {
+        f"notebooks/{path.relative_to(ROOT / 'notebooks')}" for path in (ROOT / "notebooks").rglob("*.ipynb")
+    }
+    assert {name for name in notebooks_in if not name.endswith("/")} == given

@@ -66,7 +66,7 @@ def deck(title, given):
 
 
 def main(names, folder=FOLDER):
-    """Write the decks and figures of the named lessons, or of all.
+    """Write the decks and figures of the named lessons, or of all; say what was written.
 
     Args:
         names: Lessons as `make notebooks` takes them; none stands for all.
@@ -87,8 +87,8 @@ def main(names, folder=FOLDER):
             Path(own, f"{figure.name}.svg").write_text(svg, encoding="utf-8")
         Path(folder, f"{path.stem}.html").write_text(deck(title, given), encoding="utf-8")
         count += len(given)
-    print(f"{count} figures of {len(paths)} lessons in {folder}")
+    return f"{count} figures of {len(paths)} lessons in {folder}"
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    print(main(sys.argv[1:]))

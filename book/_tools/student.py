@@ -64,7 +64,7 @@ def _link(link, name, together, repository):
 
 
 def main(names, folder=FOLDER):
-    """Write the named notebooks, or all.
+    """Write the named notebooks, or all; say what was written.
 
     Args:
         names: Lessons as `make notebooks` takes them; none stands for all.
@@ -85,8 +85,8 @@ def main(names, folder=FOLDER):
     where = (
         f"links into the book lead to {repository}" if repository else "repository unknown: no links into it"
     )
-    print(f"{len(together)} notebooks in {folder}; {where}")
+    return f"{len(together)} notebooks in {folder}; {where}"
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    print(main(sys.argv[1:]))
