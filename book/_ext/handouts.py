@@ -1,4 +1,4 @@
-"""The archives that *Teach with this book* offers: ``notebooks.zip`` and ``figures.zip`` in the book's ``_static``.
+"""The archives of *Teach with this book*: ``notebooks.zip`` and ``figures.zip`` in the book's ``_static``.
 
 They hold what ``make student`` and ``make figures`` write.
 """
