@@ -14,8 +14,26 @@ LITERAL = re.compile(r'(const WASM = ")([^"]*)(")')
 
 
 def build() -> str:
-    """Return the kernel's bytes in base64."""
-    return base64.b64encode(bytes(wat2wasm((LIVE / "kernel.wat").read_text(encoding="utf-8")))).decode()
+    """Return the kernel's bytes in base64, without the names of its variables."""
+    return base64.b64encode(
+        _unnamed(bytes(wat2wasm((LIVE / "kernel.wat").read_text(encoding="utf-8"))))
+    ).decode()
+
+
+def _unnamed(module: bytes) -> bytes:
+    """Return a module without its custom sections: their names are a third of it, for debuggers alone."""
+    kept, at = module[:8], 8
+    while at < len(module):
+        size, length = 0, 1  # the section's, after the byte of its kind: seven bits in each byte
+        while True:
+            size |= (module[at + length] & 127) << 7 * (length - 1)
+            if module[at + length] < 128:
+                break
+            length += 1
+        end = at + length + 1 + size
+        kept += module[at:end] if module[at] else b""
+        at = end
+    return kept
 
 
 def built() -> str:

@@ -2,7 +2,7 @@
 "use strict";
 globalThis.exformer ??= {};
 (() => {
-  const WASM = "AGFzbQEAAAABCgFgBn9/f39/fwACFAEIZXhmb3JtZXIGbWVtb3J5AgABAwIBAAcMAQhwcm9kdWN0cwAACqwEAakEAgh/BXsgBEECdCEEA0AgBkEEaiAFSwRAIAVBBGshBgsgACEIQQAhBwNAIAEgBiAEbGohCiAKIARqIQsgCyAEaiEMIAwgBGohDSAIIARqIQn9DAAAAAAAAAAAAAAAAAAAAAAhDv0MAAAAAAAAAAAAAAAAAAAAACEP/QwAAAAAAAAAAAAAAAAAAAAAIRD9DAAAAAAAAAAAAAAAAAAAAAAhEQNAIAj9AAQAIRIgDiASIAr9AAQA/eYB/eQBIQ4gDyASIAv9AAQA/eYB/eQBIQ8gECASIAz9AAQA/eYB/eQBIRAgESASIA39AAQA/eYB/eQBIREgCP0ABBAhEiAOIBIgCv0ABBD95gH95AEhDiAPIBIgC/0ABBD95gH95AEhDyAQIBIgDP0ABBD95gH95AEhECARIBIgDf0ABBD95gH95AEhESAKQSBqIQogC0EgaiELIAxBIGohDCANQSBqIQ0gCEEgaiIIIAlJDQALIA4gD/0NAAECAwQFBgcQERITFBUWFyAOIA/9DQgJCgsMDQ4PGBkaGxwdHh/95AEhDiAQIBH9DQABAgMEBQYHEBESExQVFhcgECAR/Q0ICQoLDA0ODxgZGhscHR4f/eQBIRAgAiAHIAVsIAZqQQJ0aiAOIBD9DQABAgMICQoLEBESExgZGhsgDiAQ/Q0EBQYHDA0ODxQVFhccHR4f/eQB/QsEACAHQQFqIgcgA0kNAAsgBkEEaiIGIAVJDQALCwB2BG5hbWUCUQEAEwABeAEBdwIDb3V0AwRyb3dzBAV3aWR0aAUBbgYBbwcBcggBcAkDZW5kCgJ3YQsCd2IMAndjDQJ3ZA4BYQ8BYhABYxEBZBIHbnVtYmVycwMcAQADAAdvdXRwdXRzAgd2ZWN0b3JzAwVhbG9uZw=="; // kernel.wat, see there
+  const WASM = "AGFzbQEAAAABIgRgCH9/f39/f399AGABewF9YAF7AXtgCX9/f39/f39/fQACFAEIZXhmb3JtZXIGbWVtb3J5AgABAwYFAAECAAMHIQMIcHJvZHVjdHMAAAlub3JtYWxpemUAAwZhdHRlbmQABAqIDAXMBAIIfwV7IARBAnQhBANAIAhBBGogBUsEQCAFQQRrIQgLIAAhCkEAIQkDQCABIAggBGxqIQwgDCAEaiENIA0gBGohDiAOIARqIQ8gCiAEaiEL/QwAAAAAAAAAAAAAAAAAAAAAIRD9DAAAAAAAAAAAAAAAAAAAAAAhEf0MAAAAAAAAAAAAAAAAAAAAACES/QwAAAAAAAAAAAAAAAAAAAAAIRMDQCAK/QAEACEUIBAgFCAM/QAEAP3mAf3kASEQIBEgFCAN/QAEAP3mAf3kASERIBIgFCAO/QAEAP3mAf3kASESIBMgFCAP/QAEAP3mAf3kASETIAr9AAQQIRQgECAUIAz9AAQQ/eYB/eQBIRAgESAUIA39AAQQ/eYB/eQBIREgEiAUIA79AAQQ/eYB/eQBIRIgEyAUIA/9AAQQ/eYB/eQBIRMgDEEgaiEMIA1BIGohDSAOQSBqIQ4gD0EgaiEPIApBIGoiCiALSQ0ACyAQIBH9DQABAgMEBQYHEBESExQVFhcgECAR/Q0ICQoLDA0ODxgZGhscHR4f/eQBIRAgEiAT/Q0AAQIDBAUGBxAREhMUFRYXIBIgE/0NCAkKCwwNDg8YGRobHB0eH/3kASESIBAgEv0NAAECAwgJCgsQERITGBkaGyAQIBL9DQQFBgcMDQ4PFBUWFxwdHh/95AEhECAGBEAgECAGIAhBAnRq/QAEAP3kASEQCyACIAkgBWwgCGpBAnRqIBAgB/0T/ekB/QsEACAJQQFqIgkgA0kNAAsgCEEEaiIIIAVJDQALCxkAIAD9HwAgAP0fAZIgAP0fAiAA/R8DkpIL7QEBAnsgAEMAAK7C/RP96QEhACAAQzuquD/9E/3mAf1qIQEgACABQwCAMT/9E/3mAf3lASEAIAAgAUODgF45/RP95gH95AEhAENnaVA5/RMhAiACIAD95gFDzkO3Ov0T/eQBIQIgAiAA/eYBQwiJCDz9E/3kASECIAIgAP3mAUPBqSo9/RP95AEhAiACIAD95gFDqqoqPv0T/eQBIQIgAiAA/eYBQwAAAD/9E/3kASECIAIgAP3mAUMAAIA//RP95AEhAiACIAD95gFDAACAP/0T/eQBIQIgAiAB/fgBQf8A/RH9rgFBF/2rAf3mAQupAgICfwN7IAAgBCAFbEECdGohCANA/QwAAAAAAAAAAAAAAAAAAAAAIQsgBgRAQQAhCQNAIAsgACAJav0ABAD95AEhCyAJQRBqIgkgBUECdEkNAAsgCxABIAWzlf0TIQsL/QwAAAAAAAAAAAAAAAAAAAAAIQpBACEJA0AgACAJav0ABAAgC/3lASEMIAogDCAM/eYB/eQBIQogCUEQaiIJIAVBAnRJDQALQwAAgD8gByAKEAEgBbOVkpGV/RMhDEEAIQkDQCABIAlq/QAEACAMIAAgCWr9AAQAIAv95QH95gH95gEhCiACBEAgCiACIAlq/QAEAP3kASEKCyADIAlqIAr9CwQAIAlBEGoiCSAFQQJ0SQ0ACyADIAlqIQMgACAJaiIAIAhJDQALC4MDAwN/AX0CeyAGQQJ0IQYgB0ECdCEHIAQgBUECdGohC0MAAID/IQwgBCEKA0D9DAAAAAAAAAAAAAAAAAAAAAAhDUEAIQkDQCANIAAgCWr9AAQAIAEgCWr9AAQA/eYB/eQBIQ0gCUEQaiIJIAZJDQALIAogCCANEAGUOAIAIAwgCioCAJchDCABIAdqIQEgCkEEaiIKIAtJDQALIAtDAACA//0T/QsEAP0MAAAAAAAAAAAAAAAAAAAAACENIAQhCgNAIAr9AAQAIAz9E/3lARACIQ4gCiAO/QsEACANIA795AEhDSAKQRBqIgogC0kNAAsgDRAB/RMhDUEAIQkDQCADIAlq/QwAAAAAAAAAAAAAAAAAAAAA/QsEACAJQRBqIgkgBkkNAAsgBCEKA0AgCv0JAgAgDf3nASEOQQAhCQNAIAMgCWogAyAJav0ABAAgDiACIAlq/QAEAP3mAf3kAf0LBAAgCUEQaiIJIAZJDQALIAIgB2ohAiAKQQRqIgogC0kNAAsL"; // kernel.wat, see there
   const SCRATCH = 1 << 21; // numbers that a pass may have as intermediate results
   const PAGE = 65536; // bytes
 
@@ -29,14 +29,15 @@ globalThis.exformer ??= {};
       this.address = this.data.byteOffset;
     }
 
-    // x W^T, where this is W
-    products(x) {
-      return this.kernel.products(x, this);
+    // x W^T + bias, where this is W; nothing of it below the floor
+    products(x, bias, floor) {
+      return this.kernel.products(x, this, bias, floor);
     }
   }
 
   let current = null; // the kernel of the pass that is computed now
 
+  const kernel = () => current;
   // A matrix for an intermediate result. Whatever it holds from before is to be written over, or filled.
   const room = (rows, cols) => (current ? current.room(rows, cols) : new Matrix(rows, cols));
   const copyOf = ({ rows, cols, data }) => new Matrix(rows, cols, data.slice());
@@ -51,7 +52,7 @@ globalThis.exformer ??= {};
         const pages = Math.ceil((4 * (this.size + SCRATCH)) / PAGE);
         const memory = new WebAssembly.Memory({ initial: pages, maximum: pages }); // views would be lost if it grew
         const module = new WebAssembly.Module(exformer.bytesOf(WASM));
-        this.run = new WebAssembly.Instance(module, { exformer: { memory } }).exports.products;
+        this.run = new WebAssembly.Instance(module, { exformer: { memory } }).exports;
         this.numbers = new Float32Array(memory.buffer);
       } catch { // an old browser, or a page that forbids it: slower, and just as right
         this.run = null;
@@ -93,19 +94,62 @@ globalThis.exformer ??= {};
       return made;
     }
 
-    // x W^T: of each row of x the dot products with all rows of W.
-    products(x, w) {
+    // A matrix as it is, or copied to where the kernel finds it; copies of few sizes, as the rows grow in number.
+    inside(x) {
+      if (x.kernel === this) return x;
+      const size = x.rows * x.cols;
+      const copy = room(2 ** Math.ceil(Math.log2(x.rows)), x.cols);
+      copy.data.set(x.data.length === size ? x.data : part(x.data, 0, size));
+      return copy;
+    }
+
+    // Where a vector of the weights begins; 0 where there is none.
+    addressOf(vector) {
+      return vector?.buffer === this.numbers.buffer ? vector.byteOffset : 0;
+    }
+
+    // x W^T + bias: of each row of x the dot products with all rows of W; nothing below the floor.
+    products(x, w, bias, floor = -Infinity) {
       const out = room(x.rows, w.rows);
-      if (x.kernel !== this && this.run) {
-        const inside = room(x.rows, x.cols);
-        inside.data.set(x.data);
-        x = inside;
+      const address = this.addressOf(bias);
+      if (this.run && out.kernel && x.cols % 8 === 0 && w.rows >= 4 && !bias === !address) {
+        const from = this.inside(x);
+        if (from.kernel) {
+          this.run.products(from.address, w.address, out.address, x.rows, x.cols, w.rows, address, floor);
+          return out;
+        }
       }
-      if (this.run && x.kernel && out.kernel && x.cols % 8 === 0 && w.rows >= 4)
-        this.run(x.address, w.address, out.address, x.rows, x.cols, w.rows);
-      else
-        for (let r = 0; r < x.rows; r++) dots(x.data, r * x.cols, x.cols, w.data, 0, w.cols, w.rows, out.data, r * w.rows);
+      const { data } = out;
+      for (let r = 0, o = 0; r < x.rows; r++) {
+        dots(x.data, r * x.cols, x.cols, w.data, 0, w.cols, w.rows, data, o);
+        if (bias) for (let i = 0; i < w.rows; i++) data[o + i] += bias[i];
+        o += w.rows;
+      }
+      if (floor > -Infinity) for (let i = 0; i < data.length; i++) if (data[i] < floor) data[i] = floor;
       return out;
+    }
+
+    // x normalized, group by group of `width` numbers, to out; false where it must be computed otherwise.
+    normalize(x, gain, bias, out, width, center, epsilon) {
+      const [gains, biases] = [this.addressOf(gain), this.addressOf(bias)];
+      if (!this.run || !x.kernel || !out.kernel || width % 4 || !gains || !bias !== !biases) return false;
+      this.run.normalize(x.address, gains, biases, out.address, x.data.length / width, width, center, epsilon);
+      return true;
+    }
+
+    // softmax(factor q k^T) v to out, head by head, as `attend` of layers.js has it; false where it must be computed otherwise.
+    attend(q, k, v, out, { columns, shared, dHead, causal, start, factor }) {
+      if (!this.run || dHead % 4) return false;
+      const [from, keys, values, weights] = [this.inside(q), this.inside(k), this.inside(v), room(1, 64 * Math.ceil(k.rows / 64) + 4)];
+      if (!(from.kernel && keys.kernel && values.kernel && weights.kernel && out.kernel)) return false;
+      for (let t = 0; t < q.rows; t++)
+        for (let h = 0; h < columns.length; h++) {
+          const at = 4 * (t * q.cols + columns[h]);
+          const seen = causal ? Math.min(start + t + 1, k.rows) : k.rows;
+          this.run.attend(from.address + at, keys.address + 4 * shared[h], values.address + 4 * shared[h],
+            out.address + at, weights.address, seen, dHead, k.cols, factor);
+        }
+      return true;
     }
   }
 
@@ -145,5 +189,5 @@ globalThis.exformer ??= {};
   // Base64 to bytes.
   exformer.bytesOf = (text) =>
     Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  Object.assign(exformer, { Matrix, Kernel, Inside, room, copyOf, part, dots });
+  Object.assign(exformer, { Matrix, Kernel, Inside, kernel, room, copyOf, part, dots });
 })();

@@ -2,23 +2,13 @@
 // The parts of a transformer layer, each a function of `p`, the module with its parameters, and its input.
 "use strict";
 (() => {
-  const { Matrix, room, copyOf, dots } = exformer;
+  const { Matrix, kernel, room, copyOf, dots } = exformer;
 
   // What a figure may look at and change: hooks["layers.0.self_attention.weights"] = (weights) => other weights.
   // What it is given may change afterwards: who keeps it copies it.
   const through = (hooks, path, name, value) => hooks?.[`${path}.${name}`]?.(value) ?? value;
 
-  // Add one vector to each row, in place.
-  function addToRows(x, vector) {
-    const { data, cols } = x;
-    for (let start = 0; start < data.length; start += cols) for (let i = 0; i < cols; i++) data[start + i] += vector[i];
-    return x;
-  }
-
-  function linear({ weight, bias }, x) {
-    const out = weight.products(x);
-    return bias ? addToRows(out, bias) : out;
-  }
+  const linear = ({ weight, bias }, x, floor) => weight.products(x, bias, floor);
 
   function add(a, b) {
     const out = room(a.rows, a.cols);
@@ -30,6 +20,7 @@
   function normalize({ gain, bias }, x, { norm = "layer", width = x.cols, out = room(x.rows, x.cols) } = {}) {
     const [from, to] = [x.data, out.data];
     const epsilon = norm === "rms" ? 1e-6 : 1e-5;
+    if (kernel()?.normalize(x, gain, bias, out, width, norm === "layer", epsilon)) return out;
     for (let start = 0; start < from.length; start += width) {
       let mean = 0;
       if (norm === "layer") for (let i = 0; i < width; i++) mean += from[start + i];
@@ -65,11 +56,14 @@
   };
 
   function feedForward(p, x, config) {
-    const hidden = linear(p.w_1, x);
+    const kind = config.activation;
+    const rectified = kind === "relu" || kind === "squared_relu";
+    const hidden = linear(p.w_1, x, rectified ? 0 : undefined);
     const { data } = hidden;
-    const activation = ACTIVATIONS[config.activation];
-    for (let i = 0; i < data.length; i++) data[i] = activation(data[i]);
-    if (config.activation === "swiglu") {
+    const activation = ACTIVATIONS[kind];
+    if (kind === "squared_relu") for (let i = 0; i < data.length; i++) data[i] *= data[i];
+    else if (!rectified) for (let i = 0; i < data.length; i++) data[i] = activation(data[i]);
+    if (kind === "swiglu") {
       const gate = linear(p.w_3, x).data;
       for (let i = 0; i < data.length; i++) data[i] *= gate[i];
     }
@@ -220,6 +214,11 @@
     const columns = Array.from({ length: nHeads }, (_, h) => h * dHead); // where those of a head begin
     const shared = columns.map((_, h) => Math.floor((h * nKvHeads) / nHeads) * dHead); // and in keys and values
 
+    const heads = room(q.rows, q.cols);
+    const changed = slopes || hooks?.[`${path}.scores`] || hooks?.[`${path}.weights`];
+    if (!changed && kernel()?.attend(q, k, v, heads, { columns, shared, dHead, causal, start, factor }))
+      return through(hooks, path, "heads", heads);
+
     let scores = columns.map((column, h) => {
       const out = room(q.rows, k.rows);
       for (let t = 0; t < q.rows; t++) {
@@ -235,7 +234,6 @@
     scores = through(hooks, path, "scores", scores);
     const weights = through(hooks, path, "weights", scores.map(softmaxRows));
 
-    const heads = room(q.rows, q.cols);
     heads.data.fill(0);
     columns.forEach((column, h) => {
       const { data } = weights[h];
@@ -301,5 +299,5 @@
       return heads;
     },
   });
-  Object.assign(exformer, { linear, add, addToRows, normalize, embed, addPositions, sinusoidalCode, rotate, alibiSlopes, attend, layer, softmax, Cache, activation: ACTIVATIONS });
+  Object.assign(exformer, { linear, add, normalize, embed, addPositions, sinusoidalCode, rotate, alibiSlopes, attend, layer, softmax, Cache, activation: ACTIVATIONS });
 })();

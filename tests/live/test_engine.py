@@ -128,6 +128,27 @@ def test_epsilon(engine_page, norm: str) -> None:
     torch.testing.assert_close(engine.numbers(found), expected.flatten(), atol=1e-6, rtol=1e-5)
 
 
+def test_attention_is_the_same_with_and_without_the_kernel(engine_page) -> None:
+    """A hook on the weights keeps them out of the kernel; also from scores that are 200 apart."""
+    differences = engine_page.run(
+        """async () => {
+            const { model } = await exformer.load("shakespeare-char");
+            const random = (rows) =>
+                new exformer.Matrix(rows, 16, Float32Array.from({ length: 16 * rows }, Math.random));
+            return [0.1, 1, 10, 100].flatMap((size) => [1, 2, 5, 8, 13].map((n) => {
+                const [q, k, v] = [random(Math.min(n, 3)), random(n), random(n)];
+                for (let i = 0; i < q.data.length; i++) q.data[i] = size * (q.data[i] - 0.5);
+                const options = { nHeads: 4, nKvHeads: 2, causal: true, start: n - q.rows };
+                const run = (hooks) =>
+                    model.pass(() => exformer.attend("one", q, k, v, { ...options, hooks }));
+                const [all, alone] = [run(), run({ "one.weights": (weights) => weights })];
+                return Math.max(...all.data.map((each, i) => Math.abs(each - alone.data[i])));
+            }));
+        }"""
+    )
+    assert max(differences) < 2e-5
+
+
 def test_a_cache_changes_nothing(engine_page) -> None:
     """Token by token, two at a time, after a step back and in a copy, logits are those of the whole text."""
     names = [name for name in engine.small_models() if not name.endswith("EncoderLM")]
