@@ -303,9 +303,11 @@ def _shakespeare(wanted, results):
 
 
 def _live(wanted, results):
-    part = results.files["live"][wanted["part"]]
+    part = results.files["live"].get(
+        wanted["part"], {}
+    )  # files from before the translator was timed lack its part
     rows = [*part] if wanted["rows"] == "all" else wanted["rows"]
-    for row in rows:
+    for row in filter(part.__contains__, rows):
         value = part[row][wanted["column"]] if "column" in wanted else part[row]
         yield ("live", wanted["part"], row, wanted.get("column")), row, value, ""
 

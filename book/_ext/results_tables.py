@@ -367,6 +367,13 @@ def in_the_page(results):
     ]
     columns = ["the language model in the page", "measured", "target\t"]
     speeds = HTML.table("From the weights to the tokens", columns, [("", rows)], made)
+    part = "translator, tokens a second"
+    rows = [
+        [what, number(n, 0), judged.get(("live", part, what, None), "")]
+        for what, n in found.get(part, {}).items()
+    ]
+    columns = ["tokens a second of the translator in the page", "measured", "target\t"]
+    speeds += HTML.table("The tokens of whole captions", columns, [("", rows)], made) if rows else ""
     columns = ["figure", "ms from scrolling to running", "longest pause between frames, ms"]
     columns += ["kB of scripts", "MB of models"]
     rows = [
