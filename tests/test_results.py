@@ -751,7 +751,7 @@ def test_each_target_finds_its_numbers_in_the_committed_files():
     for target in ASKED["targets"]:
         wanted = target["from"]
         if wanted["file"] in results.files and "recipe" not in wanted:
-            # A part that the bench of the live figures has learned since its last run is there after the next.
+            # What the bench of the live figures has learned since its last run is there after the next.
             there = wanted["file"] != "live" or wanted["part"] in results.files["live"]
             assert findings(target, results) or not there, target["what"]
 
