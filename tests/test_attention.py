@@ -242,6 +242,22 @@ def test_a_mask_that_does_not_fit_is_refused(shape):
         scaled_dot_product_attention(x, x, x, mask=torch.ones(shape, dtype=torch.bool))
 
 
+@pytest.mark.parametrize("shape", [(4, 5), (5, 4), (3, 5, 5), (1, 2, 5, 5)])
+def test_a_bias_that_does_not_fit_is_refused(shape):
+    x = torch.ones(2, 5, 3)
+    with pytest.raises(ValueError, match=r"a bias must fit scores of the shape \(2, 5, 5\), got the shape"):
+        scaled_dot_product_attention(x, x, x, bias=torch.zeros(shape))
+
+
+@pytest.mark.parametrize("record", [None, lambda weights: None])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_numbers_come_back_in_the_type_of_the_values(dtype, record):
+    x = torch.ones(1, 2, 3, 4, dtype=dtype)
+    assert attend(x, x, x, causal=True, record=record).dtype == dtype
+    output, weights = scaled_dot_product_attention(x, x, x, bias=torch.zeros(3, 3, dtype=torch.float64))
+    assert (output.dtype, weights.dtype) == (dtype, dtype)
+
+
 # --- with all heads of a layer ---
 
 ATTEND_MASKS = {

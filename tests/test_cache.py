@@ -74,6 +74,21 @@ def test_few_positions_are_moved(lengths):
     assert len(rooms) <= 1 + math.log2(cache.length)
 
 
+def test_room_is_made_only_where_there_is_none():
+    cache, rooms = KVCache(), []
+    for length in (1, 1, 1, 3):  # room for 2, then for 6
+        rooms.append(cache.append(*[torch.zeros(1, 1, length, 1)] * 2)[0].untyped_storage().data_ptr())
+    assert rooms[0] == rooms[1] != rooms[2] == rooms[3]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_cache_keeps_the_type_of_the_numbers(dtype):
+    cache = KVCache()
+    for _ in range(2):
+        k, v = cache.append(*[torch.zeros(1, 1, 2, 3, dtype=dtype)] * 2)
+        assert (k.dtype, v.dtype) == (dtype, dtype)
+
+
 def test_more_or_fewer_sequences_are_refused():
     cache = KVCache()
     cache.append(*[torch.zeros(2, 1, 3, 1)] * 2)

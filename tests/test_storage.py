@@ -11,7 +11,14 @@ import torch
 from torch import nn
 
 import exformer
-from exformer.storage.files import check_writable, read_json, replace_file, sweep_parts
+from exformer.storage.files import (
+    check_writable,
+    read_json,
+    read_json_lines,
+    replace_file,
+    staged_file,
+    sweep_parts,
+)
 from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
 
 
@@ -39,6 +46,39 @@ def test_a_link_stays_a_link_and_a_pipe_a_pipe(tmp_path: Path) -> None:
     assert (tmp_path / "pipe").is_fifo()
     assert os.read(reader, 100) == b"through"
     os.close(reader)
+
+
+def test_a_file_that_is_not_given_its_name_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"old")
+    with staged_file(tmp_path / "x", b"new"):
+        assert len(list(tmp_path.iterdir())) == 2
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("x", b"old")]
+
+
+def test_what_is_pushed_to_the_disk_is_whole_and_has_not_its_name_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, bool]] = []
+    found = lambda file: (os.fstat(file).st_size, (tmp_path / "x").exists())  # noqa: E731
+    monkeypatch.setattr(os, "fsync", lambda file: seen.append(found(file)))
+    replace_file(tmp_path / "x", b"text")
+    assert seen == [(4, False)]
+
+
+def test_what_the_system_says_names_the_final_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(OSError, match=r"nowhere/x'$"):
+        replace_file(tmp_path / "nowhere" / "x", b"text")
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match=r"file/x'$"):
+        replace_file(tmp_path / "file" / "x", b"text")
+
+    def refuse(part: Path, final: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(part))
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(PermissionError, match=r"file'$"):
+        replace_file(tmp_path / "file", b"text")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_loop_of_links_is_left_alone(tmp_path: Path) -> None:
@@ -184,12 +224,12 @@ def test_what_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_only_parts_are_swept(tmp_path: Path) -> None:
-    kept = ["model.safetensors", "notes.part", "train.de.gz.part"]
+    kept = ["model.safetensors", "notes.part", "train.de.gz.part", f"x{7:016x}.part", f"{7:016x}.part.part"]
     for name in (*kept, f"{7:016x}.part"):
         (tmp_path / name).touch()
     sweep_parts(tmp_path)
     sweep_parts(tmp_path / "nowhere")
-    assert sorted(path.name for path in tmp_path.iterdir()) == kept
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
 
 
 def test_a_killed_process_leaves_a_part_that_is_swept(
@@ -213,6 +253,97 @@ def test_of_a_stream_itself_is_asked_and_of_a_file_the_folder(
     check_writable(tmp_path / "scores.json", what="the scores")
     with pytest.raises(ValueError, match=r"x may not be written: choose another place for the scores"):
         check_writable(Path(tmp_path.root) / "x", what="the scores")
+
+
+def test_a_place_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is a folder: expected a file for the scores"):
+        check_writable(tmp_path, what="the scores")
+    with pytest.raises(ValueError, match="the name of the file is a folder: expected a file for the scores"):
+        check_writable("", what="the scores")
+    with pytest.raises(ValueError, match=r"there is no folder for .*x: make it"):
+        check_writable(tmp_path / "nowhere" / "x", what="the scores")
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "nowhere" / "x")
+    with pytest.raises(ValueError, match=r"there is no folder for .*link: make it"):
+        check_writable(link, what="the scores")
+    (tmp_path / "nowhere").mkdir()
+    check_writable(link, what="the scores")
+
+
+def test_lines_that_are_no_objects_are_left_out(tmp_path: Path) -> None:
+    lines = ['{"a": 1}', "", "[1]", "3", "[" * 100_000, '{"a": "x\u2028y"}\r', '{"a": 2', '{"a": 3}', '{"b":']
+    (tmp_path / "log").write_bytes("\n".join(lines).encode())
+    assert read_json_lines(tmp_path / "log", what="a log") == [{"a": 1}, {"a": "x\u2028y"}, {"a": 3}]
+    with pytest.raises(ValueError, match="can't be read as a log"):
+        read_json_lines(tmp_path / "none", what="a log")
+
+
+@pytest.mark.parametrize("number", [torch.nan, torch.inf])
+def test_one_number_that_is_none_is_too_many(tmp_path: Path, number: float) -> None:
+    model, path = nn.Linear(3, 2), tmp_path / "x.safetensors"
+    tensors = {name: value.clone() for name, value in model.state_dict().items()}
+    tensors["weight"][0, 1] = number
+    with pytest.raises(ValueError, match=r"holds weights that are no numbers: weight$"):
+        check_weights(tensors, model, path=path)
+    model.load_state_dict(tensors)
+    with pytest.raises(ValueError, match="weight has numbers that are not finite"):
+        pack_weights(model, card={})
+    with torch.no_grad():
+        model.weight[0, 1] = 1e6
+    with pytest.raises(ValueError, match=r"weight has numbers that torch\.float16 can't hold"):
+        pack_weights(model, card={}, dtype=torch.float16)
+
+
+def test_weights_of_another_model_or_type_are_refused(tmp_path: Path) -> None:
+    model, path = nn.Linear(3, 2), tmp_path / "x.safetensors"
+    right = dict(model.state_dict())
+    four = {f"{letter}{number}": right["bias"] for number, letter in enumerate("dcba")}
+    for tensors, message in (
+        ({"weight": right["weight"]}, r"1 weights missing \(bias\), 0 unknown \(none\)"),
+        (right | dict(list(four.items())[:3]), r"0 weights missing \(none\), 3 unknown \(b2, c1, d0\);"),
+        (right | four, r"4 unknown \(a3, b2, c1, …\)"),
+        (right | {"weight": right["weight"].T}, r"weight is float32 \(3, 2\), expected float32 \(2, 3\)"),
+        (right | {"bias": right["bias"].long()}, r"bias is int64 \(2,\), expected float32 \(2,\)"),
+        (right | {"bias": right["bias"].to(torch.float8_e5m2)}, "a type that can't be computed with: bias$"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            check_weights(tensors, model, path=path)
+    check_weights(right | {"bias": right["bias"].double()}, model, path=path)
+
+
+def test_weights_keep_type_and_order_however_they_lie_in_memory(tmp_path: Path) -> None:
+    model, path = nn.Linear(3, 2, bias=False), tmp_path / "x.safetensors"
+    model.weight = nn.Parameter(torch.arange(6.0, dtype=torch.float64).view(3, 2).T)
+    model.register_buffer("mask", torch.tensor([True, False]))
+    for dtype in (None, torch.bfloat16):
+        save_weights(path, model, card={}, dtype=dtype)
+        tensors, notes = read_tensors(path)
+        assert (notes, tensors["weight"].dtype) == ({}, dtype or torch.float64)
+        assert tensors["weight"].tolist() == [[0, 2, 4], [1, 3, 5]]
+        assert (tensors["mask"].dtype, tensors["mask"].tolist()) == (torch.bool, [True, False])
+    assert model.weight.dtype == torch.float64
+
+
+def test_a_card_that_json_cannot_hold_is_refused() -> None:
+    loop: dict[str, Any] = {}
+    loop["self"] = loop
+    for card in ({"seed": {1}}, loop):
+        with pytest.raises(ValueError, match="expected a card of what JSON can hold"):
+            pack_weights(nn.Linear(1, 1), card=card)
+
+
+def test_without_new_weights_there_is_no_new_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, replace = tmp_path / "x.safetensors", os.replace
+
+    def cut(part: Path, final: Path) -> None:
+        if final.suffix == ".safetensors":
+            pytest.fail("cut")
+        replace(part, final)
+
+    monkeypatch.setattr(os, "replace", cut)
+    with pytest.raises(pytest.fail.Exception, match="cut"):
+        save_weights(path, nn.Linear(2, 2), card={})
+    assert not list(tmp_path.iterdir())
 
 
 def test_files_need_no_torch() -> None:

@@ -68,7 +68,8 @@ def staged_file(path: str | Path, data: bytes) -> Iterator[Callable[[], None]]:
             os.fsync(out.fileno())
         yield put
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(FileNotFoundError, NotADirectoryError):  # it has its name, or has never been made
+            part.unlink()
 
 
 def sweep_parts(folder: str | Path) -> None:
@@ -130,7 +131,7 @@ def read_json_lines(path: str | Path, *, what: str) -> list[dict[str, Any]]:
         ValueError: If it can't be read, or is no text.
     """
     found = []
-    for line in _read_text(path, what=what).splitlines():
+    for line in _read_text(path, what=what).split("\n"):  # a string of JSON may hold other line separators
         with suppress(ValueError, RecursionError):
             found.append(json.loads(line))
     return [each for each in found if isinstance(each, dict)]
