@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from checkpoint_run import STEPS, Run, train_with_checkpoints
@@ -72,6 +73,33 @@ def test_muon_goes_on_too(tmp_path: Path) -> None:
         return model.weight.detach()
 
     assert torch.equal(weights(cut=True), weights(cut=False))
+
+
+def test_half_of_a_pair_of_normal_numbers_is_kept(tmp_path: Path) -> None:
+    """Python and NumPy sample two normal numbers at once, and keep one for the next call."""
+    set_seed(3)
+    random.gauss(), np.random.standard_normal()
+    path = save_checkpoint(tmp_path, step=0, model=nn.Linear(1, 1), optimizers=[])
+    wanted = random.gauss(), np.random.standard_normal()
+    set_seed(4)
+    load_checkpoint(path, model=nn.Linear(1, 1), optimizers=[])
+    assert (random.gauss(), np.random.standard_normal()) == wanted
+
+
+def test_a_part_may_have_the_name_of_a_prefix(tmp_path: Path) -> None:
+    model, other = (nn.ModuleDict({"model": nn.ModuleDict({"model": nn.Linear(1, 1)})}) for _ in range(2))
+    path = save_checkpoint(tmp_path, step=0, model=model, optimizers=[])
+    load_checkpoint(path, model=other, optimizers=[])
+    assert_same_bits(other.state_dict(), model.state_dict())
+
+
+def test_the_mean_is_computed_in_double_precision(tmp_path: Path) -> None:
+    model = nn.Linear(1, 1).half()
+    for step in (1, 2):  # their sum is beyond float16
+        nn.init.constant_(model.weight, 60_000.0)
+        save_checkpoint(tmp_path, step=step, model=model, optimizers=[])
+    mean = average_weights(find_checkpoints(tmp_path))["weight"]
+    assert (mean.item(), mean.dtype) == (60_000.0, torch.float16)
 
 
 def test_killed_at_any_moment(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from exformer.hub.pretrained import load_model
 from exformer.models.decoder_lm import DecoderLM
 from exformer.recipes.datasets import Pairs, Text
 from exformer.recipes.own_text import read_pairs, read_text, recipe_for
+from exformer.recipes.zoo import BYTE_PAIRS, EN_DE_ALONE
 
 SENTENCES = [f"The {n}th key to the cabinet is by the door of the small café.\n" for n in range(60)]
 
@@ -198,3 +199,57 @@ def test_accelerate_starts_the_command(book: Path, tmp_path: Path) -> None:
 def test_merges_are_counted_from_both_sides():
     pairs = [Pair("s" * 300, "t" * 10)] * 400
     assert recipe_for(Pairs(pairs, [], [], {})).n_merges == 400 * 310 // 1000
+
+
+def test_a_recipe_by_hand() -> None:
+    base = BYTE_PAIRS
+    small = recipe_for(Text("a" * 50_000, "b" * 999, {}))
+    assert small.model == base.model | {"d_model": 64, "n_heads": 2, "n_layers": 2, "d_ff": 256}
+    assert (small.name, small.corpus, small.n_merges, small.tokens) == ("own text", "own text", 50, 2048)
+    assert (small.steps, small.warmup, small.every, small.average) == (150, 15, 15, 1)
+    assert (small.lr, small.muon_lr, small.rates) == (base.lr, base.muon_lr, base.rates)
+    assert recipe_for(Text("a" * 50_001, "", {})).model["d_model"] == 96
+    for n_bytes, steps in ((1_000_000, 1953), (2_000_000, 3906)):  # 8 passes, two bytes a token
+        assert recipe_for(Text("a" * n_bytes, "", {})).steps == steps
+    large = recipe_for(Text("a" * 10_000_001, "", {}))
+    assert large.model == base.model | {
+        "d_model": 256, "n_heads": 8, "n_layers": 6, "d_ff": 1024, "max_len": 256, "dropout": 0.1,
+    }  # fmt: skip
+    assert (large.n_merges, large.tokens, large.steps) == (8000, 4 * 2048, 8 * 10_000_001 // 2 // (4 * 2048))
+    assert (large.lr, large.muon_lr) == (base.lr / 2, base.muon_lr / 2)
+    assert large.rates == {"output": base.rates["output"] / 2}
+    assert (large.warmup, large.every) == (base.warmup, -(-large.steps // 10))
+    assert recipe_for(Text("a" * 20_000_001, "", {}), steps=25_000).steps == 25_000
+    short = recipe_for(Text("a" * 5000, "", {}), steps=9)
+    assert (short.steps, short.warmup, short.every) == (9, 1, 1)
+
+
+def test_a_recipe_for_pairs_counts_the_targets_of_all_pairs() -> None:
+    train, val = [Pair("s" * 9, "t" * 1000)] * 49, [Pair("s" * 99, "t" * 1000)]
+    found = recipe_for(Pairs(train, val, (), {}))
+    assert found.model["d_model"] == 64
+    assert found.n_merges == (50_000 + 49 * 9 + 99) // 1000
+    assert (found.average, found.every, found.steps) == (3, 25, 20 * 50_000 // 2 // EN_DE_ALONE.tokens)
+    assert recipe_for(Pairs(train, [*val, Pair("s", "t")], (), {})).model["d_model"] == 96
+
+
+def test_texts_at_their_bounds(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_text("é" * 1000, encoding="utf-8")
+    assert len(read_text(path).val) == 100
+    path.write_text("a" * 2_000_010)
+    assert len(read_text(path).val) == 200_000  # no more is held out
+    path.write_text("é" * 1000 + "\n" + "b\n" * 20, encoding="utf-8")  # 2,000 bytes are short enough
+    data = read_pairs(path, path)
+    assert (len(data.val), len([pair for pair in data.train if pair.target != "b"])) == (2, 1)
+    path.write_text("".join(f"{n}\n" for n in range(10_040)))
+    data = read_pairs(path, path)
+    assert (len(data.val), len(data.train)) == (500, 9540)
+    numbers = [int(pair.source) for pair in data.val]
+    assert numbers == sorted(numbers)
+
+
+def test_an_empty_last_line_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("a\n" * 30 + "\n")
+    with pytest.raises(ValueError, match="line 31 is empty"):
+        read_pairs(tmp_path / "text", tmp_path / "text")

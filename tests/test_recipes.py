@@ -75,6 +75,19 @@ def test_the_rates_of_a_recipe() -> None:
         ({"betas": (2.0, 0.9)}, r"betas must be two numbers in \[0, 1\), got \(2\.0, 0\.9\)"),
         ({"betas": (0.9, math.nan)}, "betas must be two numbers"),
         ({"clip_norm": -1.0}, r"clip_norm must be above 0, got -1\.0: None sets no limit"),
+        ({"betas": (0.9, 1.0)}, "betas must be two numbers"),
+        ({"betas": (0.9, 0.9, 0.9)}, "betas must be two numbers"),
+        ({"label_smoothing": 1.0}, "label_smoothing must lie in"),
+        ({"momentum": 1.0}, "momentum must lie in"),
+        ({"lr": math.inf}, "lr must be a number of at least 0, got inf"),
+        ({"rates": [1.0]}, r"rates must be numbers by the names of parts, got \[1\.0\]"),
+        ({"accumulate": 0}, "accumulate must be at least 1, got 0"),
+        ({"warmup": 0}, "warmup must be at least 1, got 0"),
+        ({"every": 0}, "every must be at least 1, got 0"),
+        ({"tokens": 0}, "tokens must be at least 1, got 0"),
+        ({"alpha": 10.01}, "alpha lie from 0 to 10"),
+        ({"clip_norm": 0.0}, "clip_norm must be above 0, got 0"),
+        ({"clip_norm": math.inf}, "clip_norm must be above 0, got inf"),
         ({"clip_norm": math.nan}, "clip_norm must be above 0, got nan"),
         ({"warmup": 50, "steps": 10, "schedule": "linear"}, r"warmup \(50\) must be below steps \(10\)"),
         ({"warmup": 10, "steps": 10, "schedule": "cosine"}, "must be below steps .* for a cosine schedule"),
@@ -125,6 +138,17 @@ def test_settings_of_other_kinds() -> None:
 def test_settings_at_their_bounds() -> None:
     replace(PLAIN, lr=0.0, clip_norm=None, warmup=50, steps=10, schedule="root")
     replace(PLAIN, warmup=9, steps=10, schedule="cosine")
+    replace(PLAIN, muon_lr=0.0, weight_decay=0.0, momentum=0.0, label_smoothing=0.0, betas=(0.0, 0.0))
+    replace(PLAIN, seed=2**32 - 1, patience=0, n_merges=0, tokens=1, beam=10_000, alpha=10.0)
+    replace(PLAIN, beam=1, alpha=0.0, rates={"output": 0.0}, average=1, every=1, accumulate=1)
+
+
+@pytest.mark.parametrize(
+    ("every", "steps", "wanted"),
+    [(3, 7, [3, 6, 7]), (3, 6, [3, 6]), (9, 6, [6]), (1, 2, [1, 2]), (6, 6, [6])],
+)
+def test_measured_is_each_so_many_steps_and_the_last(every: int, steps: int, wanted: list[int]) -> None:
+    assert replace(PLAIN, every=every, steps=steps).measured_steps() == wanted
 
 
 @pytest.mark.parametrize("name", RECIPES)

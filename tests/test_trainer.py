@@ -22,7 +22,7 @@ from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.tokenizers.words import WordTokenizer
-from exformer.training.checkpoint import find_checkpoints
+from exformer.training.checkpoint import find_checkpoints, load_checkpoint
 from exformer.training.config import TrainingConfig
 from exformer.training.distributed import Processes
 from exformer.training.loop import set_seed, train
@@ -290,3 +290,72 @@ def test_patience_waits_for_the_best_not_for_the_last(monkeypatch: pytest.Monkey
     losses = iter([3.0, 2.0, 2.5, 2.4, 1.0])
     monkeypatch.setattr(Trainer, "validation_loss", lambda self: next(losses))
     assert len(trainer_of(config=replace(CONFIG, steps=15, patience=2)).fit()) == 4 * CONFIG.every
+
+
+@pytest.mark.parametrize(
+    ("n_batches", "steps", "warmup"),
+    [(0, 1, 1), (9, 9, 1), (25, 25, 2), (1000, 1000, 100), (1200, 1200, 100)],
+)
+def test_without_settings_there_is_one_pass(n_batches: int, steps: int, warmup: int) -> None:
+    config = Trainer(model_of(), [IDS[None, :7]] * n_batches).config
+    assert (config.steps, config.warmup) == (steps, warmup)
+    config = Trainer(model_of(), iter(())).config
+    assert (config.steps, config.warmup) == (1000, 100)
+
+
+def test_without_validation_nothing_is_in_the_history(tmp_path: Path) -> None:
+    seen = []
+    trainer = Trainer(
+        model_of(), WINDOWS, config=CONFIG, folder=tmp_path, on_measure=lambda one: seen.append(one.step)
+    )
+    trainer.fit()
+    assert trainer.history == []
+    assert seen == [3, 6, 9, 10]
+    assert len(find_checkpoints(tmp_path / "checkpoints")) == CONFIG.average
+
+
+def test_validation_batches_that_can_be_read_once_are_kept() -> None:
+    trainer = Trainer(model_of(), WINDOWS, config=CONFIG, validation=iter(VALIDATION))
+    trainer.fit()
+    assert len(trainer.history) == 4
+    assert len({line["validation_loss"] for line in trainer.history}) == 4
+
+
+def test_an_infinite_validation_loss_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trainer, "validation_loss", lambda self: math.inf)
+    with pytest.raises(ValueError, match="the validation loss is inf after step 3: lower the learning rate"):
+        trainer_of().fit()
+
+
+def test_weights_that_are_no_numbers_are_not_saved(tmp_path: Path) -> None:
+    trainer = Trainer(model_of(), WINDOWS, config=CONFIG, folder=tmp_path)
+
+    def spoil() -> None:
+        if trainer.step == 2:  # this is the third; the loss before it was a number
+            nn.init.constant_(trainer.model.embedding.table, math.nan)
+
+    trainer.optimizers[0][0].step = spoil
+    with pytest.raises(ValueError, match="a parameter is no number after step 3"):
+        trainer.fit()
+    assert find_checkpoints(tmp_path / "checkpoints") == []
+
+
+def test_a_run_that_goes_on_has_its_history_and_its_time(tmp_path: Path) -> None:
+    def stop(trainer: Trainer) -> None:
+        if trainer.step == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trainer_of(tmp_path, on_measure=stop).fit()
+    path = find_checkpoints(tmp_path / "checkpoints")[-1]
+    other = trainer_of()
+    _, notes = load_checkpoint(path, model=other.model, optimizers=[each for each, _ in other.optimizers])
+    assert notes["wall_seconds"] > 0
+    trainer = trainer_of(tmp_path)
+    trainer.fit(resume=True)
+    assert [line["step"] for line in trainer.history] == [3, 6, 9, 10]
+    trainer.fit(resume=True)
+    assert [line["step"] for line in trainer.history] == [3, 6, 9, 10]
+    seconds = [line["wall_seconds"] for line in trainer.history]
+    assert seconds == sorted(seconds)
+    assert seconds[2] >= notes["wall_seconds"]
