@@ -60,7 +60,7 @@ def test_padding_refuses_what_is_no_sequence_of_integers(padded, row):
 
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_padding_in_front_takes_arrays_and_tensors_too():
-    rows = [torch.tensor([5, 6, 7]), np.array([8])]
+    rows = [torch.tensor([5, 6, 7]), np.array([8], dtype=np.uint16)]
     assert pad_left(rows, pad_id=0).tolist() == [[5, 6, 7], [0, 0, 8]]
 
 

@@ -1,5 +1,6 @@
 """The decoder-only model: parity with PyTorch's stack, causality, positions, and what it refuses."""
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch_twins import close, copy, normal, papers_formula, randomize, recorded, same_gradients, twins
 
+from exformer.models.checks import check_ids, check_step
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import merge_heads, split_heads
@@ -235,6 +237,44 @@ def test_refusals():
             build(positions=positions)(torch.zeros(1, 12, dtype=torch.int64))
     with pytest.raises(ValueError, match=r"call model\.eval"), record_attention(build().train()):
         pass
+
+
+@pytest.mark.parametrize(
+    ("padding", "start", "max_len", "message"),
+    [
+        ([2, 0], 0, 3, ""),
+        ([3, 0], 0, 3, r"of each of the 2 rows how many .*, fewer than 3, got \[3, 0\]"),
+        ([-1, 0], 0, 3, "padding must say"),
+        ([0], 0, 3, "padding must say"),
+        ([0, 0, 0], 0, 3, "padding must say"),
+        ([2, 1], 0, 2, ""),
+        ([2, 1], 0, 1, "the text has 2 tokens and max_len is 1"),
+        ([3, 1], 2, 4, ""),
+        (None, 2, 5, ""),
+        (None, 2, 4, "the text has 5 tokens and max_len is 4"),
+    ],
+)
+def test_texts_that_can_be_read(padding, start, max_len, message):
+    padding = None if padding is None else torch.tensor(padding)
+    refused = pytest.raises(ValueError, match=message) if message else contextlib.nullcontext()
+    with refused:
+        check_ids(torch.zeros(2, 3, dtype=torch.int64), max_len=max_len, start=start, padding=padding)
+
+
+def test_a_cache_goes_on_with_its_own_rows_only():
+    model, ids, padding = build(), torch.ones(2, 3, dtype=torch.int64), torch.tensor([0, 0])
+    cache = model.new_cache()
+    with pytest.raises(ValueError, match=r"without dropout: call model\.eval"):
+        check_step(model.train(), ids, cache)
+    assert check_step(model, ids, None, padding=padding) == 0
+    assert check_step(model.eval(), ids, cache, padding=padding) == 0
+    model(ids, cache=cache, padding=padding)
+    assert check_step(model, ids[:, :1], cache) == 3
+    for rows in (1, 3):
+        with pytest.raises(ValueError, match=f"the cache holds 2 texts, got {rows}"):
+            check_step(model, ids[:1].expand(rows, -1), cache)
+    with pytest.raises(ValueError, match="give it at the first call with a cache"):
+        check_step(model, ids, cache, padding=padding)
 
 
 @pytest.mark.usefixtures("unchecked_shapes")

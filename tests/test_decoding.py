@@ -25,6 +25,15 @@ def test_padding_in_front_by_hand():
     assert count_padding(ids, pad_id=0).tolist() == [0, 4, 2]
     assert count_padding(ids, pad_id=None).tolist() == [0, 0, 0]
     assert count_padding(ids, pad_id=5).tolist() == [1, 0, 0]
+    for pad_id in (0, None):
+        assert count_padding(ids, pad_id=pad_id).dtype == torch.int64
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("pad_id", [0, None])
+def test_padding_is_counted_of_a_batch_only(pad_id):
+    with pytest.raises(ValueError, match=r"ids must be \(batch, position\), got the shape \(2,\)"):
+        count_padding(torch.tensor([0, 4]), pad_id=pad_id)
 
 
 @pytest.mark.parametrize("rows", [[[1], []], [[]]])

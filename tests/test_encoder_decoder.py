@@ -342,6 +342,16 @@ def test_one_sentence_is_a_batch_of_one(src, tgt):
         build()(src, tgt)
 
 
+def test_a_cache_hides_the_padding_of_some_rows():
+    model = build()
+    src, tgt = (torch.tensor(rows) for rows in ([[5, 3, 2], [4, 2, 0]], [[1, 3, 4, 5], [1, 0, 4, 0]]))
+    memory, cache = model.encode(src), model.new_cache()
+    pieces = [
+        model.decode(piece, memory=memory, src=src, cache=cache) for piece in tgt.split((1, 2, 1), dim=1)
+    ]
+    close(torch.cat(pieces, dim=1), model.decode(tgt, memory=memory, src=src))
+
+
 def test_empty_batches_are_refused():
     model, nothing = build(), torch.zeros(0, 5, dtype=torch.int64)
     with pytest.raises(ValueError, match=r"nothing to embed: the ids have the shape \(0, 5\)"):
@@ -368,6 +378,11 @@ def test_batches_that_differ_are_refused():
     model = build()
     with pytest.raises(ValueError, match="there are 3 source sentences and 2 target sentences"):
         model(SRC, TGT[:2])
+    memory = model.encode(SRC[:2])
+    with pytest.raises(ValueError, match="there are 2 source sentences and 3 target sentences"):
+        model.decode(TGT, memory=memory, src=SRC[:2])
+    with pytest.raises(ValueError, match="there are 2 source sentences and 3 target sentences"):
+        model.decode(TGT, memory=memory, src=SRC[:2], cache=model.new_cache())
     with pytest.raises(ValueError, match=r"key must be .*batch of 3 .*got the shape \(2, 7, 22\)"):
         model.decode(TGT, memory=model.encode(SRC[:2]), src=SRC)
     with pytest.raises(ValueError, match=r"must fit scores of the shape \(3, 5, 4\)"):

@@ -226,6 +226,8 @@ def test_refusals():
         build()(IDS, segments=SEGMENTS)
     with pytest.raises(ValueError, match="segments must lie from 0 to 1, got 0 to 2"):
         build(n_segments=2)(IDS, segments=2 * SEGMENTS)
+    with pytest.raises(ValueError, match="segments must lie from 0 to 1, got -1 to 0"):
+        build(n_segments=2)(IDS, segments=-SEGMENTS)
     with pytest.raises(ValueError, match=r"call model\.eval"), record_attention(build().train()):
         pass
     with pytest.raises(ValueError, match="n_classes must be at least 1, got 0"):
@@ -252,3 +254,7 @@ def test_heads_drop_what_the_output_layer_reads():
     states = torch.ones(3, 5, 4)
     for head in (ClassHead(4, n_classes=2, dropout=1.0), TagHead(4, n_tags=2, dropout=1.0)):
         close(head.train()(states), head.output.bias.expand_as(head(states)))
+
+
+def test_heads_drop_a_tenth_unless_told_otherwise():
+    assert [ClassHead(4, n_classes=2).dropout.rate, TagHead(4, n_tags=1).dropout.rate] == [0.1, 0.1]

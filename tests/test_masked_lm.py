@@ -123,6 +123,7 @@ def test_targets_fit_the_loss():
         ({"masked": 0.8, "random": 0.3}, "sum to at most 1, got 0.8 and 0.3"),
         ({"masked": float("nan")}, "sum to at most 1, got nan and 0.1"),
         ({"random": -0.1}, "0 or more"),
+        ({"masked": -0.1}, "0 or more"),
         ({"mask_id": VOCAB}, r"from 0 to 42, got \[43\]"),
         ({"special_ids": (0, -1)}, r"got \[-1\]"),
         ({"pad_id": 7}, r"padding \(7\) is never masked"),

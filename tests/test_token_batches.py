@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exformer.data import sampler
 from exformer.data.sampler import TokenBatches, split_steps
 from exformer.data.translation import Seq2SeqBatch
 from exformer.data.windows import TextWindows
@@ -114,7 +115,7 @@ def test_mistakes():
     ):
         with pytest.raises(ValueError, match=says):
             TextWindows(torch.arange(5), *sizes, seed=0)
-    for options in ({"accumulate": 0}, {"process": 2, "processes": 2}, {"done": -1}):
+    for options in ({"accumulate": 0}, {"process": 2, "processes": 2}, {"process": -1}, {"done": -1}):
         with pytest.raises(
             ValueError, match="done must be 0 or more, accumulate at least 1 and process below"
         ):
@@ -129,6 +130,13 @@ def test_as_many_sentences_are_sorted_together_as_fill_20_batches():
     """20 · 13 / 3 is nearly 87: as one piece these make 22 batches of at most 4, as 86 and 1 they make 23."""
     assert len(sentences([(3, 3)] * 87, tokens=13).epoch(0)) == 22
     assert len(sentences([(3, 3)] * 88, tokens=13).epoch(0)) == 23
+
+
+def test_a_piece_is_of_the_mean_length_and_at_least_one_sentence(monkeypatch):
+    """20 · 4 / 2 is 40, the mean of 1, 1, 1 and 5 being 2; of one long sentence there would be less than one."""
+    monkeypatch.setattr(sampler, "shuffled_batches", lambda *_, piece, rng: [np.array([piece])])
+    assert sentences([(1, 1), (1, 1), (1, 1), (1, 5)], tokens=4).epoch(0)[0].tolist() == [40]
+    assert sentences([(1, 60)], tokens=1).epoch(0)[0].tolist() == [1]
 
 
 def test_the_micro_batches_of_later_steps_are_those_of_a_whole_walk():
