@@ -217,3 +217,17 @@ def test_rows_that_share_no_memory_evenly_are_refused(n_rows):
     message = f"a memory of 2 sentences serves as many rows of queries, or a multiple, got {n_rows}"
     with pytest.raises(ValueError, match=message):
         attention(new, memory, memory, cache=MemoryCache())
+
+
+def test_what_is_known_of_the_rows_moves_with_them():
+    cache = Cache(1, cross=True)
+    cache.layers[0].append(*[torch.zeros(4, 1, 1, 1)] * 2)
+    cache.memories[0].once(lambda: (numbers([1.0], [2.0]), numbers([3.0], [4.0])))  # two rows a sentence
+    cache.padding = torch.tensor([0, 1, 2, 3])
+    cache.tgt_mask = torch.tensor([[[True]], [[False]], [[True]], [[False]]])
+    cache.memory_mask = torch.tensor([[[True]], [[False]]])
+    cache.reorder(torch.tensor([3, 0, 0, 2]))
+    assert cache.padding.tolist() == [3, 0, 0, 2]
+    assert cache.tgt_mask.flatten().tolist() == [False, True, True, True]
+    assert cache.memories[0].k.flatten().tolist() == [2, 1, 1, 2]
+    assert cache.memory_mask.flatten().tolist() == [False, True, True, False]

@@ -69,8 +69,28 @@ def test_same_seed_same_strings():
             lambda: recall(2, n_pairs=5, n_keys=7, n_values=3, seed=0, distance=5),
             r"distance must be 0 to 4 \(n_pairs - 1\), got 5",
         ),
+        (
+            lambda: recall(2, n_pairs=5, n_keys=7, n_values=3, seed=0, distance=-1),
+            r"distance must be 0 to 4 \(n_pairs - 1\), got -1",
+        ),
     ],
 )
 def test_numbers_that_make_no_task_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_reverse_reads_the_strings_of_copy():
+    strings, reversed_ones = (task(7, length=5, n_symbols=9, seed=3) for task in (copy, reverse))
+    assert [pair.source for pair in strings] == [pair.source for pair in reversed_ones]
+    assert {pair.construction for pair in strings + reversed_ones} == {"copy", "reverse"}
+
+
+def test_every_key_value_and_symbol_is_drawn():
+    words = {
+        word for pair in recall(99, n_pairs=2, n_keys=5, n_values=3, seed=0) for word in pair.source.split()
+    }
+    assert words == {"?", *(f"k{key}" for key in range(5)), *(f"v{value}" for value in range(3))}
+    assert {word for pair in copy(9, length=9, n_symbols=4, seed=0) for word in pair.source.split()} == {
+        *"0123"
+    }

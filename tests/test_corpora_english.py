@@ -197,6 +197,13 @@ def test_the_verb_after_attractors() -> None:
     assert "is" in english.prefix_distribution("the key to the cabinets near the doors")
 
 
+@pytest.mark.parametrize(("prefix", "longest"), [("", None), ("the dog", None), ("the dog", 4)])
+def test_of_words_as_probable_the_first_in_the_alphabet_comes_first(prefix, longest) -> None:
+    found = list(english.prefix_distribution(prefix, longest=longest).items())
+    assert found == sorted(found, key=lambda item: (-item[1], item[0]))
+    assert len({p for _, p in found}) < len(found)
+
+
 # --- grammaticality ---
 
 
@@ -256,6 +263,8 @@ def test_refusals() -> None:
         english.prefix_distribution("the man sleep")
     with pytest.raises(ValueError, match="begins so has 1 more words or fewer: allow more"):
         english.prefix_distribution("the man near", longest=4)
+    with pytest.raises(ValueError, match="begins so has 0 more words or fewer: allow more"):
+        english.prefix_distribution("", longest=0)
     with pytest.raises(ValueError, match="no sentences"):
         english.nats_per_token([])
     with pytest.raises(ValueError, match="n must lie from 1 to 1,000,000, got 0"):
@@ -266,8 +275,10 @@ def test_refusals() -> None:
         english.split(0, n_test=1, seed=0)
     with pytest.raises(ValueError, match="attractors must lie from 0 to 20, got -1"):
         english.agreement_items(1, attractors=-1, seed=0)
-    with pytest.raises(ValueError, match="attractors must lie"):
-        english.coreference_items(1, attractors=-1, seed=0)
+    for attractors in (-1, 21):
+        for items in (english.agreement_items, english.coreference_items):
+            with pytest.raises(ValueError, match=f"attractors must lie from 0 to 20, got {attractors}"):
+                items(1, attractors=attractors, seed=0)
     with pytest.raises(ValueError, match="expected 1300 different items, got 1162 in 26000 samples"):
         english.agreement_items(1300, attractors=0, seed=0)
 

@@ -130,3 +130,22 @@ def test_the_most_probable_word_comes_first():
 def test_refused_gaps(left, right, message):
     with pytest.raises(ValueError, match=message):
         english.hidden_distribution(left, right)
+
+
+def test_of_hidden_words_as_probable_the_first_in_the_alphabet_comes_first():
+    found = list(english.hidden_distribution("the", "sleeps").items())
+    assert found == sorted(found, key=lambda item: (-item[1], item[0]))
+    assert len({p for _, p in found}) < len(found)
+
+
+def test_any_verb_of_a_sentence_may_be_the_wrong_one():
+    verbs = {
+        word for name, words in CLASSES.items() if name[:2] in ("BE", "SL", "SE", "SA") for word in words
+    }
+    places = Counter()
+    for each in english.judged_sample(300, seed=3):
+        pairs = [*zip(each.original.split(), each.sentence.split(), strict=True)]
+        of_verbs = [a != b for a, b in pairs if a in verbs]
+        if not each.right and len(of_verbs) == 2:
+            places[of_verbs.index(True)] += 1
+    assert min(places[0], places[1]) > 0.3 * places.total() > 5

@@ -183,3 +183,27 @@ def test_a_part_of_a_word_of_the_article_is_no_word_of_it():
     report = news.Report(ARTICLE.replace("rain is", "300 mm of rain are"), "", replace(FACTS, people="45"))
     report = replace(report, article=report.article.replace(" 30 people", " 45 people"))
     assert news.judge("in Pisa Ada Ricci sold the mill before 30 people .", report)["people"] == "invented"
+
+
+def test_no_sentence_is_said_twice_and_those_in_the_middle_have_no_fixed_order():
+    third, n_sentences = set(), set()
+    for report in news.sample(300, seed=4):
+        said = report.article.split(" .")[:-1]
+        assert len(set(said)) == len(said)
+        n_sentences.add(len(said))
+        third.add("people came" in said[2])
+        assert any(report.facts.person in sentence for sentence in said[:2])
+    assert (n_sentences, third) == ({6, 7}, {False, True})
+
+
+def test_who_is_from_elsewhere_has_the_last_name_of_the_person():
+    found = [re.search(r"(\w+) is a \w+ from", report.article) for report in news.sample(100, seed=4)]
+    reports = news.sample(100, seed=4)
+    assert sum(map(bool, found)) > 10
+    assert all(each[1] == r.facts.person.split()[1] for each, r in zip(found, reports, strict=True) if each)
+
+
+def test_the_sets_of_a_split_are_the_samples_of_both_sides():
+    data = news.split(5, n_test=4, seed=3)
+    assert data.train == news.sample(5, seed=3) == news.sample(5, seed=3, held_out=False)
+    assert data.test == news.sample(4, seed=3, held_out=True)

@@ -80,3 +80,14 @@ def test_a_rate_that_is_no_share_is_refused(rate):
     for use in (Dropout, lambda rate: dropout(torch.ones(3), rate=rate)):
         with pytest.raises(ValueError, match=rf"the dropout rate must lie in \[0, 1\], got {rate}"):
             use(rate)
+
+
+def test_a_number_drawn_that_is_the_rate_is_kept(monkeypatch):
+    monkeypatch.setattr(torch, "rand_like", lambda x, dtype: torch.tensor([0.25, 0.5, 0.75], dtype=dtype))
+    assert dropout(torch.ones(3), rate=0.5).tolist() == [0, 2, 2]
+
+
+def test_what_is_dropped_whole_has_a_gradient_of_zero():
+    x = torch.ones(3, requires_grad=True)
+    dropout(x, rate=1.0).sum().backward()
+    assert x.grad.tolist() == [0, 0, 0]

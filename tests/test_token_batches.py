@@ -133,7 +133,7 @@ def test_as_many_sentences_are_sorted_together_as_fill_20_batches():
 
 
 def test_a_piece_is_of_the_mean_length_and_at_least_one_sentence(monkeypatch):
-    """20 · 4 / 2 is 40, the mean of 1, 1, 1 and 5 being 2; of one long sentence there would be less than one."""
+    """20 · 4 / 2 is 40, the mean of 1, 1, 1 and 5 being 2; of one long sentence less than one."""
     monkeypatch.setattr(sampler, "shuffled_batches", lambda *_, piece, rng: [np.array([piece])])
     assert sentences([(1, 1), (1, 1), (1, 1), (1, 5)], tokens=4).epoch(0)[0].tolist() == [40]
     assert sentences([(1, 60)], tokens=1).epoch(0)[0].tolist() == [1]
