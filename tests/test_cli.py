@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from exformer.cli import train as commands
-from exformer.cli.main import main
+from exformer.cli.main import _one_line, main
 from exformer.generation.generate import generate
 from exformer.generation.translate import translate
 from exformer.hub.pretrained import load_model, save_model
@@ -525,3 +525,9 @@ def test_it_runs_as_a_module_and_minds_a_closed_pipe(writer: Path) -> None:
     code = f"{sys.executable} -m exformer generate --model {writer} --seed 1 | true"
     done = subprocess.run(code, shell=True, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_message_has_six_hundred_characters_at_most() -> None:
+    assert _one_line("a\n  b") == "a b"
+    assert _one_line("a" * 600) == "a" * 600
+    assert _one_line("a" * 400 + "b" + "c" * 200) == "a" * 400 + " … " + "c" * 200

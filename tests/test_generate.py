@@ -184,13 +184,14 @@ def test_the_default_is_what_fits_into_max_len():
         generate(model, CHARACTERS, ["the", "e" * 16])
 
 
-def test_a_text_begins_as_the_model_has_learned_it():
+@pytest.mark.parametrize("begin", [0, CHARACTERS.encode("x")[0]])
+def test_a_text_begins_as_the_model_has_learned_it(begin):
     model = build(seed=5)
-    begun = DecoderLM(replace(model.config, begin_id=CHARACTERS.encode("x")[0])).eval()
+    begun = DecoderLM(replace(model.config, begin_id=begin)).eval()
     begun.load_state_dict(model.state_dict())
     wanted = sample(
         next_logits_of(model),
-        torch.tensor([CHARACTERS.encode("xthe")]),
+        torch.tensor([[begin, *CHARACTERS.encode("the")]]),
         eos_id=2,
         max_new_tokens=9,
         generator=torch.Generator().manual_seed(1),

@@ -11,10 +11,11 @@ import pytest
 import torch
 
 from exformer.cli.main import main
-from exformer.hub.live import export_live, live_script
+from exformer.hub.live import export_live, live_script, model_script
 from exformer.hub.pretrained import load_model, save_model
 from exformer.hub.shipped import shipped_models
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.tokenizers.words import WordTokenizer
 
 ROOT = Path(__file__).parents[1]
@@ -106,3 +107,17 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
 def test_the_kernel_is_what_its_source_says() -> None:
     assert kernel.built() == kernel.build()
     assert len(base64.b64decode(kernel.built())) < 1700
+
+
+def test_what_a_page_is_told_of_a_model_and_its_two_tokenizers(tmp_path: Path) -> None:
+    words = [WordTokenizer.from_texts([text]) for text in ("the fox", "la volpe")]
+    model = EncoderDecoder(EncoderDecoderConfig(5, 5, **SIZES))
+    told = {"parameters": 9, "steps": 8, "seed": 7, "scores": {"BLEU": 6}, "data_licenses": ["free"]}
+    script = model_script("two", model, (words[0], words[1]), {"recipe": "x", **told, "machine": {}})
+    _, header, _ = parts(script)
+    assert header["card"] == told
+    assert [each["symbols"] for each in header["tokenizers"]] == [["fox", "the"], ["la", "volpe"]]
+    _, header, _ = parts(model_script("one", model, (words[0], WordTokenizer.from_texts(["the fox"]))))
+    assert header["card"] == {}
+    assert [each["symbols"] for each in header["tokenizers"]] == [["fox", "the"]]
+    assert script.isascii()

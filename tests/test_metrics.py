@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exformer.evaluation.information import bits_per_byte, perplexity
-from exformer.evaluation.metrics import corpus_bleu, exact_match, rouge
+from exformer.evaluation.metrics import bleu_signature, corpus_bleu, exact_match, rouge
 
 
 @pytest.mark.parametrize(
@@ -141,3 +141,9 @@ def test_rouge_counts_a_word_as_often_as_both_have_it():
 
 def test_rouge_takes_the_words_as_they_are():
     assert rouge(["mills"], ["mill"])["rouge1"] == 0.0  # no stemming
+
+
+@pytest.mark.parametrize("tokenize", ["13a", "intl", "char", "none"])
+def test_a_signature_names_how_texts_are_cut(tokenize):
+    assert f"|tok:{tokenize}|" in bleu_signature(tokenize=tokenize)
+    assert bleu_signature(tokenize=tokenize).startswith("nrefs:1|case:mixed|")

@@ -24,7 +24,7 @@ def bent(values: Tensor, *, steps: int) -> Tensor:
 @pytest.mark.parametrize("shape", [(5, 5), (3, 8), (8, 3)])
 @pytest.mark.parametrize("steps", [0, 1, 5])
 def test_only_the_singular_values_change(shape: tuple[int, int], steps: int) -> None:
-    matrices = torch.randn(4, *shape) * torch.tensor([1.0, 1e-3, 50.0, 0.0])[:, None, None]
+    matrices = torch.randn(4, *shape) * torch.tensor([1.0, 1e-5, 50.0, 0.0])[:, None, None]
     left, values, right = torch.linalg.svd(matrices[:3], full_matrices=False)
     found = orthogonalize(matrices, steps=steps, dtype=torch.float64)
     wanted = torch.stack([bent(each, steps=steps) for each in values])
@@ -127,3 +127,15 @@ def test_vectors_are_for_another() -> None:
         Muon([nn.Parameter(torch.ones(2, 2)), nn.Parameter(torch.ones(3))])
     with pytest.raises(ValueError, match=r"got parameters of the shapes \[\(5, 3, 2\)\]: give them"):
         Muon([nn.Parameter(torch.ones(5, 3, 2))])
+
+
+@pytest.mark.usefixtures("float64")
+def test_a_slope_of_zero_is_a_slope(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exformer.training.muon.orthogonalize", lambda x: x)
+    parameter = nn.Parameter(torch.ones(2, 2))
+    optimizer = Muon([parameter], lr=0.5, momentum=0.75, weight_decay=0.2)
+    for slope in (8.0, 0.0):
+        parameter.grad = torch.full_like(parameter, slope)
+        optimizer.step()
+    # The mean is 2, then 1.5; ahead of it 3.5, then 0.75 · 1.5.
+    close(parameter.detach(), torch.full((2, 2), 0.9 * (0.9 - 0.5 * 3.5) - 0.5 * 1.125))

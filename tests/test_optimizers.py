@@ -72,3 +72,12 @@ def test_matrices_inside_the_layers(kind: str) -> None:
     assert sorted(tables) == sorted(wanted if kind == "decoder" else ["tgt_embedding.table"])
     assert any("feed_forward" in name for name in inside)
     assert any("attention" in name for name in inside)
+
+
+def test_what_has_two_axes_or_more_decays() -> None:
+    parameters = [nn.Parameter(torch.ones((2,) * axes)) for axes in range(4)]
+    groups = adamw(parameters, weight_decay=0.5).param_groups
+    assert [(group["weight_decay"], [p.ndim for p in group["params"]]) for group in groups] == [
+        (0.5, [2, 3]),
+        (0.0, [0, 1]),
+    ]

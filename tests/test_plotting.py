@@ -254,3 +254,55 @@ def test_spread_keeps_order_and_gap() -> None:
 def test_what_does_not_fit_is_refused(draw, message) -> None:
     with pytest.raises(ValueError, match=message):
         draw()
+
+
+@pytest.mark.parametrize(
+    ("shape", "numbers", "shapes"), [((8, 10), 80, 1), ((9, 9), 0, 1), ((20, 20), 0, 1), ((1, 401), 0, 0)]
+)
+def test_how_many_cells_have_numbers_and_are_shapes(shape, numbers, shapes) -> None:
+    _, ax = plt.subplots()
+    heat_map(np.arange(shape[0] * shape[1]).reshape(shape), ax=ax)
+    assert (len(ax.texts), len(ax.collections), len(ax.images)) == (numbers, shapes, 1 - shapes)
+    assert len(ax.figure.axes) == 1 + (not numbers)
+
+
+def test_cells_have_two_digits_below_ten() -> None:
+    for matrix, wanted in (([[9.994, -9.0]], ["9.99", "-9.00"]), ([[1.25, -10.0]], ["1.2", "-10.0"])):
+        heat_map(matrix)
+        assert [text.get_text() for text in plt.gca().texts] == wanted
+
+
+def test_zeros_have_the_first_color_and_limits_the_last_word() -> None:
+    heat_map([[0.0, 0.0]])
+    assert plt.gca().collections[0].get_clim() == (0.0, 1.0)
+    heat_map([[2.0, -1.0]], limits=(0.0, 4.0))
+    cells = plt.gca().collections[0]
+    assert (cells.get_clim(), cells.get_cmap().name) == ((0.0, 4.0), "viridis")
+    heat_map([[2.0, 1.0]], limits=(-4.0, 4.0))
+    assert plt.gca().collections[0].get_cmap().name == "RdBu_r"
+
+
+def test_names_of_columns_longer_than_four_letters_are_turned() -> None:
+    for names, angle in ((["four", "cat"], 0.0), (["cat", "fiver"], 40.0)):
+        heat_map([[1.0, 2.0], [3.0, 4.0]], columns=names, rows=["a long name", "b"])
+        ax = plt.gca()
+        assert [(text.get_text(), text.get_rotation()) for text in ax.get_xticklabels()] == [
+            (name, angle) for name in names
+        ]
+        assert {text.get_rotation() for text in ax.get_yticklabels()} == {0.0}
+
+
+def test_up_to_eight_positions_are_written_on_a_logarithmic_axis() -> None:
+    for n in (8, 9):
+        lines({"a": [1] * n}, x=[1000 + 7 * i for i in range(n)], log="x")
+        written = [text.get_text() for text in plt.gca().get_xticklabels()]
+        assert (written[:2] == ["1,000", "1,007"]) == (n == 8)
+
+
+def test_what_is_drawn_goes_into_the_axes_that_are_given() -> None:
+    _, (left, right) = plt.subplots(ncols=2)
+    for draw in (lines, bars):
+        draw({"a": [1.0, 2.0] if draw is lines else 1234.567}, ax=left, title=draw.__name__)
+        assert left.get_title(loc="left") == draw.__name__
+    assert [text.get_text() for text in left.texts][-1] == "1,234.57"
+    assert not right.texts

@@ -310,3 +310,38 @@ def test_what_is_shipped_is_small() -> None:
     sizes = {file: file.stat().st_size for folder in shipped_models().values() for file in folder.iterdir()}
     assert sum(sizes.values()) <= 12 * 2**20
     assert sum(size for file, size in sizes.items() if file.suffix == ".safetensors") <= 12e6
+
+
+def test_settings_at_their_bounds_are_read(tmp_path: Path) -> None:
+    path = saved(tmp_path) / "model.json"
+    card = json.loads(path.read_text(encoding="utf-8"))
+    card["config"] |= {"max_len": 2**17, "positions": "rotary"}
+    path.write_text(json.dumps(card), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"0 weights missing \(none\), 1 unknown \(positions"):
+        load_model(tmp_path)  # nothing is wrong with the settings themselves
+    card["config"]["dropout"] = True
+    path.write_text(json.dumps(card), encoding="utf-8")
+    with pytest.raises(ValueError, match="config has dropout True, expected float"):
+        load_model(tmp_path)
+
+
+def test_weights_are_read_in_the_default_type_whatever_the_file_has(tmp_path: Path) -> None:
+    model, card = language_model(), {"seed": 0}
+    save_model(tmp_path, model, WORDS, card=card, dtype=torch.float16)
+    assert card == {"seed": 0}
+    assert {tensor.dtype for tensor in load_file(tmp_path / "model.safetensors").values()} == {torch.float16}
+    table = load_model(tmp_path).model.embedding.table
+    assert table.dtype == model.embedding.table.dtype == torch.float32
+    assert torch.equal(table, model.embedding.table.half().float())
+
+
+def test_kinds_of_shipped_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped, "_SHIPPED", tmp_path)
+    for name in ("b", "a", "lessons/c", "lessons/a"):
+        save_model(tmp_path / name, language_model(), WORDS, card={"name": name})
+    encoder = EncoderLM(EncoderLMConfig(WORDS.vocab_size, **SIZES))
+    save_model(tmp_path / "0", encoder, WORDS, card={})
+    assert list(shipped_models()) == ["0", "a", "b"]
+    assert shipped_models(kind="DecoderLM") == {"a": tmp_path / "a", "b": tmp_path / "b"}
+    assert list(shipped.lesson_models()) == ["a", "c"]
+    assert (load_model("a").card["name"], load_model("c").card["name"]) == ("a", "lessons/c")

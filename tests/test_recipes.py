@@ -1,5 +1,6 @@
 """Recipes: what they refuse, their learning rates, and how large the models are that they make."""
 
+import hashlib
 import json
 import math
 from dataclasses import replace
@@ -8,10 +9,11 @@ import numpy as np
 import pytest
 from recipe_run import run_code
 
+from exformer.corpora.real.manifest import FILES
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.recipes import RECIPES, find_recipe
-from exformer.recipes.datasets import CORPORA
+from exformer.recipes.datasets import CORPORA, hash_texts, licenses
 from exformer.recipes.recipe import Recipe
 from exformer.training.optimizers import make_optimizers
 from exformer.training.schedules import cosine_schedule, root_schedule
@@ -205,3 +207,20 @@ def test_a_rate_for_a_part_that_is_not_there() -> None:
     recipe = replace(PLAIN, rates={"output": 1.0})
     with pytest.raises(ValueError, match=r"rates are for parts of the model \(embedding, .*\), got output"):
         make_optimizers(DecoderLM(DecoderLMConfig(11, **sizes)), recipe)
+
+
+def test_a_name_like_another_is_told_which() -> None:
+    with pytest.raises(ValueError, match=r"no recipe 'shakespeare-chars' \(close: shakespeare-char\); there"):
+        find_recipe("shakespeare-chars")
+
+
+def test_licenses_and_hashes() -> None:
+    """Each license once, in the order of the alphabet; texts in their own order."""
+    names = ["multi30k/train.en.gz", "multi30k/train.de.gz", "tinyshakespeare/input.txt", "another"]
+    known = [name for name in names if name in FILES]
+    wanted = {FILES[name].license for name in known}
+    assert len(wanted) < len(known) == 3
+    assert licenses(names) == licenses(names[::-1]) == sorted(wanted)
+    assert licenses([]) == []
+    assert hash_texts(["è", "b"]) == hashlib.sha256('["è", "b"]'.encode()).hexdigest()
+    assert hash_texts([("a", "b")]) == hashlib.sha256(b'[["a", "b"]]').hexdigest()

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.training.loop import set_seed, train, training_steps
+from exformer.training.loop import DivergenceError, set_seed, train, training_steps
 from exformer.training.loss import cross_entropy
 from exformer.training.schedules import linear_schedule
 
@@ -213,3 +213,31 @@ def test_loss_falls_and_the_same_seed_gives_the_same_training():
     again, same_state = learn_to_copy(seed=0)
     assert losses == again
     assert all(torch.equal(state[name], same_state[name]) for name in state)
+
+
+def test_a_parameter_that_is_no_number_in_part_shows_in_the_last_step():
+    layer = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(layer.parameters(), 1.0)
+    with pytest.raises(DivergenceError, match="a parameter is no number after step 1"):
+        train(
+            layer,
+            [0],
+            loss_fn=lambda model, _: model.weight[0, 0].sub(model.weight[0, 0].detach()).abs().sqrt(),
+            optimizer=optimizer,
+        )
+
+
+def test_an_optimizer_may_have_parameters_of_another_model_too():
+    model, other = Weights(), Weights()
+    both = torch.optim.SGD([*model.parameters(), *other.parameters()], 0.5)
+    train(model, [(1.0, 0.0)], loss_fn=plane, optimizer=both)
+    assert (model.a.item(), other.a.item()) == (0.5, 1.0)
+
+
+def test_a_walk_without_batches_names_the_step_before_it():
+    model = Weights()
+    with torch.no_grad():
+        model.a.fill_(math.nan)
+    optimizers = [(torch.optim.SGD(model.parameters(), 1.0), None)]
+    with pytest.raises(DivergenceError, match="after step 6"):
+        list(training_steps(model, [], loss_fn=plane, optimizers=optimizers, first_step=7))
