@@ -10,6 +10,7 @@ JavaScript, 4.3 ms with its kernel, and gave 1,400 and 4,700 tokens a second.
 Pages are opened from files, in Chromium. Times are those of the wall: a reader waits for nothing else.
 """
 
+import gzip
 import shutil
 import sys
 import tempfile
@@ -111,7 +112,8 @@ def write_engine(folder: Path) -> Path:
     """Write a page with the whole engine and both models."""
     files = {name: export_live(name, folder).name for name in (TRANSLATOR, WRITER)}
     scripts = dict.fromkeys([*figures.live.scripts_of("weights"), *figures.live.scripts_of("tokenizers")])
-    scripts |= dict.fromkeys([*figures.live.scripts_of("models"), *figures.live.scripts_of("generate")])
+    for part in ("decoder-lm", "encoder-decoder", "generate"):
+        scripts |= dict.fromkeys(figures.live.scripts_of(part))
     parts = "".join(f"<script>{figures.live.script(name)[1]}</script>" for name in scripts)
     path = folder / "engine.html"
     text = f"<!doctype html><title>engine</title>{parts}<script>exformer.files = {files!r};</script>"
@@ -209,6 +211,10 @@ def of_figures(chromium: Any, folder: Path, rounds: int) -> dict[str, Any]:
             "ms from scrolling to running": median(times),
             "longest frame, ms": median(frames),
             "bytes of scripts": sum(len(text.encode()) for text in scripts),
+            "bytes of scripts, compressed": sum(len(gzip.compress(text.encode())) for text in scripts),
+            "bytes of scripts, later": sum(
+                len(text.encode()) for _, text in figures.live.later(name).values()
+            ),
             "bytes of models": sum(len(text.encode()) for text in models),
         }
     return found

@@ -16,7 +16,8 @@ from exformer.lessons.diagrams.theme import DARK, LIGHT
 from exformer.lessons.live import live_figure
 
 SOURCE = Path(__file__).parents[1] / "live"
-NEEDS = re.compile(r"// needs: (.+)")
+NEEDS = re.compile(r"^// needs: (.+)", re.M)
+LATER = re.compile(r"^// later: (.+)", re.M)
 STILL = re.compile(r'<div class="live-still" data-live="([\w-]+)"([^>]*)>(.*?)</div>', re.S)
 FOLDER = "_static/live"
 
@@ -24,14 +25,13 @@ FOLDER = "_static/live"
 def scripts_of(name):
     """Return the names of the scripts that a script needs, in the order in which they run; its own last."""
     found = []
-    for each in _needs(name):
+    for each in _named(NEEDS, name):
         found += [other for other in scripts_of(each) if other not in found]
     return [*found, name]
 
 
-def _needs(name):
-    first = (SOURCE / f"{name}.js").read_text(encoding="utf-8").partition("\n")[0]
-    match = NEEDS.match(first)
+def _named(line, name):
+    match = line.search((SOURCE / f"{name}.js").read_text(encoding="utf-8"))
     return match[1].split(", ") if match else []
 
 
@@ -51,6 +51,16 @@ def bundle(name):
     """Return the name of the one file with all scripts of a figure, and the text."""
     text = "".join(script(each)[1] for each in scripts_of(name))
     return _hashed(name, text, "js"), text
+
+
+@cache
+def later(name):
+    """Return what a figure loads when the reader asks for it, by part: the name of the file, and the text."""
+    there, found = scripts_of(name), {}
+    for part in _named(LATER, name):
+        text = "".join(script(each)[1] for each in scripts_of(part) if each not in there)
+        found[part] = _hashed(part, text, "js"), text
+    return found
 
 
 @cache
@@ -88,8 +98,13 @@ def element(name, attributes, still, *, to):
     models = live_figure(name).figure.models
     size = sum(len(model(each)[1]) for each in models) / 1e6
     files = {each: to + model(each)[0] for each in models}
+    parts = {part: to + file for part, (file, _) in later(name).items()}
+    first = [
+        parts[f"{each}-view"] for each in re.findall(r"data-([\w-]+)", attributes) if f"{each}-view" in parts
+    ]
     given = {
-        "data-scripts": to + bundle(name)[0],
+        "data-scripts": " ".join([to + bundle(name)[0], *first]),
+        **({"data-later": json.dumps(parts)} if parts else {}),
         "data-files": json.dumps(files),
         "data-size": f"{size:.1f} MB" if models else "",
     }
@@ -118,7 +133,7 @@ def write(folder, names):
     parts = [script("start"), style()]
     parts += [style(name) for name in names]
     for name in names:
-        parts += [bundle(name)]
+        parts += [bundle(name), *later(name).values()]
         parts += [model(each) for each in live_figure(name).figure.models]
     for file, text in dict(parts).items():
         (folder / file).write_text(text, encoding="utf-8")

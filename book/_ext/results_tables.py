@@ -375,7 +375,7 @@ def in_the_page(results):
     columns = ["tokens a second of the translator in the page", "measured", "target\t"]
     speeds += HTML.table("The tokens of whole captions", columns, [("", rows)], made) if rows else ""
     columns = ["figure", "ms from scrolling to running", "longest pause between frames, ms"]
-    columns += ["kB of scripts", "MB of models"]
+    columns += ["kB of scripts at first", "MB of models"]
     rows = [
         [
             name,

@@ -7,7 +7,6 @@
   const PROMPTS = ["CORIOLANUS:\nI", "MENENIUS:\nThe king", "PETRUCHIO:\nShall I"];
 
   class BeamView {
-    static title = "Beam";
     static question = "After “MENENIUS: The king”, a beam of 3 ends with a less probable text than greedy. Click the token at which it dropped greedy’s text.";
     static measured = "After 200 passages kept out of the training, a beam of 3 finds five tokens that are more probable than greedy’s in 66% of the cases, the same five in 32% and less probable ones in 2%. Where it gains, the median is 2.0 nats.";
     start = PROMPTS[0];

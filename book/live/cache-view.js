@@ -7,7 +7,6 @@
   const EPSILON = 1e-6; // of an entry's length: an entry that moves less is the same
 
   class CacheView {
-    static title = "Cache";
     static question = "A token is edited. Which of the three entries with a question mark must be computed anew? Mark them, then check. (Choose another token to edit that one instead.)";
     static measured = "What has changed is measured on the model in this page: an entry counts if it moves by more than a millionth of its length. Programs usually throw away all of layer 1 to the right as well, because that is simpler.";
     start = "O, I do beseech you";

@@ -55,6 +55,11 @@ globalThis.exformer ??= {};
       this.querySelector(".live-begin")?.remove();
     }
 
+    // A part of the figure's scripts that is loaded when the reader asks for it.
+    later(part) {
+      return exformer.script(new URL(JSON.parse(this.dataset.later)[part], document.baseURI).href);
+    }
+
     // The still picture stays, and a sentence says why.
     trouble(error) {
       this.classList.remove("loading", "live");

@@ -35,11 +35,11 @@ globalThis.exformer ??= {};
     }
   }
 
-  let current = null; // the kernel of the pass that is computed now
-
-  const kernel = () => current;
+  // The kernel of the pass that is computed now: of the page, where several figures may bring this file.
+  const page = exformer;
+  const kernel = () => page.current;
   // A matrix for an intermediate result. Whatever it holds from before is to be written over, or filled.
-  const room = (rows, cols) => (current ? current.room(rows, cols) : new Matrix(rows, cols));
+  const room = (rows, cols) => kernel()?.room(rows, cols) ?? new Matrix(rows, cols);
   const copyOf = ({ rows, cols, data }) => new Matrix(rows, cols, data.slice());
 
   // The memory that holds a model's weights, and the products with them.
@@ -64,11 +64,11 @@ globalThis.exformer ??= {};
     pass(compute) {
       if (this.top > this.size + SCRATCH / 2) Object.assign(this, { rooms: new Map(), top: this.size });
       this.passes++;
-      current = this;
+      page.current = this;
       try {
         return copyOf(compute());
       } finally {
-        current = null;
+        page.current = null;
       }
     }
 

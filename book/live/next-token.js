@@ -1,14 +1,16 @@
-// needs: frame, weights, tokenizers, loss-view, sample-view, beam-view, cache-view
+// needs: frame, weights, tokenizers, loss-view
+// later: sample-view, beam-view, cache-view
 // <exformer-next-token>: one text, token by token, seen in four ways: what each token costs, what else could come, the
 // search for a probable text, the cache. An attribute (sample, beam, cache) says with which it begins.
 "use strict";
 (() => {
   const { Figure, Reader, make, count } = exformer;
   const NAME = "shakespeare-bpe";
-  const VIEWS = { loss: exformer.LossView, sample: exformer.SampleView, beam: exformer.BeamView, cache: exformer.CacheView };
+  // Title and class of each; all but the first are loaded when they are opened.
+  const VIEWS = { loss: ["Loss", "LossView"], sample: ["Sampling", "SampleView"], beam: ["Beam", "BeamView"], cache: ["Cache", "CacheView"] };
   const LONGEST = 46; // tokens of a text: new ones have to fit into the model's 64 positions, too
   const SLICE = 12; // ms
-  const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
+  const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith("?") ? "" : "."}`;
 
   class NextToken extends Figure {
     static models = [NAME];
@@ -16,7 +18,7 @@
     start({ [NAME]: { model, tokenizer } }) {
       const beginId = model.config.begin_id ?? tokenizer.beginId;
       Object.assign(this, { model, tokenizer, beginId, reader: new Reader(model, beginId), views: {}, texts: {}, ids: [] });
-      const tabs = Object.entries(VIEWS).map(([name, { title }]) =>
+      const tabs = Object.entries(VIEWS).map(([name, [title]]) =>
         make("button", { type: "button", role: "tab", textContent: title, id: `next-token-${name}`, "aria-controls": "next-token-panel", onclick: () => this.show(name) }));
       this.tabs = make("div", { className: "tabs", role: "tablist", "aria-label": "Views of the next token" }, ...tabs);
       exformer.roving(this.tabs);
@@ -35,10 +37,18 @@
       return new Promise((resolve) => { this.drawn = resolve; }); // the still picture stays until there is something to see
     }
 
-    show(name, text) {
+    show(name, text, settings) {
+      this.asked = name;
+      const View = exformer[VIEWS[name][1]];
+      if (!View) {
+        this.done = false;
+        const go = () => { if (this.asked === name) this.show(name, text, settings); };
+        return this.later(`${name}-view`).then(go, (error) => this.fail(error));
+      }
       this.name = name;
-      this.view = this.views[name] ??= new VIEWS[name](this);
-      const { question, measured } = VIEWS[name];
+      this.view = this.views[name] ??= new View(this);
+      if (settings) this.view.recall?.(settings);
+      const { question, measured } = View;
       for (const tab of this.tabs.children) {
         const chosen = tab.id === `next-token-${name}`;
         tab.setAttribute("aria-selected", chosen);
@@ -79,12 +89,16 @@
         while (performance.now() < until) if (drawing.next().done) return (this.done = true);
         exformer.pause().then(() => this.work(drawing));
       } catch (error) {
-        this.done = true;
-        this.note.textContent = sentence(error.message);
-        this.announce(this.note.textContent);
-        this.box.hidden = false;
-        this.drawn();
+        this.fail(error);
       }
+    }
+
+    fail(error) {
+      this.done = true;
+      this.note.textContent = sentence(error.message);
+      this.announce(this.note.textContent);
+      this.box.hidden = false;
+      this.drawn();
     }
 
     *draw() {
@@ -118,9 +132,7 @@
       const [name, settings = "", ...text] = this.state.split("|");
       this.first = Object.keys(VIEWS).find((each) => this.hasAttribute(each)) ?? "loss";
       const chosen = Object.hasOwn(VIEWS, name) ? name : this.first;
-      this.views[chosen] = new VIEWS[chosen](this);
-      if (settings) this.views[chosen].recall?.(settings);
-      this.show(chosen, text.join("|").slice(0, 1000) || undefined);
+      this.show(chosen, text.join("|").slice(0, 1000) || undefined, settings);
     }
   }
 

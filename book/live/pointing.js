@@ -1,4 +1,4 @@
-// needs: generate
+// needs: sampling
 // Translation word by word, with heads taken out and with words that are told where to look.
 "use strict";
 (() => {

@@ -1,4 +1,4 @@
-// needs: frame, layers, position-heads
+// needs: frame, vectors, position-heads
 // <exformer-positions>: a query and a key that are moved along a text, and their score under three codes.
 "use strict";
 (() => {

@@ -1,4 +1,4 @@
-// needs: models
+// needs: decoder-lm
 // A text that a language model reads: what it has read is kept, so that a change at the end costs little.
 "use strict";
 (() => {

@@ -1,4 +1,4 @@
-// needs: frame, weights, tokenizers, models, english-italian
+// needs: frame, weights, tokenizers, recurrent, english-italian
 // <exformer-recurrence>: an English sentence that the reader makes longer, or changes, between its translations by two
 // models: the decoder of one starts from one vector, that of the other attends to the states after all words.
 "use strict";

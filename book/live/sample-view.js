@@ -10,7 +10,6 @@
   const first = { ...off, topK: 40, seed: 5 };
 
   class SampleView {
-    static title = "Sampling";
     static question = "With one slider, leave exactly 1 token at “es”, where the model is sure, and 20 or more at “␣b”, just before it.";
     static measured = "Dashed outlines: the probabilities before the cut. Min-p cuts every token with less than that share of the largest probability. At 16,500 positions of text kept out of the training, top-p 0.9 keeps 47 tokens on average, at some 1 and at others 218. Every cut has its price: the true token is not among the 40 most probable at 20% of the positions.";
     start = "CORIOLANUS:\nI do beseech you";

@@ -1,4 +1,4 @@
-// needs: layers
+// needs: vectors
 // Logits to other logits to a token: temperature, top-k, top-p, min-p, repetition penalty, the draw.
 "use strict";
 (() => {

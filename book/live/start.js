@@ -43,6 +43,7 @@
     var files = JSON.parse(element.dataset.files);
     var whole = function (address) { return new URL(address, document.baseURI).href; };
     var scripts = element.dataset.scripts.split(" ").map(function (address) { return script(whole(address)); });
+    root.script = script; // what a figure loads later
     root.files = root.files || {};
     root.coming = root.coming || {}; // models are fetched with the scripts; who needs them waits
     Object.keys(files).forEach(function (name) {

@@ -1,4 +1,4 @@
-// needs: frame, weights, tokenizers, models, pointing
+// needs: frame, weights, tokenizers, encoder-decoder, pointing
 // <exformer-translator>: a German caption, its English translation, and between them the cross-attention. An English
 // word can be pointed at another German word, and heads can be taken out; the model translates anew at once.
 "use strict";

@@ -31,6 +31,7 @@ KINDS = {name: json.loads((path / "model.json").read_text())["kind"] for name, p
 SHIPPED = list(KINDS)
 TRANSLATORS = [name for name, kind in KINDS.items() if kind.endswith("EncoderDecoder")]
 LANGUAGE_MODELS = [name for name, kind in KINDS.items() if kind == "DecoderLM"]
+MODELS = ("decoder-lm", "encoder-lm", "encoder-decoder", "recurrent")
 #: What the page can be asked, and numbers as they are in memory.
 ASKED = """
 const pack = ({ buffer, byteOffset, byteLength }) => {
@@ -93,7 +94,7 @@ def write_page(folder, *, plain=False):
     path = folder / "small.js"
     if not path.exists():
         path.write_text("".join(small_scripts()), encoding="utf-8")
-    names = ("models", "weights", "tokenizers", "generate", "beam")
+    names = (*MODELS, "weights", "tokenizers", "generate", "beam")
     # Without WebAssembly and half precision, as in an old browser, the engine must find its own way.
     lines = [
         "<!doctype html><meta charset='utf-8'><title>engine</title>",

@@ -283,6 +283,38 @@ def test_a_token_is_taken_by_hand_and_the_rest_follows(page, site) -> None:
 # --- For everyone, and in trouble
 
 
+def test_views_are_loaded_when_they_are_opened(page, site) -> None:
+    def asked(part):
+        return page.run("(css) => document.querySelectorAll(css).length", f"script[src*='/{part}-view.']")
+
+    opened(page, site, "sample")  # that with which it begins at once
+    assert [asked(view) for view in VIEWS] == [0, 1, 0, 0]
+    for view in ("cache", "beam", "sample", "cache"):
+        page.click(f"#next-token-{view}")
+        page.run(SETTLED)
+        assert (
+            page.run("() => document.querySelector('exformer-next-token .panel').className")
+            == f"panel {view}"
+        )
+    assert [asked(view) for view in VIEWS] == [0, 1, 1, 1]
+
+
+def test_a_view_that_does_not_come_is_told(page, site) -> None:
+    rename = """(name, other) => {
+        const { dataset } = document.querySelector("exformer-next-token");
+        dataset.later = dataset.later.replace(name, other);
+    }"""
+    opened(page, site, "loss")
+    page.run(rename, "/beam-view.", "/gone-view.")
+    page.click("#next-token-beam")
+    page.run(SETTLED)
+    assert page.run(TEXT, ".note") == "A script of this figure could not be loaded: is the page whole?"
+    page.run(rename, "/gone-view.", "/beam-view.")
+    page.click("#next-token-beam")
+    page.run(SETTLED)
+    assert page.run("() => document.querySelector('.panel').className") == "panel beam"
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_axe_and_shifts(chromium, site, view) -> None:
     page = chromium.page(width=390, height=844, touch=True)
@@ -336,6 +368,7 @@ def test_garbled_addresses_are_clamped(page, site, state) -> None:
 def test_the_address_keeps_the_state(page, site) -> None:
     opened(page, site, "loss")
     page.click("#next-token-sample")
+    page.run(SETTLED)
     page.run(SLIDE, 2, 0.8)
     page.run(SETTLED)
     page.wait("() => location.hash.includes('0.8')")
