@@ -10,13 +10,22 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from exformer.lessons.exercises.grading import Verdict, first_of, grade, takes_functions
+from exformer.lessons.exercises.grading import (
+    NOT_STABLE,
+    Verdict,
+    and_also,
+    first_of,
+    grade,
+    single_numbers,
+    takes_functions,
+    with_large_scores,
+)
 from exformer.lessons.exercises.language_model import check_excess
 from exformer.lessons.exercises.language_model_mistakes import excess_and_error
 from exformer.lessons.exercises.multi_head_attention import check_split
 from exformer.lessons.exercises.positional_encoding import check_encoding, check_rotate
 from exformer.lessons.exercises.recurrence import check_clip, check_lstm_step, check_reach
-from exformer.lessons.exercises.results import UnfitError, as_numbers
+from exformer.lessons.exercises.results import UnfitError, all_close, as_numbers
 from exformer.lessons.exercises.self_attention import check_attention
 from exformer.lessons.exercises.transformer_layer import check_layer_norm, check_parameters
 from exformer.nn.attention import scaled_dot_product_attention
@@ -377,3 +386,43 @@ def test_a_profiler_is_left_at_work():
 
 def test_a_wrong_answer_is_not_called_borrowed():
     assert "library" not in check_encoding(lambda n, d: sinusoidal_encoding(n, d_model=d) + 1).says
+
+
+def test_a_difference_grows_with_the_largest_number_and_not_below_one():
+    one, large = np.array([0.0, 0.001]), np.array([0.0, 1000.0, math.inf])
+    assert all_close([one + 0.9e-5], [one], 1e-5)
+    assert not all_close([one + 1.1e-5], [one], 1e-5)
+    assert all_close([large + 0.009], [large], 1e-5)
+    assert not all_close([large + 0.011], [large], 1e-5)
+    assert not all_close([one, one + 1], [one, one], 1e-5)
+    assert not all_close([one, one], [one, one[None]], 1e-5)
+
+
+def test_nan_is_skipped_where_a_number_is_left():
+    nan, one = np.array([math.nan]), np.array([1.0])
+    assert all_close([nan, one], [one, one], 1e-5, skip_nan=True)
+    assert not all_close([nan, nan], [one, one], 1e-5, skip_nan=True)
+    assert not all_close([one], [nan], 1e-5, skip_nan=True)
+    assert all_close([nan], [nan], 1e-5)
+    assert not all_close([nan], [one], 1e-5)
+
+
+def test_numbers_come_out_of_tables_of_one():
+    assert single_numbers([torch.ones(1, 1), [2]]) == [1.0, 2.0]
+    for given in ([torch.ones(2), 1], [], 3.0, torch.ones(2)):
+        assert single_numbers(given) is given
+
+
+def test_two_verdicts_are_joined():
+    yes, no, worse = Verdict(True, "Yes."), Verdict(False, "No."), Verdict(False, "Worse.")
+    assert and_also(yes, yes, "There") is yes
+    assert and_also(no, worse, "There") is no
+    assert and_also(no, yes, "There") is no
+    assert and_also(yes, worse, "There") == Verdict(False, "There: Worse.")
+    told = Verdict(True, f"Yes. {NOT_STABLE}")
+    for says in (NOT_STABLE, "Your function raised ZeroDivisionError: 0"):
+        assert with_large_scores(yes, Verdict(False, says)) == told
+        assert with_large_scores(no, Verdict(False, says)) is no
+    assert with_large_scores(yes, worse, " and low") == Verdict(
+        False, "Where all scores are near -16,384 and low: Worse."
+    )

@@ -423,6 +423,7 @@ NO = row(0.1, holds=False, losses=[9])
         ({"3x_rate": NO}, "3x rate refutes the claim"),
         ({"4x_steps": NO | {"steps": 40}}, "4x steps refutes the claim"),
         ({"4x_steps": row(steps=10, losses=[9])}, "10 steps are not four times 10"),
+        ({"4x_steps": row(steps=50, losses=[9])}, "50 steps are not four times 10"),
         ({"seed_3": row(0.92, losses=[2])}, "two seeds gave the same losses"),
         ({"another_order": row(losses=[0])}, "another order gave the same losses as seed 0"),
         ({"3x_rate": row(losses=[0])}, "3x rate gave the same losses"),
@@ -470,6 +471,34 @@ def test_a_trial_is_shown_as_a_table() -> None:
     assert found.values("share") == pytest.approx([0.9, 0.91, 0.92, 0.93, 0.94])
     with pytest.raises(ValueError, match="no value 'shape' is recorded, there are: share"):
         found.values("shape")
+
+
+@pytest.mark.parametrize(
+    ("says", "values", "wanted"),
+    [
+        ("{share:.1f}", [1.0, 2.0, 3.0], "2.0 (1.0 to 3.0)"),
+        ("{share:.0%}", [0.5, 0.5001], "50%"),
+        ("{share:.0%}", [0.5, 0.7], "60% (50–70%)"),
+        ("{share}", [1, 2], "1.5 (1 to 2)"),
+        ("{share}", ["a word"], "–"),
+        ("{share:.1f}", ["nan", 2.0], "2.0"),
+    ],
+)
+def test_mean_and_range_in_words(says, values, wanted) -> None:
+    runs = {f"seed {n}": row(value) for n, value in enumerate(values)}
+    assert Trial("A01", "line", says, runs=runs).over_seeds("share") == wanted
+
+
+@pytest.mark.parametrize(
+    ("minutes", "time"), [(0.25, "30 seconds"), (0.75, "90 seconds"), (0.8, "2 minutes")]
+)
+def test_the_footer_adds_minutes_and_names_each_machine_once(minutes, time) -> None:
+    runs = {f"seed {n}": row() | {"minutes": minutes, "machine": m} for n, m in enumerate("ba")}
+    found = Trial("A01", "line", "{share}", runs=runs)
+    assert found.minutes == 2 * minutes
+    assert f"Recorded: 2 runs, {time} on a; b; of the seeds" in found.footer
+    several = Trial("A01", "line", "{share}", runs={**runs, "seed 2": runs["seed 0"] | {"machine": "<b"}})
+    assert " on &lt;b; a; b; of" in several._repr_html_()
 
 
 def test_records_are_found_from_a_notebooks_folder(here) -> None:
