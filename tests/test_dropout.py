@@ -91,3 +91,9 @@ def test_what_is_dropped_whole_has_a_gradient_of_zero():
     x = torch.ones(3, requires_grad=True)
     dropout(x, rate=1.0).sum().backward()
     assert x.grad.tolist() == [0, 0, 0]
+
+
+def test_a_rate_of_zero_draws_no_number():
+    x, before = torch.ones(3), torch.get_rng_state()
+    assert Dropout(0.0).train()(x) is x
+    assert torch.equal(torch.get_rng_state(), before)

@@ -125,3 +125,8 @@ def test_a_mask_is_spread_over_an_axis_of_1_only(shape):
     """Two, three or six rows go into six, but which would be whose?"""
     with pytest.raises(ValueError, match=r"must fit scores of the shape \(12, 12, 7\)"):
         check_mask(torch.ones(shape, dtype=torch.bool), shape=(12, 12, 7))
+
+
+def test_a_mask_is_made_where_it_is_wanted():
+    assert causal_mask(2, 3, device=torch.device("meta")).device.type == "meta"
+    assert left_padding_mask(torch.zeros(2, dtype=torch.int64, device="meta"), 3).device.type == "meta"
