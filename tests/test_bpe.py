@@ -211,6 +211,11 @@ def test_pieces_are_remembered_within_bounds(mixed, monkeypatch):
         assert [made.encode(text) for text in MIXED] == expected
         assert len(made._pieces) <= 2
         assert all(len(piece) <= 4 for piece in made._pieces)
+    made._pieces.clear()
+    made.encode("ab abc efgh")
+    assert list(made._pieces) == ["ab", " abc"]
+    made.encode("xy")
+    assert list(made._pieces) == ["xy"]
 
 
 def test_ids_that_are_given_out_can_be_changed(mixed):

@@ -133,6 +133,16 @@ def test_other_bytes_are_refused_and_not_kept(server: str, tmp_path: Path) -> No
     with pytest.raises(ValueError, match=r"sent other bytes, not the file with SHA-256 000000000000…"):
         fetch(wrong, cache=tmp_path)
     assert left_in(tmp_path) == []
+    assert Server.asked == [None]  # a server that has sent all of it is not asked again
+
+
+def test_a_part_that_is_whole_is_not_fetched(server: str, tmp_path: Path) -> None:
+    part = tmp_path / "some" / "data.bin.part"
+    part.parent.mkdir()
+    part.write_bytes(DATA)
+    assert fetch(data_file(f"{server}/whole"), cache=tmp_path).read_bytes() == DATA
+    assert Server.asked == []
+    assert left_in(tmp_path) == ["data.bin"]
 
 
 def test_a_web_page_is_called_one(server: str, tmp_path: Path) -> None:
@@ -254,3 +264,11 @@ def test_what_there_is_not() -> None:
             real.multi30k("val", src=src, tgt=tgt)
     with pytest.raises(ValueError, match="language must be en, de or fr"):
         real.tokenized_references("it")
+
+
+def test_of_letters_that_no_ten_divides_the_cut_is_before_nine_tenths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "text").write_text("abcdefghijklmno")  # nine tenths of them are 13.5
+    monkeypatch.setattr(real, "fetch", lambda file: tmp_path / "text")
+    assert real.tiny_shakespeare() == ("abcdefghijklm", "no")

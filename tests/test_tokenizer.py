@@ -213,6 +213,7 @@ def content(**changes):
         ("[" * 100_000, "is not a tokenizer file: expected JSON"),
         ("[1, 2]", "is not a tokenizer file: expected a JSON object, got list"),
         (content(format="other"), "is not a tokenizer file: expected the format"),
+        (content(format="exformer tokenizer 2"), "is not a tokenizer file: expected the format"),
         (content(kind="character"), "holds a tokenizer of kind 'character', expected 'word'"),
         (content(kind=None), "holds a tokenizer of kind None, expected 'word'"),
         (content(symbols={"a": 3}), "is damaged: 'symbols' must be a list of strings"),
@@ -237,3 +238,20 @@ def test_the_content_of_those_files_is_otherwise_right(tmp_path):
 def test_tokenizers_need_neither_torch_nor_numpy():
     script = "import sys, exformer.tokenizers.loading; print(sorted({'numpy', 'torch'} & set(sys.modules)))"
     assert subprocess.check_output([sys.executable, "-c", script], text=True) == "[]\n"
+
+
+def test_no_special_token_is_named_as_a_close_one():
+    with pytest.raises(ValueError, match=r"got unknown ones: 's>'$"):
+        WordTokenizer.from_texts(["il cane"]).encode("s>")
+
+
+def test_five_ids_outside_are_all_listed():
+    with pytest.raises(ValueError, match=r"expected ids from 0 to 4, got \[5, 6, 7, 8, -1\]$"):
+        WordTokenizer.from_texts(["il cane"]).decode([5, 6, 7, 8, -1])
+
+
+def test_tokens_are_sorted_by_their_characters_and_can_be_read_in_the_file(tmp_path):
+    tokenizer = WordTokenizer.from_texts(["b più A a B"])
+    assert tokenizer.vocabulary.tokens[3:] == ("A", "B", "a", "b", "più")
+    tokenizer.save(tmp_path / "t.json")
+    assert "più" in (tmp_path / "t.json").read_text(encoding="utf-8")
