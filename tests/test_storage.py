@@ -262,6 +262,9 @@ def test_a_place_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
         check_writable("", what="the scores")
     with pytest.raises(ValueError, match=r"there is no folder for .*x: make it"):
         check_writable(tmp_path / "nowhere" / "x", what="the scores")
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match=r"there is no folder for .*x: make it"):
+        check_writable(tmp_path / "file" / "x", what="the scores")
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "nowhere" / "x")
     with pytest.raises(ValueError, match=r"there is no folder for .*link: make it"):
