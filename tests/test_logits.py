@@ -186,3 +186,9 @@ def test_each_number_does_what_its_function_does(seed, temperature, k, p):
     assert torch.equal(transform_logits(logits, top_p=p), keep_top_p(logits, p))
     assert torch.equal(transform_logits(logits, min_p=p), keep_min_p(logits, p))
     assert torch.equal(transform_logits(logits), logits)
+
+
+def test_top_p_sums_in_double_precision():
+    # The first token has 1 - 6·10⁻⁹, which float32 rounds to 1.
+    logits = torch.tensor([20.0, 0.0, 0.0, 0.0], dtype=torch.float32)
+    assert keep_top_p(logits, 1 - 1e-9).isfinite().all()
