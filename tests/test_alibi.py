@@ -59,6 +59,16 @@ def test_module_gives_the_bias_of_its_positions() -> None:
             close(bias[:, i, j], -slopes * abs(i + KEY - QUERY - j))
 
 
+def test_the_bias_has_a_slope_for_each_head_of_queries_where_keys_have_fewer() -> None:
+    q, k = torch.zeros(1, 2, 2, D_K), torch.zeros(1, 1, 2, D_K)
+    close(ALiBi()(q, k)[2][:, 1, 0], torch.tensor([-1 / 16, -1 / 256]))
+
+
+def test_the_bias_has_the_precision_of_the_queries() -> None:
+    q = torch.zeros(1, HEADS, QUERY, D_K, dtype=torch.float32)
+    assert ALiBi()(q, q)[2].dtype == torch.float32
+
+
 def test_each_head_falls_by_its_slope() -> None:
     scores = torch.zeros(1, HEADS, KEY, D_K)
     bias = ALiBi()(scores, scores)[2]

@@ -163,3 +163,11 @@ def test_rms_norm_refuses_another_width():
     for width in (1, 5, 8):
         with pytest.raises(ValueError, match=f"RMSNorm was made for d_model = 7, got {width} columns"):
             RMSNorm(7)(torch.ones(3, width))
+
+
+def test_rms_norm_keeps_the_precision_of_the_vectors_whatever_its_gain_has():
+    norm = RMSNorm(2, eps=0.0)  # its gain is float64
+    assert norm.gain.dtype == torch.float64
+    got = norm(torch.tensor([1.0, 7.0], dtype=torch.bfloat16))  # the mean square is 25
+    assert got.dtype == torch.bfloat16
+    torch.testing.assert_close(got.double(), torch.tensor([0.2, 1.4]), atol=0.01, rtol=0)

@@ -83,6 +83,21 @@ def test_padding_takes_no_position(kind):
         positions(x, padding=torch.tensor([2, 1]))
 
 
+@TABLES
+def test_more_padding_than_the_table_has_rows(kind):
+    positions, x = kind(6, max_len=2), normal(2, 5, 6)
+    got = positions(x, padding=torch.tensor([3, 4]))
+    close(got[0, 3:], x[0, 3:] + positions.table)
+    close(got[1, 4], x[1, 4] + positions.table[0])
+
+
+def test_padding_takes_no_position_where_nothing_is_added():
+    positions, x = NoPositions(max_len=5), normal(2, 7, 6)
+    assert positions(x, padding=torch.tensor([2, 3])) is x
+    with pytest.raises(ValueError, match=r"the sequence has 6 positions \(from 0 on\), and max_len is 5"):
+        positions(x, padding=torch.tensor([2, 1]))
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
@@ -190,7 +205,7 @@ def test_another_width_is_refused(kind, width):
         kind(6, max_len=11)(torch.ones(3, 7, width))
 
 
-@pytest.mark.parametrize("base", [0.0, -2.0])
+@pytest.mark.parametrize("base", [0.0, -2.0, math.nan])
 def test_a_base_that_is_not_above_zero_is_refused(base):
     with pytest.raises(ValueError, match=rf"base must be above 0, got {base}"):
         sinusoidal_encoding(3, d_model=4, base=base)

@@ -53,6 +53,15 @@ def test_recording_ends_where_the_model_fails():
     assert recorder(stack[0]) is None
 
 
+def test_the_outer_block_goes_on_after_an_inner_one():
+    one, two = attentions(), attentions()
+    with record_attention(one) as outer:
+        with record_attention(two) as inner:
+            run(two)
+        run(one)
+    assert list(outer) == list(inner) == ["0", "1"]
+
+
 def test_two_models_are_recorded_side_by_side():
     one, two = attentions(), attentions()
     with record_attention(one) as first, record_attention(two) as second, record_attention(two[0]) as part:

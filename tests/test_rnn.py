@@ -108,6 +108,20 @@ def test_dropout_is_for_training() -> None:
     assert torch.equal(model(ids), model(ids))
 
 
+def test_embeddings_and_states_are_dropped() -> None:
+    model, ids, read = RecurrentLM(VOCAB, d_model=50, dropout=0.5), torch.ones(2, 3).long(), []
+    model.recurrent.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0]))
+    states = model.states(ids)
+    for some in (read[0], states):  # half of 300 numbers
+        assert 100 < (some == 0).sum() < 200
+
+
+def test_a_language_model_is_elmans_of_one_layer_without_dropout_unless_told_otherwise() -> None:
+    model = RecurrentLM(VOCAB, d_model=D_MODEL)
+    assert type(model.recurrent) is nn.RNN
+    assert (model.recurrent.num_layers, model.dropout.p) == (1, 0.0)
+
+
 @each_cell
 def test_the_model_learns_what_was_three_tokens_ago(cell) -> None:
     torch.manual_seed(0)
@@ -140,6 +154,7 @@ def test_unknown_tokens_are_refused() -> None:
 def test_dropout_is_between_layers():
     found = [recurrent_layers(4, cell="lstm", n_layers=n, dropout=0.5).dropout for n in (1, 2, 3)]
     assert found == [0.0, 0.5, 0.5]
+    assert RecurrentLM(VOCAB, d_model=4, n_layers=2, dropout=0.5).recurrent.dropout == 0.5
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
@@ -147,3 +162,6 @@ def test_sizes_are_whole_numbers_of_any_type():
     assert recurrent_layers(np.int64(4), cell="gru", n_layers=torch.tensor(2)).num_layers == 2
     with pytest.raises(ValueError, match=r"d_model must be a whole number, got 4\.0"):
         recurrent_layers(4.0, cell="gru")
+    for d_model, n_layers, name in ((0, 1, "d_model"), (4, 0, "n_layers")):
+        with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
+            recurrent_layers(d_model, cell="gru", n_layers=n_layers)

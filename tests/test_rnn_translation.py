@@ -86,6 +86,32 @@ def test_padding_and_neighbours_change_nothing(cell, attention) -> None:
 
 
 @each_cell
+@pytest.mark.parametrize("attention", [True, False])
+def test_another_padding_token(cell, attention) -> None:
+    model = translator(cell=cell, attention=attention, pad_id=3)
+    words, said = torch.tensor([[4, 0]]), torch.tensor([[1, 5]])  # 0 is a word like others
+    close(model(torch.tensor([[4, 0, 3, 3]]), said), model(words, said))
+    assert model.encode(words).all()
+    assert not torch.equal(model(words[:, :1], said), model(words, said))
+
+
+@pytest.mark.parametrize("attention", [True, False])
+def test_embeddings_of_both_sides_and_what_the_output_reads_are_dropped(attention) -> None:
+    model, dropped = translator(attention=attention, dropout=0.5).train(), []
+    model.dropout.register_forward_hook(lambda _, inputs, output: dropped.append(inputs[0]))
+    model(src, tgt)
+    embedded = [model.src_embedding(src), model.tgt_embedding(tgt)]
+    assert [x.shape for x in dropped] == [(2, SRC, D_MODEL), (2, TGT, D_MODEL), (2, TGT, D_MODEL)]
+    for x, wanted in zip(dropped, embedded, strict=False):
+        assert torch.equal(x, wanted)
+
+
+def test_states_are_dropped_between_layers() -> None:
+    model = translator(n_layers=2, dropout=0.5)
+    assert (model.encoder.dropout, model.decoder.dropout) == (0.5, 0.5)
+
+
+@each_cell
 def test_the_decoder_does_not_see_the_future(cell) -> None:
     model, changed = translator(cell=cell), tgt.clone()
     changed[:, 2] = 4
@@ -162,7 +188,9 @@ def test_without_attention_nothing_is_recorded() -> None:
 def test_refusals() -> None:
     with pytest.raises(ValueError, match="in evaluation mode"), record_attention(translator().train()):
         pass
-    with pytest.raises(ValueError, match="there are 2 source sentences and 1 target sentences"):
-        translator()(src, tgt[:1])
+    for n_src, n_tgt in ((2, 1), (1, 2)):
+        message = f"there are {n_src} source sentences and {n_tgt} target sentences"
+        with pytest.raises(ValueError, match=message):
+            translator()(src[:n_src], tgt[:n_tgt])
     with pytest.raises(ValueError, match="ids must lie from 0 to 12"):
         translator().encode(src + 1)
