@@ -84,6 +84,15 @@ def test_singular_and_plural_pair_up() -> None:
                 assert plural in regular or (singular, plural) in irregular
 
 
+def test_rules_are_read_in_their_order() -> None:
+    text = "S\n 0.75 the N.{n}\n 0.25 N.one\nN.{n}\n 1.0 {n}"
+    assert read_rules(text, features={"n": ("one", "many")}) == {
+        "S": ((0.375, ("the", "N.one")), (0.375, ("the", "N.many")), (0.25, ("N.one",))),
+        "N.one": ((1.0, ("one",)),),
+        "N.many": ((1.0, ("many",)),),
+    }
+
+
 # --- exact numbers ---
 
 

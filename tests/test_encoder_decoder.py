@@ -23,6 +23,7 @@ from torch_twins import (
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import MultiHeadAttention, merge_heads, split_heads
+from exformer.nn.normalization import LayerNorm, RMSNorm
 from exformer.nn.positions.alibi import ALiBi
 from exformer.nn.positions.rotary import RotaryPositions
 from exformer.nn.record_attention import record_attention
@@ -311,6 +312,8 @@ def test_source_and_target_can_share_a_table():
     close(shared.tgt_embedding.table.grad, both)
     with pytest.raises(ValueError, match="must have one vocabulary, got 17 and 19 tokens"):
         build(share_embeddings=True)
+    with pytest.raises(ValueError, match="must have one vocabulary, got 23 and 19 tokens"):
+        build(share_embeddings=True, src_vocab_size=23)
 
 
 def test_another_padding_token_can_be_chosen():
@@ -429,6 +432,14 @@ def test_weights_in_training_mode_are_refused():
 def test_configurations_that_make_no_model_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         EncoderDecoder(dataclasses.replace(CONFIG, **changes))
+
+
+def test_every_normalization_of_a_translator_is_of_the_kind_it_was_built_with():
+    for norm, kind in (("layer", LayerNorm), ("rms", RMSNorm)):
+        parts = [
+            part for part in build(norm=norm, pre_norm=True).modules() if type(part) in (LayerNorm, RMSNorm)
+        ]
+        assert [type(part) for part in parts] == [kind] * (5 * LAYERS + 2)
 
 
 def test_every_attention_of_a_translator_is_normalized():

@@ -13,6 +13,7 @@ from torch_twins import close, copy, normal, randomize, recorded, same_gradients
 from exformer.models.classification import ClassHead, TagHead
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.nn.multi_head import merge_heads, split_heads
+from exformer.nn.normalization import LayerNorm, RMSNorm
 from exformer.nn.record_attention import record_attention
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -21,6 +22,7 @@ CONFIG = EncoderLMConfig(VOCAB, d_model=D_MODEL, n_heads=HEADS, d_ff=D_FF, n_lay
 IDS = torch.tensor([[5, 16, 3, 7, 9, 4, 2], [6, 11, 2, 14, 0, 0, 0]])
 SEGMENTS = torch.tensor([[0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 0, 0, 0]])
 SEEN = IDS != 0
+EITHER = (LayerNorm, RMSNorm)
 
 
 def build(seed: int = 0, **changes) -> EncoderLM:
@@ -238,8 +240,16 @@ def test_refusals():
 
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_segments_of_another_shape_are_refused():
-    with pytest.raises(ValueError, match=r"segments have the shape \(2, 1\), the texts \(2, 7\)"):
-        build(n_segments=2)(IDS, segments=SEGMENTS[:, :1])
+    model = build(n_segments=2)
+    for segments, shape in ((SEGMENTS[:, :1], "2, 1"), (SEGMENTS[:1], "1, 7"), (SEGMENTS.T, "7, 2")):
+        with pytest.raises(ValueError, match=rf"segments have the shape \({shape}\), the texts \(2, 7\)"):
+            model(IDS, segments=segments)
+
+
+def test_every_normalization_of_a_model_is_of_the_kind_it_was_built_with():
+    for norm, kind in (("layer", LayerNorm), ("rms", RMSNorm)):
+        parts = [part for part in build(norm=norm, pre_norm=True).modules() if type(part) in EITHER]
+        assert [type(part) for part in parts] == [kind] * (2 * LAYERS + 3)
 
 
 @pytest.mark.usefixtures("unchecked_shapes")

@@ -28,6 +28,17 @@ def test_entropy_and_length_of_a_nested_language() -> None:
     assert isclose(NESTED.expected_length(), (1 + Q) / (1 - Q), rel_tol=1e-12)
 
 
+def test_the_start_may_have_the_last_rules() -> None:
+    grammar = Grammar("S", {"A": ((0.5, ("x",)), (0.5, ("y",))), "S": ((1.0, ("A", "A", "x")),)})
+    assert isclose(grammar.entropy(), 2 * log(2), rel_tol=1e-12)
+    assert isclose(grammar.expected_length(), 3, rel_tol=1e-12)
+
+
+def test_tenths_sum_to_one_as_rounded() -> None:
+    tenths = tuple((0.1, (word,)) for word in "abcdefghij")  # their sum is 0.9999999999999999
+    assert isclose(Grammar("S", {"S": tenths}).entropy(), log(10), rel_tol=1e-12)
+
+
 def mass_of(grammar: Grammar, length: int) -> float:
     """Return the probability that a sentence has so many words."""
     shorter, up_to = (chance_within(grammar, (grammar.start,), n) for n in (length - 1, length))
@@ -116,9 +127,16 @@ def test_any_grammar_against_brute_force(rules) -> None:
         ({"A": ((1.0, ("x",)),)}, "the start symbol 'S' has no rules"),
         ({"S": ((0.5, ("x",)), (0.4, ("y",)))}, "probabilities of S must be above 0 and sum to 1, got 0.9"),
         ({"S": ((1.5, ("x",)), (-0.5, ("y",)))}, "must be above 0"),
+        ({"S": ((1.0, ("x",)), (0.0, ("y",)))}, "must be above 0"),
+        ({"S": ((0.5, ("x",)), (0.499999, ("y",)))}, r"sum to 1, got 0\.999999"),
+        ({"S": ((0.5, ("x",)), (0.5, ()))}, "a rule of S is empty"),
         ({"S": ((0.5, ("x", "A")), (0.5, ("y",))), "A": ((1.0, ()),)}, "a rule of A is empty"),
         ({"S": ((0.5, ("S", "x")), (0.5, ("y",)))}, "S -> S: a rule may not begin with itself"),
         ({"S": ((1.0, ("A",)),), "A": ((0.5, ("S", "x")), (0.5, ("y",)))}, "S -> A -> S"),
+        (
+            {"S": ((1.0, ("A",)),), "A": ((1.0, ("B",)),), "B": ((0.5, ("S", "x")), (0.5, ("y",)))},
+            "S -> A -> B -> S: a rule may not begin with itself",
+        ),
         ({"S": ((0.5, ("x", "S", "S")), (0.5, ("x",)))}, "becomes 1.000 on average"),
     ],
 )

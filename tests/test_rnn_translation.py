@@ -175,6 +175,18 @@ def test_one_sentence_is_a_batch_of_one() -> None:
             ValueError, match=r"ids must be \(batch, position\), got the shape \(1,\): one text"
         ):
             translator()(src, tgt)
+    with pytest.raises(ValueError, match=r"ids must be \(batch, position\), got the shape \(1,\): one text"):
+        translator().encode(one)
+
+
+@each_cell
+def test_the_decoder_starts_from_states_that_lie_in_a_row_as_cudnn_wants_them(cell) -> None:
+    model, states = translator(cell=cell, n_layers=2), []
+    model.decoder.register_forward_pre_hook(lambda _, inputs: states.append(inputs[1]))
+    model(src, tgt)
+    for state in states[0] if cell == "lstm" else states:
+        assert state.shape == (2, 2, D_MODEL)
+        assert state.is_contiguous()
 
 
 def test_without_attention_nothing_is_recorded() -> None:
