@@ -3,6 +3,7 @@
 import math
 import random
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 import torch
@@ -94,6 +95,25 @@ def test_a_sentence_put_together_before_keeps_no_values(shown) -> None:
     assert shown[0]._repr_mimebundle_()[1] == {}
 
 
+def test_a_claim_keeps_whether_its_sentence_names_a_budget(shown) -> None:
+    for budget in (True, False):
+        claim("A01", holds=lambda n: n > 1, says="After {n} passes.", budget=budget, n=2)
+    kept = [each._repr_mimebundle_()[1]["exformer"] for each in shown]
+    assert [each.get("budget") for each in kept] == [True, None]
+
+
+def test_yes_and_no_stay_yes_and_no(shown) -> None:
+    claim("A01", holds=lambda found: found, says="It is {found}.", found=np.bool_(True))
+    assert repr(shown[0]) == "claim A01 | It is True."
+    assert shown[0].values == {"found": True}
+    assert type(shown[0].values["found"]) is bool
+
+
+def test_a_value_that_is_no_number_refutes_a_claim_beside_others_that_are(shown) -> None:
+    with pytest.raises(ClaimError, match="claim A01 does not hold"):
+        claim("A01", holds=lambda a, b: a > 1, says="{a} and {b}", a=2.0, b=math.nan)
+
+
 @pytest.mark.parametrize("share", [0.25, math.nan, math.inf])
 def test_a_claim_is_refused_on_its_figures(shown, share) -> None:
     with pytest.raises(ClaimError, match=rf"claim A01 does not hold: .* \(share = {share}\)"):
@@ -116,6 +136,15 @@ def test_whoever_judges_a_lesson_keeps_what_its_claims_find(shown) -> None:
         claim("A02", holds=False, says="no")
 
 
+def test_findings_go_to_whoever_judges_last_and_then_to_the_one_before() -> None:
+    with kept_findings() as outer:
+        with kept_findings() as inner:
+            claim("A01", holds=True, says="in")
+        claim("A02", holds=False, says="out")
+    assert [each.claim_id for each in inner] == ["A01"]
+    assert [each.claim_id for each in outer] == ["A02"]
+
+
 def no_more_than(share):
     return share < 1
 
@@ -126,6 +155,10 @@ def no_more_than(share):
         ({"holds": True, "share": 0.5}, "holds must be a function of share, got True: write holds=lambda"),
         ({"holds": True, "budget": True}, "holds must be a function of the values"),
         ({"says": "{other}", "share": 0.5}, "'other' is not among the values .share.: add other="),
+        (
+            {"holds": lambda share, other: share < other, "share": 0.5},
+            "'other' is not among the values .share.",
+        ),
         ({"says": "{share}"}, "'share' is not among the values .there are none."),
         ({"share": 0.5, "spare": 1}, "spare is measured, but neither the sentence nor the condition uses it"),
         ({"says": "half", "share": 0.5}, "shows no value: write {share} into it"),
@@ -169,6 +202,11 @@ def test_a_bound_that_is_shown_rounded_is_refused(tell, bound, spec, shown) -> N
             tell(value, bound, spec)
 
 
+def test_a_bound_that_rounding_left_a_digit_off_is_the_one_that_is_shown() -> None:
+    assert 0.1 + 0.2 != 0.3
+    assert at_most(0.1, 0.1 + 0.2) == "30% or less"
+
+
 def test_bounds_of_every_form_are_shown() -> None:
     assert at_most(0.1, 0.29) == "29% or less"  # 100 · 0.29 is not 29 in floating point
     assert at_most(5.0, 12_000.0, ",.0f") == "12,000 or less"
@@ -199,6 +237,21 @@ def test_source_is_shown_with_docstrings_where_wanted(shown) -> None:
     text = repr(shown[0])
     assert text.startswith("def double")  # not indented
     assert '"""Double the size."""' in text
+
+
+def test_a_docstring_that_is_all_there_is_stays(shown) -> None:
+    show_source(ClaimError)
+    assert repr(shown[0]) == (
+        'class ClaimError(Exception):\n    """A claim that the numbers do not bear out."""'
+    )
+
+
+@pytest.mark.usefixtures("_settings_put_back")
+def test_a_lesson_starts_with_three_digits_and_the_style_of_the_book() -> None:
+    with mpl.rc_context({"axes.spines.top": True}):
+        start()
+        assert not mpl.rcParams["axes.spines.top"]
+    assert repr(torch.tensor([0.00004, 1234.5678])) == "tensor([   0.000, 1234.568])"
 
 
 @pytest.mark.usefixtures("_settings_put_back")
