@@ -14,7 +14,7 @@ from exformer.lessons.trials import RUNS, Trial, complaints, read_trial, trial
 from exformer.training.config import TrainingConfig
 from exformer.training.loop import DivergenceError, train
 from exformer.training.trainer import Trainer
-from exformer.training.variation import Variation, varied_training
+from exformer.training.variation import Variation, varied_training, vary_run
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
@@ -75,6 +75,18 @@ def test_more_steps_walk_through_the_batches_again_in_other_orders(make) -> None
     assert rates == [1.0] * 32
 
 
+def test_an_iterator_is_walked_through_as_often_as_twice() -> None:
+    seen, _ = trace(iter([1, 2, 3]), steps=2)
+    assert (seen[:3], sorted(seen[3:])) == ([1, 2, 3], [1, 2, 3])
+
+
+def test_after_an_inner_variation_the_outer_one_holds_again() -> None:
+    with varied_training(Variation(rate=2.0)) as notes:
+        assert trace([1], rate=4.0)[1] == [4.0]
+        assert trace([1])[1] == [2.0]
+    assert len(notes) == 1
+
+
 def test_batches_that_are_drawn_anew_are_new() -> None:
     class Drawn:
         def __init__(self):
@@ -103,6 +115,27 @@ def test_another_order_has_the_same_batches() -> None:
     assert one == trace(batches, order=1)[0]
 
 
+def test_no_two_orders_share_one_of_their_turns() -> None:
+    batches = list(range(8))
+    seen = trace(batches, order=1, steps=2)[0] + trace(batches, order=2, steps=2)[0]
+    assert len({tuple(seen[at : at + 8]) for at in range(0, 32, 8)}) == 4
+
+
+def test_the_rates_of_all_groups_are_varied_and_put_back_even_after_a_failure() -> None:
+    one, two = nn.Parameter(torch.zeros(())), nn.Parameter(torch.zeros(()))
+    optimizer = torch.optim.SGD([{"params": [one], "lr": 0.5}, {"params": [two], "lr": 0.25}])
+    rates = []
+
+    def loss_fn(model, batch):
+        rates.append([group["lr"] for group in optimizer.param_groups])
+        raise KeyboardInterrupt
+
+    with varied_training(Variation(rate=4.0)), pytest.raises(KeyboardInterrupt):
+        train(nn.ParameterList([one, two]), [1], loss_fn=loss_fn, optimizer=optimizer)
+    assert rates == [[2.0, 1.0]]
+    assert [group["lr"] for group in optimizer.param_groups] == [0.5, 0.25]
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -110,6 +143,7 @@ def test_another_order_has_the_same_batches() -> None:
         ({"order": -1}, "order must be at least 0, got -1"),
         ({"rate": 0.0}, "rate must be above 0 and finite, got 0.0"),
         ({"rate": float("nan")}, "rate must be above 0 and finite, got nan"),
+        ({"rate": float("inf")}, "rate must be above 0 and finite, got inf"),
     ],
 )
 def test_a_variation_that_no_training_can_follow_is_refused(wrong, message) -> None:
@@ -139,11 +173,14 @@ def test_a_trainer_is_varied_too() -> None:
     assert (config.lr, config.muon_lr) == (0.2, 0.04)
     seen, _, _ = fitted(list(range(20)), order=1)
     assert seen != [0, 1, 2, 3]
+    seen, _, _ = fitted([1, 2, 3], order=1)
+    assert (sorted(seen[:3]), seen[3]) == ([1, 2, 3], seen[0])  # the list in its new order, again and again
+    with varied_training(Variation(rate=2.0)):
+        assert vary_run(TrainingConfig(rates={"output": 0.5}), [])[0].rates == {"output": 1.0}
 
 
 def test_a_trainers_sampler_gets_another_seed() -> None:
     from exformer.data.windows import TextWindows
-    from exformer.training.variation import vary_run
 
     windows = TextWindows(torch.arange(30), width=4, batch_size=2, seed=5)
     with varied_training(Variation(order=1)):
