@@ -98,7 +98,71 @@ def test_slow_settings(report, monkeypatch: pytest.MonkeyPatch) -> None:
     assert many == "PyTorch has 9 threads for 2 cores: set OMP_NUM_THREADS=2"
 
 
+def found_in(part) -> list[str]:
+    """Return the problems that a part of the report finds."""
+    found: list[str] = []
+    list(part(found))
+    return found
+
+
+def test_a_thread_for_each_core_is_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    assert found_in(doctor._pytorch) == []
+
+
+def test_a_processor_without_names_of_instructions_lacks_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "DEFAULT")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    assert found_in(doctor._pytorch) == []
+
+
+def test_memory_is_counted_in_gibibytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 3 * 2**17}
+    monkeypatch.setattr("os.sysconf", pages.__getitem__, raising=False)
+    assert doctor._memory() == ", 1.5 GiB of memory"
+
+
+def test_packages_of_extras_are_not_needed() -> None:
+    lines = ["torch>=2", 'tqdm; extra == "bars"', "rich ; python_version > '3' and extra == 'bars'"]
+    assert doctor._requirements(lines) == (["torch"], {"bars": ["tqdm", "rich"]})
+
+
+def test_a_library_that_is_not_installed_says_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_version", lambda package: None)
+    [problem] = found_in(doctor._packages)
+    assert "pip install -e ." in problem
+
+
+def test_data_that_is_too_long_or_no_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "cache"))
+    name = "tinyshakespeare/input.txt"
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_bytes(bytes(FILES[name].n_bytes + 1))
+    monkeypatch.setenv("EXFORMER_DATA", str(tmp_path))
+    [problem] = found_in(doctor._data)
+    assert problem.startswith(f"not as long as they should be: {name}:")
+    monkeypatch.setenv("EXFORMER_DATA", str(tmp_path / name))
+    [problem] = found_in(doctor._data)
+    assert problem.startswith("EXFORMER_DATA names no folder: ")
+    monkeypatch.setenv("EXFORMER_DATA", "")  # as if it were not set
+    assert [line.partition(",")[0] for line in doctor._data([])] == ["cache"]
+
+
+def test_a_cache_without_a_home_is_a_problem_and_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> Path:
+        raise ValueError("there is no folder to keep downloads in")
+
+    monkeypatch.setattr(doctor, "cache_folder", nowhere)
+    monkeypatch.delenv("EXFORMER_DATA", raising=False)
+    assert found_in(doctor._data) == ["there is no folder to keep downloads in"]
+
+
 def test_the_home_of_a_user_is_not_posted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    assert doctor._shorten(str(tmp_path)) == "~"
     assert doctor._shorten(str(tmp_path / "a")) == str(Path("~", "a"))
     assert doctor._shorten(f"{tmp_path}b") == f"{tmp_path}b"
