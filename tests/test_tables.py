@@ -43,6 +43,8 @@ def test_text_and_html_hold_the_same_cells() -> None:
     [
         ({}, "", "at least one row"),
         ({"a": [1]}, "", "row 'a': expected 2 cells, one for each column, got 1"),
+        ({"a": [1, 2], "b": [1, 2, 3]}, "", "row 'b': expected 2 cells, one for each column, got 3"),
+        ({"a": [1, 2]}, ["d", "d", "d"], "expected one form or 2, one for each column, got 3"),
         ({"a": [1, 2]}, ["d"], "expected one form or 2, one for each column, got 1"),
     ],
 )
