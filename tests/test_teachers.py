@@ -61,6 +61,17 @@ def test_answers_stand_with_what_they_translate() -> None:
     assert (data.hashes["file"], data.hashes["translations by back"]) == ("0" * 64, known)
 
 
+def test_answers_are_as_many_as_the_texts() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        add_answers(SMALL, {"there": ("source", ["u"])}, tokenizer=LETTERS)
+
+
+def test_no_time_at_all_is_a_time() -> None:
+    answer = {"texts": ["a", "b"], "time": {"processor_seconds": 0, "wall_seconds": 0.0}}
+    assert distillation._is_answer(answer, most=2)
+    assert not distillation._is_answer(answer, most=1)
+
+
 def test_each_teacher_reads_its_own_language(few: Pairs) -> None:
     assert texts_for(RECIPES["there"], few) == ("source", [pair.source for pair in few.train])
     assert texts_for(RECIPES["back"], few) == ("target", [pair.target for pair in few.train])
@@ -243,6 +254,8 @@ def test_mistakes(
         '{"texts": ["a", "b"], "time": {}}',
         '{"texts": ["a", "b"], "time": {"processor_seconds": 1, "wall_seconds": "long"}}',
         '{"texts": ["a", "b"], "time": {"processor_seconds": 1, "wall_seconds": NaN}}',
+        '{"texts": ["a", "b"], "time": {"processor_seconds": 1, "wall_seconds": Infinity}}',
+        '{"texts": ["a", "b"], "time": {"processor_seconds": -1, "wall_seconds": 2.5}}',
         '{"texts": []}',
         "[1]",
         "{",

@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from exformer import load_model
+from exformer.corpora.pairs import Pair
 from exformer.hub.shipped import lesson_models
+from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.recipes import two_translators
 from exformer.recipes.datasets import hash_texts
 from exformer.recipes.two_translators import (
@@ -18,6 +20,7 @@ from exformer.recipes.two_translators import (
     scores,
     train_translators,
 )
+from exformer.tokenizers.words import WordTokenizer
 from exformer.training.loop import set_seed
 
 NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "02_first_attention.ipynb"
@@ -90,6 +93,37 @@ def test_the_recipe_trains_and_saves_both(tmp_path: Path, monkeypatch: pytest.Mo
         assert [*saved.card["seeds"]] == ["3"]
         for key, value in model.state_dict().items():
             torch.testing.assert_close(saved.model.state_dict()[key], value)
+
+
+def test_the_models_of_the_first_seed_are_saved_with_the_scores_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, pair = WordTokenizer.from_texts(["a b"]), Pair("a", "b")
+
+    def trained(seed: int) -> tuple:
+        torch.manual_seed(seed)
+        config = RecurrentConfig(words.vocab_size, words.vocab_size, d_model=2, max_len=seed)
+        models = {name: RecurrentEncoderDecoder(config) for name, *_ in TRANSLATORS}
+        return models, (words, words), ([pair] * seed, {length: [pair] for length in LENGTHS})
+
+    def scored(model: RecurrentEncoderDecoder, *rest: object) -> dict[str, float]:
+        return {"right": 0.0, "content": model.config.max_len / 10}
+
+    monkeypatch.setattr(two_translators, "train_translators", trained)
+    monkeypatch.setattr(two_translators, "scores", scored)
+    threads, exact = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    try:
+        save_translators(tmp_path, seeds=[7, 5])
+        assert torch.are_deterministic_algorithms_enabled()
+    finally:
+        torch.set_num_threads(threads)
+        torch.use_deterministic_algorithms(exact)
+    for name, *_ in TRANSLATORS:
+        model, _, card = load_model(tmp_path / name)
+        assert (card["seed"], model.config.max_len) == (7, 7)
+        assert card["data"]["lesson 02 train"] == hash_texts([("a", "b")] * 7)
+        wanted = {"right": 0.0, "content": 0.7, "content by seed": [0.7, 0.5]}
+        assert card["scores"] == dict.fromkeys(LENGTHS, wanted)
 
 
 def test_no_seeds_are_refused(tmp_path: Path) -> None:
