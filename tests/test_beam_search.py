@@ -230,6 +230,17 @@ def test_it_stops_when_nothing_can_win_any_more():
     assert (found.ids, calls) == ([], [3, 3])  # three symbols of 0.05 and then 47 of 1 would win
 
 
+def test_what_can_only_draw_level_is_not_followed():
+    calls = []
+
+    def next_logits(ids):
+        calls.append(len(ids))
+        return torch.tensor([0.5, 0.5]).log().expand(len(ids), -1)
+
+    [found] = beam_search(next_logits, START, eos_id=1, max_new_tokens=9, beam=2, alpha=0.0)
+    assert (found.ids, calls) == ([], [2])  # to end and to go on have 0.5 each, and 0.5 · 1 does not win
+
+
 @settings(max_examples=4)
 @given(
     rows=st.lists(st.lists(st.integers(1, VOCAB - 1), min_size=1, max_size=5), min_size=2, max_size=3),

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from exformer.cli import train as commands
+from exformer.cli.generate import _named
 from exformer.cli.main import _one_line, main
 from exformer.generation.generate import generate
 from exformer.generation.translate import translate
@@ -438,9 +439,23 @@ def test_too_little_memory_is_a_mistake_like_others(talk, translator, monkeypatc
         status, out, err = talk("translate", "--model", translator[0], "--beam", 3000, text="fox\n")
         assert (status, out) == (2, "")
         assert err == "exformer: there is not enough memory: a smaller --beam needs less\n"
+    monkeypatch.setattr("exformer.cli.generate.translate", lambda *_, **__: throw(MemoryError()))
+    says = "exformer: there is not enough memory: a smaller --beam needs less\n"
+    assert talk("translate", "--model", translator[0], text="fox\n") == (2, "", says)
     monkeypatch.setattr("exformer.cli.generate.translate", lambda *_, **__: throw(RuntimeError("a bug")))
     with pytest.raises(RuntimeError, match="a bug"):
         talk("translate", "--model", translator[0], text="fox\n")
+
+
+def test_only_the_subject_of_a_message_is_called_as_the_option() -> None:
+    for said, shown in (
+        ("stop must not be empty: each stop is a text", "--stop must not be empty: each stop is a text"),
+        ("stopping needs a text", "stopping needs a text"),
+        ("sentence 3: no sentence", "line 3: no sentence"),
+        ("give a larger max_new_tokens", "give a larger --tokens"),
+    ):
+        with pytest.raises(ValueError, match=f"^{shown}$"), _named():
+            raise ValueError(said)
 
 
 def throw(error: Exception) -> None:
