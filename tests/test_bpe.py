@@ -367,6 +367,30 @@ def test_more_merges_than_ids_are_refused():
         BPETokenizer([(3, 4)] * 1_113_854)
 
 
+def test_as_many_merges_as_there_are_ids(monkeypatch):
+    assert learn_merges({"ab": 1}, n_merges=0x110000 - 256, first=256) == ["ab"]
+    with pytest.raises(ValueError, match="n_merges must be at most 1,113,856, got 1,113,857"):
+        learn_merges({"ab": 1}, n_merges=0x110000 - 255, first=256)
+    monkeypatch.setattr(bpe, "MAX_TOKENS", 259 + 2)
+    assert BPETokenizer([(3, 4), (259, 5)]).vocab_size == 261
+    with pytest.raises(ValueError, match="at most 2 merges, got 3"):
+        BPETokenizer([(3, 4), (259, 5), (260, 6)])
+
+
+def test_both_ways_to_learn_take_pairs_that_occur_once_unless_told_otherwise(capsys):
+    for learn in (learn_merges, learn_merges_by_recounting):
+        assert learn({"ab": 1}, n_merges=9, first=256) == ["ab"]
+        assert learn({"ab": 1}, n_merges=9, first=256, min_count=2) == []
+    assert capsys.readouterr().err == ""  # no bar without a title
+    learn_merges({"ab": 1}, n_merges=9, first=256, progress="pairs")
+    assert "pairs" in capsys.readouterr().err
+
+
+def test_the_tokens_of_a_tokenizer_cannot_be_changed():
+    made = BPETokenizer([(3, 4)])
+    assert (type(made.merges), type(made.tokens)) == (tuple, tuple)
+
+
 def test_a_merge_of_neighbors_that_follow_each_other():
     merges = {"ab": "X", "XX": "Y", "YY": "Z"}
     assert [apply_merges("ab" * n, merges) for n in (1, 2, 3, 4, 5)] == ["X", "Y", "YX", "Z", "ZX"]

@@ -15,6 +15,7 @@ from torch_twins import close, copy, normal, papers_formula, randomize, recorded
 
 from exformer.models.checks import check_ids, check_step
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.nn.config import TransformerConfig
 from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import merge_heads, split_heads
 from exformer.nn.record_attention import record_attention
@@ -293,3 +294,9 @@ def test_sizes_are_whole_numbers():
     assert json.loads(json.dumps(dataclasses.asdict(found))) == dataclasses.asdict(
         dataclasses.replace(CONFIG, max_len=7, n_heads=2, begin_id=0)
     )
+
+
+def test_a_configuration_is_gpt_2s_unless_told_otherwise():
+    own = {"vocab_size": 5, "pre_norm": True, "activation": "gelu", "positions": "learned"}
+    choices = {"tie_output": True, "begin_id": None}
+    assert dataclasses.asdict(DecoderLMConfig(5)) == dataclasses.asdict(TransformerConfig()) | own | choices

@@ -21,6 +21,7 @@ from torch_twins import (
 )
 
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.nn.config import TransformerConfig
 from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import MultiHeadAttention, merge_heads, split_heads
 from exformer.nn.normalization import LayerNorm, RMSNorm
@@ -458,3 +459,10 @@ def test_with_zero_init_a_new_translator_does_not_see_the_source_yet():
 def test_a_configuration_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         CONFIG.d_model = 4
+
+
+def test_a_configuration_is_the_papers_unless_told_otherwise():
+    own = {"src_vocab_size": 5, "tgt_vocab_size": 7, "positions": "sinusoidal"}
+    choices = {"tie_output": True, "share_embeddings": False, "pad_id": 0}
+    layers = dataclasses.asdict(TransformerConfig())
+    assert dataclasses.asdict(EncoderDecoderConfig(5, 7)) == layers | own | choices

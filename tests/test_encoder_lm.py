@@ -12,6 +12,7 @@ from torch_twins import close, copy, normal, randomize, recorded, same_gradients
 
 from exformer.models.classification import ClassHead, TagHead
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
+from exformer.nn.config import TransformerConfig
 from exformer.nn.multi_head import merge_heads, split_heads
 from exformer.nn.normalization import LayerNorm, RMSNorm
 from exformer.nn.record_attention import record_attention
@@ -268,3 +269,9 @@ def test_heads_drop_what_the_output_layer_reads():
 
 def test_heads_drop_a_tenth_unless_told_otherwise():
     assert [ClassHead(4, n_classes=2).dropout.rate, TagHead(4, n_tags=1).dropout.rate] == [0.1, 0.1]
+
+
+def test_a_configuration_is_berts_unless_told_otherwise():
+    own = {"vocab_size": 5, "activation": "gelu", "positions": "learned", "pad_id": 0, "n_segments": 0}
+    layers = dataclasses.asdict(TransformerConfig())
+    assert dataclasses.asdict(EncoderLMConfig(5)) == layers | own

@@ -1,6 +1,7 @@
 """The layers: residual sums in order, parity with PyTorch, weights, what a configuration switches on."""
 
 import math
+from dataclasses import asdict
 
 import pytest
 import torch
@@ -31,6 +32,14 @@ BOTH = pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer])
 
 def config(d_model: int = D_MODEL, **changes) -> TransformerConfig:
     return TransformerConfig(d_model=d_model, **{"n_heads": HEADS, "d_ff": D_FF, "dropout": 0.0} | changes)
+
+
+def test_layers_are_the_papers_unless_told_otherwise():
+    sizes = {"d_model": 128, "n_heads": 4, "n_kv_heads": None, "d_ff": 512, "n_layers": 2, "max_len": 128}
+    rates = {"dropout": 0.1, "attention_dropout": 0.0}
+    choices = {"pre_norm": False, "norm": "layer", "activation": "relu", "positions": "none", "bias": True}
+    later = {"qk_norm": False, "zero_init": False}
+    assert asdict(TransformerConfig()) == sizes | rates | choices | later
 
 
 class TenTimes(nn.Module):

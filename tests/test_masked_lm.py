@@ -32,6 +32,11 @@ def test_how_many_words_of_each_text():
     assert found.sum(dim=1).tolist() == [1, 1, 1, 2, 3, 6]  # 15 %, rounded, at least one
 
 
+def test_masking_is_berts_unless_told_otherwise():
+    assert (CONFIG.rate, CONFIG.masked, CONFIG.random) == (0.15, 0.8, 0.1)
+    assert (CONFIG.special_ids, CONFIG.pad_id) == ((0, 1, 2), 0)
+
+
 def test_all_words_and_no_special_symbol():
     ids = texts(5, 13)
     batch = mask(ids, config=MaskingConfig(VOCAB, mask_id=MASK, rate=1.0, masked=1.0, random=0.0))

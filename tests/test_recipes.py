@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.recipes import RECIPES, find_recipe
 from exformer.recipes.datasets import CORPORA, hash_texts, licenses
 from exformer.recipes.recipe import Recipe
+from exformer.training.config import TrainingConfig
 from exformer.training.optimizers import make_optimizers
 from exformer.training.schedules import cosine_schedule, root_schedule
 
@@ -124,6 +125,13 @@ def test_whole_numbers_that_numpy_made_are_whole_numbers() -> None:
     assert json.dumps(Recipe("x", "y", steps=np.int64(7), seed=np.uint32(3), beam=np.int8(2)).settings()) == (
         json.dumps(own.settings())
     )
+
+
+def test_a_recipe_is_of_byte_pairs_and_a_beam_of_five_unless_told_otherwise() -> None:
+    own = {"name": "x", "corpus": "y", "model": {}, "tokenizer": "byte-pair", "n_merges": 0, "tokens": 4096}
+    texts = {"both_ways": False, "teachers": [], "teachers_seed": None, "beam": 5, "alpha": 1.0}
+    training = asdict(TrainingConfig()) | {"betas": [0.9, 0.98]}
+    assert Recipe("x", "y").settings() == training | own | texts
 
 
 def test_settings_of_other_kinds() -> None:

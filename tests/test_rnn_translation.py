@@ -1,5 +1,7 @@
 """The recurrent encoder-decoder: attention by its formula, padding, one vector, training, translating."""
 
+from dataclasses import asdict
+
 import pytest
 import torch
 from torch import nn
@@ -206,3 +208,9 @@ def test_refusals() -> None:
             translator()(src[:n_src], tgt[:n_tgt])
     with pytest.raises(ValueError, match="ids must lie from 0 to 12"):
         translator().encode(src + 1)
+
+
+def test_a_translator_has_one_layer_of_gru_and_attention_unless_told_otherwise() -> None:
+    sizes = {"src_vocab_size": 5, "tgt_vocab_size": 7, "d_model": 128, "n_layers": 1, "max_len": 128}
+    choices = {"cell": "gru", "attention": True, "dropout": 0.1, "pad_id": 0}
+    assert asdict(RecurrentConfig(5, 7)) == sizes | choices

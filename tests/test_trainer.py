@@ -2,7 +2,7 @@
 
 import math
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -359,3 +359,11 @@ def test_a_run_that_goes_on_has_its_history_and_its_time(tmp_path: Path) -> None
     seconds = [line["wall_seconds"] for line in trainer.history]
     assert seconds == sorted(seconds)
     assert seconds[2] >= notes["wall_seconds"]
+
+
+def test_settings_of_a_run_unless_told_otherwise() -> None:
+    numbers = {"steps": 1000, "accumulate": 1, "warmup": 100, "every": 100, "average": 1, "patience": 0}
+    rates = {"lr": 1e-3, "rates": {}, "muon_lr": 0.02, "momentum": 0.95, "betas": (0.9, 0.98)}
+    choices = {"optimizer": "adamw", "schedule": "root", "precision": "no", "seed": 0}
+    against_overfitting = {"weight_decay": 0.0, "clip_norm": 1.0, "label_smoothing": 0.0}
+    assert asdict(TrainingConfig()) == numbers | rates | choices | against_overfitting
