@@ -218,6 +218,12 @@ def test_pieces_are_remembered_within_bounds(mixed, monkeypatch):
     assert list(made._pieces) == ["xy"]
 
 
+def test_a_piece_of_256_characters_is_remembered_and_no_longer_one():
+    made = BPETokenizer([])
+    made.encode("a" * 256 + "\n" + "b" * 257)
+    assert sorted(map(len, made._pieces)) == [1, 256]
+
+
 def test_ids_that_are_given_out_can_be_changed(mixed):
     first = mixed.encode("volpe")
     expected = list(first)
@@ -276,6 +282,7 @@ def test_the_content_of_the_next_test_is_otherwise_right(tmp_path):
 
 
 def test_the_bytes_of_all_tokens_together_are_bounded(monkeypatch):
+    assert bpe._MOST_BYTES == 128 * 2**20
     three = [(68, 69), (259, 70), (260, 71)]  # of 2, 3 and 4 bytes
     monkeypatch.setattr(bpe, "_MOST_BYTES", 9)
     assert len(BPETokenizer(three).tokens[-1]) == 4

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exformer.corpora import english_italian
-from exformer.corpora.english_italian import CONSTRUCTIONS, lexicon, sampling, translate
+from exformer.corpora.english_italian import CONSTRUCTIONS, lexicon, parser, sampling, translate
 from exformer.corpora.english_italian.grammar import derive
 from exformer.corpora.english_italian.parser import parse
 
@@ -351,6 +351,43 @@ def test_every_test_sentence_has_a_combination_that_training_never_has():
     assert len(new_triple_only) > 20
 
 
+def test_what_is_held_out_by_hand():
+    # Places in the tables: animal 0, dog 1, horse 3, wolf 4, mouse 5; bridge 1, field 2; tired 0, hungry 1,
+    # angry 4. Noun and adjective: a sum of 0, 6, 12, ... is held out.
+    assert english_italian.held_out("the tired animal slept")  # 0
+    assert english_italian.held_out("the hungry mice slept")  # 5 + 1
+    assert not english_italian.held_out("the angry horse slept")  # 3 + 4
+    # Subject, twice the place, three times the adjective: 0, 5, 10, ...
+    assert english_italian.held_out("the dog crossed the field because it was tired")  # 1 + 4 + 0
+    assert not english_italian.held_out("the wolf crossed the bridge because it was tired")  # 4 + 2 + 0
+
+
+def test_samples_are_in_random_order():
+    drawn = english_italian.split(60, n_test=25, seed=0)
+    for pairs, mix in (
+        (english_italian.sample(60, seed=0), (*CONSTRUCTIONS, "pronoun")),
+        (drawn.train, (*CONSTRUCTIONS, "pronoun")),
+        (drawn.test, CONSTRUCTIONS),
+    ):
+        found = [pair.construction for pair in pairs]
+        in_turn = [mix[i % len(mix)] for i in range(len(pairs))]
+        assert found != in_turn
+        assert sorted(found) == sorted(in_turn)
+
+
+def test_no_two_minimal_pairs_have_the_same_first_sentence(monkeypatch):
+    few = {"animal": sampling._ADJECTIVES["animal"][:1], "place": sampling._ADJECTIVES["place"]}
+    monkeypatch.setattr(sampling, "_ADJECTIVES", few)
+    nouns = {
+        kind: [next(noun for noun in all_ if noun.gender == gender) for gender in "mf"]
+        for kind, all_ in sampling._NOUNS.items()
+    }
+    monkeypatch.setattr(sampling, "_NOUNS", nouns)
+    monkeypatch.setattr(sampling, "_VERBS", {takes: verbs[:1] for takes, verbs in sampling._VERBS.items()})
+    pairs = english_italian.pronoun_pairs(30, seed=0)
+    assert len({first.source for first, _ in pairs}) == 30
+
+
 def test_split_has_different_sentences_and_balanced_constructions():
     train, test = ({pair.source for pair in pairs} for pairs in (both_sets().train, both_sets().test))
     assert len(train) == 20_000
@@ -512,6 +549,25 @@ def test_translate_says_where_a_sentence_leaves_the_grammar(english, message):
 
 def test_capitals_full_stop_and_curly_apostrophe_are_forgiven():
     assert translate(" The dog  didn’t sleep. ") == "il cane non dormì"
+
+
+def test_only_one_full_stop_is_forgiven():
+    with pytest.raises(ValueError, match=r"unknown words: 'slept\.'; close: sleep"):
+        translate("the dog slept..")
+
+
+def test_an_stands_before_every_vowel():
+    for adjective in ("angry", "impatient"):
+        assert translate(f"an {adjective} dog slept")
+    for adjective in ("icy", "uneven", "inhospitable"):
+        assert translate(f"a dog left an {adjective} field")
+
+
+def test_at_most_six_words_that_could_stand_there_are_listed():
+    for n, listed in ((6, list("abcdef")), (7, [*"abcdef", "…"])):
+        reader = parser._Reader(["x"])
+        assert reader.take(dict.fromkeys("abcdefg"[:n], True)) is None
+        assert reader.wanted == listed
 
 
 @given(st.lists(st.sampled_from(english_italian.ENGLISH_WORDS), max_size=9))

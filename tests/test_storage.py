@@ -225,6 +225,7 @@ def test_what_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_only_parts_are_swept(tmp_path: Path) -> None:
     kept = ["model.safetensors", "notes.part", "train.de.gz.part", f"x{7:016x}.part", f"{7:016x}.part.part"]
+    kept += [f"{7:015x}.part", f"{7:017x}.part", f"{'A' * 16}.part"]
     for name in (*kept, f"{7:016x}.part"):
         (tmp_path / name).touch()
     sweep_parts(tmp_path)
