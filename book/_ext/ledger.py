@@ -120,7 +120,7 @@ class Counts(SphinxDirective):
         text = (
             f"Five university lectures make {len(found)} statements about transformers that can be tested. "
             f"{verdicts.count('care')} of them hold only under conditions, and {verdicts.count('wrong')} "
-            f"are not true as they stand. So far {kinds.count('claimed')} are measured{shown}, in {lessons} "
+            f"are not true as they stand. {kinds.count('claimed')} are measured{shown}, in {lessons} "
             f"{'lesson' if lessons == 1 else 'lessons'}."
         )
         return [nodes.paragraph("", text)]

@@ -65,4 +65,5 @@ def curves(results, kind):
     unit = "nats per token" if kind == "translation" else "bits per byte"
     svg = inlined(draw(found, unit), prefix=f"curve-{kind}-", alt=describe(found, unit))
     names = " and ".join(f"<code>exformer train {html.escape(name)}</code>" for name in found)
-    return f'<figure class="results">{svg}<p class="made">From the log of {names}.</p></figure>'
+    alone = " The minutes are those of these trainings, without their teachers'." * (kind == "translation")
+    return f'<figure class="results">{svg}<p class="made">From the log of {names}.{alone}</p></figure>'
