@@ -6,6 +6,7 @@ import math
 import re
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -43,7 +44,7 @@ from exformer.lessons.diagrams import (
     vectors,
 )
 from exformer.lessons.diagrams.drawing import PHONE
-from exformer.lessons.diagrams.lettering import runs, signed, text_width
+from exformer.lessons.diagrams.lettering import runs, signed, small_size, text_width
 from exformer.lessons.diagrams.routes import walk
 from exformer.lessons.diagrams.theme import DARK, DASHES, LIGHT
 
@@ -569,6 +570,9 @@ ONE = box("one")
         (lambda: matrix([[1, 2]], fill=["query"]), "a role for each of 2 columns or for each of 1 × 2 cells"),
         (lambda: matrix([[1, 2]], fill="asker"), "role 'asker' is unknown"),
         (lambda: matrix([[1, 2]], limits=(1, 2)), r"limits must be \(0 or less, 0 or more\)"),
+        (lambda: matrix([[1, 2]], limits=(-2, -1)), r"limits must be \(0 or less, 0 or more\)"),
+        (lambda: matrix([[1, 2]], limits=(0, 0)), r"limits must be \(0 or less, 0 or more\), not both 0"),
+        (lambda: matrix([[]]), "rows of one length"),
         (lambda: matrix([[1, 2]])[0, 2], r"no part \(0, 2\): choose one of its parts \(\(0, 0\), \(0, 1\)\)"),
         (lambda: box("q")[0], r"no part 0: choose one of its parts \(it has none\)"),
         (lambda: tokens([]), "there is no token: give at least one"),
@@ -582,9 +586,14 @@ ONE = box("one")
         (lambda: vectors([("q", math.inf, "query")]), "at least one vector"),
         (lambda: vectors([("q", 0.0, "query")], between="60°"), "an angle is between two vectors: give two"),
         (lambda: vectors([("q", 0.0, "query")], lengths=[1, 2]), "2 lengths for 1 vectors"),
+        (
+            lambda: vectors([("q", 0.0, "query"), ("k", 1.0, "key")], lengths=[1]),
+            "1 lengths for 2 vectors: give one for each",
+        ),
         (lambda: tree("a", direction="left"), "direction must be one of down, up, right, got 'left'"),
         (lambda: tree(("a", ())), r"expected a word, a shape, or \(node, subtree, …\), got \(\)"),
         (lambda: bars({}), "one or more values of 0 or more"),
+        (lambda: bars({"a": math.inf}), "one or more values of 0 or more"),
         (lambda: bars({"a": -1.0}), "one or more values of 0 or more"),
         (lambda: arrow(ONE, ONE, role="x"), "role 'x' is unknown"),
         (lambda: arrow(ONE, ONE, route="bent"), "route must be one of straight, elbow, curve, got 'bent'"),
@@ -638,3 +647,210 @@ def test_the_example_for_contributors_runs() -> None:
     names = {}
     exec("\n".join(before), names)
     assert eval(last, names).width < PHONE
+
+
+def curve(picture, *marks):
+    """Return the points of the last curve of a picture: its start, what pulls at it, its end."""
+    found = re.findall(r'd="M([^"L]*C[^"]*)"', draw(picture, *marks).svg)[-1]
+    numbers = [float(n) for n in re.findall(r"-?[\d.]+", found)]
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def test_arcs_within_a_row_are_above_it_or_below() -> None:
+    words = tokens(["a", "b"])
+    high = round(words.height, 1)
+    start, first, _, end = curve(words, links(words, words, [[0, 1.0], [0, 0]]))
+    assert (start, end) == ((10, 0), (34, 0))
+    assert first[1] < 0
+    start, first, _, end = curve(words, links(words, words, [[0, 1.0], [0, 0]], side="below"))
+    assert (start, end) == ((10, high), (34, high))
+    assert first[1] > high
+
+
+def test_a_word_that_attends_to_itself_has_an_arc_with_two_feet() -> None:
+    words = tokens(["a", "b"])
+    start, _, _, end = curve(words, links(words, words, [[1.0, 0], [0, 0]]))
+    assert (start, end) == ((1, 0), (19, 0))
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_links_between_columns_join_the_edges_that_face_each_other(right) -> None:
+    def upright(name):
+        boxes = [tokens([name]), tokens([name])]
+        return replace(column(*boxes), parts=dict(enumerate(boxes)))
+
+    queries, keys = upright("q"), upright("k")
+    both = (queries, keys) if right else (keys, queries)
+    start, _, _, end = curve(row(*both, gap=50), links(queries, keys, [[0, 1.0], [0, 0]]))
+    assert (start[0], end[0]) == ((20, 70) if right else (70, 20))
+
+
+def test_a_weight_may_be_off_by_a_rounding() -> None:
+    words = tokens(["a", "b"])
+    assert len(links(words, words, [[1.0000001, -1e-7], [0.5, 0.5]])) == 3
+
+
+def test_no_digits_are_as_many_as_asked_for() -> None:
+    assert [each.text for each in draw(matrix([[0.6, 1.7]], digits=0)).texts] == ["1", "2"]
+
+
+def test_a_matrix_of_zeros_has_its_weakest_color() -> None:
+    assert re.findall(r'fill-opacity="([\d.]+)"', draw(matrix([[0.0, 0.0]])).svg) == ["0.08", "0.08"]
+
+
+def test_bars_in_cells_begin_at_the_bottom_where_nothing_is_negative() -> None:
+    svg = draw(matrix([[1.0, 0.0]], numbers=False, cell=(20, 23))).svg
+    assert re.findall(r'x-high-head" d="M[\d.]+ ([\d.]+)L[\d.]+ ([\d.]+)L', svg) == [("21.5", "1.5")]
+
+
+def test_minus_infinity_is_written_where_no_number_is() -> None:
+    assert [each.text for each in draw(matrix([[1.0, -math.inf]], numbers=False)).texts] == ["−∞"]
+
+
+def test_columns_are_as_wide_as_the_widest_of_their_names() -> None:
+    wide = text_width("animal", size=12.0) + 8
+    assert matrix([[1, 2]], columns=["a", "animal"]).width == pytest.approx(2 * wide)
+
+
+def test_a_limit_says_which_value_has_the_strongest_color() -> None:
+    svg = draw(tokens(["a", "b"], values=[1.0, 4.0], limit=2)).svg
+    assert re.findall(r'fill-opacity="([\d.]+)', svg) == ["0.54", "1.00"]
+    svg = draw(tokens(["a", "b"], values=[1.0, -4.0])).svg
+    assert re.findall(r'fill-opacity="([\d.]+)', svg) == ["0.31", "1.00"]
+
+
+def test_a_line_of_tokens_is_full_when_no_unit_is_left() -> None:
+    two = [(10, 10), (34, 10)]  # boxes of 20, and 4 between them
+    for width, wanted in ((44, two), (43.9, [(10, 10), (10, 44)])):
+        words = tokens(["a", "b"], width=width)
+        assert [(x + each.width / 2) for each, x, _ in words.children] == [x for x, _ in wanted]
+
+
+def test_lines_of_tokens_all_begin_at_the_edge_and_the_longest_counts() -> None:
+    words = tokens(["aaa", "b", "aaa", "c"], width=70)
+    x = [x for _, x, _ in words.children]
+    assert x[0] == x[2] == 0
+    words = tokens(["a", "b", "c"], width=44)
+    assert words.width == 44
+    assert words.middle == (22, words.height / 2)  # of both lines
+
+
+def test_bars_are_measured_by_their_limit_and_end_there() -> None:
+    def widths(values, **options):
+        svg = draw(bars(values, width=100, **options)).svg
+        return re.findall(r'<rect class="x-high"[^>]* width="([\d.]+)"', svg)
+
+    assert widths({"a": 1.0, "b": 3.0}, limit=2) == ["50", "100"]
+    assert widths({"a": 0.0}) == ["1"]
+    [a, b] = (each.box for each in draw(bars({"a": 1.0, "b": 4.0}, width=100)).texts if "." in each.text)
+    assert b.x0 - a.x0 == pytest.approx(75)  # each number stands behind its bar
+
+
+def test_truth_values_and_nan_are_words() -> None:
+    assert [each.text for each in draw(matrix([[True, math.nan]])).texts] == ["True", "nan"]
+
+
+def test_a_cell_beyond_its_limit_is_as_strong_as_at_it() -> None:
+    svg = draw(matrix([[-9.0, 9.0]], limits=(-1, 4), numbers=False, cell=(20, 23))).svg
+    assert re.findall(r'fill-opacity="([\d.]+)"', svg) == ["1.00", "1.00"]
+
+
+def test_a_side_without_numbers_has_no_limit() -> None:
+    draw(matrix([[1.0, -0.5]], limits=(0, 1)))
+
+
+def test_a_title_may_be_wider_than_a_small_picture() -> None:
+    picture = draw(box("a"), title="one two three four")
+    assert [each.text for each in picture.texts] == ["a", "one two three four"]
+
+
+def test_words_may_touch_and_letters_may_be_small_by_a_rounding_only() -> None:
+    wide = text_width("a", size=14.0)
+    draw(place([(text("a"), 0, 0), (text("a"), wide - 0.4, 0)]))
+    with pytest.raises(ValueError, match="the texts 'a' and 'a' overlap"):
+        draw(place([(text("a"), 0, 0), (text("a"), wide - 0.6, 0)]))
+    draw(text("tiny", size=10.81))
+    with pytest.raises(ValueError, match="high on a phone"):
+        draw(text("tiny", size=10.79))
+
+
+def test_a_picture_has_room_for_half_the_width_of_its_lines() -> None:
+    a, b = blank(10, 10), blank(10, 10)
+    picture = draw(row(a, b, gap=30), arrow(a, b, width=6, head=False), padding=8)
+    assert (picture.width, picture.height) == (30 + 6 + 16, 6 + 16)  # from edge to edge, without a head
+
+
+def test_subscripts_are_to_be_read_on_a_phone_too() -> None:
+    draw(row(text("x"), blank(320), text("b")))
+    with pytest.raises(ValueError, match=r"'x_\{1\}' is 9\.\d px high on a phone"):
+        draw(row(text("x_{1}"), blank(320), text("b")))
+
+
+def test_small_letters_have_subscripts_of_their_own_size() -> None:
+    assert [small_size(size) for size in (8.0, 11.0, 14.0, 20.0)] == [8, 11, 11, 15]
+
+
+def test_a_star_in_a_subscript_is_a_star_and_an_accent_has_no_width() -> None:
+    assert [run.text for run in runs("W_{*}")] == ["W", "*"]
+    assert text_width("e\u0300", size=14.0) == text_width("e", size=14.0)
+
+
+def test_a_hand_past_the_half_has_passed_the_larger_part() -> None:
+    for quarters, large in ((1, "0"), (3, "1")):
+        svg = draw(clock(quarters * math.pi / 2)).svg
+        assert re.findall(r"A[\d.]+ [\d.]+ 0 (\d) 1 ", svg) == [large]
+
+
+def test_a_whole_turn_is_nothing_on_a_clock() -> None:
+    assert draw(clock(1.0 + math.tau)).svg == draw(clock(1.0)).svg
+
+
+def test_an_arrow_leaves_its_own_shape_where_the_other_is_beyond_it() -> None:
+    wide, narrow = box("a", width=100, height=30), box("b", width=40, height=30)
+    picture = place([(wide, 50, 15), (narrow, 110, 80)])
+    assert ends(draw(picture, arrow(wide, narrow, route="straight")).svg) == ((50, 30), (110, 65))
+
+
+def test_an_elbow_goes_around_the_wider_of_two() -> None:
+    for side, turn in (("right", "105"), ("left", "-25")):
+        a, b = box("a", width=40, height=30), box("b", width=80, height=30)
+        mark = arrow(getattr(a, side), getattr(b, side), route="elbow", reach=25)
+        assert f"Q{turn} 15 {turn} " in draw(column(a, b, gap=10), mark).svg
+
+
+def test_corners_of_a_short_way_are_less_round() -> None:
+    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
+    svg = draw(row(a, b, gap=50), arrow(a.top, b.top, route="elbow", reach=8)).svg
+    assert "M20 0L20 -4Q20 -8 27 -8L" in svg
+
+
+def test_a_label_is_to_the_right_of_an_upright_arrow() -> None:
+    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
+    found = where(column(a, b, gap=50), arrow(a, b, label="W", head=False))
+    assert found["W"].x0 == 25
+    assert middle(found["W"])[1] == pytest.approx(55, abs=1.5)
+
+
+def test_a_brace_above_has_its_words_above() -> None:
+    words = tokens(["a", "b"])
+    for side, sign in (("above", -1), ("below", 1)):
+        found = where(words, brace(words[0], words[1], "n", side=side))["n"]
+        words = tokens(["a", "b"])
+        assert (middle(found)[1] - words.height / 2) * sign > words.height / 2 + 10
+
+
+def test_a_row_that_is_aligned_at_an_edge_has_its_axis_in_the_middle() -> None:
+    assert row(box("a", height=30), box("b", height=90), align="top").middle[1] == 45
+    assert column(box("a", width=30), box("b", width=90), align="left").middle[0] == 45
+
+
+def test_a_frame_is_as_wide_as_it_is_told_and_what_is_in_it_has_its_parts() -> None:
+    words = tokens(["a", "b"])
+    assert frame(words, width=150).width == 150
+    assert frame(words)[1] is label(words, below="x")[1] is words[1]
+
+
+def test_neighbors_in_a_tree_have_the_gap_of_neighbors() -> None:
+    found = tree(("r", "a", "b"), gap=(10, 26))
+    (_, a, _), (_, b, _) = found.children[1:]
+    assert b - a == pytest.approx(found.children[1][0].width + 10)

@@ -154,6 +154,14 @@ def test_what_cannot_be_judged_is_found_before_it_is_scored(
     (folder / "tgt_tokenizer.json").write_text(json.dumps(words))
     with pytest.raises(ValueError, match="one tokenizer for both languages, the model has two"):
         prepare(folder)
+    words["symbols"].reverse()
+    val = [pair.target.split() for pair in CORPORA[TINY.corpus]().val]
+    one, two = (words["symbols"].index(word) for word in val[0][:2])  # in this sentence, and not in each
+    assert any(not {*val[0][:2]} & {*text} for text in val)
+    words["symbols"][one], words["symbols"][two] = words["symbols"][two], words["symbols"][one]
+    (folder / "tgt_tokenizer.json").write_text(json.dumps(words))
+    with pytest.raises(ValueError, match="one tokenizer for both languages, the model has two"):
+        prepare(folder)
 
 
 def assert_same_run(found: Path, wanted: Path) -> None:
@@ -386,6 +394,52 @@ def test_byte_pairs_are_learned_from_the_training_texts_alone(tmp_path: Path, da
     recipe = replace(TINY, tokenizer="byte-pair", n_merges=1)
     tokenizer = learn_tokenizer(recipe, data, tmp_path / "tokenizer.json")
     assert [tokenizer.tokens[index] for index in tokenizer.encode("abcd")] == [b"ab", b"c", b"d"]
+
+
+def test_characters_are_learned_from_the_validation_text_too(tmp_path: Path) -> None:
+    recipe = replace(TINY, tokenizer="character")
+    tokenizer = learn_tokenizer(recipe, Text("ab", "cd", {}), tmp_path / "tokenizer.json")
+    assert tokenizer.decode(tokenizer.encode("abcd")) == "abcd"
+
+
+@pytest.mark.parametrize(("train", "first"), [("ab\nab\n" * 9, "\n"), ("bab" * 9, "b")])
+def test_a_text_begins_after_a_line_break_where_there_are_some(train: str, first: str) -> None:
+    data, tokenizer = Text(train, train, {}), CharTokenizer.from_texts(["ab\n"])
+    sizes = {"d_model": 4, "n_heads": 1, "d_ff": 4, "n_layers": 1, "max_len": 8}
+    task = make_task(replace(TINY, corpus="keys", model=sizes, tokens=3), data, tokenizer)
+    assert [task.model.config.begin_id] == tokenizer.encode(first)
+    assert task.batches.batch_size == 1  # a window is longer than the tokens of a batch
+
+
+def test_a_sentence_as_long_as_the_model_reads_and_no_longer() -> None:
+    data = Pairs([Pair("a", "a"), Pair("a b", "b")], [Pair("a", "a")], [Pair("a", "a")], {})
+    tokenizer = WordTokenizer.from_texts(["a b"])
+    for max_len in (3, 2):  # two words and the end
+        recipe = replace(TINY, model={**SIZES, "max_len": max_len})
+        if max_len == 3:
+            make_task(recipe, data, tokenizer)
+        else:
+            with pytest.raises(ValueError, match="a sentence has 3 tokens, the recipe's model max_len 2"):
+                make_task(recipe, data, tokenizer)
+
+
+def test_papers_cut_the_test_set_alone_and_do_it_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [Pair("a b", "B a."), Pair("b", "b")]
+    data = Pairs(pairs, pairs[:1], pairs, {}, language="de", references=["b a .", "b"])
+    tokenizer, asked = WordTokenizer.from_texts(["a b B a."]), []
+
+    def cut(texts: list[str], *, language: str) -> list[str]:
+        asked.append((texts, language))
+        return data.references
+
+    monkeypatch.setattr("exformer.recipes.evaluate.translate", lambda *given, **how: ["B a."] * len(given[2]))
+    monkeypatch.setattr("exformer.recipes.evaluate.tokenize_for_papers", cut)
+    task = make_task(TINY, data, tokenizer)
+    found = score(task.model.eval(), task.tokenizer, data, TINY, parts=("val", "test"))
+    assert asked == [(["B a.", "B a."], "de")]
+    cased, cut_by_them = (found["signatures"][f"test BLEU, {name}"] for name in ("cased", "lower-cased"))
+    assert "tok:13a" in cased
+    assert "tok:none" in cut_by_them
 
 
 def test_bits_are_counted_per_byte_and_not_per_character() -> None:
