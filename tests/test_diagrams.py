@@ -747,7 +747,9 @@ def test_bars_are_measured_by_their_limit_and_end_there() -> None:
 
 
 def test_truth_values_and_nan_are_words() -> None:
-    assert [each.text for each in draw(matrix([[True, math.nan]])).texts] == ["True", "nan"]
+    picture = draw(matrix([[True, math.nan]]))
+    assert [each.text for each in picture.texts] == ["True", "nan"]
+    assert re.findall(r'<rect class="x-(\w+)"', picture.svg) == ["card", "plain", "plain"]
 
 
 def test_a_cell_beyond_its_limit_is_as_strong_as_at_it() -> None:
