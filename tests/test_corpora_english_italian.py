@@ -359,6 +359,7 @@ def test_what_is_held_out_by_hand():
     assert not english_italian.held_out("the angry horse slept")  # 3 + 4
     # Subject, twice the place, three times the adjective: 0, 5, 10, ...
     assert english_italian.held_out("the dog crossed the field because it was tired")  # 1 + 4 + 0
+    assert english_italian.held_out("the horse crossed the field because it was hungry")  # 3 + 4 + 3
     assert not english_italian.held_out("the wolf crossed the bridge because it was tired")  # 4 + 2 + 0
 
 
@@ -384,8 +385,8 @@ def test_no_two_minimal_pairs_have_the_same_first_sentence(monkeypatch):
     }
     monkeypatch.setattr(sampling, "_NOUNS", nouns)
     monkeypatch.setattr(sampling, "_VERBS", {takes: verbs[:1] for takes, verbs in sampling._VERBS.items()})
-    pairs = english_italian.pronoun_pairs(30, seed=0)
-    assert len({first.source for first, _ in pairs}) == 30
+    pairs = english_italian.pronoun_pairs(100, seed=0)  # there are 586
+    assert len({first.source for first, _ in pairs}) == 100
 
 
 def test_split_has_different_sentences_and_balanced_constructions():

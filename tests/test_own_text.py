@@ -224,6 +224,32 @@ def test_a_recipe_by_hand() -> None:
     assert (short.steps, short.warmup, short.every) == (9, 1, 1)
 
 
+class Long(str):
+    """A text that says it is longer than it is."""
+
+    def encode(self) -> range:
+        return range(self.n_bytes)
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "sizes", "steps"),
+    [
+        (500_000, (96, 3, 3), 8 * 500_000 // 2 // 2048),
+        (500_001, (128, 4, 4), 8 * 500_001 // 2 // 2048),
+        (10_000_000, (128, 4, 4), 8 * 10_000_000 // 2 // 2048),
+        (100_000_000, (256, 8, 6), 20_000),
+        (100_000_001, (512, 8, 8), 20_000),
+    ],
+)
+def test_sizes_and_steps_by_the_bytes_of_a_text(n_bytes: int, sizes: tuple[int, ...], steps: int) -> None:
+    text = Long()
+    text.n_bytes = n_bytes
+    found = recipe_for(Text(text, "", {}))
+    assert tuple(found.model[name] for name in ("d_model", "n_heads", "n_layers")) == sizes
+    assert found.steps == steps
+    assert found.n_merges == min(n_bytes // 1000, 8000)
+
+
 def test_a_recipe_for_pairs_counts_the_targets_of_all_pairs() -> None:
     train, val = [Pair("s" * 9, "t" * 1000)] * 49, [Pair("s" * 99, "t" * 1000)]
     found = recipe_for(Pairs(train, val, (), {}))
@@ -242,6 +268,11 @@ def test_texts_at_their_bounds(tmp_path: Path) -> None:
     path.write_text("é" * 1000 + "\n" + "b\n" * 20, encoding="utf-8")  # 2,000 bytes are short enough
     data = read_pairs(path, path)
     assert (len(data.val), len([pair for pair in data.train if pair.target != "b"])) == (2, 1)
+    path.write_text("a\n" * 20)  # 20 pairs are enough
+    assert len(read_pairs(path, path).val) == 1
+    path.write_text("a\n" * 19)
+    with pytest.raises(ValueError, match="has 19 lines: expected at least 20 to learn from"):
+        read_pairs(path, path)
     path.write_text("".join(f"{n}\n" for n in range(10_040)))
     data = read_pairs(path, path)
     assert (len(data.val), len(data.train)) == (500, 9540)
