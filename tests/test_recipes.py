@@ -134,6 +134,42 @@ def test_a_recipe_is_of_byte_pairs_and_a_beam_of_five_unless_told_otherwise() ->
     assert Recipe("x", "y").settings() == training | own | texts
 
 
+def test_the_classic_recipe_is_nanogpts_for_a_macbook() -> None:
+    # --block_size=64 --batch_size=12 --n_layer=4 --n_head=4 --n_embd=128 --max_iters=2000 --dropout=0.0; the
+    # rest as in its config/train_shakespeare_char.py
+    sizes = {"d_model": 128, "n_heads": 4, "d_ff": 4 * 128, "n_layers": 4, "max_len": 64, "dropout": 0.0}
+    assert find_recipe("shakespeare-char-classic") == Recipe(
+        "shakespeare-char-classic",
+        "tiny shakespeare",
+        model=sizes,
+        tokenizer="character",
+        tokens=12 * 64,
+        steps=2000,
+        lr=1e-3,
+        schedule="cosine",
+        warmup=100,
+        betas=(0.9, 0.99),
+        weight_decay=0.1,
+        clip_norm=1.0,
+        every=250,
+    )
+
+
+def test_teachers_learn_alone_what_their_student_learns_from_them() -> None:
+    student = find_recipe("multi30k-en-de")
+    for name in student.teachers:
+        teacher = find_recipe(name)
+        assert (teacher.steps, teacher.model["dropout"], teacher.alpha, teacher.teachers) == (
+            6000,
+            0.3,
+            1.0,
+            (),
+        )
+        own = {"name": name, "corpus": teacher.corpus, "model": teacher.model, "steps": 6000, "alpha": 1.0}
+        assert teacher == replace(student, teachers=(), **own)
+        assert teacher.model == student.model | {"dropout": 0.3}
+
+
 def test_settings_of_other_kinds() -> None:
     said = run_code(_OTHER_KINDS).splitlines()  # in a process of its own: nothing else looks at the types
     assert said[:-1] == [
