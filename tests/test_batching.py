@@ -133,6 +133,14 @@ def test_sentences_of_like_length_share_a_batch():
         assert (batch.tgt_out[:, -1] != TGT.pad_id).any()
 
 
+def test_sentences_of_fifty_batches_are_sorted_together():
+    for n in (100, 102):
+        pairs = [Pair(" ".join(["the"] * k), "il") for k in range(1, n + 1)]
+        lengths = [(batch.src != SRC.pad_id).sum(dim=1).tolist() for batch in batches(pairs, batch_size=2)]
+        neighbors = [abs(first - second) == 1 for first, second in lengths]
+        assert all(neighbors) == (n == 100)  # a piece of 100, and one of 2
+
+
 def test_short_and_long_batches_are_mixed():
     widths = [batch.src.size(1) for batch in batches()]
     assert widths != sorted(widths)

@@ -270,6 +270,8 @@ def test_refusals() -> None:
         english.prefix_distribution("qqq")
     with pytest.raises(ValueError, match="no sentence begins with 'the man sleep': after 'the man' may come"):
         english.prefix_distribution("the man sleep")
+    with pytest.raises(ValueError, match=r"after 'the dog near' may come \w+(, \w+){5}, …$"):
+        english.prefix_distribution("the dog near near")  # seven may
     with pytest.raises(ValueError, match="begins so has 1 more words or fewer: allow more"):
         english.prefix_distribution("the man near", longest=4)
     with pytest.raises(ValueError, match="begins so has 0 more words or fewer: allow more"):
