@@ -324,3 +324,11 @@ def test_folded_solution_is_graded_right(exercise):
 
 def test_each_exercise_of_the_lesson_is_graded_here():
     assert list(solutions(LESSON)) == list(GRADERS)
+
+
+def test_a_temperature_has_no_upper_limit():
+    def limited(logits, temperature):
+        scores = (logits / min(temperature, 100.0)).exp()
+        return scores / scores.sum(dim=-1, keepdim=True)
+
+    assert not check_tempered(limited)

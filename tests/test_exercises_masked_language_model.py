@@ -222,3 +222,22 @@ def test_the_lessons_solutions_pass(label):
     exec(solutions(LESSON)[label], names)
     name, check = CHECKS[label]
     assert check(names[name]), check(names[name])
+
+
+@pytest.mark.parametrize(("masks", "wrong"), [(True, False), (False, True)])
+def test_the_limits_of_chance_do_not_belong_to_what_is_below_them(masks, wrong):
+    def show(ids, chosen, chance, drawn, mask_id):
+        below = [chance < 0.8 + masks * 1e-9, chance < 0.9 + wrong * 1e-9]
+        out = torch.where(chosen & below[1], drawn, ids)
+        return torch.where(chosen & below[0], torch.full_like(ids, mask_id), out)
+
+    assert not check_show(show)
+
+
+def test_the_class_token_may_be_left_out_as_it_is_never_chosen():
+    def loss(logits, ids, chosen):
+        chosen = chosen[:, 1:]
+        return F.cross_entropy(logits[:, 1:][chosen], ids[:, 1:][chosen])
+
+    verdict = check_loss(loss)
+    assert verdict, verdict

@@ -454,3 +454,24 @@ def test_folded_solution_is_graded_right(exercise):
 
 def test_each_exercise_of_the_lesson_is_graded_here():
     assert list(solutions(LESSON)) == list(GRADERS)
+
+
+def test_an_encoding_is_for_any_width():
+    def of_width_6(n, d):
+        angle = torch.arange(n)[:, None] / 10_000 ** (torch.arange(0, d, 2) / 6)
+        return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1)
+
+    assert not check_encoding(of_width_6)
+
+
+def test_a_shift_by_nothing_is_a_shift():
+    assert not check_shift_matrix(lambda k, d_model: known.shift(k or 1, d_model))
+
+
+def test_a_table_may_be_wider_than_the_text():
+    def middle_of_the_text(n, table):
+        most = min(n - 1, len(table) // 2)
+        offsets = torch.arange(n) - torch.arange(n)[:, None]
+        return table[offsets.clamp(-most, most) + most]
+
+    assert not check_relative_bias(middle_of_the_text)
