@@ -365,3 +365,9 @@ def test_folded_solution_is_graded_right(exercise):
 
 def test_each_exercise_of_the_lesson_is_graded_here():
     assert list(solutions(LESSON)) == list(GRADERS)
+
+
+def test_both_tables_have_a_row_for_each_sentence():
+    for rows in (1, 0), (0, 1):
+        verdict = check_shift(lambda sentences, *ids, rows=rows: [[[1]] * (len(sentences) + n) for n in rows])
+        assert verdict.says.startswith("Both tables need one row per sentence, here 2; yours have")

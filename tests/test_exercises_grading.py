@@ -327,6 +327,20 @@ def test_the_first_of_what_the_library_returns_is_told():
     assert "library's own" in check_attention(lambda *qkv: list(scaled_dot_product_attention(*qkv))).says
 
 
+def test_the_second_of_what_the_library_returns_is_told_too():
+    case = (torch.tensor([[1.0, 2.0], [0.0, 1.0], [3.0, 1.0]]),)
+
+    def check(answer):
+        def right(q):
+            return (q @ q.T / math.sqrt(2)).softmax(dim=-1)
+
+        return grade(answer, right=right, mistakes={}, cases=[case], praise="So.")
+
+    assert takes_functions(check)(lambda q: (q @ q.T / math.sqrt(2)).softmax(dim=-1)).says == "So."
+    says = takes_functions(check)(lambda q: scaled_dot_product_attention(q, q, q)[1]).says
+    assert says.startswith("But the library's own scaled_dot_product_attention does the work here")
+
+
 def test_use_of_the_library_on_the_way_is_not_told():
     def own(x, positions):
         d = x.size(1)

@@ -307,3 +307,25 @@ def test_folded_solution_is_graded_right(exercise):
 
 def test_each_exercise_of_the_lesson_is_graded_here():
     assert list(solutions(LESSON)) == list(GRADERS)
+
+
+def test_heads_are_as_many_as_asked_for():
+    def two_heads(x, w_q, w_k, w_v, w_o, n_heads):
+        q, k, v = (
+            (x @ w).unflatten(-1, (2, -1)).transpose(0, 1) for w in (w_q, w_k, w_v)
+        )  # (head, position, d_head)
+        out = F.scaled_dot_product_attention(q, k, v)
+        return out.transpose(0, 1).flatten(1) @ w_o
+
+    assert not check_multi_head(two_heads)
+
+
+def test_silent_heads_come_in_any_order():
+    def ascending(weight, silent, n_heads):
+        out, d = weight.clone(), len(weight) // n_heads
+        for head in range(silent[0], silent[-1] + 1) if silent else ():
+            if head in silent:
+                out[:, head * d : (head + 1) * d] = 0
+        return out
+
+    assert not check_silence(ascending)

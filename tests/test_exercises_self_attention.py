@@ -340,3 +340,28 @@ def test_a_difference_counts_by_the_size_of_the_numbers(size, right):
         praise="It is.",
     )
     assert bool(verdict) == right
+
+
+def circle(*weights):
+    """Give matrices with which each word gives the next one such a weight."""
+    scores = torch.zeros(3, 3)
+    for word, weight in enumerate(weights):
+        scores[word] = math.log((1 - weight) / 2)
+        scores[word, (word + 1) % 3] = math.log(weight)
+    return scores * math.sqrt(3), torch.eye(3)
+
+
+def test_each_word_of_a_circle_has_to_look_at_the_next_and_not_their_mean():
+    assert check_circle(*circle(0.91, 0.91, 0.91))
+    assert "scissors→rock gets only 0.80" in check_circle(*circle(0.99, 0.99, 0.8)).says
+    assert "paper→scissors gets only 0.85" in check_circle(*circle(0.87, 0.85, 0.88)).says
+
+
+def test_matrices_of_a_circle_have_three_rows_of_finite_numbers():
+    q, k = circle(0.95, 0.95, 0.95)
+    four, hole = torch.zeros(4, 3), q.clone()
+    hole[0, 0] = -math.inf
+    for one, other in ((four, four), (q, four), (hole, k), (k, hole)):
+        verdict = check_circle(one, other)
+        assert not verdict
+        assert "Both need 3 rows and equally many columns of finite numbers" in verdict.says
