@@ -356,6 +356,33 @@ def test_a_cache_hides_the_padding_of_some_rows():
     close(torch.cat(pieces, dim=1), model.decode(tgt, memory=memory, src=src))
 
 
+def test_a_cache_knows_another_padding_token():
+    model = build(pad_id=14)
+    src, tgt = torch.tensor([[5, 0, 2], [4, 2, 14]]), torch.tensor([[1, 0, 4], [1, 14, 4]])
+    memory, cache = model.encode(src), model.new_cache()
+    pieces = [model.decode(piece, memory=memory, src=src, cache=cache) for piece in tgt.split(1, dim=1)]
+    close(torch.cat(pieces, dim=1), model.decode(tgt, memory=memory, src=src))
+    close(memory[1:, :2], model.encode(src[1:, :2]))
+
+
+def test_only_with_a_cache_a_source_has_several_rows_of_targets():
+    model, src, start = build(), SRC[:2], torch.ones(4, 1, dtype=torch.int64)
+    memory = model.encode(src)
+    with pytest.raises(ValueError, match="there are 2 source sentences and 4 target sentences"):
+        model.decode(start, memory=memory, src=src)
+    two_each = model.decode(start, memory=memory, src=src, cache=model.new_cache())
+    close(two_each, model.decode(start[:2], memory=memory, src=src)[[0, 0, 1, 1]])
+
+
+def test_rows_of_a_cache_may_move_until_a_source_has_more_of_them_than_another():
+    model, src, cache = build(), SRC[:2], build().new_cache()
+    memory, rows, tgt = model.encode(src), torch.tensor([0, 0, 1]), torch.tensor([[1, 5], [1, 6], [1, 7]])
+    model.decode(tgt[:2, :1], memory=memory, src=src, cache=cache)
+    cache.reorder(rows)
+    last = model.decode(tgt[:, 1:], memory=memory, src=src, cache=cache)
+    close(last, model.decode(tgt, memory=memory[rows], src=src[rows])[:, 1:])
+
+
 def test_empty_batches_are_refused():
     model, nothing = build(), torch.zeros(0, 5, dtype=torch.int64)
     with pytest.raises(ValueError, match=r"nothing to embed: the ids have the shape \(0, 5\)"):
