@@ -356,6 +356,15 @@ def test_a_cache_hides_the_padding_of_some_rows():
     close(torch.cat(pieces, dim=1), model.decode(tgt, memory=memory, src=src))
 
 
+def test_a_cache_hides_padding_that_comes_after_two_words():
+    model, src = build(), SRC[:2]
+    memory, cache, tgt = model.encode(src), model.new_cache(), torch.tensor([[1, 3, 4, 5], [1, 6, 0, 7]])
+    pieces = [
+        model.decode(piece, memory=memory, src=src, cache=cache) for piece in tgt.split((2, 1, 1), dim=1)
+    ]
+    close(torch.cat(pieces, dim=1), model.decode(tgt, memory=memory, src=src))
+
+
 def test_a_cache_knows_another_padding_token():
     model = build(pad_id=14)
     src, tgt = torch.tensor([[5, 0, 2], [4, 2, 14]]), torch.tensor([[1, 0, 4], [1, 14, 4]])
