@@ -130,6 +130,7 @@ def test_what_was_learned_first_goes_before_what_comes_first_or_is_longer():
         ("end.\n\n  def", ["end", ".", "\n\n ", " def"]),
         ("tab\tx \t y  ", ["tab", "\t", "x", " \t", " y", "  "]),
         ("a\x1cb\x85c\u3000d", ["a", "\x1c", "b", "\x85", "c", "\u3000", "d"]),
+        ("!\x85\x85!", ["!", "\x85", "\x85", "!"]),  # NEL is white space, and no sign
         ("!¡ !¿", ["!¡", " !¿"]),
         ("日本語。二", ["日本語", "。", "二"]),
         ("e\u0301", ["e", "\u0301"]),
