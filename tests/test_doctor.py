@@ -166,3 +166,15 @@ def test_the_home_of_a_user_is_not_posted(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert doctor._shorten(str(tmp_path)) == "~"
     assert doctor._shorten(str(tmp_path / "a")) == str(Path("~", "a"))
     assert doctor._shorten(f"{tmp_path}b") == f"{tmp_path}b"
+
+
+def test_settings_and_instructions_that_change_what_a_run_gives_are_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("OMP_NUM_THREADS", "ATEN_CPU_CAPABILITY", "EXFORMER_DATA", "CUDA_VISIBLE_DEVICES"):
+        monkeypatch.setenv(name, f"of {name}")
+        assert f"{name}=of {name}" in list(doctor._system())
+    known = ["avx2", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "sve", "bf16"]
+    monkeypatch.setattr(Path, "is_file", lambda path: True)
+    monkeypatch.setattr(Path, "read_text", lambda path, encoding: "flags: fpu " + " ".join(reversed(known)))
+    assert doctor._instructions() == known
