@@ -102,6 +102,11 @@ def test_generation_repeats_with_its_seed(talk, writer: Path) -> None:
     assert first[1].startswith("the")
 
 
+def test_generation_without_a_seed_is_that_of_seed_0(talk, writer: Path) -> None:
+    asked = ("generate", "--model", writer, "--prompt", "the")
+    assert talk(*asked) == talk(*asked) == talk(*asked, "--seed", 0)
+
+
 def test_what_narrows_the_draw_to_one_is_greedy(talk, writer: Path) -> None:
     common = ("generate", "--model", writer, "--prompt", "fox", "--tokens", 5)
     status, text, _ = talk(*common, "--temperature", 0)
