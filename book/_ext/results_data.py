@@ -48,7 +48,7 @@ _IN_PAGE = dict.fromkeys(("page ms", "library ms", "page / library", "lowest rat
 _IN_PAGE |= {"page tokens a second": float}
 _SPEEDS = [kernel + rate for kernel in ("kernel", "plain") for rate in ("", ", processor 4 times slower")]
 _FIGURE = dict.fromkeys(("ms from scrolling to running", "longest frame, ms"), float)
-_FIGURE |= dict.fromkeys(("bytes of scripts", "bytes of models"), int)
+_FIGURE |= dict.fromkeys(("bytes of scripts", "bytes of scripts, compressed", "bytes of models"), int)
 _ENTRY = {
     **{"entry": str, "title": str, "budget": int, "sitting": str, "machine": _MACHINE, "threads": int},
     **{"clock": str, "losses": [float], "mean": float, "sd": float, "seconds": [float]},
@@ -88,6 +88,7 @@ FORMS = {
         "ms": dict.fromkeys(("load and build", "first token, cold", "first token, warm"), float),
         "beside the library, one thread": {"a caption": _IN_PAGE, "*": _IN_PAGE},
         "tokens a second": dict.fromkeys(_SPEEDS, float),
+        "translator, tokens a second": {"*": float},
         "figures": {"translator": _FIGURE, "*": _FIGURE},
     },
 }
@@ -303,9 +304,7 @@ def _shakespeare(wanted, results):
 
 
 def _live(wanted, results):
-    part = results.files["live"].get(
-        wanted["part"], {}
-    )  # files from before the translator was timed lack its part
+    part = results.files["live"][wanted["part"]]
     rows = [*part] if wanted["rows"] == "all" else wanted["rows"]
     for row in filter(part.__contains__, rows):
         value = part[row][wanted["column"]] if "column" in wanted else part[row]

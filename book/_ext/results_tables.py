@@ -369,18 +369,18 @@ def in_the_page(results):
     speeds = HTML.table("From the weights to the tokens", columns, [("", rows)], made)
     part = "translator, tokens a second"
     rows = [
-        [what, number(n, 0), judged.get(("live", part, what, None), "")]
-        for what, n in found.get(part, {}).items()
+        [what, number(n, 0), judged.get(("live", part, what, None), "")] for what, n in found[part].items()
     ]
     columns = ["tokens a second of the translator in the page", "measured", "target\t"]
-    speeds += HTML.table("The tokens of whole captions", columns, [("", rows)], made) if rows else ""
+    speeds += HTML.table("The tokens of whole captions", columns, [("", rows)], made)
     columns = ["figure", "ms from scrolling to running", "longest pause between frames, ms"]
-    columns += ["kB of scripts at first", "MB of models"]
+    columns += ["kB of scripts at first", "compressed", "MB of models"]
     rows = [
         [
             name,
             *(number(one[part], 0) for part in ("ms from scrolling to running", "longest frame, ms")),
             number(one["bytes of scripts"] / 1e3, 1),
+            number(one["bytes of scripts, compressed"] / 1e3, 1),
             number(one["bytes of models"] / 1e6, 2),
         ]
         for name, one in found["figures"].items()
