@@ -63,6 +63,11 @@ class Failure:
     word: str
     model: str = "multi30k-en-de"
 
+    @property
+    def language(self) -> str:
+        """The language of the sentence."""
+        return self.model.split("-")[1]
+
 
 #: Sentences written to find out what a model has not learned that has read only captions of photographs.
 FAILURES = (
@@ -126,12 +131,13 @@ def translations() -> list[dict[str, str]]:
 
 def failures() -> list[dict[str, str]]:
     """Translate what the translators fail on."""
+    translators = {name: load_model(name)[:2] for name in dict.fromkeys(each.model for each in FAILURES)}
     return [
         {
-            "from": (source := each.model.split("-")[1]),
-            "to": "de" if source == "en" else "en",
+            "from": each.language,
+            "to": "de" if each.language == "en" else "en",
             "sentence": each.sentence,
-            "translation": translate(*load_model(each.model)[:2], each.sentence, beam=5),
+            "translation": translate(*translators[each.model], each.sentence, beam=5),
         }
         for each in FAILURES
     ]
@@ -141,7 +147,7 @@ def reasons(captions: dict[str, list[str]]) -> list[str]:
     """Say why the translators fail, and how many training captions hold the word; captions: by language."""
     said = []
     for each in FAILURES:
-        own = captions[each.model.split("-")[1]]
+        own = captions[each.language]
         n = sum(re.search(each.word, text, re.IGNORECASE) is not None for text in own)
         said.append(each.why.format(n=f"{n or 'none'} of the captions"))
     return said

@@ -306,7 +306,7 @@ def _shakespeare(wanted, results):
 def _live(wanted, results):
     part = results.files["live"][wanted["part"]]
     rows = [*part] if wanted["rows"] == "all" else wanted["rows"]
-    for row in filter(part.__contains__, rows):
+    for row in rows:
         value = part[row][wanted["column"]] if "column" in wanted else part[row]
         yield ("live", wanted["part"], row, wanted.get("column")), row, value, ""
 
