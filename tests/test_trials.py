@@ -510,6 +510,18 @@ def test_a_trial_is_shown_as_a_table() -> None:
         found.values("shape")
 
 
+def test_a_table_calls_its_values_by_the_names_that_the_lesson_uses() -> None:
+    found = recorded()
+    named = found.named(share="words right")
+    assert [row[0] for row in named.rows()] == ["value", "words right", "holds"]
+    assert named.rows()[1][1:] == found.rows()[1][1:]
+    assert "<td>words right</td>" in named._repr_html_()
+    assert found.rows()[1][0] == "share"
+    assert named.mean("share") == found.mean("share")
+    with pytest.raises(ValueError, match="no value 'shape' is recorded, there are: share"):
+        found.named(shape="words right")
+
+
 @pytest.mark.parametrize(
     ("says", "values", "wanted"),
     [

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from string import Formatter
@@ -31,6 +31,7 @@ class Trial:
         says: Its sentence, without the figures.
         budget: Whether the sentence names a budget of training.
         runs: What was found in each run, by the runs' names.
+        names: What the table calls the values; the others go by their own names.
     """
 
     claim_id: str
@@ -38,6 +39,20 @@ class Trial:
     says: str = ""
     budget: bool = False
     runs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def named(self, **names: str) -> "Trial":
+        """Return the trial with other words for its values in the table.
+
+        Args:
+            names: For each value, what the table calls it.
+
+        Raises:
+            ValueError: If no such value is recorded.
+        """
+        for name in names:
+            self.values(name)
+        return replace(self, names={**self.names, **names})
 
     def values(self, name: str) -> list[Any]:
         """Return a value for each seed whose training converged.
@@ -83,7 +98,8 @@ class Trial:
         for name in names:
             spec = specs.get(name, "")
             found = [write_value(self.runs[run].get("values", {}).get(name), spec) for run in others]
-            rows.append([name.replace("_", " "), self.over_seeds(name), *found])
+            called = self.names.get(name, name.replace("_", " "))
+            rows.append([called, self.over_seeds(name), *found])
         return [*rows, ["holds", self._seeds_verdict(), *map(self._verdict, others)]]
 
     def over_seeds(self, name: str) -> str:
