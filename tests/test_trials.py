@@ -332,6 +332,91 @@ def test_only_hashes_that_were_right_are_replaced() -> None:
     assert restamp.stamp({"runs": rows("old")}, old, gone) == (0, ["A01, seed 0"])
 
 
+OLD_CLAIM = LESSON[4]
+ASKED_ANEW = OLD_CLAIM.replace("< 3", "< 0.001").replace("It learns", "Found:")
+
+
+def recorded_line(here):
+    """Return a lesson's record of two runs, and the lesson."""
+    lesson = book_of(here)
+    runs = {run: {"claims": perform(lesson, run)} for run in ("seed 0", "rate/3")}
+    claims = {each.claim_id: {"says": each.says, "budget": each.budget} for each in run_trials.tried(lesson)}
+    return {"claims": claims, "runs": runs}, lesson
+
+
+def test_a_sentence_is_put_into_a_record_without_a_run(here) -> None:
+    record, _ = recorded_line(here)
+    runs = json.dumps(record["runs"])
+    lesson = book_of(here, [text.replace("It learns", "Found:") for text in LESSON])
+    assert restamp.reword(record, lesson) == (["A01", "A02"], [])
+    assert record["claims"]["A01"]["says"] == "Found: {good:.2f}."
+    assert json.dumps(record["runs"]) == runs
+
+
+def test_a_condition_is_judged_on_the_recorded_figures(here) -> None:
+    record, old = recorded_line(here)
+    codes = {each.claim_id: old.fingerprint(each) for each in run_trials.tried(old)}
+    lesson = book_of(here, [*LESSON[:4], ASKED_ANEW, *LESSON[5:]])
+    claim, before = lesson.claims[0], json.dumps(record)
+    assert restamp.reword(record, lesson) == (["A02"], ["A01"]), "the hash alone does not prove it"
+    assert json.dumps(record) == before
+    old = book_of(here)
+    assert restamp.reword(record, lesson, old, codes) == (["A01", "A02"], [])
+    for run in record["runs"].values():
+        assert run["claims"]["A01"]["code"] == lesson.fingerprint(claim) != codes["A01"]
+        assert not run["claims"]["A01"]["holds"], "the narrower condition is not met"
+    assert record["claims"]["A01"] == {"says": "Found: {good:.2f}.", "budget": False}
+
+
+@pytest.mark.parametrize(
+    ("part", "new"),
+    [
+        ("2 * x", "3 * x"),  # the training
+        ("learn(0.2)", "learn(0.3)"),  # its rate
+        ("good=good", "good=poor"),  # what is measured
+        ("n = 12", "n = 13"),
+        ("good=good)", "good=good, n=n)"),  # a value that no run recorded
+    ],
+)
+def test_no_condition_makes_a_record_of_other_code_valid(here, part, new) -> None:
+    record, old = recorded_line(here)
+    codes = {each.claim_id: old.fingerprint(each) for each in run_trials.tried(old)}
+    cells = [text.replace(part, new) for text in [*LESSON[:4], ASKED_ANEW, *LESSON[5:]]]
+    lesson, before = book_of(here, cells), json.dumps(record["runs"]["seed 0"]["claims"]["A01"])
+    _, foreign = restamp.reword(record, lesson, old, codes)
+    assert "A01" in foreign
+    assert record["claims"]["A01"]["says"] == "It learns {good:.2f}."
+    assert json.dumps(record["runs"]["seed 0"]["claims"]["A01"]) == before
+    record["runs"]["rate/3"]["claims"]["A01"]["code"] = "foreign"
+    same = book_of(here, [*LESSON[:4], ASKED_ANEW, *LESSON[5:]])
+    assert "A01" in restamp.reword(record, same, old, codes)[1], "one run of other code is enough"
+
+
+def test_what_is_no_number_meets_no_condition(here) -> None:
+    claim = book_of(here).claims[0]
+    assert restamp.judge(claim, {"good": 2.5})
+    cells = [*LESSON[:4], OLD_CLAIM.replace("abs(good - 2) < 3", "good != 2"), *LESSON[5:]]
+    assert not restamp.judge(book_of(here, cells).claims[0], {"good": "nan"})
+
+
+def test_the_results_of_sabotages_are_judged_too(here) -> None:
+    def results(**changes):
+        row = {"says": "old", "normally": {"good": 2.1}, "sabotaged": {"good": 9.0}, "refused": True}
+        return {"A01": row | changes}
+
+    lesson, found = book_of(here), results()
+    assert restamp.reword_doubts(found, lesson) == []
+    assert found == results(says="It learns {good:.2f}.")
+    found = results(sabotaged={"good": 2.2})
+    assert restamp.reword_doubts(found, lesson) == ["A01"], "the condition accepts its sabotage"
+    assert not found["A01"]["refused"]
+    assert restamp.reword_doubts(found := results(sabotaged={}), lesson) == ["A01"]
+    assert found == results(sabotaged={})
+    more = results(normally={"good": 2.1, "n": 3}, sabotaged={"good": 9.0, "n": 3})
+    assert restamp.reword_doubts(more, lesson) == []
+    assert more == results(says="It learns {good:.2f}."), "a value that is no longer asked for"
+
+
 def test_records_are_written_run_by_run_and_taken_up_again(here, monkeypatch) -> None:
     lesson, said, asked = book_of(here), [], []
 
