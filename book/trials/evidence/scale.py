@@ -1,4 +1,4 @@
-"""Wider sweeps of scale: a grid of sizes and data, repeated passes, rates, and the English grammar."""
+"""Wider sweeps of scale: a grid of sizes and data, repeated passes, other tails, rates, and the grammar."""
 
 from functools import partial
 
@@ -31,9 +31,33 @@ def _grid(facts, learn, seed):
 
 @sweep("C02")
 def passes(FactCorpus, learn):  # noqa: N803
-    """Give the loss of a seed after several passes over the same 16,384 facts."""
-    facts = FactCorpus(0)
-    return {turns: learn(facts, 24, 16_384, 0, passes=turns) for turns in (1, 2, 4, 8, 16)}
+    """Give the loss of three seeds after passes over the same 8,192 facts, and after as many new ones."""
+    found = {"the same facts": {}, "new facts": {}}
+    for turns in (1, 2, 4, 8, 16, 32):
+        for kind, (n, times) in zip(found, ((8_192, turns), (8_192 * turns, 1)), strict=True):
+            found[kind][turns] = {
+                rate: [learn(FactCorpus(seed), 16, n, seed, rate=rate, passes=times) for seed in range(3)]
+                for rate in (0.01, 0.03, 0.08, 0.25)
+            }
+    return found
+
+
+@sweep("C02")
+def tails(FactCorpus, learn):  # noqa: N803
+    """Give the losses of two seeds for each tail, width, number of facts and rate."""
+    return {
+        tail: {
+            width: {
+                n: {
+                    rate: [learn(FactCorpus(seed, tail), width, n, seed, rate=rate) for seed in (0, 1)]
+                    for rate in (0.08, 0.25, 0.75)
+                }
+                for n in AMOUNTS[:3]
+            }
+            for width in (6, 12, 24, 48)
+        }
+        for tail in (0.25, 0.5, 1.0, 1.5)
+    }
 
 
 @sweep("C02")
