@@ -1,0 +1,73 @@
+"""Wider sweeps of the masked language model: how many labels pretraining saves, and tags at other rates."""
+
+import torch
+
+from exformer.corpora import english
+from exformer.lessons.trials import sweep
+from exformer.models.classification import ClassHead
+
+SEEDS = range(3)
+LONGER = 1600
+
+
+def halves(n, seed, without):
+    """Return labeled sentences, as many right as wrong ones, without those whose right form is known."""
+    found = [
+        each
+        for each in english.judged_sample(3 * n, seed=seed)
+        if each.original not in without and len(each.original.split()) <= 10
+    ]
+    kinds = ([each for each in found if each.right is right] for right in (True, False))
+    return [each for pair in zip(*kinds, strict=False) for each in pair][:n]
+
+
+@sweep("C29")
+def labels(class_accuracy, fill_gaps, fine_tune, ids, ids_of, masking, new_encoder, rates, seen):
+    """Give the accuracy of the classes by the number of labels, with pretraining and without.
+
+    Each seed has its own weights, batches of pretraining, labeled sentences and test sentences, of which
+    none has a right form that is among the labeled ones. The encoder without pretraining has 1,600 steps and,
+    on the test sentences, the best of three rates.
+    """
+
+    def told(found):
+        return ids_of([each.sentence for each in found]), torch.tensor([int(each.right) for each in found])
+
+    rows = (
+        "pretrained, 50 steps",
+        "pretrained, 1,600 steps",
+        "from scratch, 1,600 steps",
+        "on its own labels",
+    )
+    sizes = (256, 1024, 4096)
+    accuracies = {name: {str(n): [] for n in sizes} for name in rows}
+    for seed in SEEDS:
+        pretrained = fill_gaps(new_encoder(seed), ids, masking, seed)
+        pool = halves(max(sizes), 500 + seed, seen)
+        test = told(halves(500, 600 + seed, seen | {each.original for each in pool}))
+        for n in sizes:
+            own = told(pool[:n])
+
+            def tuned(body, steps, peak=3e-3, own=own):
+                head = ClassHead(48, n_classes=2, dropout=0.0)
+                return fine_tune(body, head, *own, steps=steps, peak=peak)
+
+            scratch = [tuned(new_encoder(seed), LONGER, rate) for rate in rates]
+            best = max(scratch, key=lambda model: class_accuracy(model, *test))
+            models = (tuned(pretrained, 50), tuned(pretrained, LONGER), best)
+            for name, model in zip(rows, models, strict=False):
+                accuracies[name][str(n)].append(class_accuracy(model, *test))
+            accuracies[rows[-1]][str(n)].append(class_accuracy(best, *own))
+    return accuracies
+
+
+@sweep("C31")
+def tags_by_rate(hard, new_encoder, rates, tag_accuracy, tagger):
+    """Give the accuracy of the tags from 32 sentences without pretraining, in 200 steps, by rate and seed."""
+    found = {}
+    for rate in rates:
+        models = [
+            tagger(new_encoder(seed), 32, draw, steps=200, peak=rate) for seed in SEEDS for draw in range(2)
+        ]
+        found[str(rate)] = [tag_accuracy(model, hard) for model in models]
+    return found
