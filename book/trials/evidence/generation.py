@@ -45,27 +45,60 @@ def validation_text(N_NEW, N_PROMPT, costs, repeated):  # noqa: N803
 
 @sweep("C28")
 def no_words():
-    """Give the share of words that Shakespeare's text does not have, of 400 texts of 47 characters each."""
+    """Give the share of words that Shakespeare's text does not have, of 1,600 texts, and its standard error.
+
+    Each text has 47 characters. The prompts are spread over the validation text, and no two overlap.
+    """
     torch.set_num_threads(1)
     model = load_model("shakespeare-char")
     old, new = tiny_shakespeare()
     known = set(words_of(old))
     ids = model.tokenizer.encode(new)
-    prompts = torch.tensor([ids[i * 270 : i * 270 + 16] for i in range(400)])
+    starts = range(0, 1600 * 69, 69)
+    prompts = torch.tensor([ids[at : at + 16] for at in starts])
     ways = {
         "as it is": None,
         "T = 0.5": lambda z: apply_temperature(z, 0.5),
         "k = 5": lambda z: keep_top_k(z, 5),
         "p = 0.9": lambda z: keep_top_p(z, 0.9),
     }
-    shares = {"Shakespeare": [new[i * 270 + 16 : i * 270 + 63] for i in range(400)]}
+    shares = {"Shakespeare": [new[at + 16 : at + 63] for at in starts]}
     for name, change in ways.items():
         rng = torch.Generator().manual_seed(0)
         limits = {"eos_id": -1, "max_new_tokens": 47, "generator": rng, "change": change}
         shares[name] = [
-            model.tokenizer.decode(t) for t in sample(Continuation(model.model), prompts, **limits)
+            model.tokenizer.decode(t)
+            for part in prompts.split(400)
+            for t in sample(Continuation(model.model), part, **limits)
         ]
     return {name: unknown_share(texts, known) for name, texts in shares.items()}
+
+
+@sweep("C28")
+@torch.no_grad()
+def tail(N_NEW, N_PROMPT):  # noqa: N803
+    """Give the share of tokens that top-p with 0.9 would have cut, and its standard error, after 700 prompts.
+
+    The passages are spread over the validation text, and what follows one prompt is in no other passage.
+    """
+    torch.set_num_threads(1)
+    model = load_model("shakespeare-bpe")
+    ids = model.tokenizer.encode(tiny_shakespeare()[1])
+    starts = range(0, len(ids) - N_PROMPT - N_NEW, (len(ids) - N_PROMPT - N_NEW) // 700)
+    rows = torch.tensor([ids[at : at + N_PROMPT + N_NEW] for at in starts][:700])
+    prompts = rows[:, :N_PROMPT]
+    rng = torch.Generator().manual_seed(0)
+    limits = {"eos_id": -1, "max_new_tokens": N_NEW, "generator": rng}
+    sampled = [t for part in prompts.split(100) for t in sample(Continuation(model.model), part, **limits)]
+    found = {}
+    for name, texts in {
+        "Shakespeare": rows,
+        "sampled": torch.cat([prompts, torch.tensor(sampled)], 1),
+    }.items():
+        kept = [keep_top_p(model.model(part[:, :-1]), 0.9).isfinite() for part in texts.split(50)]
+        used = torch.cat(kept).gather(-1, texts[:, 1:, None]).squeeze(-1)[:, N_PROMPT - 1 :]
+        found[name] = share_of([[int(each), N_NEW] for each in (~used).sum(dim=1)])
+    return found
 
 
 def words_of(text):
@@ -75,5 +108,12 @@ def words_of(text):
 
 def unknown_share(texts, known):
     """Return the share of words that are not known, without each text's first and last, which may be cut."""
-    found = [word for text in texts for word in words_of(text)[1:-1]]
-    return sum(word not in known for word in found) / len(found)
+    inner = [words_of(text)[1:-1] for text in texts]
+    return share_of([[sum(word not in known for word in words), len(words)] for words in inner])
+
+
+def share_of(counts):
+    """Return the share over all texts, and its standard error, as the texts are independent."""
+    part, whole = map(sum, zip(*counts, strict=True))
+    share = part / whole
+    return [share, sum((a - share * n) ** 2 for a, n in counts) ** 0.5 / whole]
