@@ -1,44 +1,59 @@
-"""Wider sweeps of attention without recurrence: fewer steps, and fewer sentences at several rates."""
+"""Wider sweeps of attention with and without recurrence: other rates, longer trainings, more sentences."""
 
 import torch
 
-from exformer import train, translate
-from exformer.data.translation import take_rows
-from exformer.evaluation.metrics import exact_match
 from exformer.lessons.trials import sweep
-from exformer.training.schedules import linear_schedule
+
+
+def shares(right_after, make, seeds, **how):
+    """Return the share of new sentences that are right, for some seeds."""
+    found = []
+    for seed in range(seeds):
+        torch.manual_seed(seed)
+        found.append(right_after(model=make(), **how))
+    return found
 
 
 @sweep("C03")
-def budgets(with_lstm, transformer, loss_of, sentences, n_tokens, corpus, english, italian):
-    """Give the share of new sentences right to the letter for three seeds, by steps, sentences and rate."""
-    sources, targets = ([getattr(pair, side) for pair in corpus.test] for side in ("source", "target"))
-
-    def right(make, peak, seed, steps, n):
-        torch.manual_seed(seed)
-        model = make()
-        chosen = torch.randint(n, (steps, 64)).numpy()
-        batches = (take_rows(sentences, c, lengths=n_tokens) for c in chosen)
-        adam = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), fused=True)
-
-        def rate(step):
-            return linear_schedule(step, peak=peak, warmup=steps // 10, total=steps)
-
-        train(model, batches, loss_fn=loss_of, optimizer=adam, schedule=rate, clip_norm=1.0)
-        texts = translate(model.eval(), (english, italian), sources, max_new_tokens=18)
-        return exact_match(texts, targets)
-
-    makers = {"transformer": transformer, "LSTM with attention": with_lstm}
-    few_steps = {"transformer": [0.008], "LSTM with attention": [0.02]}  # as in the notebook
-    few_sentences = {
-        "transformer": [0.004, 0.008, 0.012, 0.016],
-        "LSTM with attention": [0.005, 0.01, 0.02, 0.04],
+def budgets(right_after, with_lstm, transformer):
+    """Give the shares after 800 steps by rate, after longer trainings, and with 12,000 sentences."""
+    torch.set_num_threads(1)
+    tries = {
+        "LSTM, forward only, no dropout": (with_lstm, {"both": False, "dropout": 0.0}, (0.005, 0.01, 0.02)),
+        "LSTM, forward only, dropout": (with_lstm, {"both": False}, (0.01,)),
+        "LSTM, both directions, no dropout": (with_lstm, {"dropout": 0.0}, (0.01,)),
+        "LSTM, both directions, dropout": (with_lstm, {}, (0.005, 0.01, 0.02)),
+        "the same without attention": (with_lstm, {"attention": False}, (0.01,)),
+        "transformer, no dropout": (transformer, {"dropout": 0.0}, (0.008,)),
+        "transformer, dropout": (transformer, {}, (0.004, 0.008, 0.016)),
     }
-    cases = {"240 steps": (240, 12_000, few_steps), "1,000 sentences": (800, 1_000, few_sentences)}
-    return {
-        case: {
-            name: {peak: [right(make, peak, seed, steps, n) for seed in range(3)] for peak in rates[name]}
-            for name, make in makers.items()
+    by_rate = {
+        name: {
+            str(peak): shares(right_after, lambda: make(**how), 2, steps=800, peak=peak)  # noqa: B023
+            for peak in rates
         }
-        for case, (steps, n, rates) in cases.items()
+        for name, (make, how, rates) in tries.items()
     }
+    makers = {
+        "LSTM": (lambda: with_lstm(dropout=0.3), 0.01),
+        "transformer": (lambda: transformer(dropout=0.2), 0.008),
+    }
+    until_flat = {
+        name: {
+            str(steps): shares(right_after, make, seeds, steps=steps, peak=peak)
+            for steps, seeds in ((2400, 3), (4800, 1))
+        }
+        for name, (make, peak) in makers.items()
+    }
+    makers = {
+        "LSTM": (lambda: with_lstm(dropout=0.0), {240: 0.02, 800: 0.01}),
+        "transformer": (lambda: transformer(dropout=0.0), {240: 0.008, 800: 0.004}),
+    }
+    all_sentences = {
+        name: {
+            str(steps): shares(right_after, make, 2, steps=steps, peak=peak, n_train=12_000)
+            for steps, peak in peaks.items()
+        }
+        for name, (make, peaks) in makers.items()
+    }
+    return {"by rate": by_rate, "until flat": until_flat, "all sentences": all_sentences}
