@@ -14,6 +14,7 @@ from exformer.corpora.english_italian.lexicon import ADJECTIVES, ANIMALS, PLACES
 from exformer.data.translation import encode_pairs, take_rows
 from exformer.lessons.trials import sweep
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
+from exformer.training.loop import set_seed
 from exformer.training.schedules import linear_schedule
 
 KNOWN = set(
@@ -128,4 +129,29 @@ def zero_context(translator, learn, by_length, in_all):
         model.attention = Zeros()
         learn(model, steps=4000)
         found.append([a / b for a, b in zip(by_length(model), in_all, strict=True)])
+    return found
+
+
+@sweep("E04")
+def weights_of_articles(NOUNS, encode_pairs, learn, record_attention, test, tokenizers, translator):  # noqa: N803
+    """Give, for five seeds, how often an article's largest weight is on it, on its noun, just after."""
+    things = {noun.english(plural=n) for noun in NOUNS for n in (False, True)}
+    found = []
+    for seed in range(5):
+        set_seed(seed)
+        model = translator(attention=True)
+        learn(model, steps=1000)
+        hits = []
+        for some in list(test.values())[1:]:  # of 5 words or more
+            batch, _ = encode_pairs(some, **tokenizers)
+            with torch.no_grad(), record_attention(model) as seen:
+                model(batch.src, batch.tgt_in)
+            largest = seen["attention"].argmax(dim=-1).tolist()
+            for pair, best in zip(some, largest, strict=True):
+                words = pair.source.split()
+                for s, t in pair.alignment:
+                    if words[s] in ("the", "a"):
+                        noun = next(j for j in range(s, len(words)) if words[j] in things)
+                        hits.append([best[t] == s, best[t] == noun, best[t] == noun + 1])
+        found.append(torch.tensor(hits).double().mean(dim=0).tolist())
     return found
