@@ -84,7 +84,7 @@ FIGURE = Live(
         "that noun changes, with its article where it must. A's stays the same, word for word, in 37% of "
         "1,000 sentences if it was the first noun, in 58% if the second, and in 91% if the third. With three "
         "words there is less to lose: A gets about half of the sentences right. Curves: 100 test "
-        "sentences of each length; thin lines are other seeds, none of them of the record below. Of the five, "
+        "sentences of each length; thin lines are other seeds, none of them of the record below. Of these, "
         "this A is the weakest on 3–4 words (69%, the best 88%) and ordinary on 11–12 (38%, all between 36 "
         "and 45%)."
     ),
