@@ -16,9 +16,11 @@ def readers(Masked, Reader, added, by_position, clock_hands, learn, summary):  #
     makes = {
         "no code": lambda: Reader(),
         "integers": lambda: Reader(added(integer_encoding(24, d_model=32))),
+        "integers from 100": lambda: Reader(added(integer_encoding(124, d_model=32)[100:])),
         "learned table": lambda: Reader(LearnedPositions(32, max_len=24)),
         "binary digits": lambda: Reader(added(square_wave_encoding(24, d_model=32))),
         "sinusoidal": lambda: Reader(added(hands)),
+        "sinusoidal from 1,000": lambda: Reader(added(clock_hands(1024, d=32)[1000:])),
         "sinusoidal, shuffled": lambda: Reader(added(hands[torch.randperm(24)])),
         "rotary": lambda: Reader(positions="rotary"),
         "ALiBi": lambda: Reader(positions="alibi"),
