@@ -1,4 +1,4 @@
-"""Wider sweeps of lesson 01: reciting after more steps; recall at distance 32 at other rates."""
+"""Wider sweeps of lesson 01: reciting after more steps; recall at distance 32 by rate, steps and start."""
 
 from exformer.lessons.trials import sweep
 
@@ -30,3 +30,34 @@ def rates(accuracy, fit, recall_lists, recall_loss, seed, set_seed, starts):
             model = fit(starts[name](), batches, loss_fn=recall_loss, peak=rate)
             row[str(rate)] = accuracy(model, 32)
     return found
+
+
+@sweep("C01")
+def recurrent_starts(accuracy, fit, nn, recall_lists, recall_loss, rnn_from, seed, set_seed, torch):
+    """Give the accuracy of an RNN at distance 32 after 800 steps, by start and rate."""
+
+    def orthogonal():
+        return torch.linalg.qr(torch.randn(48, 48)).Q
+
+    def rectified():  # Le et al. (2015): the identity, and no tanh
+        model = rnn_from(torch.eye(48))
+        layer = nn.RNN(48, 48, batch_first=True, nonlinearity="relu")
+        layer.load_state_dict(model.recurrent.state_dict())
+        model.recurrent = layer
+        return model
+
+    def right(make, rate):
+        set_seed(seed)
+        batches = [recall_lists(32, 32) for _ in range(800)]
+        return accuracy(fit(make(), batches, loss_fn=recall_loss, peak=rate), 32)
+
+    usual = 48**-0.5 / 3**0.5  # the standard deviation of PyTorch's start
+    starts = {
+        "U orthogonal": lambda: rnn_from(orthogonal(), size_w=usual),
+        "U identity": lambda: rnn_from(torch.eye(48), size_w=usual),
+        "W small": lambda: rnn_from(usual * torch.randn(48, 48)),
+        "U orthogonal, W small": lambda: rnn_from(orthogonal()),
+        "U identity, W small": lambda: rnn_from(torch.eye(48)),
+        "U identity, W small, ReLU": rectified,
+    }
+    return {name: {str(rate): right(make, rate) for rate in RATES} for name, make in starts.items()}
