@@ -575,14 +575,16 @@ def test_a_run_that_diverged_is_not_judged() -> None:
 def test_a_trial_is_shown_as_a_table() -> None:
     found = recorded(budget=True, **{"4x_steps": NO | {"steps": 40}})
     assert found.rows() == [
-        ["value", "5 seeds", "4x steps", "rate/3", "3x rate", "new order"],
+        ["value", "5 seeds", "4× the steps", "rate ÷ 3", "rate × 3", "other batch order"],
         ["share", "92% (90–94%)", "10%", "96%", "97%", "98%"],
         ["holds", "5 of 5", "no (beyond the budget)", *(["yes"] * 3)],
     ]
     lines = repr(found).splitlines()
     assert lines[1].split() == ["share", "92%", "(90–94%)", "10%", "96%", "97%", "98%"]
     where = "Recorded: 9 runs, 4 minutes on m; of the seeds, the mean and the range."
-    assert lines[3] == f"{where} To repeat: make trials NB=line"
+    beyond = "The claim names a budget of training; 4× the steps is beyond it."
+    assert lines[3] == f"{where} {beyond} To repeat: make trials NB=line"
+    assert recorded().footer == f"{where} To repeat: make trials NB=line"
     html = found._repr_html_()
     assert html.count("<tr>") == 3
     assert "<td>share</td><td>92% (90–94%)</td><td>10%</td>" in html

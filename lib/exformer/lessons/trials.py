@@ -17,6 +17,13 @@ RUNS: dict[str, dict[str, Any]] = {
     "3x rate": {"seed": 0, "rate": 3.0},
     "another order": {"seed": 0, "order": 1},
 }
+#: What a table calls the runs that are no seeds.
+HEADINGS = {
+    "4x steps": "4× the steps",
+    "rate/3": "rate ÷ 3",
+    "3x rate": "rate × 3",
+    "another order": "other batch order",
+}
 SEEDS = [name for name in RUNS if name.startswith("seed")]
 INSTALLED = Path(sys.prefix, "share", "exformer", "trials")
 
@@ -94,7 +101,7 @@ class Trial:
         names = list(dict.fromkeys([*specs, *(n for r in self.runs.values() for n in r.get("values", {}))]))
         others = [run for run in RUNS if run in self.runs and run not in SEEDS]
         seeds = sum(run in self.runs for run in SEEDS)
-        rows = [["value", f"{seeds} seeds", *(run.replace("another", "new") for run in others)]]
+        rows = [["value", f"{seeds} seeds", *(HEADINGS[run] for run in others)]]
         for name in names:
             spec = specs.get(name, "")
             found = [write_value(self.runs[run].get("values", {}).get(name), spec) for run in others]
@@ -139,9 +146,10 @@ class Trial:
         time = f"{self.minutes:.0f} minutes" if seconds > 90 else f"{seconds:.0f} seconds"
         machines = sorted({run["machine"] for run in self.runs.values()})
         where = "; ".join(machines)
+        beyond = "The claim names a budget of training; 4× the steps is beyond it. " if self.budget else ""
         return (
             f"Recorded: {len(self.runs)} runs, {time} on {where}; of the seeds, the mean and the range. "
-            f"To repeat: {self.command}"
+            f"{beyond}To repeat: {self.command}"
         )
 
     def __repr__(self) -> str:
