@@ -1,7 +1,9 @@
 """The code of lessons and of evidence: their cells, their claims, and which statements a claim depends on."""
 
 import ast
+import builtins
 import json
+import math
 import re
 import sys
 from dataclasses import dataclass, field
@@ -48,6 +50,11 @@ class Claim:
     def measures_values(self):
         """Whether the condition is a function of named values."""
         return self.kind == "claim" and isinstance(self.keyword("holds"), ast.Lambda)
+
+    def condition(self):
+        """Return the condition as a function of the values; it may use builtins and math."""
+        code = ast.fix_missing_locations(ast.Expression(self.keyword("holds")))
+        return eval(compile(code, self.claim_id, "eval"), vars(builtins) | {"math": math})
 
     @property
     def says(self):
