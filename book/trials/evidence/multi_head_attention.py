@@ -37,7 +37,7 @@ def draws(model, shared_by_heads, src, tgt):
 
 @sweep("B09")
 def translators(shared_by_heads):
-    """Give the same for five translators from English to Italian, those of the evidence for lesson 07."""
+    """Give the same for five translators as in the evidence for lesson 07, with the usual start token."""
     torch.set_num_threads(1)
     return {f"seed {seed}": of_translator(shared_by_heads, seed) for seed in range(5)}
 
