@@ -609,6 +609,13 @@ def test_a_table_calls_its_values_by_the_names_that_the_lesson_uses() -> None:
         found.named(shape="words right")
 
 
+def test_words_that_are_the_same_in_all_runs_have_no_row() -> None:
+    for values, wanted in ((["none", "none"], 0), (["none", "some"], 1), (["nan", "nan"], 1), ([1, 1], 1)):
+        runs = {f"seed {n}": row(value) for n, value in enumerate(values)}
+        names = [each[0] for each in Trial("A01", "line", "{share}", runs=runs).rows()]
+        assert names.count("share") == wanted, values
+
+
 @pytest.mark.parametrize(
     ("says", "values", "wanted"),
     [

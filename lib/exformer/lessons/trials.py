@@ -96,18 +96,28 @@ class Trial:
         return sum(run["minutes"] for run in self.runs.values())
 
     def rows(self) -> list[list[str]]:
-        """Return the table: a row for each value, mean and range over the seeds first; then the verdicts."""
+        """Return the table: a row for each value, mean and range over the seeds first; then the verdicts.
+
+        Words that are the same in all runs are left out: the card has them.
+        """
         specs = value_specs(self.says)
         names = list(dict.fromkeys([*specs, *(n for r in self.runs.values() for n in r.get("values", {}))]))
         others = [run for run in RUNS if run in self.runs and run not in SEEDS]
         seeds = sum(run in self.runs for run in SEEDS)
         rows = [["value", f"{seeds} seeds", *(HEADINGS[run] for run in others)]]
         for name in names:
+            if self._same_words(name):
+                continue
             spec = specs.get(name, "")
             found = [write_value(self.runs[run].get("values", {}).get(name), spec) for run in others]
             called = self.names.get(name, name.replace("_", " "))
             rows.append([called, self.over_seeds(name), *found])
         return [*rows, ["holds", self._seeds_verdict(), *map(self._verdict, others)]]
+
+    def _same_words(self, name: str) -> bool:
+        found = [run["values"][name] for run in self.runs.values() if name in run.get("values", {})]
+        words = {each for each in found if isinstance(each, str)} - {"nan", "inf", "-inf"}
+        return len(words) == 1 and all(each in words for each in found)
 
     def over_seeds(self, name: str) -> str:
         """Return mean and range of a value over the seeds whose training converged, in words."""
