@@ -139,6 +139,36 @@ def zero_context(translator, learn, by_length, in_all):
     return found
 
 
+@sweep("A01")
+def frozen_encoder(LastState, by_length, in_all, learn, translator):  # noqa: N803
+    """Give the shares of new decoders on trained encoders that are kept as they are, for three seeds.
+
+    The first key says how the encoder's own decoder got the vector, the second how the new one does.
+    """
+
+    def new(way):
+        model = translator(attention=way == "at each step")
+        if model.attention is not None:
+            model.attention = LastState()
+        return model
+
+    ways = ("once", "at each step")
+    found = {encoder: {way: [] for way in ways} for encoder in ways}
+    for seed in range(3):
+        set_seed(seed)
+        for encoder, by_way in found.items():
+            whole = new(encoder)
+            learn(whole, steps=4000)
+            for way, shares_of in by_way.items():
+                model = new(way)
+                for part in ("src_embedding", "encoder"):
+                    getattr(model, part).load_state_dict(getattr(whole, part).state_dict())
+                    getattr(model, part).requires_grad_(False)
+                learn(model, steps=4000)
+                shares_of.append([a / b for a, b in zip(by_length(model), in_all, strict=True)])
+    return found
+
+
 @sweep("E04")
 def weights_of_articles(NOUNS, encode_pairs, learn, record_attention, test, tokenizers, translator):  # noqa: N803
     """Give, for five seeds, how often an article's largest weight is on it, on its noun, just after."""
