@@ -616,6 +616,14 @@ def test_words_that_are_the_same_in_all_runs_have_no_row() -> None:
         assert names.count("share") == wanted, values
 
 
+def test_a_table_leaves_out_what_it_is_told() -> None:
+    found = recorded()
+    assert [row[0] for row in found.without("share").rows()] == ["value", "holds"]
+    assert [row[0] for row in found.rows()] == ["value", "share", "holds"]
+    with pytest.raises(ValueError, match="no value 'shape' is recorded, there are: share"):
+        found.without("shape")
+
+
 @pytest.mark.parametrize(
     ("says", "values", "wanted"),
     [

@@ -39,6 +39,7 @@ class Trial:
         budget: Whether the sentence names a budget of training.
         runs: What was found in each run, by the runs' names.
         names: What the table calls the values; the others go by their own names.
+        hidden: The values that the table leaves out.
     """
 
     claim_id: str
@@ -47,6 +48,7 @@ class Trial:
     budget: bool = False
     runs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    hidden: tuple[str, ...] = ()
 
     def named(self, **names: str) -> "Trial":
         """Return the trial with other words for its values in the table.
@@ -60,6 +62,19 @@ class Trial:
         for name in names:
             self.values(name)
         return replace(self, names={**self.names, **names})
+
+    def without(self, *names: str) -> "Trial":
+        """Return the trial without some rows, as those of a sweep's figures, which are the same in each run.
+
+        Args:
+            names: The values that the table leaves out.
+
+        Raises:
+            ValueError: If no such value is recorded.
+        """
+        for name in names:
+            self.values(name)
+        return replace(self, hidden=(*self.hidden, *names))
 
     def values(self, name: str) -> list[Any]:
         """Return a value for each seed whose training converged.
@@ -106,7 +121,7 @@ class Trial:
         seeds = sum(run in self.runs for run in SEEDS)
         rows = [["value", f"{seeds} seeds", *(HEADINGS[run] for run in others)]]
         for name in names:
-            if self._same_words(name):
+            if name in self.hidden or self._same_words(name):
                 continue
             spec = specs.get(name, "")
             found = [write_value(self.runs[run].get("values", {}).get(name), spec) for run in others]
