@@ -1,4 +1,4 @@
-"""Wider sweeps beyond text: four times the steps, encoders without positions, and the other opponents."""
+"""Wider sweeps beyond text: more steps, encoders without positions, and the other opponents."""
 
 from exformer.lessons.trials import sweep
 
@@ -23,6 +23,18 @@ def longer(learn, tasks_of, rate_of):
         rates = [rate_of(kind) * factor for factor in times]
         found.setdefault(kind, {})[task] = _accuracies(learn, data, task, kind, rates, steps=1_200)
     return found
+
+
+@sweep("E01")
+def much_longer(learn, tasks_of, rate_of):
+    """Give the accuracies on the tones of three seeds without attention after 4,800 steps, by the rate."""
+    data, kind = [tasks_of(seed)["tones"] for seed in range(3)], "own position only"
+    return {
+        f"{rate:.4f}": [
+            learn("tones", kind, rate, each, steps=4_800, seed=seed)[1] for seed, each in enumerate(data)
+        ]
+        for rate in (rate_of(kind) / 8, rate_of(kind) / 3)
+    }
 
 
 @sweep("E01")
