@@ -57,6 +57,7 @@ def recurrent_starts(accuracy, fit, nn, recall_lists, recall_loss, rnn_from, see
         "U identity": lambda: rnn_from(torch.eye(48), size_w=usual),
         "W small": lambda: rnn_from(usual * torch.randn(48, 48)),
         "U orthogonal, W small": lambda: rnn_from(orthogonal()),
+        "U random, as large, W small": lambda: rnn_from(torch.randn(48, 48) / 48**0.5),
         "U identity, W small": lambda: rnn_from(torch.eye(48)),
         "U identity, W small, ReLU": rectified,
     }
