@@ -1,9 +1,14 @@
 """Wider sweeps of lesson 09: a quarter of the text and four times as much; batches by length."""
 
 import random
+from statistics import fmean
+
+import torch
 
 from exformer import pad
 from exformer.corpora import english
+from exformer.generation.next_token import Continuation
+from exformer.generation.sampling import sample
 from exformer.lessons.trials import sweep
 
 SENTENCES = (12_000, 48_000, 192_000)
@@ -39,10 +44,16 @@ def more_text(NGram, excess_of, learn, new_decoder, new_lstm, prefers, rows_of):
 
 
 @sweep("D03")
-def batching(learn, n_tokens, nats_of, new_decoder, rows_of, truth):
-    """Give the excess on sentences of 3 or 4 words and on all, for five seeds, by how batches are made."""
+def batching(first, last, learn, n_tokens, nats_of, new_decoder, rows_of, truth):
+    """Give, for five seeds, the excess on sentences of 3 or 4 words and on all, and how many are so short.
+
+    The keys say how batches are made. How many: of 20,000 sentences that the model generates, and of 200,000
+    of the language.
+    """
     parts = {"short": n_tokens <= 5, "all": n_tokens > 0}
-    found = {name: {part: [] for part in parts} for name in ("random batches", "batches by length")}
+    found = {
+        name: {part: [] for part in (*parts, "share")} for name in ("random batches", "batches by length")
+    }
     for seed in range(5):
         rows = rows_of(english.sample(48_000, seed=seed))
         ways = {
@@ -55,7 +66,11 @@ def batching(learn, n_tokens, nats_of, new_decoder, rows_of, truth):
             x = nats_of(model) - truth
             for part, chosen in parts.items():
                 found[name][part].append((x[chosen].sum() / n_tokens[chosen].sum()).item())
-    return found
+            limits = {"eos_id": last, "max_new_tokens": 5, "generator": torch.Generator().manual_seed(seed)}
+            texts = sample(Continuation(model), torch.full((20_000, 1), first), **limits)
+            found[name]["share"].append(fmean(len(text) < 5 for text in texts))
+    short = fmean(len(s.split()) < 5 for s in english.sample(200_000, seed=5))
+    return found | {"the language": {"short": [0.0], "all": [0.0], "share": [short]}}
 
 
 def by_length(rows, *, most=500, piece=1_600):
