@@ -169,6 +169,22 @@ def frozen_encoder(LastState, by_length, in_all, learn, translator):  # noqa: N8
     return found
 
 
+@sweep("E03")
+def after_a_mistake(learn, long_batch, rest_right, translator):
+    """Give, for five seeds, what is right after the first mistake: forced, free, free in any place.
+
+    The first triple is of all sentences, the second of those whose pattern is kept; then their numbers.
+    """
+    found = []
+    for seed in range(5):
+        set_seed(seed)
+        model = translator(attention=False)
+        learn(model, steps=4000)
+        rates, numbers = rest_right(model, long_batch)
+        found.append([*rates, numbers])
+    return found
+
+
 @sweep("E04")
 def weights_of_articles(NOUNS, encode_pairs, learn, record_attention, test, tokenizers, translator):  # noqa: N803
     """Give, for five seeds, how often an article's largest weight is on it, on its noun, just after."""
