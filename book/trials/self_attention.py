@@ -20,15 +20,14 @@ def rates(mean_learned, ways):
 
 
 @sweep("A15")
-def finer(learned):
+def finer(learned, ways):
     """Give at width 256, by way and rate, the mean accuracy of three starts, for each of five seeds."""
 
     def mean(way, rate, seed):
         return sum(learned(way, 256, rate, 100 * seed + start) for start in range(3)) / 3
 
     return {
-        way: {str(rate): [mean(way, rate, seed) for seed in range(5)] for rate in FINE_RATES}
-        for way in ("divided", "undivided")
+        way: {str(rate): [mean(way, rate, seed) for seed in range(5)] for rate in FINE_RATES} for way in ways
     }
 
 
