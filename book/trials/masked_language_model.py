@@ -71,3 +71,28 @@ def tags_by_rate(hard, new_encoder, rates, tag_accuracy, tagger):
         ]
         found[str(rate)] = [tag_accuracy(model, hard) for model in models]
     return found
+
+
+@sweep("C29")
+def minimal_pairs(class_accuracy, fine_tune, ids_of, new_encoder, rates, seen):
+    """Give the accuracy of the classes without pretraining, for each seed, from 128 pairs.
+
+    A pair is a wrong sentence and its right form. Steps, rates and test sentences are those of the sweep of
+    labels.
+    """
+
+    def tuned(seed, sentences, right, peak):
+        head = ClassHead(48, n_classes=2, dropout=0.0)
+        return fine_tune(new_encoder(seed), head, sentences, right, steps=LONGER, peak=peak)
+
+    accuracies = []
+    for seed in SEEDS:
+        pool = halves(4096, 500 + seed, seen)
+        wrong = [each for each in pool if not each.right][:128]
+        pairs = ids_of([text for each in wrong for text in (each.original, each.sentence)])
+        right = torch.tensor([1, 0]).repeat(len(wrong))
+        found = halves(500, 600 + seed, seen | {each.original for each in pool})
+        test = ids_of([each.sentence for each in found]), torch.tensor([int(each.right) for each in found])
+        models = [tuned(seed, pairs, right, rate) for rate in rates]
+        accuracies.append(max(class_accuracy(model, *test) for model in models))
+    return accuracies
