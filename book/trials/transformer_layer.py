@@ -1,8 +1,10 @@
 """Wider sweeps of lesson 06: stacks with and without sum and norm, for more steps; both orders, by rate.
 
 And a mixing matrix in place of attention, on the lesson's task and on one whose partner depends on the
-content.
+content; gradients and positions over many starts; and smaller starting weights.
 """
+
+import statistics
 
 import torch
 import torch.nn.functional as F
@@ -112,3 +114,76 @@ def letter_pairs(n):
 def pair_loss(stack, batch):
     """Return the cross-entropy of all answers."""
     return F.cross_entropy(stack(batch[0]).flatten(0, 1), batch[1].flatten())
+
+
+@sweep("A05")
+def starts(build, loss_of, switches):
+    """Give the median, least and most over 30 random starts, by switches.
+
+    Of the gradient at the first sublayer of 32 layers, as a share of that of 2, and of the part of a vector
+    that is not common to all positions, after 6, 16 and 32 layers.
+    """
+
+    def gradient(stack):
+        loss_of(stack, torch.randint(4, (16, 6))).backward()
+        return torch.stack([p.grad.norm() for p in stack.sublayers[0].parameters()]).norm().item()
+
+    @torch.no_grad()
+    def own_shares(stack):
+        x, shares = stack.digits(torch.randint(4, (64, 6))) + stack.places, []
+        for sublayer in stack.sublayers:
+            x = sublayer(x)
+            own = x - x.mean(dim=1, keepdim=True)
+            shares.append((own.norm() / x.norm()).item())
+        return [shares[2 * n - 1] for n in (6, 16, 32)]
+
+    def drawn(draw, smaller, on):
+        lengths = []
+        for n in (2, 32):
+            stack = build(n, draw=draw, **on).double()
+            lengths.append(gradient(smaller_start(stack) if smaller else stack))
+        return [lengths[1] / lengths[0], *own_shares(stack)]
+
+    ways = {name: (False, on) for name, on in switches.items()}
+    ways["only add, smaller start"] = (True, switches["only add"])
+    found = {}
+    for name, (smaller, on) in ways.items():
+        columns = zip(*(drawn(i, smaller, on) for i in range(30)), strict=True)
+        summaries = [[statistics.median(x), min(x), max(x)] for x in map(list, columns)]
+        found[name] = dict(zip(("gradient", "own 6", "own 16", "own 32"), summaries, strict=True))
+    return found
+
+
+def smaller_start(stack):
+    """Divide the last matrix of each sublayer by the root of their number."""
+    with torch.no_grad():
+        for step in stack.sublayers:
+            last = getattr(step.sublayer, "w_o", None) or step.sublayer.w_2
+            last.weight /= len(stack.sublayers) ** 0.5
+    return stack
+
+
+@sweep("A19")
+def left_out(attention_part, build, learn, switches):
+    """Give the accuracy of six layers for each of five seeds, by what is left out, steps and rate."""
+
+    def right(draw, steps, peak, smaller, on):
+        stack = build(6, draw=draw, **on)
+        return learn(smaller_start(stack) if smaller else stack, steps=steps, peak=peak)[1]
+
+    three = {"parts": 3 * (attention_part,), **switches["both"]}
+    one = {"parts": (attention_part,), **switches["both"]}
+    ways = {
+        "no norm": (400, (2e-3, 3e-3), False, switches["only add"]),
+        "no norm, smaller start": (100, (6e-3,), True, switches["only add"]),
+        "attention for the network, smaller start": (100, (6e-3,), True, three),
+        "no network, nothing in its place": (100, (6e-3, 12e-3), False, one),
+    }
+    return {
+        name: {
+            str(steps): {
+                str(peak): [right(draw, steps, peak, smaller, on) for draw in range(5)] for peak in peaks
+            }
+        }
+        for name, (steps, peaks, smaller, on) in ways.items()
+    }
