@@ -577,12 +577,12 @@ def test_a_trial_is_shown_as_a_table() -> None:
     assert found.rows() == [
         ["value", "5 seeds", "4× the steps", "rate ÷ 3", "rate × 3", "other batch order"],
         ["share", "92% (90–94%)", "10%", "96%", "97%", "98%"],
-        ["holds", "5 of 5", "no (beyond the budget)", *(["yes"] * 3)],
+        ["holds", "5 of 5", "no (need not)", *(["yes"] * 3)],
     ]
     lines = repr(found).splitlines()
     assert lines[1].split() == ["share", "92%", "(90–94%)", "10%", "96%", "97%", "98%"]
     where = "Recorded: 9 runs, 4 minutes on m; of the seeds, the mean and the range."
-    beyond = "The claim names a budget of training; 4× the steps is beyond it."
+    beyond = "The claim is about no more training than it names; with 4× the steps it need not hold."
     assert lines[3] == f"{where} {beyond} To repeat: make trials NB=line"
     assert recorded().footer == f"{where} To repeat: make trials NB=line"
     html = found._repr_html_()

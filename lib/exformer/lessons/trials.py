@@ -154,7 +154,7 @@ class Trial:
         if "diverged" in found:
             return "diverged"
         verdict = "yes" if found["holds"] else "no"
-        return f"{verdict} (beyond the budget)" if self.budget and run == "4x steps" else verdict
+        return f"{verdict} (need not)" if self.budget and run == "4x steps" else verdict
 
     def _seeds_verdict(self) -> str:
         verdicts = [self._verdict(run) for run in SEEDS if run in self.runs]
@@ -171,7 +171,8 @@ class Trial:
         time = f"{self.minutes:.0f} minutes" if seconds > 90 else f"{seconds:.0f} seconds"
         machines = sorted({run["machine"] for run in self.runs.values()})
         where = "; ".join(machines)
-        beyond = "The claim names a budget of training; 4× the steps is beyond it. " if self.budget else ""
+        limit = "The claim is about no more training than it names; with 4× the steps it need not hold. "
+        beyond = limit if self.budget else ""
         return (
             f"Recorded: {len(self.runs)} runs, {time} on {where}; of the seeds, the mean and the range. "
             f"{beyond}To repeat: {self.command}"
