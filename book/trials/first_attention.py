@@ -115,13 +115,6 @@ def budgets():
 
 
 @sweep("A01")
-def seeds():
-    """Return the shares of width 16 after 4,000 steps, for five seeds."""
-    torch.set_num_threads(1)
-    return [shares(16, 4000, seed) for seed in range(5)]
-
-
-@sweep("A01")
 def zero_context(translator, learn, by_length, in_all):
     """Return the shares that arrive with attention's wiring and a context of zeros, for three seeds."""
 

@@ -171,11 +171,12 @@ class Trial:
         time = f"{self.minutes:.0f} minutes" if seconds > 90 else f"{seconds:.0f} seconds"
         machines = sorted({run["machine"] for run in self.runs.values()})
         where = "; ".join(machines)
-        limit = "The claim is about no more training than it names; with 4× the steps it need not hold. "
-        beyond = limit if self.budget else ""
+        limit = ""
+        if self.budget:
+            limit = "The claim is about no more training than it names; with 4× the steps it need not hold. "
         return (
             f"Recorded: {len(self.runs)} runs, {time} on {where}; of the seeds, the mean and the range. "
-            f"{beyond}To repeat: {self.command}"
+            f"{limit}To repeat: {self.command}"
         )
 
     def __repr__(self) -> str:
