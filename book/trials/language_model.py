@@ -17,26 +17,27 @@ RATES = (5e-3, 1e-2)  # of the LSTM; the one with the lower excess counts
 
 @sweep("D02")
 def more_text(NGram, excess_of, learn, new_decoder, new_lstm, prefers, rows_of):  # noqa: N803
-    """Give, for each model and amount of text, excess and accuracies of each seed."""
+    """Give, for each model and amount of text, excess and accuracies of each seed, and the LSTM's rate."""
     items = {
         "verbs": english.agreement_items(300, attractors=2, seed=0),
         "pronouns": english.coreference_items(300, attractors=2, seed=0),
     }
     found = {name: {n: [] for n in SENTENCES} for name in ("4-gram", "LSTM", "decoder")}
 
-    def note(name, n, model):
+    def note(name, n, model, **rate):
         answer = {kind: prefers(model, each) for kind, each in items.items()}
-        found[name][n].append({"excess": excess_of(model)[0]} | answer)
+        found[name][n].append({"excess": excess_of(model)[0]} | answer | rate)
 
     for seed in range(3):
         rows = rows_of(english.sample(max(SENTENCES), seed=seed))
         for n in SENTENCES:
             batches = [pad(rows[i : i + 48], pad_id=0) for i in range(0, n, 48)]
             note("4-gram", n, NGram(rows[:n], 4))
-            tried = [new_lstm(seed) for _ in RATES]
-            for model, rate in zip(tried, RATES, strict=True):
+            tried = {rate: new_lstm(seed) for rate in RATES}
+            for rate, model in tried.items():
                 learn(model, batches, peak=rate)
-            note("LSTM", n, min(tried, key=lambda model: excess_of(model)[0]))
+            rate = min(tried, key=lambda rate: excess_of(tried[rate])[0])
+            note("LSTM", n, tried[rate], rate=rate)
             decoder = new_decoder(seed)
             learn(decoder, batches)
             note("decoder", n, decoder)
@@ -48,12 +49,13 @@ def batching(first, last, learn, n_tokens, nats_of, new_decoder, rows_of, truth)
     """Give, for five seeds, the excess on sentences of 3 or 4 words and on all, and how many are so short.
 
     The keys say how batches are made. How many: of 20,000 sentences that the model generates, and of 200,000
-    of the language.
+    of the language. Errors: the standard error of the five models' mean excess, over the test sentences.
     """
     parts = {"short": n_tokens <= 5, "all": n_tokens > 0}
     found = {
         name: {part: [] for part in (*parts, "share")} for name in ("random batches", "batches by length")
     }
+    differences = {name: torch.zeros(len(truth), dtype=torch.float64) for name in found}
     for seed in range(5):
         rows = rows_of(english.sample(48_000, seed=seed))
         ways = {
@@ -64,13 +66,24 @@ def batching(first, last, learn, n_tokens, nats_of, new_decoder, rows_of, truth)
             model = new_decoder(seed)
             learn(model, [pad(batch, pad_id=0) for batch in batches])
             x = nats_of(model) - truth
+            differences[name] += x / 5
             for part, chosen in parts.items():
                 found[name][part].append((x[chosen].sum() / n_tokens[chosen].sum()).item())
             limits = {"eos_id": last, "max_new_tokens": 5, "generator": torch.Generator().manual_seed(seed)}
             texts = sample(Continuation(model), torch.full((20_000, 1), first), **limits)
             found[name]["share"].append(fmean(len(text) < 5 for text in texts))
+    for name, x in differences.items():
+        found[name]["errors"] = {
+            part: standard_error(x[chosen], n_tokens[chosen]) for part, chosen in parts.items()
+        }
     short = fmean(len(s.split()) < 5 for s in english.sample(200_000, seed=5))
     return found | {"the language": {"short": [0.0], "all": [0.0], "share": [short]}}
+
+
+def standard_error(x, n):
+    """Return the standard error of the mean of x per token, by (9.4)."""
+    m = x.sum() / n.sum()
+    return ((x - m * n).square().sum().sqrt() / n.sum()).item()
 
 
 def by_length(rows, *, most=500, piece=1_600):
