@@ -110,6 +110,46 @@ def test_type_grows_on_demand(book: Path, browser, width: str) -> None:
     page.context.close()
 
 
+#: Height of each live figure, as it is or as it begins, and of its smallest letters, in pixels of the screen.
+LIVE = """() => [...document.querySelectorAll("[data-scripts]")].map((figure) => {
+    const said = (each) => [...each.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    const parts = [...figure.querySelectorAll(".live-stage *")];
+    const worded = parts.filter((each) => each.checkVisibility() && said(each));
+    const letters = worded.map((each) => parseFloat(getComputedStyle(each).fontSize) * each.currentCSSZoom);
+    return [figure.getBoundingClientRect().height, Math.min(...letters)];
+})"""
+
+
+def test_live_figures_fit_a_wall(book: Path, browser) -> None:
+    """In each larger type a figure has room below the page's header, in each view, and is read from afar."""
+    from page_checks import visit
+
+    rows, seen = 1080 - 48, 0
+    for path in pages(book):
+        if "data-scripts" not in path.read_text(encoding="utf-8"):
+            continue
+        page, complaints = visit(browser, path)
+        page.set_viewport_size({"width": 1920, "height": 1080})
+        page.locator("[data-scripts]").first.scroll_into_view_if_needed()
+        if page.locator(".live-begin").count():
+            page.locator(".live-begin").first.click()
+        page.locator("[data-scripts].live").first.wait_for()
+        for step in (1, 2, 3):
+            page.evaluate("(step) => { document.documentElement.dataset.typeSize = step; }", step)
+            for view in page.locator("[data-scripts] [role=tab]").all() or [page.locator("[data-scripts]")]:
+                view.click(position={"x": 2, "y": 2})
+                page.wait_for_timeout(100)
+                for height, letters in page.evaluate(LIVE):
+                    assert height <= rows, f"{path.name}: {height:.0f} pixels in type of step {step}"
+                    assert letters >= 16, (
+                        f"{path.name}: letters of {letters:.1f} pixels in type of step {step}"
+                    )
+                    seen += 1
+        assert not complaints
+        page.context.close()
+    assert seen > 15
+
+
 def test_search_finds_attention(book: Path, browser) -> None:
     from page_checks import visit
 
