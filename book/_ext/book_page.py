@@ -1,6 +1,7 @@
 """What the theme leaves to be wished for: figures that follow light and dark, fewer script errors."""
 
 import html
+import itertools
 import re
 from pathlib import Path
 
@@ -8,6 +9,16 @@ from pathlib import Path
 INK = "#767676"
 IMG = re.compile(r'<img\b[^>]*\bsrc="[^"]*_images/([^"/]+\.svg)"[^>]*>')
 ALT = re.compile(r'\balt="([^"]*)"')
+#: A formula in a line, with the brackets and the punctuation that touch it.
+FORMULA = re.compile(
+    r'([(\[“‘]*)(<span class="math notranslate nohighlight">\\\(.*?\\\)</span>)([)\]”’,.;:!?]*)', re.S
+)
+TITLE = re.compile(r"(?<=<h1>)[^<]*")
+CELL = re.compile(r"(<t[dh]\b[^>]*>)([^<]*)(?=</t[dh]>)")
+#: In a title: a short word with a hyphen. In a cell: a range, a power of ten, a name such as ROUGE-L.
+SHORT = re.compile(r"\b\w{1,6}-\w{1,6}\b")
+RANGE = re.compile(r"(?<!\S)(?=\S*[-–])(?=\S*\d|\S*-\w(?!\w))\S{2,14}(?!\S)")
+LESSON_TABLE = re.compile(r"<table>.*?</table>", re.S)
 
 
 def inline_svg(app, pagename, templatename, context, doctree):
@@ -43,6 +54,44 @@ def inlined(svg, *, prefix, alt):
     return svg.replace("<svg", f'<svg class="book-figure" role="img" aria-label="{html.escape(alt)}"', 1)
 
 
+def keep_lines(app, pagename, templatename, context, doctree):
+    """Forbid line breaks between a formula and its comma, and within ranges and short words with a hyphen."""
+    body = context.get("body")
+    if not body or app.builder.format != "html":
+        return
+    body = FORMULA.sub(lambda m: kept(m[0]) if m[1] or m[3] else m[0], body)
+    body = TITLE.sub(lambda m: SHORT.sub(lambda word: kept(word[0]), m[0]), body)
+    context["body"] = LESSON_TABLE.sub(lambda m: keep_ranges(words_left(m[0])), body)
+
+
+def kept(text):
+    """Return HTML that stays on one line."""
+    return f'<span class="kept">{text}</span>'
+
+
+def keep_ranges(table):
+    """Keep each range, power of ten and such in a lesson's table on one line."""
+    return CELL.sub(lambda m: m[1] + RANGE.sub(lambda part: kept(part[0]), m[2]), table)
+
+
+def words_left(table):
+    """Align to the left those columns of a lesson's table that hold sentences."""
+    rows = [CELL.findall(row) for row in table.split("<tr>")[1:]]
+    if len(set(map(len, rows))) > 1:  # cells that hold more than text
+        return table
+    worded = set()
+    for column, cells in enumerate(zip(*([cell[1] for cell in row] for row in rows[1:]), strict=True)):
+        if column and max(cell.count(" ") for cell in cells) > 1 and not re.search(r"\d", "".join(cells)):
+            worded.add(column)
+    counter, width = itertools.count(), len(rows[0])
+
+    def aligned(match):
+        opening = match[1][:-1] + ' class="words">' if next(counter) % width in worded else match[1]
+        return opening + match[2]
+
+    return CELL.sub(aligned, table)
+
+
 def drop_thebe(app, pagename, templatename, context, doctree):
     """Leave out sphinx-thebe 0.3.1, which declares its constants twice: a script error on each page."""
 
@@ -63,5 +112,6 @@ def setup(app):
     """Register the extension."""
     app.connect("config-inited", theme_options)
     app.connect("html-page-context", inline_svg, priority=900)
+    app.connect("html-page-context", keep_lines, priority=700)
     app.connect("html-page-context", drop_thebe, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
