@@ -41,15 +41,17 @@ document.addEventListener("DOMContentLoaded", () => {
   const reach = () => {
     for (const e of document.querySelectorAll("pre, .math-wrapper, div.math, table"))
       e.tabIndex = e.scrollWidth > e.clientWidth ? 0 : -1;
-    document.querySelectorAll("pre").forEach(fade);
+    document.querySelectorAll(WIDE).forEach(fade);
   };
-  // The edge fades where a line goes on.
+  // The edge fades where a line or a formula goes on.
+  const WIDE = "pre, mjx-container[display]";
   const fade = (pre) => {
     pre.parentElement.classList.toggle("more-left", pre.scrollLeft > 1);
     pre.parentElement.classList.toggle("more-right", pre.scrollLeft + pre.clientWidth < pre.scrollWidth - 1);
   };
-  for (const pre of document.querySelectorAll("pre")) pre.addEventListener("scroll", () => fade(pre), { passive: true });
+  document.addEventListener("scroll", ({ target }) => target.matches?.(WIDE) && fade(target), { passive: true, capture: true });
   document.addEventListener("toggle", reach, true); // a box that was folded has no width before it opens
   window.addEventListener("load", reach);
+  window.addEventListener("load", () => window.MathJax?.startup?.promise?.then(reach));
   window.addEventListener("resize", reach);
 });
