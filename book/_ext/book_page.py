@@ -16,7 +16,7 @@ FORMULA = re.compile(
 TITLE = re.compile(r"(?<=<h1>)[^<]*")
 CELL = re.compile(r"(<t[dh]\b[^>]*>)([^<]*)(?=</t[dh]>)")
 #: In a title: a short word with a hyphen. In a cell: a range, a power of ten, a name such as ROUGE-L.
-SHORT = re.compile(r"\b\w{1,6}-\w{1,6}\b")
+SHORT = re.compile(r"\b\w{1,7}-\w{1,7}\b")
 RANGE = re.compile(r"(?<!\S)(?=\S*[-–])(?=\S*\d|\S*-\w(?!\w))\S{2,14}(?!\S)")
 LESSON_TABLE = re.compile(r"<table>.*?</table>", re.S)
 
