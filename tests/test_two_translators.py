@@ -1,12 +1,13 @@
 """The two small translators of lesson 02: what ships is what the recipe and the lesson make."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 import torch
 
-from exformer import load_model
+from exformer import load_model, translate
 from exformer.corpora.pairs import Pair
 from exformer.hub.shipped import lesson_models
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
@@ -69,6 +70,19 @@ def test_what_is_shipped(corpus, name: str, attention: bool, steps: int) -> None
         seeds = [card["seeds"][str(seed)][length]["content"] for seed in range(5)]
         assert card["scores"][length]["content by seed"] == seeds
         assert number < 4 or (max(seeds) < 0.5) == (not attention)
+
+
+def test_they_are_those_of_the_page() -> None:
+    """Its first figure, written by hand, and its picture of four translations have what ships."""
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    opening = next("".join(cell["source"]) for cell in cells if "by_a = " in "".join(cell["source"]))
+    source, *texts = (re.search(rf'{name} = "(.*)"', opening)[1] for name in ("asked", "by_a", "by_b"))
+    shipped = [load_model(name) for name, *_ in TRANSLATORS]
+    assert texts == [translate(m.model, m.tokenizer, source, max_new_tokens=18) for m in shipped]
+    drawn = next(cell for cell in cells if "one-vector-writes" in str(cell["metadata"]))["outputs"]
+    svg = "".join(drawn[0]["data"]["image/svg+xml"])
+    words = re.findall(r"<text(?![^>]*x-muted)[^>]*>([^<]+)</text>", svg)  # without the meanings
+    assert words[-len(texts[0].split()) :] == texts[0].split()
 
 
 def test_they_are_small_and_no_benchmark_takes_them_for_its_own() -> None:

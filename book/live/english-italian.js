@@ -87,7 +87,8 @@
   const meaning = new Map([["non", "didn't"], ...["molti", "molte"].map((word) => [word, "many"])]);
   for (const [, one, many] of Object.values(nouns).flat()) [one, many].forEach(([english, italian]) => meaning.set(italian, english));
   for (const [english, ...forms] of Object.values(adjectives).flat()) forms.forEach((form) => meaning.set(form, english));
-  for (const [, past, ...forms] of Object.values(verbs).flat()) forms.forEach((form) => meaning.set(form, past));
+  for (const [base, past, ...forms] of Object.values(verbs).flat())
+    forms.forEach((form) => meaning.set(form, past).set(`non ${form}`, base)); // didn't find
   for (const [english, italian] of Object.entries(prepositions)) meaning.set(italian, english);
 
   exformer.englishItalian = { derive, parse, meaning };

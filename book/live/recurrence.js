@@ -9,7 +9,7 @@
   const FIRST = "many cats didn't find the hungry foxes beyond many sunny lakes"; // the lesson's
   const [SHORTEST, LONGEST] = [3, 12]; // words of a sentence
   const ROWS = 13; // of words, at most: twelve, and the end token
-  const SOLVED = 7; // words of a sentence that translator A gets right
+  const SOLVED = 5; // words of a sentence that translator A gets right
   const SHOWN = 0.08; // weights below are not drawn
   const MOST = 18; // words of a translation
 
@@ -245,7 +245,7 @@
       this.one(`.words.${key}`).innerHTML = words.map((word, i) => {
         const marks = `${wrong.has(i) ? " wrong" : ""}${changed.has(i) ? " changed" : ""}`;
         const [open, close] = key === "a" ? ["div", "div"] : [`button type="button" aria-pressed="false" data-word="${i}" tabindex="${i ? -1 : 0}"`, "button"];
-        return `<li class="word${marks}"><${open}><b>${word}</b><span>${meaning.get(word) ?? ""}</span><span class="visually-hidden">${marks}</span></${close}></li>`;
+        return `<li class="word${marks}"><${open}><b>${word}</b><span>${meaning.get(`${words[i - 1]} ${word}`) ?? meaning.get(word) ?? ""}</span><span class="visually-hidden">${marks}</span></${close}></li>`;
       }).join("");
     }
 

@@ -74,7 +74,18 @@ def share(model, tokenizers, group):
     return sum(f.total() for f in found) / sum(content(p).total() for p in group)
 
 
-def shares(width, steps, seed=0):
+class HandsOver(RecurrentEncoderDecoder):
+    """A translator whose encoder hands over the first numbers of its last state, and zeros for the others."""
+
+    def __init__(self, config, handed):
+        super().__init__(config)
+        self.handed = handed
+
+    def encode(self, src):
+        return super().encode(src) * (torch.arange(self.config.d_model) < self.handed)
+
+
+def shares(width, steps, seed=0, handed=None):
     """Train a one-vector translator, and return the share of content words that arrives, by length."""
     pairs, test = corpus()
     tokenizers = [WordTokenizer.from_texts(getattr(p, side) for p in pairs) for side in ("source", "target")]
@@ -82,7 +93,7 @@ def shares(width, steps, seed=0):
     torch.manual_seed(seed)
     sizes = {"d_model": width, "cell": "lstm", "max_len": 24, "dropout": 0.0}
     config = RecurrentConfig(*(t.vocab_size for t in tokenizers), attention=False, **sizes)
-    model = RecurrentEncoderDecoder(config)
+    model = HandsOver(config, width if handed is None else handed)
 
     def loss_of(model, batch):
         return cross_entropy(model(batch.src, batch.tgt_in), batch.tgt_out, pad_id=tokenizers[1].pad_id)
@@ -106,11 +117,24 @@ def widths():
 
 @sweep("A01")
 def budgets():
-    """Return the shares after fewer steps and after as many."""
+    """Return the shares after fewer steps and after as many, for three seeds."""
     torch.set_num_threads(1)
     return {
-        str(width): {str(steps): shares(width, steps) for steps in (1000, 2000, 4000, 8000, 16_000)}
+        str(width): {
+            str(steps): [shares(width, steps, seed) for seed in range(3)]
+            for steps in (1000, 2000, 4000, 8000, 16_000)
+        }
         for width in (16, 32)
+    }
+
+
+@sweep("A01")
+def half_a_vector():
+    """Return the shares of translators of width 32 that hand 16 numbers over, by steps, for three seeds."""
+    torch.set_num_threads(1)
+    return {
+        str(steps): [shares(32, steps, seed, handed=16) for seed in range(3)]
+        for steps in (1000, 2000, 4000, 8000, 16_000)
     }
 
 
@@ -132,36 +156,6 @@ def zero_context(translator, learn, by_length, in_all):
     return found
 
 
-@sweep("A01")
-def frozen_encoder(LastState, by_length, in_all, learn, translator):  # noqa: N803
-    """Give the shares of new decoders on trained encoders that are kept as they are, for three seeds.
-
-    The first key says how the encoder's own decoder got the vector, the second how the new one does.
-    """
-
-    def new(way):
-        model = translator(attention=way == "at each step")
-        if model.attention is not None:
-            model.attention = LastState()
-        return model
-
-    ways = ("once", "at each step")
-    found = {encoder: {way: [] for way in ways} for encoder in ways}
-    for seed in range(3):
-        set_seed(seed)
-        for encoder, by_way in found.items():
-            whole = new(encoder)
-            learn(whole, steps=4000)
-            for way, shares_of in by_way.items():
-                model = new(way)
-                for part in ("src_embedding", "encoder"):
-                    getattr(model, part).load_state_dict(getattr(whole, part).state_dict())
-                    getattr(model, part).requires_grad_(False)
-                learn(model, steps=4000)
-                shares_of.append([a / b for a, b in zip(by_length(model), in_all, strict=True)])
-    return found
-
-
 @sweep("E03")
 def after_a_mistake(learn, long_batch, rest_right, translator):
     """Give, for five seeds, what is right after the first mistake: forced, free, free in any place."""
@@ -176,10 +170,10 @@ def after_a_mistake(learn, long_batch, rest_right, translator):
 
 @sweep("E04")
 def weights_of_articles(NOUNS, encode_pairs, learn, record_attention, test, tokenizers, translator):  # noqa: N803
-    """Give, for five seeds, how often an article's largest weight is on it, on its noun, just after."""
+    """Give, for 20 seeds, how often an article's largest weight is on it, on its noun, just after."""
     things = {noun.english(plural=n) for noun in NOUNS for n in (False, True)}
     found = []
-    for seed in range(5):
+    for seed in range(20):
         set_seed(seed)
         model = translator(attention=True)
         learn(model, steps=1000)
@@ -196,4 +190,25 @@ def weights_of_articles(NOUNS, encode_pairs, learn, record_attention, test, toke
                         noun = next(j for j in range(s, len(words)) if words[j] in things)
                         hits.append([best[t] == s, best[t] == noun, best[t] == noun + 1])
         found.append(torch.tensor(hits).double().mean(dim=0).tolist())
+    return found
+
+
+@sweep("E04")
+def two_orders(encoded_mixed, first, longest, right_share, ways, with_context):
+    """Give the translations that are right after training on two orders, for three seeds.
+
+    By the kind of weights and the steps: of the longest sentences with the place last, and with it first.
+    Under "table" are the weights by position that the first seed has learned in the end.
+    """
+    found = {}
+    for way, budgets in (("by fit", (1000, 4000)), ("by position", (1000, 4000, 16_000))):
+        found[way] = {str(steps): [] for steps in budgets}
+        for steps in budgets:
+            for seed in range(3):
+                set_seed(seed)
+                model = with_context(ways[way](), steps, encoded_mixed)
+                found[way][str(steps)].append([right_share(model, some) for some in (longest, first)])
+                if (way, steps, seed) == ("by position", 16_000, 0):
+                    weights = model.attention.table[:13, :13].softmax(dim=-1)  # 12 words and the end token
+                    found["table"] = [[round(w, 4) for w in row] for row in weights.tolist()]
     return found

@@ -52,8 +52,8 @@ def test_which_nouns_are_noticed(models) -> None:
     random.seed(0)
     found = [evidence.notices(models["a"], 12, part)[0] for part in ("subject", "object", "place")]
     assert found == [pytest.approx(share / 100, abs=0.07) for share in shares]
-    assert found[0] + 0.08 < found[1]
-    assert found[1] + 0.2 < found[2]
+    assert found[0] + 0.2 < found[1]
+    assert found[1] < found[2]
     for part in ("subject", "object", "place"):
         assert evidence.notices(models["b"], 12, part, 200) == (0, pytest.approx(1, abs=0.01))
 
@@ -61,29 +61,23 @@ def test_which_nouns_are_noticed(models) -> None:
 def test_short_and_long_sentences(models) -> None:
     """About half of three words; none of twelve; and the task has solutions."""
     random.seed(1)
-    assert "A gets about half" in FIGURE.caption
+    assert "of three words A gets about half right" in FIGURE.caption
     assert 0.38 < evidence.right(models["a"], 3) < 0.66
     assert evidence.right(models["a"], 12) < 0.01
-    assert 0.01 < evidence.right(models["a"], 7, 1000) < 0.08
+    assert 0.1 < evidence.right(models["a"], 5, 1000) < 0.4
+    assert 0 < evidence.right(models["a"], 6, 1000) < 0.08
     assert evidence.right(models["b"], 3) > 0.93
     assert evidence.right(models["b"], 12) > 0.99
 
 
-def test_how_typical_the_seed_is(models) -> None:
-    """As the card has the five seeds of the record."""
-    scores = models["a"].card["scores"]
-    own, best = said(r"weakest on 3–4 words \((\d+)%,\s+the best (\d+)%\)")
-    short = scores[LENGTHS[0]]["content by seed"]
-    assert (min(short), max(short)) == (
-        pytest.approx(own / 100, abs=0.006),
-        pytest.approx(best / 100, abs=0.006),
-    )
-    assert scores[LENGTHS[0]]["content"] == min(short)
-    own, low, high = said(r"on 11–12 \((\d+)%, all between (\d+) and (\d+)%\)")
-    long = scores[LENGTHS[-1]]["content by seed"]
-    assert scores[LENGTHS[-1]]["content"] == pytest.approx(own / 100, abs=0.006)
-    assert low <= 100 * min(long) < 100 * max(long) <= high
-    assert min(models["b"].card["scores"][LENGTHS[-1]]["content by seed"]) > 0.99
+def test_the_seeds_of_the_curves(models) -> None:
+    """As the cards have them: A's fall for each seed, B's do not."""
+    for name, low, high in (("a", 0.3, 0.5), ("b", 0.99, 1)):
+        scores = models[name].card["scores"]
+        by_seed = list(zip(*(scores[length]["content by seed"] for length in LENGTHS), strict=True))
+        assert len(by_seed) == 5
+        assert by_seed[0] == tuple(scores[length]["content"] for length in LENGTHS)
+        assert all(low < shares[-1] <= high and shares[-1] <= shares[0] for shares in by_seed)
 
 
 def test_the_still_picture(models) -> None:
@@ -94,7 +88,8 @@ def test_the_still_picture(models) -> None:
             assert f">{word}<" in svg
     written = evidence.translations(models["a"], [parse(FIRST)])[0]
     target = derive(parse(FIRST)).target.split()
-    assert written[:4] == target[:4]  # as the alternative text says
+    assert written[:6] == target[:6]  # as the alternative text says
+    assert not {*written[6:]} & {*target}
     assert len(FIRST.split()) == 11
 
 
@@ -174,7 +169,7 @@ def test_first_state(page, site, models) -> None:
     wrong = page.run(
         "() => [...document.querySelectorAll('.words.a .wrong b')].map((word) => word.textContent)"
     )
-    assert wrong == ["la", "tigre", "i", "fiumi"]
+    assert wrong == ["felici", "vicino", "a", "una", "collina"]
     assert page.run("() => document.querySelectorAll('.words.b .wrong').length") == 0
     assert page.messages == []
     assert all(str(request).startswith(("file:", "about:", "data:")) for request in page.requests)
