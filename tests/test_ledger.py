@@ -124,7 +124,7 @@ def test_trial_sabotage_and_control_stand_below_a_claim(tmp_path) -> None:
     page = page_of(book_of(tmp_path))
     assert "Trial, 9 runs; over five seeds: share 92% (90–94%)" in page
     assert "<td>holds</td><td>5 of 5</td>" in page
-    assert "<td>holds</td><td>5 of 5</td><td>yes (need not)</td>" in page
+    assert "<td>holds</td><td>5 of 5</td><td>yes</td>" in page
     assert "To repeat: make trials NB=lines" in page
     assert "Sabotage, refused: the mask is &lt;gone&gt;; share 31% instead of 90%." in page
     assert "Control: An untrained one." in page

@@ -585,6 +585,9 @@ def test_a_trial_is_shown_as_a_table() -> None:
     beyond = "The claim is about no more training than it names; with 4× the steps it need not hold."
     assert lines[3] == f"{where} {beyond} To repeat: make trials NB=line"
     assert recorded().footer == f"{where} To repeat: make trials NB=line"
+    holds_beyond = recorded(budget=True)  # with 4× the steps, too: nothing is to be excused
+    assert holds_beyond.rows()[-1] == ["holds", "5 of 5", *(["yes"] * 4)]
+    assert holds_beyond.footer == recorded().footer
     html = found._repr_html_()
     assert html.count("<tr>") == 3
     assert "<td>share</td><td>92% (90–94%)</td><td>10%</td>" in html

@@ -153,8 +153,9 @@ class Trial:
         found = self.runs[run]
         if "diverged" in found:
             return "diverged"
-        verdict = "yes" if found["holds"] else "no"
-        return f"{verdict} (need not)" if self.budget and run == "4x steps" else verdict
+        if found["holds"]:
+            return "yes"
+        return "no (need not)" if self.budget and run == "4x steps" else "no"
 
     def _seeds_verdict(self) -> str:
         verdicts = [self._verdict(run) for run in SEEDS if run in self.runs]
@@ -172,7 +173,7 @@ class Trial:
         machines = sorted({run["machine"] for run in self.runs.values()})
         where = "; ".join(machines)
         limit = ""
-        if self.budget:
+        if "4x steps" in self.runs and self._verdict("4x steps") == "no (need not)":
             limit = "The claim is about no more training than it names; with 4× the steps it need not hold. "
         return (
             f"Recorded: {len(self.runs)} runs, {time} on {where}; of the seeds, the mean and the range. "
