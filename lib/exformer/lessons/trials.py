@@ -155,7 +155,11 @@ class Trial:
             return "diverged"
         if found["holds"]:
             return "yes"
-        return "no (need not)" if self.budget and run == "4x steps" else "no"
+        return "no (need not)" if self._excused(run) else "no"
+
+    def _excused(self, run: str) -> bool:
+        """Whether a claim about a budget of training failed beyond it."""
+        return self.budget and run == "4x steps" and self.runs.get(run, {}).get("holds") is False
 
     def _seeds_verdict(self) -> str:
         verdicts = [self._verdict(run) for run in SEEDS if run in self.runs]
@@ -173,7 +177,7 @@ class Trial:
         machines = sorted({run["machine"] for run in self.runs.values()})
         where = "; ".join(machines)
         limit = ""
-        if "4x steps" in self.runs and self._verdict("4x steps") == "no (need not)":
+        if self._excused("4x steps"):
             limit = "The claim is about no more training than it names; with 4× the steps it need not hold. "
         return (
             f"Recorded: {len(self.runs)} runs, {time} on {where}; of the seeds, the mean and the range. "
