@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import torch.distributed as dist
 from recipe_run import LIBRARY
 
 from exformer.cli.main import main
@@ -20,6 +21,7 @@ from exformer.models.decoder_lm import DecoderLM
 from exformer.recipes.datasets import Pairs, Text
 from exformer.recipes.own_text import read_pairs, read_text, recipe_for
 from exformer.recipes.zoo import BYTE_PAIRS, EN_DE_ALONE
+from exformer.training.distributed import leave_processes
 
 SENTENCES = [f"The {n}th key to the cabinet is by the door of the small café.\n" for n in range(60)]
 
@@ -194,6 +196,15 @@ def test_accelerate_starts_the_command(book: Path, tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == [1, 2, 3, 4]
     assert load_model(tmp_path / "run" / "model").card["steps"] == 4
+
+
+def test_the_command_leaves_the_other_processes_when_it_ends(book: Path, tmp_path: Path) -> None:
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path / 'met'}", rank=0, world_size=1)
+    try:
+        assert main(["train", "--text", str(book), "--out", str(tmp_path / "run"), "--steps", "4"]) == 0
+        assert not dist.is_initialized()
+    finally:
+        leave_processes()
 
 
 def test_merges_are_counted_from_both_sides():

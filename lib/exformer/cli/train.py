@@ -18,6 +18,7 @@ from exformer.recipes.evaluate import judge, prepare
 from exformer.recipes.own_text import describe, read_pairs, read_text, recipe_for
 from exformer.recipes.run import run_recipe
 from exformer.storage.files import check_writable, read_json, replace_file
+from exformer.training.distributed import leave_processes
 from exformer.training.trainer import Trainer
 
 
@@ -46,6 +47,7 @@ def train_model(args: argparse.Namespace) -> None:
         progress=sys.stderr.isatty(),
         on_measure=show,
     )
+    leave_processes()
 
 
 def _own_data(args: argparse.Namespace) -> Pairs | Text | None:

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
 
@@ -55,6 +56,16 @@ class Processes:
         """Wait until all processes are here."""
         if self._accelerator:
             self._accelerator.wait_for_everyone()
+
+
+def leave_processes() -> None:
+    """Close this process's connections to the others, as the last act of a program.
+
+    A process that still listens while another one ends is told so by an error from a thread of PyTorch, and
+    aborts, its work done.
+    """
+    if dist.is_available() and dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def _accelerator() -> Any:
