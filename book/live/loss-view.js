@@ -12,7 +12,7 @@
 
   class LossView {
     static question = "Replace one word so that the text becomes at least 20 nats cheaper.";
-    static measured = "On 200 speeches kept out of training, the first token of a word costs 4.8 nats on average and a later one 3.2 (punctuation apart). With its words shuffled, all 200 cost more: on average 165 nats in place of 117. Said twice, a short speech is hardly cheaper the second time (3.5 and 3.3 nats per token): this model barely copies. In the line about a horse, which it has read in training (the button shows it), none of 720 replaced words makes it cheaper by more than 0.5 nats; in Katharina’s, 81 of 420 make it cheaper by 5 or more.";
+    static measured = "On 200 speeches kept out of training, the first token of a word costs 4.8 nats on average and a later one 3.2 (punctuation apart). With its words shuffled, all 200 cost more: on average 165 nats in place of 117. Said twice, a short speech is hardly cheaper the second time (3.5 and 3.3 nats per token): this model barely copies. In the line about a horse, which it has read in training (the button shows it), no other word, of 720 tried, makes it cheaper by more than 0.5 nats; in Katharina’s, 81 of 420 make it cheaper by 5 or more.";
     start = START;
 
     constructor(figure) {

@@ -12,35 +12,27 @@ from exformer.generation.sampling import sample
 from exformer.lessons.trials import sweep
 
 SENTENCES = (12_000, 48_000, 192_000)
-RATES = (5e-3, 1e-2)  # of the LSTM; the one with the lower excess counts
 
 
 @sweep("D02")
 def more_text(NGram, excess_of, learn, new_decoder, new_lstm, prefers, rows_of):  # noqa: N803
-    """Give, for each model and amount of text, excess and accuracies of each seed, and the LSTM's rate."""
-    items = {
-        "verbs": english.agreement_items(300, attractors=2, seed=0),
-        "pronouns": english.coreference_items(300, attractors=2, seed=0),
-    }
+    """Give excess and accuracies past 0 to 4 attractors, for each model, amount of text and seed."""
+    makers = {"verbs": english.agreement_items, "pronouns": english.coreference_items}
+    items = {kind: [make(300, attractors=n, seed=0) for n in range(5)] for kind, make in makers.items()}
     found = {name: {n: [] for n in SENTENCES} for name in ("4-gram", "LSTM", "decoder")}
 
-    def note(name, n, model, **rate):
-        answer = {kind: prefers(model, each) for kind, each in items.items()}
-        found[name][n].append({"excess": excess_of(model)[0]} | answer | rate)
+    def note(name, n, model):
+        answer = {kind: [prefers(model, asked) for asked in each] for kind, each in items.items()}
+        found[name][n].append({"excess": excess_of(model)[0]} | answer)
 
-    for seed in range(3):
+    for seed in range(5):
         rows = rows_of(english.sample(max(SENTENCES), seed=seed))
         for n in SENTENCES:
             batches = [pad(rows[i : i + 48], pad_id=0) for i in range(0, n, 48)]
             note("4-gram", n, NGram(rows[:n], 4))
-            tried = {rate: new_lstm(seed) for rate in RATES}
-            for rate, model in tried.items():
-                learn(model, batches, peak=rate)
-            rate = min(tried, key=lambda rate: excess_of(tried[rate])[0])
-            note("LSTM", n, tried[rate], rate=rate)
-            decoder = new_decoder(seed)
-            learn(decoder, batches)
-            note("decoder", n, decoder)
+            for name, model in {"LSTM": new_lstm(seed), "decoder": new_decoder(seed)}.items():
+                learn(model, batches)
+                note(name, n, model)
     return found
 
 
