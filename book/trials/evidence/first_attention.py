@@ -24,6 +24,11 @@ def budgets(right_after, with_lstm, transformer):
         "LSTM, both directions, no dropout": (with_lstm, {"dropout": 0.0}, (0.01,)),
         "LSTM, both directions, dropout": (with_lstm, {}, (0.005, 0.01, 0.02)),
         "the same without attention": (with_lstm, {"attention": False}, (0.01,)),
+        "LSTM, forward only, dropout, without attention": (
+            with_lstm,
+            {"both": False, "attention": False},
+            (0.01,),
+        ),
         "transformer, no dropout": (transformer, {"dropout": 0.0}, (0.008,)),
         "transformer, dropout": (transformer, {}, (0.004, 0.008, 0.016)),
     }
@@ -40,8 +45,8 @@ def budgets(right_after, with_lstm, transformer):
     }
     until_flat = {
         name: {
-            str(steps): shares(right_after, make, seeds, steps=steps, peak=peak)
-            for steps, seeds in ((2400, 3), (4800, 1))
+            str(steps): shares(right_after, make, 3, steps=steps, peak=peak)
+            for steps in (800, 1600, 2400, 4800)
         }
         for name, (make, peak) in makers.items()
     }
