@@ -18,21 +18,23 @@ SENTENCES = (12_000, 48_000, 192_000)
 def more_text(NGram, excess_of, learn, new_decoder, new_lstm, prefers, rows_of):  # noqa: N803
     """Give excess and accuracies past 0 to 4 attractors, for each model, amount of text and seed."""
     makers = {"verbs": english.agreement_items, "pronouns": english.coreference_items}
-    items = {kind: [make(300, attractors=n, seed=0) for n in range(5)] for kind, make in makers.items()}
     found = {name: {n: [] for n in SENTENCES} for name in ("4-gram", "LSTM", "decoder")}
 
-    def note(name, n, model):
+    def note(name, n, model, items):
         answer = {kind: [prefers(model, asked) for asked in each] for kind, each in items.items()}
         found[name][n].append({"excess": excess_of(model)[0]} | answer)
 
     for seed in range(5):
         rows = rows_of(english.sample(max(SENTENCES), seed=seed))
+        items = {
+            kind: [make(300, attractors=n, seed=seed) for n in range(5)] for kind, make in makers.items()
+        }
         for n in SENTENCES:
             batches = [pad(rows[i : i + 48], pad_id=0) for i in range(0, n, 48)]
-            note("4-gram", n, NGram(rows[:n], 4))
+            note("4-gram", n, NGram(rows[:n], 4), items)
             for name, model in {"LSTM": new_lstm(seed), "decoder": new_decoder(seed)}.items():
                 learn(model, batches)
-                note(name, n, model)
+                note(name, n, model, items)
     return found
 
 
