@@ -38,6 +38,15 @@ def more_text(NGram, excess_of, learn, new_decoder, new_lstm, prefers, rows_of):
     return found
 
 
+@sweep("C19")
+def many_texts(is_sentence, next_logits_of, ngrams, texts_of):
+    """Give the share of 3,000 generated sentences that is grammatical, for three n-grams."""
+    return {
+        name: fmean(map(is_sentence, texts_of(next_logits_of(ngrams[name]), n=3_000)))
+        for name in ("trigram", "4-gram", "5-gram")
+    }
+
+
 @sweep("D03")
 def batching(first, last, learn, n_tokens, nats_of, new_decoder, rows_of, truth):
     """Give, for five seeds, the excess on sentences of 3 or 4 words and on all, and how many are so short.
