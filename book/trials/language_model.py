@@ -48,11 +48,12 @@ def many_texts(is_sentence, next_logits_of, ngrams, texts_of):
 
 
 @sweep("D03")
-def batching(first, last, learn, n_tokens, nats_of, new_decoder, rows_of, truth):
+def batching(first, is_sentence, last, learn, n_tokens, nats_of, new_decoder, rows_of, symbols, truth):
     """Give, for five seeds, the excess on sentences of 3 or 4 words and on all, and how many are so short.
 
-    The keys say how batches are made. How many: of 20,000 sentences that the model generates, and of 200,000
-    of the language. Errors: the standard error of the five models' mean excess, over the test sentences.
+    The keys say how batches are made. How many: of 20,000 texts that the model generates, without the wrong
+    ones, and of 200,000 sentences of the language. Errors: the standard error of the five models' mean
+    excess, over the test sentences.
     """
     parts = {"short": n_tokens <= 5, "all": n_tokens > 0}
     found = {
@@ -74,7 +75,8 @@ def batching(first, last, learn, n_tokens, nats_of, new_decoder, rows_of, truth)
                 found[name][part].append((x[chosen].sum() / n_tokens[chosen].sum()).item())
             limits = {"eos_id": last, "max_new_tokens": 5, "generator": torch.Generator().manual_seed(seed)}
             texts = sample(Continuation(model), torch.full((20_000, 1), first), **limits)
-            found[name]["share"].append(fmean(len(text) < 5 for text in texts))
+            short = [" ".join(symbols[token] for token in text) for text in texts if len(text) < 5]
+            found[name]["share"].append(sum(map(is_sentence, short)) / len(texts))
     for name, x in differences.items():
         found[name]["errors"] = {
             part: standard_error(x[chosen], n_tokens[chosen]) for part, chosen in parts.items()
