@@ -48,7 +48,9 @@ def many_texts(is_sentence, next_logits_of, ngrams, texts_of):
 
 
 @sweep("D03")
-def batching(first, is_sentence, last, learn, n_tokens, nats_of, new_decoder, rows_of, symbols, truth):
+def batching(
+    first, is_sentence, last, learn, n_tokens, nats_of, new_decoder, per_token, rows_of, symbols, truth
+):
     """Give, for five seeds, the excess on sentences of 3 or 4 words and on all, and how many are so short.
 
     The keys say how batches are made. How many: of 20,000 texts that the model generates, without the wrong
@@ -79,16 +81,10 @@ def batching(first, is_sentence, last, learn, n_tokens, nats_of, new_decoder, ro
             found[name]["share"].append(sum(map(is_sentence, short)) / len(texts))
     for name, x in differences.items():
         found[name]["errors"] = {
-            part: standard_error(x[chosen], n_tokens[chosen]) for part, chosen in parts.items()
+            part: per_token(x[chosen], n_tokens[chosen])[1] for part, chosen in parts.items()
         }
     short = fmean(len(s.split()) < 5 for s in english.sample(200_000, seed=5))
     return found | {"the language": {"short": [0.0], "all": [0.0], "share": [short]}}
-
-
-def standard_error(x, n):
-    """Return the standard error of the mean of x per token, by (9.4)."""
-    m = x.sum() / n.sum()
-    return ((x - m * n).square().sum().sqrt() / n.sum()).item()
 
 
 def by_length(rows, *, most=500, piece=1_600):
