@@ -654,9 +654,16 @@ BUGS = [
     Bug(
         "training.loss.cross_entropy",
         "padding counts",
-        "if pad_id is None else targets != pad_id",
+        " & (targets != pad_id)",
         "",
         "test_loss.py::test_padding_by_hand",
+    ),
+    Bug(
+        "training.loss.cross_entropy",
+        "-100 is a token",
+        "(targets != _IGNORED) & ",
+        "",
+        "test_loss.py::test_ignored_targets_by_hand",
     ),
     Bug(
         "training.loss.nll",
@@ -710,8 +717,8 @@ BUGS = [
     Bug(
         "training.loop.training_steps",
         "the gradient is zeroed before the step",
-        "loss = backward(model, batch, loss_fn)\n",
-        "loss = backward(model, batch, loss_fn)\n        model.zero_grad()\n",
+        "losses.append(backward(model, batch, loss_fn))\n",
+        "losses.append(backward(model, batch, loss_fn))\n        model.zero_grad()\n",
         "test_training.py::test_one_step_by_hand",
     ),
     Bug(

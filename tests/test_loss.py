@@ -38,6 +38,36 @@ def test_padding_by_hand():
     close(got, torch.tensor(-0.1 * math.log(1 / 4) - 0.9 * math.log(3 / 4)))
 
 
+def test_ignored_targets_by_hand():
+    # A target of -100 counts no more than padding does.
+    for options in ({}, {"pad_id": 1}):
+        got = cross_entropy(LOGITS, torch.tensor([-100, 0]), **options)
+        close(got, torch.tensor(math.log(2)))
+    with pytest.raises(ValueError, match="no target but padding"):
+        cross_entropy(LOGITS, torch.tensor([-100, 1]), pad_id=1)
+    with pytest.raises(ValueError, match="got -100 to 0; cross_entropy leaves out targets of -100, and pad"):
+        nll(LOGITS, torch.tensor([-100, 0]))
+
+
+def test_ignored_targets_and_padding_against_torch():
+    logits, targets = normal(6, 7), torch.tensor([1, -100, 0, 5, 0, -100])
+    got = cross_entropy(logits, targets, pad_id=0, label_smoothing=0.1)
+    plain = F.cross_entropy(logits[[0, 3]], targets[[0, 3]], label_smoothing=0.1)
+    ignoring = F.cross_entropy(logits, targets.where(targets != 0, -100), label_smoothing=0.1)
+    gradient = torch.autograd.grad(got, logits)[0]
+    for wanted in (plain, ignoring):
+        close(got, wanted)
+        close(gradient, torch.autograd.grad(wanted, logits)[0])
+
+
+def test_loss_on_a_device_without_reading_it():
+    # A tensor on the meta device has no numbers: an operation that wants to look at one fails.
+    logits = torch.zeros(2, 3, 7, device="meta", requires_grad=True)
+    targets = torch.zeros(2, 3, dtype=torch.int64, device="meta")
+    cross_entropy(logits, targets, pad_id=0, label_smoothing=0.1).backward()
+    assert logits.grad.shape == logits.shape
+
+
 @settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**20),
@@ -131,7 +161,7 @@ def test_padding_alone_is_refused():
         cross_entropy(LOGITS[:0], nothing)
 
 
-@pytest.mark.parametrize(("wrong", "pad_id"), [(2, None), (-1, None), (-100, 0), (7, 0)])
+@pytest.mark.parametrize(("wrong", "pad_id"), [(2, None), (-1, None), (-99, 0), (7, 0)])
 def test_targets_outside_the_vocabulary_are_refused(wrong, pad_id):
     with pytest.raises(
         ValueError, match=r"targets must lie from 0 to 1 \(vocab_size 2\), got .*" + str(wrong)

@@ -1,5 +1,6 @@
 """The Trainer: the loop of `train`, however a run is cut, split or measured, for three kinds of models."""
 
+import json
 import math
 import sys
 from dataclasses import asdict, replace
@@ -137,6 +138,39 @@ def test_a_run_that_was_cut_goes_on_to_the_same_weights(tmp_path: Path, whole: s
     assert plain == [{name: line[name] for name in ("step", "validation_loss")} for line in uncut.history]
     assert [line["step"] for line in plain] == [3, 6, 9, 10]
     assert trainer.fit(resume=True) == []  # nothing is left to do
+
+
+class OnDevice(torch.Tensor):
+    """A tensor that says it is on a GPU, and counts how often it is read."""
+
+    reads = 0
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cuda")
+
+    def tolist(self) -> list:
+        OnDevice.reads += 1
+        return super().tolist()
+
+
+def test_losses_of_a_device_are_read_where_they_are_needed(tmp_path: Path) -> None:
+    config = replace(CONFIG, steps=50, every=40)
+    logs = []
+    for kind in (torch.Tensor, OnDevice):
+        folder = tmp_path / kind.__name__
+        trainer = trainer_of(
+            folder,
+            config,
+            loss_fn=lambda model, ids, kind=kind: language_model_loss(model, ids).as_subclass(kind),
+        )
+        losses = trainer.fit()
+        lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+        assert [line["loss"] for line in lines] == losses
+        assert [line["loss"] for line in trainer.history] == [losses[39], losses[49]]
+        logs.append([{name: line[name] for name in line if "seconds" not in name} for line in lines])
+    assert logs[0] == logs[1]
+    assert OnDevice.reads == 4  # at 16 and 32, and where the model is saved: at 40 and 50
 
 
 def test_a_folder_that_holds_a_run(tmp_path: Path) -> None:
@@ -335,7 +369,7 @@ def test_weights_that_are_no_numbers_are_not_saved(tmp_path: Path) -> None:
             nn.init.constant_(trainer.model.embedding.table, math.nan)
 
     trainer.optimizers[0][0].step = spoil
-    with pytest.raises(ValueError, match="a parameter is no number after step 3"):
+    with pytest.raises(ValueError, match="a parameter is NaN or infinite after step 3"):
         trainer.fit()
     assert find_checkpoints(tmp_path / "checkpoints") == []
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.training.loop import DivergenceError, set_seed, train, training_steps
+from exformer.training.loop import DivergenceError, Losses, set_seed, train, training_steps
 from exformer.training.loss import cross_entropy
 from exformer.training.schedules import linear_schedule
 
@@ -126,7 +126,9 @@ def test_a_gradient_that_is_not_a_number_shows_even_in_the_last_step():
     def root_at_zero(model, batch):  # the loss is 0, its slope is infinite
         return (model.a - batch).abs().sqrt()
 
-    with pytest.raises(ValueError, match="a parameter is no number after step 1: lower the learning rate"):
+    with pytest.raises(
+        ValueError, match="a parameter is NaN or infinite after step 1: lower the learning rate"
+    ):
         run([1.0], loss_fn=root_at_zero)
 
 
@@ -151,8 +153,10 @@ def step_by_step(batches, *, rates=(1.0,), **options):
         (torch.optim.SGD(some, 99.0), lambda step, rate=rate: rate * step)
         for some, rate in zip(parameters, rates, strict=True)
     ]
-    losses = list(training_steps(model, batches, loss_fn=plane, optimizers=optimizers, **options))
-    return losses, (model.a.item(), model.b.item())
+    losses = Losses()
+    for _ in training_steps(model, batches, loss_fn=plane, optimizers=optimizers, losses=losses, **options):
+        pass
+    return losses.values, (model.a.item(), model.b.item())
 
 
 def test_each_optimizer_has_its_own_rate():
@@ -171,7 +175,7 @@ def test_a_walk_that_is_not_finished_leaves_the_last_step():
         loss_fn=plane,
         optimizers=[(torch.optim.SGD(model.parameters(), 0.25), None)],
     )
-    assert [next(walk), next(walk)] == [1.0, 0.75]
+    assert [next(walk), next(walk)] == [1, 2]
     walk.close()
     assert model.a.item() == 0.5
 
@@ -185,6 +189,51 @@ def test_an_optimizer_of_another_model_is_refused():
     with pytest.raises(ValueError, match=r"got one that moves none of them: make it from model.parameters"):
         next(training_steps(model, [(1.0, 0.0)], loss_fn=plane, optimizers=two))
     train(model, [(1.0, 0.0)], loss_fn=plane, optimizer=torch.optim.SGD([model.a], 0.5))  # a part will do
+
+
+class OnDevice(torch.Tensor):
+    """A tensor that says it is on a GPU."""
+
+    @property
+    def device(self):
+        return torch.device("cuda")
+
+
+def on_device(number):
+    return torch.tensor(number).as_subclass(OnDevice)
+
+
+def test_losses_of_a_cpu_are_read_at_once():
+    losses = Losses()
+    losses.append(torch.tensor(0.5))
+    assert (losses.values, losses.all_read) == ([0.5], True)
+
+
+def test_losses_of_a_device_are_read_together():
+    losses = Losses(read_every=3)
+    known = []
+    for number in (5.0, 4.0, 3.0, 2.0):
+        losses.append(on_device(number))
+        known.append((len(losses.values), losses.all_read))
+    assert known == [(0, False), (0, False), (3, True), (3, False)]
+    losses.read()
+    losses.read()
+    assert losses.values == [5.0, 4.0, 3.0, 2.0]
+
+
+def test_divergence_on_a_device_names_the_first_step():
+    losses = Losses(first_step=7)
+    for number in (1.0, math.nan, math.inf):
+        losses.append(on_device(number))
+    with pytest.raises(DivergenceError, match="the loss is nan at step 8: lower the learning rate or clip"):
+        losses.read()
+
+
+def test_train_reads_the_last_losses_of_a_device():
+    losses, _ = run(
+        [(1.0, 0.0)] * 20, lr=0.5, loss_fn=lambda model, batch: plane(model, batch).as_subclass(OnDevice)
+    )
+    assert losses == [1.0 - 0.5 * step for step in range(20)]
 
 
 def test_no_steps_are_none():
@@ -218,7 +267,7 @@ def test_loss_falls_and_the_same_seed_gives_the_same_training():
 def test_a_parameter_that_is_no_number_in_part_shows_in_the_last_step():
     layer = nn.Linear(2, 1)
     optimizer = torch.optim.SGD(layer.parameters(), 1.0)
-    with pytest.raises(DivergenceError, match="a parameter is no number after step 1"):
+    with pytest.raises(DivergenceError, match="a parameter is NaN or infinite after step 1"):
         train(
             layer,
             [0],

@@ -44,9 +44,9 @@ class Processes:
         """Keep the gradients of a wrapped model in this process for a while."""
         return self._accelerator.no_sync(model) if self._accelerator else nullcontext()
 
-    def sum(self, value: Tensor) -> float:
+    def sum(self, value: Tensor) -> Tensor:
         """Add up a number over the processes."""
-        return (self._accelerator.reduce(value, "sum") if self._accelerator else value).item()
+        return self._accelerator.reduce(value, "sum") if self._accelerator else value
 
     def main_first(self) -> AbstractContextManager[Any]:
         """Let the main process pass first, so that the others find what it has written."""

@@ -35,7 +35,9 @@ class _MeanNLL(torch.autograd.Function):
         nll = -log_p.gather(-1, targets[:, None]).squeeze(-1)  # (batch)
         if label_smoothing:
             nll = (1 - label_smoothing) * nll - label_smoothing * log_p.mean(dim=-1)
-        return nll[counts].mean()
+        if nll.device.type == "cpu":
+            return nll[counts].mean()
+        return nll.where(counts, 0).sum() / counts.sum()  # how many they are, only the device knows
 
     @staticmethod
     @once_differentiable

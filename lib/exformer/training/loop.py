@@ -19,7 +19,64 @@ LossFn = Callable[..., Float[Tensor, ""]]
 
 
 class DivergenceError(ValueError):
-    """A training whose loss or parameters stopped being numbers."""
+    """A training whose loss or parameters became NaN or infinite."""
+
+
+class Losses:
+    """Collect the loss of each step, and read the numbers from a GPU only every few steps.
+
+    To read a number means to wait until the device has computed it, and while Python waits it gives the
+    device nothing to do. A CPU has no such queue, so there each loss is read at once.
+
+    Args:
+        first_step: Number of the step whose loss comes first.
+        read_every: Most losses that wait on a device to be read.
+
+    Attributes:
+        values: The losses that were read.
+
+    >>> losses = Losses()
+    >>> losses.append(torch.tensor(0.5))
+    >>> losses.values
+    [0.5]
+    """
+
+    def __init__(self, *, first_step: int = 1, read_every: int = 16) -> None:
+        self.values: list[float] = []
+        self._first_step, self._read_every = first_step, read_every
+        self._unread: list[Tensor] = []
+
+    def append(self, loss: Float[Tensor, ""]) -> None:
+        """Add the loss of the next step.
+
+        Raises:
+            DivergenceError: As :meth:`read`.
+        """
+        self._unread.append(loss.detach())
+        if loss.device.type == "cpu" or len(self._unread) == self._read_every:
+            self.read()
+
+    @property
+    def all_read(self) -> bool:
+        """Whether ``values`` holds the losses of all steps."""
+        return not self._unread
+
+    def read(self) -> None:
+        """Read all losses that wait on the device.
+
+        Raises:
+            DivergenceError: If one is NaN or infinite; the message names the first such step.
+        """
+        if not self._unread:
+            return
+        new, self._unread = torch.stack(self._unread).tolist(), []
+        for loss in new:
+            if not math.isfinite(loss):
+                step = self._first_step + len(self.values)
+                raise DivergenceError(
+                    f"the loss is {loss} at step {step}: lower the learning rate or clip gradients"
+                )
+            self.values.append(loss)
 
 
 def set_seed(seed: int) -> None:
@@ -69,18 +126,27 @@ def train(
     """
     with vary_batches(batches, schedule, optimizer) as (taken, rate):  # as they are, but in a trial
         bar = tqdm(taken, desc=progress, disable=not progress, leave=False)
-        optimizers = [(optimizer, rate)]
-        losses = list(training_steps(model, bar, loss_fn=loss_fn, optimizers=optimizers, clip_norm=clip_norm))
-    if not losses:
+        losses = Losses()
+        steps = training_steps(
+            model,
+            bar,
+            loss_fn=loss_fn,
+            optimizers=[(optimizer, rate)],
+            losses=losses,
+            clip_norm=clip_norm,
+        )
+        for _ in steps:
+            pass
+    if not losses.values:
         raise ValueError("there were no batches to train on")
-    return losses
+    return losses.values
 
 
-def backpropagate(model: nn.Module, batch: Any, loss_fn: LossFn) -> float:
+def backpropagate(model: nn.Module, batch: Any, loss_fn: LossFn) -> Float[Tensor, ""]:
     """Add the gradient of the loss of a batch to that of each parameter; return the loss."""
     loss = loss_fn(model, batch)
     loss.backward()
-    return loss.item()
+    return loss.detach()
 
 
 def training_steps(
@@ -89,24 +155,26 @@ def training_steps(
     *,
     loss_fn: LossFn,
     optimizers: Sequence[tuple[torch.optim.Optimizer, Schedule | None]],
+    losses: Losses | None = None,
     clip_norm: float | None = None,
     first_step: int = 1,
-    backward: Callable[[nn.Module, Any, LossFn], float] = backpropagate,
-) -> Iterator[float]:
-    """Take a step of the optimizers per batch, and yield the loss after each: :func:`train` as a generator.
+    backward: Callable[[nn.Module, Any, LossFn], Tensor] = backpropagate,
+) -> Iterator[int]:
+    """Take a step of the optimizers per batch: :func:`train` as a generator.
 
-    Between two losses nothing is under way: the model may be measured (then put back into training mode) or
-    saved. A caller that stops early leaves the model as it was after the last loss.
+    Between two steps it is safe to evaluate the model (then put it back into training mode) or to save it. A
+    caller that stops early leaves the model as it was after the last step.
 
     Args:
         model, batches, loss_fn, clip_norm: As for :func:`train`.
         optimizers: Each with the learning rate of step 1, 2, ...; None leaves its own.
+        losses: Gets the loss before each step; None: nobody wants to read them.
         first_step: Number of the first step, for the schedules.
         backward: Adds the gradients of a batch and returns its loss; the
             :class:`~exformer.training.trainer.Trainer` splits a batch here.
 
     Yields:
-        The loss before each step.
+        The number of each step that was taken.
 
     Raises:
         ValueError: As :func:`train`, but for no batches.
@@ -115,25 +183,23 @@ def training_steps(
         raise ValueError(f"clip_norm must be above 0, got {clip_norm}: None sets no limit")
     check_optimizers(model, [optimizer for optimizer, _ in optimizers])
     model.train()
+    losses = Losses(first_step=first_step) if losses is None else losses
     step, note = first_step - 1, begin_note()
+    note.losses = losses.values
     for step, batch in enumerate(batches, start=first_step):
         for optimizer, schedule in optimizers:
             if schedule is not None:
                 for group in optimizer.param_groups:
                     group["lr"] = schedule(step)
             optimizer.zero_grad(set_to_none=True)
-        loss = backward(model, batch, loss_fn)
-        if not math.isfinite(loss):
-            raise DivergenceError(
-                f"the loss is {loss} at step {step}: lower the learning rate or clip gradients"
-            )
-        note.losses.append(loss)
+        losses.append(backward(model, batch, loss_fn))
         if clip_norm is not None:
             nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
         for optimizer, _ in optimizers:
             optimizer.step()
         note.optimizer_steps += len(optimizers)
-        yield loss
+        yield step
+    losses.read()
     check_parameters(model, step)  # no later loss would show it
 
 
@@ -150,8 +216,8 @@ def check_optimizers(model: nn.Module, optimizers: Iterable[torch.optim.Optimize
 
 
 def check_parameters(model: nn.Module, step: int) -> None:
-    """Refuse a model whose parameters are no numbers any more."""
+    """Check that all parameters are finite."""
     if not all(p.isfinite().all() for p in model.parameters()):
         raise DivergenceError(
-            f"a parameter is no number after step {step}: lower the learning rate or clip gradients"
+            f"a parameter is NaN or infinite after step {step}: lower the learning rate or clip gradients"
         )

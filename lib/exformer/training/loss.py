@@ -7,6 +7,8 @@ from torch import Tensor
 
 from exformer.training.fast_loss import fused_mean_nll
 
+_IGNORED = -100  # PyTorch's ignore_index, which other libraries write over targets that are not to count
+
 
 def log_probabilities(
     logits: Float[Tensor, "*batch vocab_size"],
@@ -50,7 +52,7 @@ def nll(
     Source:
         Szegedy et al. 2016, section 7, for the smoothing; Vaswani et al. 2017, section 5.4.
     """
-    _check(logits, targets, targets, label_smoothing)
+    _check(logits, targets, None, label_smoothing)
     log_p = log_probabilities(logits)  # (*batch, vocab_size)
     of_targets = -log_p.gather(-1, targets[..., None]).squeeze(-1)  # (*batch)
     if not label_smoothing:  # 0 times the -inf of an impossible token would be nan
@@ -65,25 +67,26 @@ def cross_entropy(
     pad_id: int | None = None,
     label_smoothing: float = 0.0,
 ) -> Float[Tensor, ""]:
-    r"""Average the negative log-likelihood over all targets that are not padding.
+    r"""Average the negative log-likelihood over all targets that count.
 
     .. math::
         L = \frac1N \sum_{n:\, y_n \ne \mathrm{pad}} \ell_n
 
-    It is ``nll(logits, targets)[targets != pad_id].mean()``, with a gradient that takes fewer passes.
+    It is ``nll(logits, targets)[counts].mean()``, with a gradient that takes fewer passes.
 
     Args:
         logits: Scores of all tokens of the vocabulary.
-        targets: The right tokens.
-        pad_id: Targets with this id do not count; None: all count.
+        targets: The right tokens. One of -100 never counts, as in ``torch.nn.functional.cross_entropy``.
+        pad_id: Targets with this id do not count either; None: all others count.
         label_smoothing: :math:`\varepsilon`, the share of the target that is spread over the vocabulary.
 
     Returns:
         The loss in nats per token.
 
     Raises:
-        ValueError: If there is nothing but padding, shapes do not fit, a target is not in the vocabulary,
-            or ε is outside [0, 1).
+        ValueError: If no target counts, shapes do not fit, a target is not in the vocabulary, or ε is outside
+            [0, 1). On a GPU the targets are not looked at, because that would wait for the device: there, the
+            loss of no targets is NaN, and PyTorch stops at a target outside of the vocabulary.
 
     Source:
         Szegedy et al. 2016, section 7, for the smoothing; Vaswani et al. 2017, section 5.4.
@@ -92,18 +95,19 @@ def cross_entropy(
     >>> logits = torch.tensor([[2.0, 0.0], [0.0, 0.0], [9.0, 0.0]])
     >>> cross_entropy(logits, torch.tensor([1, 1, 0]), pad_id=0)
     tensor(1.4100)
+    >>> cross_entropy(logits, torch.tensor([1, 1, -100]))
+    tensor(1.4100)
     """
-    counts = torch.ones_like(targets, dtype=torch.bool) if pad_id is None else targets != pad_id
-    real = targets[counts]
-    _check(logits, targets, real, label_smoothing)
-    if real.numel() == 0:
+    counts = targets != _IGNORED if pad_id is None else (targets != _IGNORED) & (targets != pad_id)
+    _check(logits, targets, counts, label_smoothing)
+    if targets.device.type == "cpu" and not counts.any():
         raise ValueError("there is no target but padding: the mean over no tokens is not defined")
     rows, flat = logits.reshape(-1, logits.size(-1)), targets.where(counts, 0).flatten()
     return fused_mean_nll(rows, flat, counts.flatten(), label_smoothing)
 
 
-def _check(logits: Tensor, targets: Tensor, real: Tensor, label_smoothing: float) -> None:
-    """Refuse what has no loss; ``real`` are the targets that count."""
+def _check(logits: Tensor, targets: Tensor, counts: Tensor | None, label_smoothing: float) -> None:
+    """Check shapes, and on a CPU the targets; ``counts`` says which ones count, None: all."""
     if not 0.0 <= label_smoothing < 1.0:
         raise ValueError(f"label_smoothing must lie in [0, 1), got {label_smoothing}")
     if logits.shape[:-1] != targets.shape:
@@ -111,9 +115,12 @@ def _check(logits: Tensor, targets: Tensor, real: Tensor, label_smoothing: float
             f"logits must have the targets' shape {tuple(targets.shape)} and the vocabulary's, "
             f"got {tuple(logits.shape)}"
         )
-    vocab_size = logits.size(-1)
+    if targets.device.type != "cpu":  # to look at numbers is to wait for the device
+        return
+    real, vocab_size = targets if counts is None else targets[counts], logits.size(-1)
     if real.numel() and (real.min() < 0 or real.max() >= vocab_size):
         raise ValueError(
             f"targets must lie from 0 to {vocab_size - 1} (vocab_size {vocab_size}), "
-            f"got {real.min().item()} to {real.max().item()}"
+            f"got {real.min().item()} to {real.max().item()}; cross_entropy leaves "
+            "out targets of -100, and padding with pad_id"
         )

@@ -20,7 +20,7 @@ from exformer.training.checkpoint import checkpoint_path, find_checkpoints, load
 from exformer.training.config import TrainingConfig
 from exformer.training.distributed import Processes
 from exformer.training.log import TrainingLog
-from exformer.training.loop import LossFn, check_parameters, set_seed, training_steps
+from exformer.training.loop import Losses, LossFn, check_parameters, set_seed, training_steps
 from exformer.training.machine import Clock
 from exformer.training.objectives import default_loss
 from exformer.training.optimizers import make_optimizers
@@ -87,6 +87,7 @@ class Trainer:
         self.step = 0  # how many were taken
         self.history: list[dict[str, Any]] = []  # the lines of the log with a measurement
         self.clock = Clock({})
+        self._unwritten: list[dict[str, Any]] = []  # lines of the log whose losses are still on the device
         self._notes: dict[str, Any] = {}  # of the last measurement: what a checkpoint holds beside weights
 
     @property
@@ -115,28 +116,28 @@ class Trainer:
                 missing, the batches run out before the steps, or a loss or parameter becomes NaN or infinite.
         """
         self._begin(resume=resume)
-        smoothing, losses = self.config.label_smoothing, []
+        self._unwritten = []
+        smoothing, losses = self.config.label_smoothing, Losses(first_step=self.step + 1)
         steps = training_steps(
             self.processes.wrap(self.model),
             islice(self._micro_batches(), 0 if self.ended else self.config.steps - self.step),
             loss_fn=partial(self.loss_fn, label_smoothing=smoothing) if smoothing else self.loss_fn,
             optimizers=self.optimizers,
+            losses=losses,
             clip_norm=self.config.clip_norm,
             first_step=self.step + 1,
             backward=self._backward,
         )
         shown = bool(self.progress) and self.processes.is_main
         bar = tqdm(steps, desc=self.progress, initial=self.step, total=self.config.steps, disable=not shown)
-        for loss in bar:
-            bar.set_postfix(loss=f"{loss:.2f}", refresh=False)
-            self.step += 1
-            losses.append(loss)
-            self._after_step(loss)
+        for self.step in bar:
+            self._after_step(losses)
+            bar.set_postfix(loss=f"{losses.values[-1]:.2f}" if losses.values else "", refresh=False)
             if self.ended:
                 break
         if not self.ended:
             raise ValueError(f"the batches ended after step {self.step} of {self.config.steps}: give more")
-        return losses
+        return losses.values
 
     def validation_loss(self) -> float:
         """Return the loss on the validation batches, without label smoothing."""
@@ -198,7 +199,7 @@ class Trainer:
             set_seed(int(sequence.generate_state(1)[0]))
             yield micro_batches
 
-    def _backward(self, model: nn.Module, micro_batches: list[MicroBatch], loss_fn: LossFn) -> float:
+    def _backward(self, model: nn.Module, micro_batches: list[MicroBatch], loss_fn: LossFn) -> Tensor:
         r"""Add up the gradients and losses of the micro-batches of all processes, each with its share.
 
         .. math:: L = \sum_i share_i \, L_i
@@ -217,32 +218,46 @@ class Trainer:
         half = self.config.precision == "bf16"
         return torch.autocast(device.type, torch.bfloat16) if half else nullcontext()
 
-    def _after_step(self, loss: float) -> None:
+    def _after_step(self, losses: Losses) -> None:
         """Measure and save where it is due, and write the log."""
-        line = {"step": self.step, "loss": loss}
+        line: dict[str, Any] = {"step": self.step, "loss": math.nan}  # the device may not have it yet
         due = self.step == self.config.steps or self.step % self.config.every == 0
         if due:
+            losses.read()
             check_parameters(self.model, self.step)  # before they are saved
             self._notes = self._measure()
             line |= {name: value for name, value in self._notes.items() if name == "validation_loss"}
         if not self.processes.is_main:
             return
-        line |= self.clock.read()
+        self._unwritten.append(line | self.clock.read())
         if due and self.validation:
-            self.history.append(line)
+            self.history.append(self._unwritten[-1])
+        if losses.all_read:
+            self._write_log(losses.values)
+        if due:
+            self._save()
+            if self.on_measure is not None:
+                self.on_measure(self)
+
+    def _write_log(self, losses: Sequence[float]) -> None:
+        """Write the lines of the last steps, whose losses are now known."""
+        lines, self._unwritten = self._unwritten, []
+        for line, loss in zip(lines, losses[-len(lines) :], strict=True):
+            line["loss"] = loss
+            if self.folder is not None:
+                TrainingLog(self.folder / "log.jsonl").append(line)
+
+    def _save(self) -> None:
+        """Write a checkpoint, if there is a folder."""
         if self.folder is not None:
-            TrainingLog(self.folder / "log.jsonl").append(line)
-            if due:
-                save_checkpoint(
-                    self.checkpoints,
-                    step=self.step,
-                    model=self.model,
-                    optimizers=[optimizer for optimizer, _ in self.optimizers],
-                    notes=self._notes | self.clock.read(),
-                    keep=self.config.average,
-                )
-        if due and self.on_measure is not None:
-            self.on_measure(self)
+            save_checkpoint(
+                self.checkpoints,
+                step=self.step,
+                model=self.model,
+                optimizers=[optimizer for optimizer, _ in self.optimizers],
+                notes=self._notes | self.clock.read(),
+                keep=self.config.average,
+            )
 
     def _measure(self) -> dict[str, Any]:
         """Measure the model on the validation set, and decide whether the run ends here."""
@@ -250,7 +265,7 @@ class Trainer:
         if not self.validation:
             return {"ended": ended}
         own = torch.tensor(self.validation_loss(), dtype=torch.float64, device=_device(self.model))
-        found = self.processes.sum(own) / self.processes.count  # all must come to the same end
+        found = self.processes.sum(own).item() / self.processes.count  # all must come to the same end
         if not math.isfinite(found):
             raise ValueError(
                 f"the validation loss is {found} after step {self.step}: lower the learning rate"
@@ -295,8 +310,10 @@ def _device(model: nn.Module) -> torch.device:
 
 
 def _to_device(batch: Any, device: torch.device) -> Any:
-    """Move a tensor, or a dataclass of tensors."""
+    """Move a tensor, or a dataclass of tensors; to a GPU without waiting for it."""
     if isinstance(batch, Tensor):
+        if device.type == "cuda" and batch.device.type == "cpu":
+            return batch.pin_memory().to(device, non_blocking=True)
         return batch.to(device)
     if is_dataclass(batch):
         return replace(
