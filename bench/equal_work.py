@@ -27,7 +27,6 @@ def _numbered(found: re.Match[str]) -> str:
 #: What our parameters are called elsewhere: patterns and what replaces them, one after the other.
 NAMES = {
     "TorchTranslator": (
-        (r"_embedding\.table", "_embedding.weight"),
         (r"norm_(attention|self)", "norm1"),
         (r"norm_cross", "norm2"),
         (r"(decoder.*)norm_feed_forward", r"\1norm3"),
@@ -38,10 +37,8 @@ NAMES = {
         (r"w_o", "out_proj"),
         (r"w_([qkv])\.(\w+)", r"in_proj_\2.\1"),  # queries, keys, values: one matrix, see _gather
         (r"feed_forward\.w_", "linear"),
-        (r"gain", "weight"),
     ),
     "TorchGPT": (
-        (r"(embedding|positions)\.table", r"\1.weight"),
         (r"^norm", "encoder.norm"),
         (r"^layers", "encoder.layers"),
         (r"norm_attention", "norm1"),
@@ -50,11 +47,10 @@ NAMES = {
         (r"w_o", "out_proj"),
         (r"w_([qkv])\.(\w+)", r"in_proj_\2.\1"),
         (r"feed_forward\.w_", "linear"),
-        (r"gain", "weight"),
     ),
     "MarianMTModel": (
-        (r"src_embedding\.table", "model.encoder.embed_tokens.weight"),
-        (r"tgt_embedding\.table", "model.decoder.embed_tokens.weight"),
+        (r"src_embedding\.weight", "model.encoder.embed_tokens.weight"),
+        (r"tgt_embedding\.weight", "model.decoder.embed_tokens.weight"),
         (r"^(encoder|decoder)\.", r"model.\1.layers."),
         (r"norm_(attention|self)", "self_attn_layer_norm"),
         (r"norm_cross", "encoder_attn_layer_norm"),
@@ -64,11 +60,10 @@ NAMES = {
         (r"w_o", "out_proj"),
         (r"w_([qkv])", r"\1_proj"),
         (r"feed_forward\.w_", "fc"),
-        (r"gain", "weight"),
     ),
     "XTranslator": (
-        (r"src_embedding\.table", "encoder.token_emb.emb.weight"),
-        (r"tgt_embedding\.table", "decoder.token_emb.emb.weight"),
+        (r"src_embedding\.weight", "encoder.token_emb.emb.weight"),
+        (r"tgt_embedding\.weight", "decoder.token_emb.emb.weight"),
         (r"norm_attention", "norm_self"),
         (r"norm_(self|cross|feed_forward)", r"\1.norm"),
         (r"(self|cross)_attention", r"\1.block"),
@@ -77,7 +72,6 @@ NAMES = {
         (r"w_([qkv])", r"to_\1"),
         (r"w_o", "to_out"),
         (r"ff\.1", "ff.0.0"),
-        (r"gain", "weight"),
     ),
 }
 
@@ -111,10 +105,10 @@ def copy_weights(ours: nn.Module, theirs: nn.Module) -> None:
         state = {re.sub(pattern, name, key): tensor for key, tensor in state.items()}
     state = _gather(state)
     if type(theirs).__name__ in TIED:
-        state[TIED[type(theirs).__name__]] = ours.tgt_embedding.table
+        state[TIED[type(theirs).__name__]] = ours.tgt_embedding.weight
     if type(theirs).__name__ == "MarianMTModel":
         for side, positions in (("encoder", ours.src_positions), ("decoder", ours.tgt_positions)):
-            state[f"model.{side}.embed_positions.weight"] = positions.table
+            state[f"model.{side}.embed_positions.weight"] = positions.weight
     missing, unexpected = theirs.load_state_dict(state, strict=False)
     if unexpected or set(missing) - {"final_logits_bias"}:  # Marian's buffer of zeros
         raise ValueError(f"{missing} get nothing, {unexpected} go nowhere: mend NAMES")

@@ -92,9 +92,9 @@ def gpt2_state(model: DecoderLM) -> dict[str, Tensor]:
     """
     root = math.sqrt(model.config.d_model)
     state = {
-        "wte.weight": model.embedding.table * root,
-        "wpe.weight": model.positions.table,
-        "ln_f.weight": model.norm.gain / root,
+        "wte.weight": model.embedding.weight * root,
+        "wpe.weight": model.positions.weight,
+        "ln_f.weight": model.norm.weight / root,
         "ln_f.bias": model.norm.bias / root,
     }
     for i, layer in enumerate(model.layers):
@@ -109,7 +109,7 @@ def gpt2_state(model: DecoderLM) -> dict[str, Tensor]:
             state[f"h.{i}.{name}.weight"] = torch.cat([part.weight for part in parts]).t()
             state[f"h.{i}.{name}.bias"] = torch.cat([part.bias for part in parts])
         for name, norm in (("ln_1", layer.norm_attention), ("ln_2", layer.norm_feed_forward)):
-            state[f"h.{i}.{name}.weight"], state[f"h.{i}.{name}.bias"] = norm.gain, norm.bias
+            state[f"h.{i}.{name}.weight"], state[f"h.{i}.{name}.bias"] = norm.weight, norm.bias
     return state
 
 

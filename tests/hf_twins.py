@@ -19,9 +19,9 @@ from torch_twins import close
 #: What our parameters are called there: patterns and what replaces them, one after the other.
 NAMES = {
     "BertForMaskedLM": (
-        (r"^embedding\.table", "bert.embeddings.word_embeddings.weight"),
-        (r"^positions\.table", "bert.embeddings.position_embeddings.weight"),
-        (r"^segments\.table", "bert.embeddings.token_type_embeddings.weight"),
+        (r"^embedding\.weight", "bert.embeddings.word_embeddings.weight"),
+        (r"^positions\.weight", "bert.embeddings.position_embeddings.weight"),
+        (r"^segments\.weight", "bert.embeddings.token_type_embeddings.weight"),
         (r"^norm_embedding", "bert.embeddings.LayerNorm"),
         (r"^layers", "bert.encoder.layer"),
         (r"self_attention\.w_q", "attention.self.query"),
@@ -35,11 +35,10 @@ NAMES = {
         (r"^transform", "cls.predictions.transform.dense"),
         (r"^norm_output", "cls.predictions.transform.LayerNorm"),
         (r"^output_bias", "cls.predictions.bias"),
-        (r"gain", "weight"),
     ),
     "GPT2LMHeadModel": (
-        (r"^embedding\.table", "transformer.wte.weight"),
-        (r"^positions\.table", "transformer.wpe.weight"),
+        (r"^embedding\.weight", "transformer.wte.weight"),
+        (r"^positions\.weight", "transformer.wpe.weight"),
         (r"^norm\.", "transformer.ln_f."),
         (r"^layers", "transformer.h"),
         (r"norm_attention", "ln_1"),
@@ -48,10 +47,9 @@ NAMES = {
         (r"self_attention\.w_o", "attn.c_proj"),
         (r"feed_forward\.w_1", "mlp.c_fc"),
         (r"feed_forward\.w_2", "mlp.c_proj"),
-        (r"gain", "weight"),
     ),
     "LlamaForCausalLM": (
-        (r"^embedding\.table", "model.embed_tokens.weight"),
+        (r"^embedding\.weight", "model.embed_tokens.weight"),
         (r"^output\.", "lm_head."),
         (r"^(norm|layers)\.", r"model.\1."),
         (r"norm_attention", "input_layernorm"),
@@ -60,11 +58,10 @@ NAMES = {
         (r"feed_forward\.w_1", "mlp.gate_proj"),
         (r"feed_forward\.w_2", "mlp.down_proj"),
         (r"feed_forward\.w_3", "mlp.up_proj"),
-        (r"gain", "weight"),
     ),
     "MarianMTModel": (
-        (r"^src_embedding\.table", "model.encoder.embed_tokens.weight"),
-        (r"^tgt_embedding\.table", "model.decoder.embed_tokens.weight"),
+        (r"^src_embedding\.weight", "model.encoder.embed_tokens.weight"),
+        (r"^tgt_embedding\.weight", "model.decoder.embed_tokens.weight"),
         (r"^(encoder|decoder)\.", r"model.\1.layers."),
         (r"norm_(attention|self)", "self_attn_layer_norm"),
         (r"norm_cross", "encoder_attn_layer_norm"),
@@ -74,7 +71,6 @@ NAMES = {
         (r"w_o", "out_proj"),
         (r"w_([qkv])", r"\1_proj"),
         (r"feed_forward\.w_", "fc"),
-        (r"gain", "weight"),
     ),
 }
 # The heads of BERT's other models.
@@ -98,7 +94,7 @@ class Twin:
 
 def _gpt2(name: str, ours: nn.Parameter, theirs: nn.Parameter) -> Twin:
     root = math.sqrt(ours.size(-1))
-    if name == "embedding.table":
+    if name == "embedding.weight":
         return Twin(ours, theirs, factor=1 / root)
     if name.startswith("norm."):
         return Twin(ours, theirs, factor=root)
@@ -111,7 +107,7 @@ def _gpt2(name: str, ours: nn.Parameter, theirs: nn.Parameter) -> Twin:
 
 
 def _llama(name: str, ours: nn.Parameter, theirs: nn.Parameter, *, d_head: int) -> Twin:
-    if name == "embedding.table":
+    if name == "embedding.weight":
         return Twin(ours, theirs, factor=1 / math.sqrt(ours.size(-1)))
     if re.search(r"w_[qk]\.", name):
         return Twin(ours, theirs, lambda tensor: neighbors(tensor, d_head=d_head))

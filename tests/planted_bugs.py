@@ -311,8 +311,8 @@ BUGS = [
     Bug(
         "nn.normalization.layer_norm",
         "mean not taken away",
-        "gain * (x - mean) /",
-        "gain * x /",
+        "weight * (x - mean) /",
+        "weight * x /",
         "test_normalization.py::test_layer_norm_by_hand",
     ),
     Bug(
@@ -479,8 +479,8 @@ BUGS = [
     Bug(
         "nn.positions.absolute._rows",
         "start ignored",
-        "return table[start:end]",
-        "return table[: x.size(1)]",
+        "return weight[start:end]",
+        "return weight[: x.size(1)]",
         "test_positional.py::test_a_later_start_gives_the_later_rows",
     ),
     Bug(

@@ -318,16 +318,16 @@ def load(entry: str) -> ModuleType:
 
 def copy_weights(theirs: nano_gpt.NanoGPT, ours: DecoderLM) -> None:
     """Give the entry's model the weights of nanoGPT's."""
-    pairs = [(ours.embedding.table, theirs.embedding.weight), (ours.norm.gain, theirs.norm.weight)]
-    pairs.append((ours.positions.table, theirs.positions.weight))
+    pairs = [(ours.embedding.weight, theirs.embedding.weight), (ours.norm.weight, theirs.norm.weight)]
+    pairs.append((ours.positions.weight, theirs.positions.weight))
     for layer, block in zip(ours.layers, theirs.blocks, strict=True):
         attention, network = layer.self_attention, layer.feed_forward
         q, k, v = block.qkv.weight.chunk(3)
         pairs += [(attention.w_q.weight, q), (attention.w_k.weight, k), (attention.w_v.weight, v)]
         pairs += [(attention.w_o.weight, block.attention_out.weight)]
         pairs += [(network.w_1.weight, block.up.weight), (network.w_2.weight, block.out.weight)]
-        pairs += [(layer.norm_attention.gain, block.norm_1.weight)]
-        pairs += [(layer.norm_feed_forward.gain, block.norm_2.weight)]
+        pairs += [(layer.norm_attention.weight, block.norm_1.weight)]
+        pairs += [(layer.norm_feed_forward.weight, block.norm_2.weight)]
     assert len(pairs) == len([*ours.parameters()])
     with torch.no_grad():
         for to, what in pairs:

@@ -51,10 +51,10 @@ def test_parity_with_torch(tie_output, positions, pre_norm, activation):
     pairs = [pair for a, b in zip(ours.layers, theirs.layers, strict=True) for pair in twins(a, b)]
     pairs += twins(ours.norm, final) if pre_norm else []
     copy(pairs)
-    table = ours.embedding.table.detach().clone().requires_grad_()
+    table = ours.embedding.weight.detach().clone().requires_grad_()
     added = papers_formula(MAX_LEN, d_model=D_MODEL) * (positions == "sinusoidal")
     if positions == "learned":
-        added = ours.positions.table.detach()
+        added = ours.positions.weight.detach()
     x = table[IDS] * math.sqrt(D_MODEL) + added[:TIME]
     hidden = final(theirs(x, mask=~causal_mask(TIME)))
     wanted = hidden @ (table if tie_output else ours.output.weight.detach()).T
@@ -64,7 +64,7 @@ def test_parity_with_torch(tie_output, positions, pre_norm, activation):
     got.backward(direction)
     wanted.backward(direction)
     same_gradients(pairs)
-    close(ours.embedding.table.grad, table.grad)
+    close(ours.embedding.weight.grad, table.grad)
 
 
 @EVERY_POSITION
@@ -173,7 +173,7 @@ def test_normalized_heads_are_off_by_default_and_draw_no_number(positions):
     assert not CONFIG.qk_norm
     state = normalized.state_dict()
     assert {name for name in state if name not in plain.state_dict()} == {
-        f"layers.{i}.self_attention.norm_{name}.gain" for i in range(LAYERS) for name in "qk"
+        f"layers.{i}.self_attention.norm_{name}.weight" for i in range(LAYERS) for name in "qk"
     }
     assert all(torch.equal(state[name], value) for name, value in plain.state_dict().items())
     assert (normalized(IDS) - plain(IDS)).abs().max() > 1e-3

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("float64")
 def with_table(rows: list[list[float]], **options) -> TokenEmbedding:
     embedding = TokenEmbedding(len(rows), d_model=len(rows[0]), **options)
     with torch.no_grad():
-        embedding.table.copy_(torch.tensor(rows))
+        embedding.weight.copy_(torch.tensor(rows))
     return embedding
 
 
@@ -65,9 +65,9 @@ def test_tied_output_learns_from_both_uses():
     embedding, ids = TokenEmbedding(13, d_model=7), torch.tensor([3])
     embedding.logits(embedding(ids)).sum().backward()
     # d/dE of sum_w E_w · √7 E_3: every row gets √7 E_3, and row 3 gets √7 Σ_w E_w on top.
-    wanted = math.sqrt(7) * embedding.table[3].expand(13, 7).clone()
-    wanted[3] += math.sqrt(7) * embedding.table.sum(0)
-    close(embedding.table.grad, wanted.detach())
+    wanted = math.sqrt(7) * embedding.weight[3].expand(13, 7).clone()
+    wanted[3] += math.sqrt(7) * embedding.weight.sum(0)
+    close(embedding.weight.grad, wanted.detach())
 
 
 def test_scaled_vectors_start_with_variance_one():

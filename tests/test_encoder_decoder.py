@@ -70,18 +70,18 @@ def torch_twin(config: EncoderDecoderConfig) -> nn.Transformer:
 
 def torch_logits(theirs: nn.Transformer, leaves: dict[str, torch.Tensor]) -> torch.Tensor:
     """Compute everything around nn.Transformer from tables, by the paper."""
-    src = leaves["src_embedding.table"][SRC] * math.sqrt(D_MODEL)
-    tgt = leaves["tgt_embedding.table"][TGT] * math.sqrt(D_MODEL)
+    src = leaves["src_embedding.weight"][SRC] * math.sqrt(D_MODEL)
+    tgt = leaves["tgt_embedding.weight"][TGT] * math.sqrt(D_MODEL)
     sinusoids = papers_formula(MAX_LEN, d_model=D_MODEL)
     hidden = theirs(
-        src + leaves.get("src_positions.table", sinusoids)[: SRC.size(1)],
-        tgt + leaves.get("tgt_positions.table", sinusoids)[: TGT.size(1)],
+        src + leaves.get("src_positions.weight", sinusoids)[: SRC.size(1)],
+        tgt + leaves.get("tgt_positions.weight", sinusoids)[: TGT.size(1)],
         tgt_mask=~causal_mask(TGT.size(1)),
         src_key_padding_mask=SRC == 0,
         tgt_key_padding_mask=TGT == 0,
         memory_key_padding_mask=SRC == 0,
     )
-    return hidden @ leaves.get("output.weight", leaves["tgt_embedding.table"]).T
+    return hidden @ leaves.get("output.weight", leaves["tgt_embedding.weight"]).T
 
 
 @pytest.mark.parametrize("tie_output", [True, False], ids=["tied", "untied"])
@@ -112,9 +112,9 @@ def test_logits_by_hand():
     model = EncoderDecoder(EncoderDecoderConfig(3, 3, d_model=2, n_heads=1, d_ff=3, n_layers=3)).eval()
     with torch.no_grad():
         for name, p in model.named_parameters():
-            if "attention.w" in name or "feed_forward.w" in name:
+            if "attention.w_" in name or "feed_forward.w_" in name:
                 p.zero_()
-        model.tgt_embedding.table.copy_(torch.tensor([[0.0, 0], [3, 0], [0, 5]]))
+        model.tgt_embedding.weight.copy_(torch.tensor([[0.0, 0], [3, 0], [0, 5]]))
     got = model(torch.tensor([[1], [1]]), torch.tensor([[1], [2]]))
     wanted = torch.tensor([[[0.0, 3, -5]], [[0, -3, 5]]])
     torch.testing.assert_close(got, wanted, atol=1e-4, rtol=0)
@@ -291,26 +291,26 @@ def test_the_same_seed_makes_the_same_model():
         states.append(EncoderDecoder(CONFIG).state_dict())
     first, again, other = states
     assert all(torch.equal(first[name], again[name]) for name in first)
-    assert not torch.equal(first["src_embedding.table"], other["src_embedding.table"])
+    assert not torch.equal(first["src_embedding.weight"], other["src_embedding.weight"])
 
 
 def test_state_can_be_saved_and_loaded():
     model, other = build(seed=1), build(seed=2)
     other.load_state_dict(model.state_dict())
     assert torch.equal(other(SRC, TGT), model(SRC, TGT))
-    assert not any(name.endswith("positions.table") for name in model.state_dict())
+    assert not any(name.endswith("positions.weight") for name in model.state_dict())
 
 
 def test_source_and_target_can_share_a_table():
     shared, apart = build(share_embeddings=True, src_vocab_size=TGT_VOCAB), build(src_vocab_size=TGT_VOCAB)
-    table = shared.state_dict()["tgt_embedding.table"]
-    apart.load_state_dict({**shared.state_dict(), "src_embedding.table": table})
+    table = shared.state_dict()["tgt_embedding.weight"]
+    apart.load_state_dict({**shared.state_dict(), "src_embedding.weight": table})
     assert torch.equal(shared(SRC, TGT), apart(SRC, TGT))
     assert len(list(apart.parameters())) == len(list(shared.parameters())) + 1
     shared(SRC, TGT).square().sum().backward()
     apart(SRC, TGT).square().sum().backward()
-    both = apart.src_embedding.table.grad + apart.tgt_embedding.table.grad
-    close(shared.tgt_embedding.table.grad, both)
+    both = apart.src_embedding.weight.grad + apart.tgt_embedding.weight.grad
+    close(shared.tgt_embedding.weight.grad, both)
     with pytest.raises(ValueError, match="must have one vocabulary, got 17 and 19 tokens"):
         build(share_embeddings=True)
     with pytest.raises(ValueError, match="must have one vocabulary, got 23 and 19 tokens"):
@@ -319,7 +319,7 @@ def test_source_and_target_can_share_a_table():
 
 def test_another_padding_token_can_be_chosen():
     model, other = build(pad_id=0), build(pad_id=14)
-    tables = other.src_embedding.table, other.tgt_embedding.table
+    tables = other.src_embedding.weight, other.tgt_embedding.weight
     with torch.no_grad():
         for table in tables:
             table[14] = table[0]

@@ -51,10 +51,10 @@ def test_parity_with_torch():
     leaves = {
         name: p.detach().clone().requires_grad_()
         for name, p in ours.named_parameters()
-        if name.endswith("table") or name == "output_bias"
+        if name.startswith(("embedding.", "positions.", "segments.", "output_bias"))
     }
-    table = leaves["embedding.table"]
-    x = table[IDS] + leaves["positions.table"][:TIME] + leaves["segments.table"][SEGMENTS]
+    table = leaves["embedding.weight"]
+    x = table[IDS] + leaves["positions.weight"][:TIME] + leaves["segments.weight"][SEGMENTS]
     hidden = theirs(before(x), src_key_padding_mask=~SEEN)
     wanted = after(F.gelu(dense(hidden))) @ table.T + leaves["output_bias"]
     close(ours.states(IDS, segments=SEGMENTS), hidden)
@@ -100,8 +100,8 @@ def test_one_segment_for_all_is_one_more_vector_per_position():
     """Left out, all tokens are of the first segment."""
     with_segments, without = build(n_segments=2), build(seed=5)
     state = with_segments.state_dict()
-    first = state.pop("segments.table")[0]
-    without.load_state_dict(state | {"positions.table": state["positions.table"] + first})
+    first = state.pop("segments.weight")[0]
+    without.load_state_dict(state | {"positions.weight": state["positions.weight"] + first})
     close(with_segments(IDS), without(IDS))
     close(with_segments(IDS), with_segments(IDS, segments=torch.zeros_like(IDS)))
     assert (with_segments(IDS, segments=SEGMENTS) - with_segments(IDS)).abs().max() > 1e-3
@@ -122,7 +122,7 @@ def test_weights_are_those_of_the_forward_pass(segments):
     assert list(found) == [f"layers.{i}.self_attention" for i in range(LAYERS)]
     assert all(weights.shape == (BATCH, HEADS, TIME, TIME) for weights in found.values())
     x = model.positions(model.embedding(IDS))
-    x = model.norm_embedding(x if segments is None else x + model.segments.table[segments])
+    x = model.norm_embedding(x if segments is None else x + model.segments.weight[segments])
     mask = SEEN[:, None]
     for layer, weights in zip(model.layers, found.values(), strict=True):
         close(weights.sum(-1), torch.ones(BATCH, HEADS, TIME))
@@ -156,7 +156,7 @@ def test_a_new_model_knows_nothing():
     p = model(IDS).softmax(dim=-1)
     assert (p * VOCAB - 1).abs().max() < 1
     for part in (model.embedding, model.positions, model.segments):
-        assert 0.015 < part.table.std() < 0.025
+        assert 0.015 < part.weight.std() < 0.025
 
 
 def test_class_head_by_hand():

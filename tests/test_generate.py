@@ -141,7 +141,7 @@ def test_a_stream_of_bytes_has_whole_characters_only():
     with torch.no_grad():  # nothing but the bytes of é, alternating or not
         table = torch.full((tokenizer.vocab_size,), -50.0)
         table[tokenizer.encode("é")] = 50.0
-        model.embedding.table.zero_()
+        model.embedding.weight.zero_()
     model.logits = lambda states: table.expand(len(states), -1)
     pieces = list(stream(model, tokenizer, max_new_tokens=40, seed=2))
     assert "".join(pieces) == generate(model, tokenizer, max_new_tokens=40, seed=2)

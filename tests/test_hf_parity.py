@@ -226,7 +226,7 @@ def test_encoder_decoder_is_marian(activation, attention):
             (theirs.model.encoder, ours.src_positions),
             (theirs.model.decoder, ours.tgt_positions),
         ):
-            side.embed_positions.weight.copy_(positions.table)
+            side.embed_positions.weight.copy_(positions.weight)
     got = ours(IDS, TGT)
     wanted = theirs(
         IDS,

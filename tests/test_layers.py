@@ -294,7 +294,7 @@ def test_what_a_configuration_switches_on_is_built_in_every_part(kind):
     attentions = ["self_attention"] + ["cross_attention"] * (kind is DecoderLayer)
     for name in attentions:
         attention = layer.get_submodule(name)
-        assert {f"{name}.norm_q.gain", f"{name}.norm_k.gain"} <= names
+        assert {f"{name}.norm_q.weight", f"{name}.norm_k.weight"} <= names
         assert attention.w_k.weight.shape == attention.w_v.weight.shape == (12, 36)
     plain = kind(config(D_MODEL + 3))
     assert all(isinstance(part, LayerNorm) for name, part in plain.named_modules() if "norm" in name)

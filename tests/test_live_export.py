@@ -77,7 +77,7 @@ def test_the_name_of_the_file_changes_with_what_is_in_it(tmp_path: Path) -> None
     for _ in range(2):
         save_model(tmp_path / "mine", model, tokenizer, card={})
         paths += [export_live(tmp_path / "mine", tmp_path / "site") for _ in range(2)]
-        torch.nn.init.zeros_(model.embedding.table)
+        torch.nn.init.zeros_(model.embedding.weight)
     first, again, other, _ = paths
     assert first == again != other
     assert re.fullmatch(r"mine\.[0-9a-f]{12}\.js", first.name)

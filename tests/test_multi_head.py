@@ -364,8 +364,8 @@ def test_normalized_heads_by_hand():
     attention = plain(2, n_heads=1, qk_norm=True)
     attention.norm_q.eps = attention.norm_k.eps = 0.0
     with torch.no_grad():
-        attention.norm_q.gain.copy_(torch.tensor([1.0, 2.0]))
-        attention.norm_k.gain.copy_(torch.tensor([-1.0, 5.0]))
+        attention.norm_q.weight.copy_(torch.tensor([1.0, 2.0]))
+        attention.norm_k.weight.copy_(torch.tensor([-1.0, 5.0]))
     query, key = torch.tensor([[[3.0, 4.0]]]), torch.tensor([[[21.0, 28.0], [4.0, -3.0]]])
     scores = torch.tensor([151.0, -132.0]) / 12.5 / math.sqrt(2)
     output, weights = recorded(attention, query, key, key)
@@ -394,8 +394,8 @@ def test_heads_are_normalized_before_positions_act(positions):
     randomize(attention)
     x = normal(BATCH, KEY, 30)
     q, k, v = (split_heads(w(x), n_heads=3) for w in (attention.w_q, attention.w_k, attention.w_v))
-    q = F.rms_norm(q, (10,), attention.norm_q.gain, eps=1e-6)
-    k = F.rms_norm(k, (10,), attention.norm_k.gain, eps=1e-6)
+    q = F.rms_norm(q, (10,), attention.norm_q.weight, eps=1e-6)
+    k = F.rms_norm(k, (10,), attention.norm_k.weight, eps=1e-6)
     bias = torch.zeros(1)
     if positions is not None:
         q, k, added = positions(q, k)
@@ -436,7 +436,7 @@ def test_attention_is_qwen3s(n_kv_heads):
             other.bias.copy_(half_split(mine.bias))
             # Its own norm computes in float32 always; PyTorch's is the same in the type that comes in.
             norm = nn.RMSNorm(10, eps=getattr(theirs, f"{name}_norm").variance_epsilon)
-            norm.weight.copy_(half_split(getattr(ours, f"norm_{name}").gain))
+            norm.weight.copy_(half_split(getattr(ours, f"norm_{name}").weight))
             setattr(theirs, f"{name}_norm", norm)
     theirs.v_proj, theirs.o_proj = ours.w_v, ours.w_o
     x = normal(BATCH, KEY, 40)

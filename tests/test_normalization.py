@@ -50,7 +50,7 @@ def test_parity_with_torch(shape, eps):
     x = normal(*shape)
     wanted = theirs(x)
     wanted_grad = backward(wanted, (x,))[0]
-    for compute in (ours, lambda x: layer_norm(x, ours.gain, ours.bias, eps=eps)):  # both paths
+    for compute in (ours, lambda x: layer_norm(x, ours.weight, ours.bias, eps=eps)):  # both paths
         ours.zero_grad()
         got = compute(x)
         close(got, wanted)
@@ -61,7 +61,7 @@ def test_parity_with_torch(shape, eps):
 def test_eps_of_module_and_function_is_the_same():
     x = 1e-3 * normal(5, 7)  # so small that ε matters
     ours = LayerNorm(7)
-    close(ours(x), layer_norm(x, ours.gain, ours.bias))
+    close(ours(x), layer_norm(x, ours.weight, ours.bias))
     close(ours(x), nn.LayerNorm(7, dtype=torch.float64)(x))
 
 
@@ -88,8 +88,8 @@ def test_without_a_bias_it_is_torchs_without_a_bias():
     ours, theirs = LayerNorm(7, bias=False), nn.LayerNorm(7, bias=False, dtype=torch.float64)
     randomize(ours)
     with torch.no_grad():
-        theirs.weight.copy_(ours.gain)
-    assert [name for name, _ in ours.named_parameters()] == ["gain"]
+        theirs.weight.copy_(ours.weight)
+    assert [name for name, _ in ours.named_parameters()] == ["weight"]
     close(ours(normal(3, 5, 7)), theirs(normal(3, 5, 7)))
 
 
@@ -103,7 +103,7 @@ def test_norms_go_by_name():
 
 def test_gain_starts_at_1_and_bias_at_0():
     norm = LayerNorm(7)
-    assert norm.gain.tolist() == [1.0] * 7
+    assert norm.weight.tolist() == [1.0] * 7
     assert norm.bias.tolist() == [0.0] * 7
 
 
@@ -123,7 +123,7 @@ def test_rms_norm_by_hand():
     close(rms_norm(x, gain, eps=6.25), wanted)
     norm = RMSNorm(4, eps=6.25)
     with torch.no_grad():
-        norm.gain.copy_(gain)
+        norm.weight.copy_(gain)
     close(norm(x), wanted)
 
 
@@ -132,15 +132,15 @@ def test_rms_norm_by_hand():
 def test_rms_norm_is_torchs(shape, eps):
     ours, x = RMSNorm(7, eps=eps), normal(*shape)
     randomize(ours)
-    theirs = ours.gain.detach().clone().requires_grad_()
+    theirs = ours.weight.detach().clone().requires_grad_()
     wanted = F.rms_norm(x, (7,), theirs, eps)
     wanted_grad = backward(wanted, (x,))[0]
-    for compute in (ours, lambda x: rms_norm(x, ours.gain, eps=eps)):  # both paths
+    for compute in (ours, lambda x: rms_norm(x, ours.weight, eps=eps)):  # both paths
         ours.zero_grad()
         got = compute(x)
         close(got, wanted)
         close(backward(got, (x,))[0], wanted_grad)
-        close(ours.gain.grad, theirs.grad)
+        close(ours.weight.grad, theirs.grad)
 
 
 def test_rms_norm_of_a_vector_without_a_mean_is_its_layer_norm():
@@ -167,7 +167,7 @@ def test_rms_norm_refuses_another_width():
 
 def test_rms_norm_keeps_the_precision_of_the_vectors_whatever_its_gain_has():
     norm = RMSNorm(2, eps=0.0)  # its gain is float64
-    assert norm.gain.dtype == torch.float64
+    assert norm.weight.dtype == torch.float64
     got = norm(torch.tensor([1.0, 7.0], dtype=torch.bfloat16))  # the mean square is 25
     assert got.dtype == torch.bfloat16
     torch.testing.assert_close(got.double(), torch.tensor([0.2, 1.4]), atol=0.01, rtol=0)

@@ -378,7 +378,7 @@ def test_layer_norm(lecture) -> None:
     x, gain, bias = torch.randn(N, D), torch.randn(D), torch.randn(D)
     eps = 1e-5 if lecture == "B" else 0.0
     ours = LayerNorm(D, eps=eps)
-    ours.load_state_dict({"gain": gain, "bias": bias})
+    ours.load_state_dict({"weight": gain, "bias": bias})
     if lecture == "B":
         got = torch.stack([lecture_b_layer_norm(x_j, gain, bias, eps) for x_j in x])
     elif lecture == "D":

@@ -68,8 +68,8 @@ def test_matrices_inside_the_layers(kind: str) -> None:
     assert {dict(model.named_parameters())[name].ndim for name in inside} == {2}
     assert {name.split(".")[0] for name in rest} >= {"norm" if kind == "decoder" else "decoder_norm"}
     tables = [name for name in rest if dict(model.named_parameters())[name].ndim == 2]
-    wanted = ["embedding.table", "positions.table", "output.weight"]
-    assert sorted(tables) == sorted(wanted if kind == "decoder" else ["tgt_embedding.table"])
+    wanted = ["embedding.weight", "positions.weight", "output.weight"]
+    assert sorted(tables) == sorted(wanted if kind == "decoder" else ["tgt_embedding.weight"])
     assert any("feed_forward" in name for name in inside)
     assert any("attention" in name for name in inside)
 

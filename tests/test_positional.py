@@ -59,9 +59,9 @@ def test_float32_is_rounded_once_at_the_end():
 @TABLES
 def test_modules_add_the_row_of_each_position(kind):
     positions, x = kind(6, max_len=11), normal(3, 7, 6)
-    close(positions(x), x + positions.table[:7])
+    close(positions(x), x + positions.weight[:7])
     for row in range(3):  # the same rows for every sentence
-        close(positions(x)[row], x[row] + positions.table[:7])
+        close(positions(x)[row], x[row] + positions.weight[:7])
 
 
 @TABLES
@@ -71,14 +71,14 @@ def test_positions_are_counted_from_the_first_token_behind_the_padding(kind, pad
     got = positions(x, start=start, padding=torch.tensor(padding))
     for row, n in enumerate(padding):
         for t in range(max(n - start, 0), 7):
-            close(got[row, t], x[row, t] + positions.table[start + t - n])
+            close(got[row, t], x[row, t] + positions.weight[start + t - n])
     assert got.isfinite().all()
 
 
 @TABLES
 def test_padding_takes_no_position(kind):
     positions, x = kind(6, max_len=5), normal(2, 7, 6)
-    close(positions(x, padding=torch.tensor([2, 3]))[0, 2:], x[0, 2:] + positions.table)
+    close(positions(x, padding=torch.tensor([2, 3]))[0, 2:], x[0, 2:] + positions.weight)
     with pytest.raises(ValueError, match=r"the sequence has 6 positions \(from 0 on\), and max_len is 5"):
         positions(x, padding=torch.tensor([2, 1]))
 
@@ -87,8 +87,8 @@ def test_padding_takes_no_position(kind):
 def test_more_padding_than_the_table_has_rows(kind):
     positions, x = kind(6, max_len=2), normal(2, 5, 6)
     got = positions(x, padding=torch.tensor([3, 4]))
-    close(got[0, 3:], x[0, 3:] + positions.table)
-    close(got[1, 4], x[1, 4] + positions.table[0])
+    close(got[0, 3:], x[0, 3:] + positions.weight)
+    close(got[1, 4], x[1, 4] + positions.weight[0])
 
 
 def test_padding_takes_no_position_where_nothing_is_added():
@@ -120,7 +120,7 @@ def test_a_later_start_gives_the_later_rows(kind):
 
 def test_sinusoidal_table_is_not_saved_and_not_learned():
     positions = SinusoidalPositions(6, max_len=11)
-    assert torch.equal(positions.table, sinusoidal_encoding(11, d_model=6))
+    assert torch.equal(positions.weight, sinusoidal_encoding(11, d_model=6))
     assert list(positions.parameters()) == []
     assert positions.state_dict() == {}
 
@@ -142,8 +142,8 @@ def test_learned_table_learns_the_rows_that_were_used():
     positions(normal(3, 7, 6)).sum().backward()
     wanted = torch.zeros(11, 6)
     wanted[:7] = 3  # once a sentence
-    close(positions.table.grad, wanted)
-    assert positions.table.std().item() == pytest.approx(0.02, rel=0.3)
+    close(positions.weight.grad, wanted)
+    assert positions.weight.std().item() == pytest.approx(0.02, rel=0.3)
 
 
 def test_odd_width_is_refused():

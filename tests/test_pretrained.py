@@ -121,9 +121,9 @@ def test_a_save_that_is_refused_leaves_the_folder_as_it_was(tmp_path: Path) -> N
     model = DecoderLM(replace(language_model().config, vocab_size=other.vocab_size))
     broken = DecoderLM(model.config)
     with torch.no_grad():
-        broken.embedding.table[0, 0] = torch.nan
+        broken.embedding.weight[0, 0] = torch.nan
     for one, tokenizer, card, message in (
-        (broken, other, {}, "embedding.table has numbers that are not finite"),
+        (broken, other, {}, "embedding.weight has numbers that are not finite"),
         (model, other, {"seed": {1}}, "expected a card of what JSON can hold: .*set"),
         (
             model,
@@ -142,7 +142,7 @@ def test_a_save_that_is_refused_leaves_the_folder_as_it_was(tmp_path: Path) -> N
 def test_a_save_that_is_cut_leaves_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with torch.no_grad():  # of the same sizes: nothing but the card tells them apart
         new = language_model()
-        new.embedding.table.add_(1.0)
+        new.embedding.weight.add_(1.0)
     others = WordTokenizer.from_texts(["il lupo rosso", "sogna ora"])
     assert others.vocab_size == WORDS.vocab_size
     for whole in range(3):  # files that are written before the cut
@@ -162,7 +162,7 @@ def test_a_save_that_is_cut_leaves_no_model(tmp_path: Path, monkeypatch: pytest.
             load_model(folder)
         save_model(folder, new, others, card={"seed": 1})
         found = load_model(folder)
-        assert torch.equal(found.model.embedding.table, new.embedding.table)
+        assert torch.equal(found.model.embedding.weight, new.embedding.weight)
         assert (found.card["seed"], found.tokenizer.decode([3])) == (1, others.decode([3]))
 
 
@@ -330,9 +330,9 @@ def test_weights_are_read_in_the_default_type_whatever_the_file_has(tmp_path: Pa
     save_model(tmp_path, model, WORDS, card=card, dtype=torch.float16)
     assert card == {"seed": 0}
     assert {tensor.dtype for tensor in load_file(tmp_path / "model.safetensors").values()} == {torch.float16}
-    table = load_model(tmp_path).model.embedding.table
-    assert table.dtype == model.embedding.table.dtype == torch.float32
-    assert torch.equal(table, model.embedding.table.half().float())
+    table = load_model(tmp_path).model.embedding.weight
+    assert table.dtype == model.embedding.weight.dtype == torch.float32
+    assert torch.equal(table, model.embedding.weight.half().float())
 
 
 def test_kinds_of_shipped_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

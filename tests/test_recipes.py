@@ -234,7 +234,7 @@ def test_parts_of_a_model_have_their_own_rates(optimizer: str) -> None:
     assert sorted(key for key, _ in moved) == sorted(names)  # each once
     found = {names[key]: rate for key, rate in moved}
     matrix, vector = "layers.0.feed_forward.w_1.weight", "layers.0.feed_forward.w_1.bias"
-    chosen = ("embedding.table", "output.weight", "positions.table", vector)
+    chosen = ("embedding.weight", "output.weight", "positions.weight", vector)
     assert [found[name] for name in chosen] == [3, 5, 2, 2]
     assert found[matrix] == (7 if optimizer == "muon" else 2)
 

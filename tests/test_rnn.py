@@ -78,11 +78,11 @@ def test_language_model_by_our_cells(cell, n_layers) -> None:
         RecurrentLM(VOCAB, d_model=D_MODEL, cell=cell, n_layers=n_layers),
         torch.randint(VOCAB, (BATCH, TIME)),
     )
-    h = model.embedding.table[ids] * D_MODEL**0.5
+    h = model.embedding.weight[ids] * D_MODEL**0.5
     for layer in range(n_layers):
         h = our_layer(model.recurrent, h, layer=layer)
     close(model.states(ids), h)
-    close(model(ids), h @ model.embedding.table.T)
+    close(model(ids), h @ model.embedding.weight.T)
 
 
 @each_cell

@@ -46,7 +46,7 @@ def test_attention_by_its_formula(cell, n_layers) -> None:
             h_d = last_state(model.decoder, said, (start, start) if cell == "lstm" else start)[0]
             e = torch.stack([torch.exp(h_d @ h_j) for h_j in h_e])
             c_i = sum(e_j / e.sum() * h_j for e_j, h_j in zip(e, h_e, strict=True))
-            wanted = torch.tanh(model.combine.weight @ torch.cat((c_i, h_d))) @ model.tgt_embedding.table.T
+            wanted = torch.tanh(model.combine.weight @ torch.cat((c_i, h_d))) @ model.tgt_embedding.weight.T
             close(model(src, tgt)[sentence, i - 1], wanted)
             with record_attention(model) as weights:
                 model(src, tgt)

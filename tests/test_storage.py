@@ -20,6 +20,7 @@ from exformer.storage.files import (
     sweep_parts,
 )
 from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
+from exformer.storage.upgrade import upgrade_weights
 
 
 def save_weights(path: Path, model: nn.Module, *, card: dict[str, Any], **options: Any) -> None:
@@ -353,3 +354,23 @@ def test_without_new_weights_there_is_no_new_card(tmp_path: Path, monkeypatch: p
 def test_files_need_no_torch() -> None:
     script = "import sys, exformer.storage.files; print('torch' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", script], text=True) == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("embedding.table", "embedding.weight"),
+        ("src_embedding.table", "src_embedding.weight"),
+        ("tgt_positions.table", "tgt_positions.weight"),
+        ("segments.table", "segments.weight"),
+        ("norm.gain", "norm.weight"),
+        ("encoder_norm.gain", "encoder_norm.weight"),
+        ("layers.3.norm_feed_forward.gain", "layers.3.norm_feed_forward.weight"),
+        ("layers.0.self_attention.positions.norm_q.gain", "layers.0.self_attention.norm_q.weight"),
+        ("lookup.table", "lookup.table"),  # a module of somebody else's
+        ("layers.0.gain", "layers.0.gain"),
+        ("embedding.table.weight", "embedding.table.weight"),
+    ],
+)
+def test_old_weight_names(old: str, new: str) -> None:
+    assert upgrade_weights({old: 1, "bias": 2}) == {new: 1, "bias": 2}

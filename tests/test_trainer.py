@@ -366,7 +366,7 @@ def test_weights_that_are_no_numbers_are_not_saved(tmp_path: Path) -> None:
 
     def spoil() -> None:
         if trainer.step == 2:  # this is the third; the loss before it was a number
-            nn.init.constant_(trainer.model.embedding.table, math.nan)
+            nn.init.constant_(trainer.model.embedding.weight, math.nan)
 
     trainer.optimizers[0][0].step = spoil
     with pytest.raises(ValueError, match="a parameter is NaN or infinite after step 3"):

@@ -33,7 +33,7 @@ def _same(ours: nn.Module, theirs: nn.Module) -> Twins:
 
 
 def _norm(ours: LayerNorm, theirs: nn.LayerNorm) -> Twins:
-    return [(ours.gain, theirs.weight, WHOLE), (ours.bias, theirs.bias, WHOLE)]
+    return [(ours.weight, theirs.weight, WHOLE), (ours.bias, theirs.bias, WHOLE)]
 
 
 def _feed_forward(ours: FeedForward, first: nn.Linear, second: nn.Linear) -> Twins:
@@ -95,7 +95,7 @@ def twins(ours: nn.Module, theirs: nn.Module) -> Twins:
     elif isinstance(ours, FeedForward):  # theirs is nn.Sequential(linear, bend, linear)
         found = _feed_forward(ours, theirs[0], theirs[2])
     elif isinstance(ours, TokenEmbedding):
-        found = [(ours.table, theirs.weight, WHOLE)]
+        found = [(ours.weight, theirs.weight, WHOLE)]
     elif isinstance(ours, EncoderLayer):
         found = _encoder_layer(ours, theirs)
     elif isinstance(ours, DecoderLayer):
@@ -111,7 +111,7 @@ def transformer_twins(ours: EncoderDecoder, theirs: nn.Transformer) -> Twins:
     """Pair the parameters of the stacks; those of the embeddings are left over."""
     found = _stacks(ours, theirs)
     rest = {id(p) for p in ours.parameters()} - {id(p) for p, *_ in found}
-    left = [ours.src_embedding.table, ours.tgt_embedding.table]
+    left = [ours.src_embedding.weight, ours.tgt_embedding.weight]
     left += [ours.output.weight] if ours.output is not None else []
     left += [p for part in (ours.src_positions, ours.tgt_positions) for p in part.parameters()]
     assert rest == {id(p) for p in left}, "a parameter has no twin"

@@ -60,8 +60,8 @@ def fold(model: DecoderLM) -> None:
     """Let the weights make up for the factor of the embeddings, which a loaded model has: same logits."""
     root = math.sqrt(model.config.d_model)
     model.embedding.factor = root
-    model.embedding.table /= root  # times the factor, the same vectors go in;
-    model.norm.gain *= root  # the tied output has the smaller table, too
+    model.embedding.weight /= root  # times the factor, the same vectors go in;
+    model.norm.weight *= root  # the tied output has the smaller table, too
 
 
 def main() -> None:

@@ -53,7 +53,7 @@ def numbers(reader, name):
         else:
             found[role] = matrix(norm(x))[:D_HEAD]
     if name == "sinusoidal":
-        found |= {"gain": norm.gain, "bias": norm.bias}
+        found |= {"weight": norm.weight, "bias": norm.bias}
     return {part: _rounded(value.detach()) for part, value in found.items()}
 
 

@@ -14,7 +14,7 @@
         let x = addPositions(p.positions, embed(p.embedding, ids, Math.sqrt(config.d_model)), config, start);
         for (let i = 0; i < config.n_layers; i++)
           x = layer(p.layers[i], x, config, { causal: true, cache: cache?.layers[i], hooks });
-        return this.logitsOf(this.norm(p.norm, x), p.embedding.table);
+        return this.logitsOf(this.norm(p.norm, x), p.embedding.weight);
       });
     }
   }

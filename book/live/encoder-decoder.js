@@ -26,7 +26,7 @@
         let x = addPositions(p.tgt_positions, embed(p.tgt_embedding, ids, Math.sqrt(config.d_model)), config, start);
         for (let i = 0; i < config.n_layers; i++)
           x = layer(p.decoder[i], x, config, { causal: true, memory, cache: cache?.layers[i], memoryCache: cache?.memories[i], hooks });
-        return this.logitsOf(this.norm(p.decoder_norm, x), p.tgt_embedding.table);
+        return this.logitsOf(this.norm(p.decoder_norm, x), p.tgt_embedding.weight);
       });
     }
   }

@@ -16,7 +16,7 @@
         for (let i = 0; i < config.n_layers; i++) x = layer(p.layers[i], x, config, { hooks });
         const h = linear(p.transform, this.norm(p.norm, x));
         h.data.forEach((each, i) => { h.data[i] = exformer.activation.gelu(each); });
-        const output = { weight: p.embedding.table, bias: p.output_bias };
+        const output = { weight: p.embedding.weight, bias: p.output_bias };
         return linear(output, normalize(p.norm_output, h, config));
       });
     }

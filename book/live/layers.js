@@ -49,12 +49,12 @@
     return linear(p.w_2, hidden);
   }
 
-  function embed({ table }, ids, factor) {
-    const out = room(ids.length, table.cols);
+  function embed({ weight }, ids, factor) {
+    const out = room(ids.length, weight.cols);
     ids.forEach((id, t) => {
-      if (!(id >= 0 && id < table.rows)) throw new Error(`there is no token ${id}: ids go up to ${table.rows - 1}`);
-      const row = table.row(id);
-      for (let i = 0; i < row.length; i++) out.data[t * table.cols + i] = row[i] * factor;
+      if (!(id >= 0 && id < weight.rows)) throw new Error(`there is no token ${id}: ids go up to ${weight.rows - 1}`);
+      const row = weight.row(id);
+      for (let i = 0; i < row.length; i++) out.data[t * weight.cols + i] = row[i] * factor;
     });
     return out;
   }
@@ -63,7 +63,7 @@
   function addPositions(p, x, { positions }, start) {
     if (positions !== "sinusoidal" && positions !== "learned") return x;
     for (let t = 0; t < x.rows; t++) {
-      const code = positions === "learned" ? p.table.row(start + t) : sinusoidalCode(start + t, x.cols);
+      const code = positions === "learned" ? p.weight.row(start + t) : sinusoidalCode(start + t, x.cols);
       for (let i = 0; i < x.cols; i++) x.data[t * x.cols + i] += code[i];
     }
     return x;

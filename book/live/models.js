@@ -20,8 +20,8 @@
     }
 
     // Scores of all tokens by the dot product with their rows: the tied output layer, or one of its own.
-    logitsOf(states, table) {
-      return (this.p.output?.weight ?? table).products(states);
+    logitsOf(states, embedding) {
+      return (this.p.output?.weight ?? embedding).products(states);
     }
 
     norm(module, x) {

@@ -77,7 +77,7 @@
           h = linear(p.combine, both);
           h.data.forEach((each, i) => { h.data[i] = Math.tanh(each); });
         }
-        return this.logitsOf(h, p.tgt_embedding.table);
+        return this.logitsOf(h, p.tgt_embedding.weight);
       });
     }
   }

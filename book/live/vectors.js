@@ -5,10 +5,10 @@
   const { kernel, room } = exformer;
 
   // Layer normalization, or root mean square normalization where the model has that, of each `width` columns.
-  function normalize({ gain, bias }, x, { norm = "layer", width = x.cols, out = room(x.rows, x.cols) } = {}) {
+  function normalize({ weight, bias }, x, { norm = "layer", width = x.cols, out = room(x.rows, x.cols) } = {}) {
     const [from, to] = [x.data, out.data];
     const epsilon = norm === "rms" ? 1e-6 : 1e-5;
-    if (kernel()?.normalize(x, gain, bias, out, width, norm === "layer", epsilon)) return out;
+    if (kernel()?.normalize(x, weight, bias, out, width, norm === "layer", epsilon)) return out;
     for (let start = 0; start < from.length; start += width) {
       let mean = 0;
       if (norm === "layer") for (let i = 0; i < width; i++) mean += from[start + i];
@@ -19,7 +19,7 @@
         squares += apart * apart;
       }
       const scale = 1 / Math.sqrt(squares / width + epsilon); // where the mean is left alone, by the mean square
-      for (let i = 0; i < width; i++) to[start + i] = (from[start + i] - mean) * scale * gain[i];
+      for (let i = 0; i < width; i++) to[start + i] = (from[start + i] - mean) * scale * weight[i];
       if (bias) for (let i = 0; i < width; i++) to[start + i] += bias[i];
     }
     return out;

@@ -211,15 +211,15 @@ def _configs():
 
 @cache
 def small_models():
-    """Return models by name; all their weights are random, biases and gains too."""
+    """Return models by name; all their weights are random, those of norms and biases too."""
     models = {}
     for seed, (kind, config) in enumerate(_configs()):
         rng = torch.Generator().manual_seed(seed)
         model = kind(config).eval()
         for name, value in model.named_parameters():
             # Every third model has so small vectors that the ε of its normalizations counts.
-            size = 1e-3 if seed % 3 == 2 and "embedding.table" in name else 0.3
-            centre = 1.0 if name.endswith("gain") else 0.0
+            size = 1e-3 if seed % 3 == 2 and "embedding.weight" in name else 0.3
+            centre = 1.0 if "norm" in name and name.endswith("weight") else 0.0
             value.data = centre + size * torch.randn(value.shape, generator=rng)
         models[f"{seed} {kind.__name__}"] = model
     return models

@@ -94,9 +94,9 @@ def test_halves(engine_page) -> None:
     found = engine_page.run(
         """async (text, rows) => {
             exformer.provide("all halves", {
-                kind: "DecoderLM", dtype: "float16", tensors: [["table", rows, 8]], tokenizers: [],
+                kind: "DecoderLM", dtype: "float16", tensors: [["weight", rows, 8]], tokenizers: [],
             }, text);
-            return pack((await exformer.load("all halves")).model.p.table.data);
+            return pack((await exformer.load("all halves")).model.p.weight.data);
         }""",
         base64.b64encode(bits.tobytes()).decode(),
         len(bits) // 8,
@@ -111,20 +111,20 @@ def test_epsilon(engine_page, norm: str) -> None:
     rng = torch.Generator().manual_seed(5)
     sizes = torch.tensor([1.0, 1e-2, 3e-3, 1e-3, 1e-4, 0.0])[:, None]
     x = sizes * torch.randn(6, 16, generator=rng) + (sizes if norm == "layer" else 0)
-    gain, bias = torch.randn(2, 8, generator=rng)
+    weight, bias = torch.randn(2, 8, generator=rng)
     found = engine_page.run(
-        """(x, gain, bias, norm) => {
-            const p = { gain: unpack(gain), bias: norm === "layer" ? unpack(bias) : undefined };
+        """(x, weight, bias, norm) => {
+            const p = { weight: unpack(weight), bias: norm === "layer" ? unpack(bias) : undefined };
             const rows = new exformer.Matrix(6, 16, unpack(x));
             return pack(exformer.normalize(p, rows, { norm, width: 8 }).data);
         }""",
         engine.pack(x),
-        engine.pack(gain),
+        engine.pack(weight),
         engine.pack(bias),
         norm,
     )
     halves = x.unflatten(1, (2, 8))
-    expected = layer_norm(halves, gain=gain, bias=bias) if norm == "layer" else rms_norm(halves, gain=gain)
+    expected = layer_norm(halves, weight, bias) if norm == "layer" else rms_norm(halves, weight)
     torch.testing.assert_close(engine.numbers(found), expected.flatten(), atol=1e-6, rtol=1e-5)
 
 

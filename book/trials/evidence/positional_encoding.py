@@ -16,7 +16,7 @@ def _learn(make, loss_fn, *, steps=300, peak=1e-2, seed=0):
     reader = make()
     adam = torch.optim.AdamW(reader.parameters(), lr=peak, fused=True)
     falling = partial(linear_schedule, peak=peak, warmup=20, total=steps)
-    strings = torch.randint(len(reader.embedding.table), (steps, 64, 12))
+    strings = torch.randint(len(reader.embedding.weight), (steps, 64, 12))
     train(reader, strings, loss_fn=loss_fn, optimizer=adam, schedule=falling, clip_norm=1.0)
     return reader.eval()
 

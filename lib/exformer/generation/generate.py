@@ -279,4 +279,4 @@ def _search(model: DecoderLM, rows: list[_Row], *, eos_id: int, beam: int, alpha
 
 
 def _prompts(model: DecoderLM, rows: list[_Row]) -> Tensor:
-    return torch.tensor([row.ids for row in rows], device=model.embedding.table.device)
+    return torch.tensor([row.ids for row in rows], device=model.embedding.weight.device)

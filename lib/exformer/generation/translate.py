@@ -88,7 +88,7 @@ def translate(
         src = pad([rows[number] for number in these], pad_id=src_tokenizer.pad_id)
         new = _translate_batch(
             model,
-            src.to(model.tgt_embedding.table.device),
+            src.to(model.tgt_embedding.weight.device),
             tgt_tokenizer,
             beam=beam,
             alpha=alpha,

@@ -80,7 +80,7 @@ class EncoderLM(nn.Module):
         self.segments = TokenEmbedding(c.n_segments, d_model=c.d_model, scale=False) if c.n_segments else None
         for part in (self.embedding, self.positions, self.segments):
             if isinstance(part, TokenEmbedding | LearnedPositions):
-                nn.init.normal_(part.table, std=0.02)
+                nn.init.normal_(part.weight, std=0.02)
         self.norm_embedding = NORMS[c.norm](c.d_model, bias=c.bias)
         self.layers = nn.ModuleList(EncoderLayer(c) for _ in range(c.n_layers))
         # In a pre-norm stack nothing has normalized the last sum yet.

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 
 def embed(
-    ids: Int64[Tensor, "*batch"], table: Float[Tensor, "vocab_size d_model"]
+    ids: Int64[Tensor, "*batch"], weight: Float[Tensor, "vocab_size d_model"]
 ) -> Float[Tensor, "*batch d_model"]:
     r"""Look each token's vector up in a table; the same as a product with one-hot rows.
 
@@ -17,7 +17,7 @@ def embed(
 
     Args:
         ids: Token ids, from 0 to vocab_size - 1.
-        table: :math:`E`, one row per token.
+        weight: :math:`E`, the table of vectors, one row per token.
 
     Raises:
         ValueError: If there are no ids, or one of them is not in the table.
@@ -32,10 +32,10 @@ def embed(
     if ids.numel() == 0:
         raise ValueError(f"there is nothing to embed: the ids have the shape {tuple(ids.shape)}")
     try:
-        return F.embedding(ids, table)
+        return F.embedding(ids, weight)
     except IndexError:
         raise ValueError(
-            f"ids must lie from 0 to {table.size(0) - 1} (vocab_size {table.size(0)}), "
+            f"ids must lie from 0 to {weight.size(0) - 1} (vocab_size {weight.size(0)}), "
             f"got {ids.min().item()} to {ids.max().item()}: was another tokenizer used?"
         ) from None
 
@@ -66,7 +66,7 @@ class TokenEmbedding(nn.Module):
     def __init__(self, vocab_size: int, *, d_model: int, scale: bool = True) -> None:
         super().__init__()
         self.factor = math.sqrt(d_model) if scale else 1.0
-        self.table = nn.Parameter(torch.randn(vocab_size, d_model) / math.sqrt(d_model))
+        self.weight = nn.Parameter(torch.randn(vocab_size, d_model) / math.sqrt(d_model))
 
     def forward(self, ids: Int64[Tensor, "*batch"]) -> Float[Tensor, "*batch d_model"]:
         """Return the vector of each token, scaled.
@@ -74,8 +74,8 @@ class TokenEmbedding(nn.Module):
         Raises:
             ValueError: If there are no ids, or one of them is not in the table.
         """
-        return embed(ids, self.table) * self.factor
+        return embed(ids, self.weight) * self.factor
 
     def logits(self, hidden: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab_size"]:
         """Score every token of the vocabulary by the dot product with its row: the tied output layer."""
-        return F.linear(hidden, self.table)
+        return F.linear(hidden, self.weight)

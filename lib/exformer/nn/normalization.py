@@ -20,7 +20,7 @@ def check_width(x: Float[Tensor, "*batch columns"], d_model: int, *, of: str) ->
 
 def layer_norm(
     x: Float[Tensor, "*batch d_model"],
-    gain: Float[Tensor, " d_model"],
+    weight: Float[Tensor, " d_model"],
     bias: Float[Tensor, " d_model"],
     *,
     eps: float = 1e-5,
@@ -33,7 +33,7 @@ def layer_norm(
 
     Args:
         x: Vectors along the last axis.
-        gain: :math:`\gamma`, one number per column.
+        weight: :math:`\gamma`, the gain of each column.
         bias: :math:`\beta`, one number per column.
         eps: Added to the variance, under the root, so that a constant vector gives zeros and not 0/0.
 
@@ -45,13 +45,13 @@ def layer_norm(
         Ba, Kiros and Hinton 2016, equation 4; the variance divides by d, not by d - 1.
 
     >>> x = torch.tensor([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])
-    >>> layer_norm(x, gain=torch.ones(3), bias=torch.zeros(3))  # only the pattern is left
+    >>> layer_norm(x, weight=torch.ones(3), bias=torch.zeros(3))  # only the pattern is left
     tensor([[-1.2247,  0.0000,  1.2247],
             [-1.2247,  0.0000,  1.2247]])
     """
     mean = x.mean(dim=-1, keepdim=True)
     variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)
-    return gain * (x - mean) / torch.sqrt(variance + eps) + bias
+    return weight * (x - mean) / torch.sqrt(variance + eps) + bias
 
 
 class LayerNorm(nn.Module):
@@ -73,7 +73,7 @@ class LayerNorm(nn.Module):
     def __init__(self, d_model: int, *, eps: float = 1e-5, bias: bool = True) -> None:
         super().__init__()
         self.eps = eps
-        self.gain = nn.Parameter(torch.ones(d_model))
+        self.weight = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model)) if bias else None
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
@@ -82,13 +82,13 @@ class LayerNorm(nn.Module):
         Raises:
             ValueError: If the vectors have another width.
         """
-        check_width(x, self.gain.numel(), of="LayerNorm")
+        check_width(x, self.weight.numel(), of="LayerNorm")
         # The fused kernel for the equation of layer_norm above; a test holds the two equal.
-        return F.layer_norm(x, self.gain.shape, self.gain, self.bias, self.eps)
+        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
 
 def rms_norm(
-    x: Float[Tensor, "*batch d_model"], gain: Float[Tensor, " d_model"], *, eps: float = 1e-6
+    x: Float[Tensor, "*batch d_model"], weight: Float[Tensor, " d_model"], *, eps: float = 1e-6
 ) -> Float[Tensor, "*batch d_model"]:
     r"""Bring each vector to mean square 1, then scale every column; the mean is left where it is.
 
@@ -97,7 +97,7 @@ def rms_norm(
 
     Args:
         x: Vectors along the last axis.
-        gain: :math:`\gamma`, one number per column.
+        weight: :math:`\gamma`, the gain of each column.
         eps: Added to the mean square, under the root, so that a zero vector stays zero.
 
     Returns:
@@ -106,11 +106,11 @@ def rms_norm(
     Source:
         Zhang and Sennrich 2019, equation 4.
 
-    >>> rms_norm(torch.tensor([1.0, 7.0]), gain=torch.ones(2))  # the mean square is 25
+    >>> rms_norm(torch.tensor([1.0, 7.0]), weight=torch.ones(2))  # the mean square is 25
     tensor([0.2000, 1.4000])
     """
     mean_square = (x**2).mean(dim=-1, keepdim=True)
-    return gain * x / torch.sqrt(mean_square + eps)
+    return weight * x / torch.sqrt(mean_square + eps)
 
 
 class RMSNorm(nn.Module):
@@ -131,7 +131,7 @@ class RMSNorm(nn.Module):
     def __init__(self, d_model: int, *, eps: float = 1e-6) -> None:
         super().__init__()
         self.eps = eps
-        self.gain = nn.Parameter(torch.ones(d_model))
+        self.weight = nn.Parameter(torch.ones(d_model))
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
         """Normalize each vector.
@@ -139,9 +139,9 @@ class RMSNorm(nn.Module):
         Raises:
             ValueError: If the vectors have another width.
         """
-        check_width(x, self.gain.numel(), of="RMSNorm")
+        check_width(x, self.weight.numel(), of="RMSNorm")
         # PyTorch's name for the equation of rms_norm above; a test holds the two equal.
-        return F.rms_norm(x, self.gain.shape, self.gain.to(x), self.eps)
+        return F.rms_norm(x, self.weight.shape, self.weight.to(x), self.eps)
 
 
 #: The normalizations a layer can be built with, by name. ``bias`` matters to layer normalization only.

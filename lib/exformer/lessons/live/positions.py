@@ -48,7 +48,7 @@ def _vectors(code: str, name: str) -> Float[Tensor, "position d_head"]:
         return rotate(head[name].expand(N_POSITIONS, -1), torch.arange(N_POSITIONS))
     x = head[f"x_{name}"]
     coded = x + sinusoidal_encoding(N_POSITIONS, d_model=len(x), dtype=torch.float64)
-    normal = F.layer_norm(coded, x.shape, head["gain"], head["bias"])
+    normal = F.layer_norm(coded, x.shape, head["weight"], head["bias"])
     return normal @ head[f"w_{name}"].T + head[f"b_{name}"]
 
 

@@ -62,7 +62,7 @@ class SinusoidalPositions(nn.Module):
     def __init__(self, d_model: int, *, max_len: int) -> None:
         super().__init__()
         # In float64 and no buffer: model.double() could not bring back digits that float32 has lost.
-        self.table = sinusoidal_encoding(max_len, d_model=d_model, dtype=torch.float64)
+        self.weight = sinusoidal_encoding(max_len, d_model=d_model, dtype=torch.float64)
 
     def forward(
         self,
@@ -81,7 +81,7 @@ class SinusoidalPositions(nn.Module):
         Raises:
             ValueError: If there is no batch, or the sequence is longer than the table.
         """
-        rows = _rows(self.table, x, start=start, padding=None if padding is None else padding.cpu())
+        rows = _rows(self.weight, x, start=start, padding=None if padding is None else padding.cpu())
         return x + rows.to(x.dtype).to(x.device)
 
 
@@ -98,7 +98,7 @@ class LearnedPositions(nn.Module):
 
     def __init__(self, d_model: int, *, max_len: int) -> None:
         super().__init__()
-        self.table = nn.Parameter(torch.randn(max_len, d_model) * 0.02)
+        self.weight = nn.Parameter(torch.randn(max_len, d_model) * 0.02)
 
     def forward(
         self,
@@ -112,7 +112,7 @@ class LearnedPositions(nn.Module):
         Raises:
             ValueError: If there is no batch, or the sequence is longer than the table.
         """
-        return x + _rows(self.table, x, start=start, padding=padding)
+        return x + _rows(self.weight, x, start=start, padding=padding)
 
 
 class NoPositions(nn.Module):
@@ -157,15 +157,15 @@ def added_positions(name: str, d_model: int, *, max_len: int) -> nn.Module:
     return NoPositions(max_len=max_len)
 
 
-def _rows(table: Tensor, x: Tensor, *, start: int, padding: Tensor | None) -> Tensor:
+def _rows(weight: Tensor, x: Tensor, *, start: int, padding: Tensor | None) -> Tensor:
     """Return the rows of the positions: (position, d_model), or with padding (batch, position, d_model)."""
-    _check_range(x, start=start, padding=padding, max_len=table.size(0))
-    check_width(x, table.size(1), of="the table of positions")
+    _check_range(x, start=start, padding=padding, max_len=weight.size(0))
+    check_width(x, weight.size(1), of="the table of positions")
     end = start + x.size(1)
     if padding is None:
-        return table[start:end]
+        return weight[start:end]
     positions = torch.arange(start, end, device=padding.device) - padding[:, None]  # (batch, position)
-    return table[positions.clamp(min=0).to(table.device)]
+    return weight[positions.clamp(min=0).to(weight.device)]
 
 
 def _check_range(x: Tensor, *, start: int, padding: Tensor | None, max_len: int) -> None:
