@@ -13,7 +13,7 @@ from exformer.generation.beam_search import beam_search
 from exformer.generation.decoding import greedy
 from exformer.generation.next_token import Continuation, next_logits_of
 from exformer.models.decoder_lm import DecoderLM
-from exformer.models.eval_mode import evaluating
+from exformer.nn.eval_mode import evaluating
 
 #: Writes texts, and returns their ids.
 Writer = Callable[[], list[list[int]]]

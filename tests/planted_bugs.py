@@ -757,6 +757,13 @@ BUGS = [
         "test_trainer.py::test_each_process_has_its_own_rows_and_its_own_dropout",
     ),
     Bug(
+        "nn.eval_mode.evaluating",
+        "the first thread that leaves switches dropout on for the others",
+        "if _running[model].n_users == 0:",
+        "if _running[model].n_users >= 0:",
+        "test_generation.py::test_evaluation_lasts_until_the_last_thread_leaves",
+    ),
+    Bug(
         "generation.decoding.best_token",
         "min for max",
         "logits.max(dim=-1)",

@@ -1,5 +1,7 @@
 """Greedy decoding against a loop written out, and evaluation mode for a while."""
 
+from threading import Barrier, Thread
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -8,7 +10,7 @@ from torch import nn
 from torch_twins import normal
 
 from exformer.generation.decoding import greedy
-from exformer.models.eval_mode import evaluating
+from exformer.nn.eval_mode import evaluating
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -116,3 +118,37 @@ def test_evaluating_puts_back_what_it_found(training, fails):
     assert [module.training for module in model.modules()] == before
     assert torch.is_grad_enabled()
     assert model(torch.ones(2)).requires_grad
+
+
+def test_evaluation_lasts_until_the_last_thread_leaves():
+    model, modes = nn.Sequential(nn.Dropout(0.5)), []
+    both_inside, first_has_left = Barrier(2, timeout=10), Barrier(2, timeout=10)
+
+    def leave_first():
+        with evaluating(model):
+            both_inside.wait()
+        first_has_left.wait()
+
+    def leave_last():
+        with evaluating(model):
+            both_inside.wait()
+            first_has_left.wait()
+            modes.extend((model.training, model[0].training))
+
+    threads = [Thread(target=leave_first), Thread(target=leave_last)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert modes == [False, False]
+    assert model.training
+    assert model[0].training
+
+
+def test_nested_evaluation_ends_with_the_outer_one():
+    model = nn.Dropout(0.5)
+    with evaluating(model):
+        with evaluating(model):
+            pass
+        assert not model.training
+    assert model.training

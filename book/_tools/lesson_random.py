@@ -23,7 +23,7 @@ _CALM = """
     exformer.corpora exformer.tokenizers exformer.evaluation exformer.lessons exformer.data.translation
     exformer.data.padding exformer.training.loss exformer.training.schedules exformer.nn.masks
     exformer.generation.decoding exformer.generation.next_token exformer.generation.translate
-    exformer.models.eval_mode matplotlib IPython
+    exformer.nn.eval_mode matplotlib IPython
 """
 CALM = _CALM.split()
 _CALM_NAMES = """

@@ -18,7 +18,7 @@ from exformer.generation.sampling import draw, draw_uniform
 from exformer.generation.streaming import StreamedText
 from exformer.generation.translate import MOST_POSITIONS
 from exformer.models.decoder_lm import DecoderLM
-from exformer.models.eval_mode import evaluating
+from exformer.nn.eval_mode import evaluating
 from exformer.tokenizers.tokenizer import Tokenizer
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from exformer.data.sampler import BatchSampler, MicroBatch, split_steps
-from exformer.models.eval_mode import evaluating
+from exformer.nn.eval_mode import evaluating
 from exformer.training.checkpoint import checkpoint_path, find_checkpoints, load_checkpoint, save_checkpoint
 from exformer.training.config import TrainingConfig
 from exformer.training.distributed import Processes
