@@ -12,8 +12,8 @@ from exformer.generation.decoding import greedy
 from exformer.generation.hypothesis import check_numbers
 from exformer.generation.next_token import Continuation
 from exformer.models.encoder_decoder import EncoderDecoder
-from exformer.nn.eval_mode import evaluating
 from exformer.models.rnn_encoder_decoder import RecurrentEncoderDecoder
+from exformer.nn.eval_mode import evaluating
 from exformer.tokenizers.tokenizer import Tokenizer
 
 _SHOWN = 40  # characters of a sentence in a message
