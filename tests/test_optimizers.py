@@ -8,7 +8,8 @@ from torch import nn
 
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.training.optimizers import adamw, split_parameters
+from exformer.training.config import TrainingConfig
+from exformer.training.optimizers import adamw, make_optimizers, split_parameters
 
 SIZES = {"d_model": 6, "n_heads": 2, "d_ff": 10, "n_layers": 2, "max_len": 7}
 
@@ -81,3 +82,25 @@ def test_what_has_two_axes_or_more_decays() -> None:
         (0.5, [2, 3]),
         (0.0, [0, 1]),
     ]
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_frozen_parameters_are_left_out(optimizer: str) -> None:
+    model = DecoderLM(DecoderLMConfig(11, tie_output=False, **SIZES)).requires_grad_(False)
+    config = TrainingConfig(optimizer=optimizer)
+    with pytest.raises(ValueError, match="all parameters of the model are frozen: set requires_grad"):
+        make_optimizers(model, config)
+    for trained in ([model.output.weight], [model.layers[0].feed_forward.w_1.weight]):
+        for parameter in trained:
+            parameter.requires_grad = True
+        found = [
+            parameter
+            for each, _ in make_optimizers(model, config)
+            for group in each.param_groups
+            for parameter in group["params"]
+        ]
+        assert list(map(id, found)) == list(map(id, trained))
+        model.requires_grad_(False)
+    frozen = nn.Parameter(torch.ones(2, 2), requires_grad=False)
+    (group,) = adamw([model.output.weight.requires_grad_(), frozen]).param_groups
+    assert len(group["params"]) == 1

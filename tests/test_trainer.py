@@ -298,6 +298,39 @@ def test_a_wild_run_is_not_saved(tmp_path: Path) -> None:
         assert all(math.isfinite(line["validation_loss"]) for line in trainer.history), path
 
 
+def test_a_wrapped_model(tmp_path: Path) -> None:
+    """The wrapper trains; checkpoints and samples are those of the model inside."""
+    plain, model = trainer_of(), model_of()
+    calls = []
+    wrapped = nn.DataParallel(model)
+    wrapped.register_forward_pre_hook(lambda *given: calls.append(model.training))
+    trainer = Trainer(wrapped, WINDOWS, config=CONFIG, validation=VALIDATION, folder=tmp_path)
+    assert trainer.fit() == plain.fit()
+    assert calls == [True] * CONFIG.steps
+    assert trainer.model is model
+    other = trainer_of(tmp_path)  # the plain model goes on with the same checkpoint
+    assert other.fit(resume=True) == []
+    assert_same_weights(other.model, plain.model)
+
+
+def test_a_compiled_model(tmp_path: Path) -> None:
+    code = """
+import sys
+import torch
+from exformer import CharTokenizer, DecoderLM, DecoderLMConfig, Trainer, TextWindows, load_model, save_model
+model = DecoderLM(DecoderLMConfig(7, d_model=8, n_heads=2, n_layers=1, max_len=6))
+windows = TextWindows(torch.arange(70) % 7, width=6, batch_size=4, seed=0)
+compiled = torch.compile(model, backend="eager")
+trainer = Trainer(compiled, [windows.batch(rows) for _, rows in zip(range(5), windows.steps())])
+losses = trainer.fit()
+save_model(sys.argv[1], compiled, CharTokenizer.from_texts(["abcd"]), card={})  # and 3 specials
+found = load_model(sys.argv[1]).model.state_dict()
+same = all(torch.equal(found[name], value) for name, value in model.state_dict().items())
+print(len(losses), losses[-1] < losses[0], same, trainer.model is model)
+"""
+    assert run_code(code, str(tmp_path)) == "5 True True True\n"
+
+
 def test_several_processes_without_accelerate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setitem(sys.modules, "accelerate", None)

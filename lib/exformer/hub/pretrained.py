@@ -13,6 +13,7 @@ from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
+from exformer.models.unwrap import unwrap
 from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
 from exformer.storage.upgrade import upgrade_weights
 from exformer.tokenizers.loading import load_tokenizer
@@ -76,6 +77,7 @@ def save_model(
     ...     load_model(folder).card["kind"]
     'DecoderLM'
     """
+    model = unwrap(model)
     kind = type(model).__name__
     if kind not in _KINDS:
         raise ValueError(f"model must be one of {', '.join(_KINDS)}, got {kind}")

@@ -11,15 +11,21 @@ from exformer.training.schedules import Schedule
 
 
 def make_optimizers(model: nn.Module, config: TrainingConfig) -> list[tuple[torch.optim.Optimizer, Schedule]]:
-    """Make the optimizers that a configuration asks for, each with its learning rates.
+    """Make the optimizers that a configuration asks for, each with its schedule.
+
+    Frozen parameters, those with ``requires_grad`` false, are left out.
 
     Raises:
-        ValueError: If the model lacks a part that is to have its own rate.
+        ValueError: If the model lacks a part that is to have its own learning rate, or all parameters are
+            frozen.
     """
     optimizers: list[tuple[torch.optim.Optimizer, Schedule]] = []
-    rest = list(model.parameters())
-    if config.optimizer == "muon":
-        matrices, rest = split_parameters(model)
+    matrices, rest = split_parameters(model)
+    if not matrices and not rest:
+        raise ValueError("all parameters of the model are frozen: set requires_grad of those to train")
+    if config.optimizer == "adamw":
+        matrices, rest = [], trainable_parameters(model)
+    if matrices:
         muon = Muon(matrices, momentum=config.momentum, weight_decay=config.weight_decay)
         optimizers.append((muon, config.rate(config.muon_lr)))
     for peak, parameters in _by_rate(config, model, rest):
@@ -47,7 +53,8 @@ def adamw(
     """Make AdamW with ε = 10⁻⁹, all of whose steps are one pass over the memory, on a CPU too.
 
     Args:
-        parameters: What it moves; tables and matrices decay, single vectors (biases, gains) do not.
+        parameters: What it updates; embeddings and matrices decay, vectors (biases, norms) do not. Frozen
+            ones are left out.
         betas: How long the means of gradient and squared gradient remember.
         weight_decay: How much smaller a weight gets in a step, times the learning rate.
 
@@ -62,7 +69,7 @@ def adamw(
     """
     if not weight_decay >= 0:  # so that NaN is refused too
         raise ValueError(f"weight_decay must be at least 0, got {weight_decay}")
-    given = list(parameters)
+    given = [p for p in parameters if p.requires_grad]
     groups = [
         {"params": [p for p in given if p.ndim >= 2], "weight_decay": weight_decay},
         {"params": [p for p in given if p.ndim < 2], "weight_decay": 0.0},
@@ -72,15 +79,20 @@ def adamw(
 
 
 def split_parameters(model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Split a model's parameters into the matrices of its layers, and all else: embeddings, norms, biases.
+    """Split a model's trainable parameters into the matrices of its layers, and all else.
 
     Args:
         model: Its layers are in ``nn.ModuleList``.
 
     Returns:
-        The matrices of the layers; the rest, the output layer among them.
+        The matrices of the layers; the rest: embeddings, norms, biases, the output layer.
     """
     stacks = [part for part in model.children() if isinstance(part, nn.ModuleList)]
     inside = {id(p) for stack in stacks for p in stack.parameters() if p.ndim == 2}
-    parameters = list(model.parameters())
+    parameters = trainable_parameters(model)
     return [p for p in parameters if id(p) in inside], [p for p in parameters if id(p) not in inside]
+
+
+def trainable_parameters(model: nn.Module) -> list[nn.Parameter]:
+    """Return the parameters that are not frozen."""
+    return [p for p in model.parameters() if p.requires_grad]

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from exformer.data.sampler import BatchSampler, MicroBatch, split_steps
+from exformer.models.unwrap import unwrap
 from exformer.nn.eval_mode import evaluating
 from exformer.training.checkpoint import checkpoint_path, find_checkpoints, load_checkpoint, save_checkpoint
 from exformer.training.config import TrainingConfig
@@ -36,7 +37,8 @@ class Trainer:
     of a step depend on the seed and the step alone.
 
     Args:
-        model: It is trained in place, on the device where it is.
+        model: It is trained in place, on the device where it is; also the result of ``torch.compile``. Frozen
+            parameters stay as they are.
         batches: A :class:`~exformer.data.sampler.BatchSampler`, or batches that are iterated over as often
             as the steps require.
         config: The settings; None: one pass over batches that have a length, else 1,000 steps.
@@ -76,14 +78,15 @@ class Trainer:
     ) -> None:
         config = _default_config(batches) if config is None else config
         self.config, self.batches = vary_run(config, batches)  # as they are, but in a trial
-        self.model, self.validation = model, list(validation)
-        self.loss_fn = default_loss(model) if loss_fn is None else loss_fn
+        self.model, self.validation = unwrap(model), list(validation)
+        self._compiled = model  # what a step calls; all else takes the model inside
+        self.loss_fn = default_loss(self.model) if loss_fn is None else loss_fn
         self.folder = None if folder is None else Path(folder)
         self.on_measure, self.progress = on_measure, progress
         self.processes = Processes()
         if self.processes.device is not None:
             model.to(self.processes.device)
-        self.optimizers = make_optimizers(model, self.config)
+        self.optimizers = make_optimizers(self.model, self.config)
         self.step = 0  # how many were taken
         self.history: list[dict[str, Any]] = []  # the lines of the log with a measurement
         self.clock = Clock({})
@@ -119,7 +122,7 @@ class Trainer:
         self._unwritten = []
         smoothing, losses = self.config.label_smoothing, Losses(first_step=self.step + 1)
         steps = training_steps(
-            self.processes.wrap(self.model),
+            self.processes.wrap(self._compiled),
             islice(self._micro_batches(), 0 if self.ended else self.config.steps - self.step),
             loss_fn=partial(self.loss_fn, label_smoothing=smoothing) if smoothing else self.loss_fn,
             optimizers=self.optimizers,
