@@ -61,7 +61,6 @@ from exformer.recipes import find_recipe  # noqa: E402
 from exformer.recipes.datasets import CORPORA, Text  # noqa: E402
 from exformer.recipes.task import validation_batches  # noqa: E402
 from exformer.tokenizers.characters import CharTokenizer  # noqa: E402
-from exformer.training.objectives import language_model_loss  # noqa: E402
 from exformer.training.trainer import mean_loss  # noqa: E402
 
 FOLDER = Path(__file__).parent / "board_entries"
@@ -200,7 +199,7 @@ def validation_loss(folder: Path, text: str) -> float:
         raise ValueError("expected a DecoderLM with a CharTokenizer")
     recipe = find_recipe("shakespeare-char")
     batches = validation_batches(recipe, Text("", text, {}), tokenizer, max_len=WINDOW)
-    return mean_loss(model, batches, language_model_loss)
+    return mean_loss(model, batches, DecoderLM.loss)
 
 
 def environment(nothing: Path, cores: int) -> dict[str, str]:

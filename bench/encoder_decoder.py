@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from bench.setting import BOS, EOS, PAD, Contender, Setting, silence_further_dropouts
 from exformer.data.translation import Seq2SeqBatch
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.nn.loss import cross_entropy
 from exformer.nn.positions.absolute import sinusoidal_encoding
-from exformer.training.loss import cross_entropy
 
 
 def exformer(setting: Setting) -> Contender:

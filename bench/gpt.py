@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from bench.setting import Contender, silence_further_dropouts
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
-from exformer.training.loss import cross_entropy
+from exformer.nn.loss import cross_entropy
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -77,7 +77,7 @@ def heading(result: dict[str, Any]) -> str:
 
 Dropout, where there is any, acts on the embeddings and on each sublayer's output, in every model; the further
 dropouts of nn.Transformer are switched off. x-transformers has the biases added that it lacks. The loss is
-F.cross_entropy, but exformer.training.loss for ours.
+F.cross_entropy, but exformer.nn.loss for ours.
   ms a step     median of the rounds, the first {result["warmup_rounds"]} left out: the whole step
   ours / it     median, over the rounds, of our time divided by its time; below 1 we are faster
   middle half   of the rounds had a ratio between these

@@ -29,13 +29,13 @@ import torch  # noqa: E402
 from bench import nano_gpt  # noqa: E402
 from bench.report import new_parser, new_result, read_arguments, write  # noqa: E402
 from bench.timing import CLOCKS  # noqa: E402
+from exformer.nn.loss import cross_entropy  # noqa: E402
 from exformer.recipes import find_recipe  # noqa: E402
 from exformer.recipes.datasets import CORPORA  # noqa: E402
 from exformer.recipes.task import Task, make_task  # noqa: E402
 from exformer.tokenizers.characters import CharTokenizer  # noqa: E402
 from exformer.training.loop import set_seed, training_steps  # noqa: E402
 from exformer.training.machine import keep_freed_memory  # noqa: E402
-from exformer.training.objectives import language_model_loss  # noqa: E402
 from exformer.training.optimizers import make_optimizers  # noqa: E402
 from exformer.training.trainer import mean_loss  # noqa: E402
 
@@ -132,6 +132,11 @@ def begin(name: str, how: Training, *, seed: int = 0) -> tuple[Task, Iterator[fl
         clip_norm=recipe.clip_norm,
     )
     return task, walk
+
+
+def language_model_loss(model: torch.nn.Module, ids: torch.Tensor) -> torch.Tensor:
+    """Compute the loss of each token given those before it, of our model or of nanoGPT's."""
+    return cross_entropy(model(ids[:, :-1]), ids[:, 1:])
 
 
 def _loss(precision: str, model: torch.nn.Module, batch: torch.Tensor) -> torch.Tensor:

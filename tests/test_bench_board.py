@@ -41,7 +41,6 @@ from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig  # noqa: E402
 from exformer.recipes.datasets import CORPORA, Text  # noqa: E402
 from exformer.tokenizers.characters import CharTokenizer  # noqa: E402
 from exformer.training.loop import training_steps  # noqa: E402
-from exformer.training.objectives import language_model_loss  # noqa: E402
 
 TRAIN = "the keys to the cabinet are on the table.\r\n" * 30
 VAL = "a cat is there. a hat is on its ear or its leash.\n" * 6
@@ -350,7 +349,7 @@ def test_the_entry_nanogpt_is_nanogpt(tmp_path: Path) -> None:
     sizes = {"d_model": 12, "n_heads": 3, "n_layers": 2, "context": 7}
     theirs, ours = nano_gpt.NanoGPT(11, **sizes), entry.build(11, **sizes)
     copy_weights(theirs, ours)
-    batches = torch.randint(11, (5, 4, 8))
+    batches = torch.randint(1, 11, (5, 4, 8))
 
     def same(model: DecoderLM) -> None:
         torch.testing.assert_close(model(batches[0, :, :7]), theirs(batches[0, :, :7]), rtol=1e-9, atol=1e-9)
@@ -360,7 +359,7 @@ def test_the_entry_nanogpt_is_nanogpt(tmp_path: Path) -> None:
     steps = training_steps(
         ours,
         iter(batches),
-        loss_fn=language_model_loss,
+        loss_fn=DecoderLM.loss,
         optimizers=[(entry.make_optimizer(ours), lambda step: rates[step - 1])],
         clip_norm=1.0,
     )

@@ -16,10 +16,10 @@ from torch_twins import close, copy, normal, papers_formula, randomize, recorded
 from exformer.models.checks import check_ids, check_step
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.nn.config import TransformerConfig
+from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import merge_heads, split_heads
 from exformer.nn.record_attention import record_attention
-from exformer.training.loss import cross_entropy
 
 pytestmark = pytest.mark.usefixtures("float64")
 VOCAB, HEADS, D_MODEL, D_FF, LAYERS, MAX_LEN, BATCH, TIME = 17, 3, 30, 13, 2, 11, 2, 7
@@ -298,5 +298,5 @@ def test_sizes_are_whole_numbers():
 
 def test_a_configuration_is_gpt_2s_unless_told_otherwise():
     own = {"vocab_size": 5, "pre_norm": True, "activation": "gelu", "positions": "learned"}
-    choices = {"tie_output": True, "begin_id": None}
+    choices = {"tie_output": True, "begin_id": None, "pad_id": 0}
     assert dataclasses.asdict(DecoderLMConfig(5)) == dataclasses.asdict(TransformerConfig()) | own | choices

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from folded_solutions import solutions
 
 from exformer.lessons.exercises.masked_language_model import check_fill, check_loss, check_show
-from exformer.training.loss import cross_entropy
+from exformer.nn.loss import cross_entropy
 
 LESSON = "11_masked_lm"
 

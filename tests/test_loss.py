@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_twins import close, normal
 
-from exformer.training.loss import cross_entropy, nll
+from exformer.nn.loss import cross_entropy, nll
 
 pytestmark = pytest.mark.usefixtures("float64")
 # Two tokens over two symbols: probabilities (1/4, 3/4) and (1/2, 1/2).

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exformer.data.masking import MaskingConfig, mask_tokens
-from exformer.training.loss import cross_entropy
+from exformer.nn.loss import cross_entropy
 
 PAD, CLS, END, VOCAB = 0, 1, 2, 43
 MASK = VOCAB - 1

@@ -17,11 +17,11 @@ from torch import Tensor
 from exformer.nn.attention import scaled_dot_product_attention
 from exformer.nn.config import TransformerConfig
 from exformer.nn.layers import EncoderLayer
+from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import MultiHeadAttention
 from exformer.nn.normalization import LayerNorm
 from exformer.nn.positions.absolute import sinusoidal_encoding
-from exformer.training.loss import cross_entropy
 
 N, M, D, D_K, D_V = 7, 3, 11, 5, 13  # tokens, other tokens, width, width of keys, width of values
 HEADS, D_HEAD = 3, 5

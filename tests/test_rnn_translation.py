@@ -12,10 +12,10 @@ from exformer.data.translation import translation_batches
 from exformer.generation.translate import translate
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.models.rnn_lm import CELLS
+from exformer.nn.loss import cross_entropy
 from exformer.nn.record_attention import record_attention
 from exformer.tokenizers.words import WordTokenizer
 from exformer.training.loop import train
-from exformer.training.loss import cross_entropy
 
 SRC_VOCAB, TGT_VOCAB, D_MODEL, SRC, TGT = 13, 11, 7, 5, 3
 src = torch.tensor([[4, 5, 6, 7, 2], [12, 3, 2, 0, 0]])

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.nn.loss import cross_entropy
 from exformer.training.loop import DivergenceError, Losses, set_seed, train, training_steps
-from exformer.training.loss import cross_entropy
 from exformer.training.schedules import linear_schedule
 
 

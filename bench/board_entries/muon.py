@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from exformer.data.windows import TextWindows
 from exformer.hub.pretrained import save_model
@@ -24,7 +24,6 @@ from exformer.tokenizers.characters import CharTokenizer
 from exformer.training.loop import set_seed, training_steps
 from exformer.training.machine import keep_freed_memory
 from exformer.training.muon import Muon
-from exformer.training.objectives import language_model_loss
 from exformer.training.optimizers import adamw, split_parameters
 
 CONTEXT, BATCH = 64, 12
@@ -38,10 +37,10 @@ def has_bfloat16() -> bool:
     return any(can.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
 
 
-def loss_of(model: nn.Module, batch: Tensor, *, half: bool) -> Tensor:
+def loss_of(model: DecoderLM, batch: Tensor, *, half: bool) -> Tensor:
     """Compute the loss of a batch, in half precision or not."""
     with torch.autocast("cpu", torch.bfloat16, enabled=half):
-        return language_model_loss(model, batch)
+        return model.loss(batch)
 
 
 def main() -> None:

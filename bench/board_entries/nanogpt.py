@@ -27,7 +27,6 @@ from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.tokenizers.characters import CharTokenizer
 from exformer.training.loop import set_seed, training_steps
 from exformer.training.machine import keep_freed_memory
-from exformer.training.objectives import language_model_loss
 
 CONTEXT, BATCH = 64, 12
 LR, WARMUP = 1e-3, 100  # steps
@@ -91,7 +90,7 @@ def main() -> None:
     for _ in training_steps(
         model,
         map(windows.batch, windows.steps()),
-        loss_fn=language_model_loss,
+        loss_fn=DecoderLM.loss,
         optimizers=[(make_optimizer(model), rate)],
         clip_norm=1.0,
     ):

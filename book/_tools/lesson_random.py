@@ -21,7 +21,7 @@ CALM_PARTS = set(_CALM_PARTS.split())
 #: Modules of ours that draw nothing, or from a generator of their own.
 _CALM = """
     exformer.corpora exformer.tokenizers exformer.evaluation exformer.lessons exformer.data.translation
-    exformer.data.padding exformer.training.loss exformer.training.schedules exformer.nn.masks
+    exformer.data.padding exformer.nn.loss exformer.training.schedules exformer.nn.masks
     exformer.generation.decoding exformer.generation.next_token exformer.generation.translate
     exformer.nn.eval_mode matplotlib IPython
 """

@@ -10,7 +10,7 @@ from exformer import beam_search, corpus_bleu, load_model, pad
 from exformer.corpora.real import multi30k
 from exformer.generation.next_token import Continuation
 from exformer.lessons.trials import sweep
-from exformer.training.loss import nll
+from exformer.nn.loss import nll
 
 WIDTHS = (1, 2, 5, 10, 30)
 

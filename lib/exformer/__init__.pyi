@@ -26,6 +26,7 @@ from .nn.normalization import RMSNorm as RMSNorm
 from .nn.config import TransformerConfig as TransformerConfig
 from .nn.layers import EncoderLayer as EncoderLayer
 from .nn.layers import DecoderLayer as DecoderLayer
+from .nn.loss import cross_entropy as cross_entropy
 
 from .models.encoder_decoder import EncoderDecoder as EncoderDecoder
 from .models.encoder_decoder import EncoderDecoderConfig as EncoderDecoderConfig
@@ -35,7 +36,6 @@ from .models.encoder_lm import EncoderLM as EncoderLM
 from .models.encoder_lm import EncoderLMConfig as EncoderLMConfig
 from .models.rnn_lm import RecurrentLM as RecurrentLM
 
-from .training.loss import cross_entropy as cross_entropy
 from .training.muon import Muon as Muon
 from .training.loop import train as train
 from .training.config import TrainingConfig as TrainingConfig

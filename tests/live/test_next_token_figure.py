@@ -12,7 +12,7 @@ from exformer.generation.beam_search import beam_search
 from exformer.generation.logits import transform_logits
 from exformer.generation.next_token import Continuation
 from exformer.lessons.live import next_token
-from exformer.training.loss import nll
+from exformer.nn.loss import nll
 
 VIEWS = ("loss", "sample", "beam", "cache")
 SHIFTS = """() => new Promise((resolve) => {

@@ -15,7 +15,7 @@ from exformer.corpora.real import tiny_shakespeare
 from exformer.generation.beam_search import beam_search
 from exformer.generation.logits import keep_top_p
 from exformer.generation.next_token import Continuation
-from exformer.training.loss import nll
+from exformer.nn.loss import nll
 
 # The speeches are of the part of Tiny Shakespeare that the model has not seen: it is not in the repository.
 pytestmark = pytest.mark.skipif(

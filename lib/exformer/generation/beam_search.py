@@ -14,7 +14,7 @@ from exformer.generation.hypothesis import (
     hypothesis,
     length_normalized,
 )
-from exformer.training.loss import log_probabilities
+from exformer.nn.loss import log_probabilities
 
 
 def beam_search(

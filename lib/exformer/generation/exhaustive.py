@@ -8,7 +8,7 @@ from torch import Tensor
 
 from exformer.generation.decoding import check_log_probabilities, check_start
 from exformer.generation.hypothesis import Hypothesis, check_numbers, hypothesis
-from exformer.training.loss import log_probabilities
+from exformer.nn.loss import log_probabilities
 
 _MOST_TEXTS = 1_000_000
 

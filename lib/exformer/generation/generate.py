@@ -18,6 +18,7 @@ from exformer.generation.sampling import draw, draw_uniform
 from exformer.generation.streaming import StreamedText
 from exformer.generation.translate import MOST_POSITIONS
 from exformer.models.decoder_lm import DecoderLM
+from exformer.models.kinds import can_generate
 from exformer.nn.eval_mode import evaluating
 from exformer.tokenizers.tokenizer import Tokenizer
 
@@ -217,7 +218,7 @@ def _begin(
 
 def _language_model(model: nn.Module, tokenizer: Tokenizer) -> DecoderLM:
     """Return the model, after making sure that it can generate with the tokenizer."""
-    if not isinstance(model, DecoderLM):
+    if not can_generate(model):
         raise ValueError(
             f"expected a DecoderLM to generate with, got {type(model).__name__}: "
             "an encoder-decoder translates, see translate()"

@@ -9,6 +9,7 @@ from torch import Tensor
 from exformer.data.padding import check_batch, count_padding
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.encoder_decoder import EncoderDecoder
+from exformer.models.kinds import can_translate
 
 
 def next_logits_of(
@@ -81,7 +82,7 @@ class Continuation:
     ) -> None:
         if model.training:
             raise ValueError("a cache is for generation, without dropout: call model.eval() first")
-        if (src is None) == isinstance(model, EncoderDecoder):
+        if (src is None) == can_translate(model):
             raise ValueError("src is for an encoder-decoder, which needs it; a language model has none")
         self._model, self._pad_id, self._src = model, pad_id, src
         self._cache = model.new_cache()
@@ -104,7 +105,7 @@ class Continuation:
         """
         known = self._count_known(ids)
         self._ids = ids.clone()  # the caller may write on
-        if isinstance(self._model, EncoderDecoder):
+        if can_translate(self._model):
             states = self._model.decoder_states(
                 ids[:, known:], memory=self._memory, src=self._src, cache=self._cache
             )

@@ -12,6 +12,7 @@ from exformer.generation.decoding import greedy
 from exformer.generation.hypothesis import check_numbers
 from exformer.generation.next_token import Continuation
 from exformer.models.encoder_decoder import EncoderDecoder
+from exformer.models.kinds import can_translate, has_cache
 from exformer.models.rnn_encoder_decoder import RecurrentEncoderDecoder
 from exformer.nn.eval_mode import evaluating
 from exformer.tokenizers.tokenizer import Tokenizer
@@ -62,7 +63,7 @@ def translate(
     >>> translate(model, tokenizer, ["Two men play.", ""])
     ['Zwei Männer spielen.', '']
     """
-    if not isinstance(model, EncoderDecoder | RecurrentEncoderDecoder):
+    if not can_translate(model):
         raise ValueError(
             f"expected an encoder-decoder to translate with, got {type(model).__name__}: "
             "a language model continues a text, see generate()"
@@ -150,7 +151,7 @@ def _scorer(
     model: EncoderDecoder | RecurrentEncoderDecoder, src: Tensor, *, beam: int
 ) -> Callable[[Tensor], Tensor]:
     """Make what scores the next token of translations; a transformer keeps what it has computed."""
-    if isinstance(model, EncoderDecoder):
+    if has_cache(model):
         return Continuation(model, src=src)
     memory = model.encode(src)
     # A source sentence for each row of the target.

@@ -22,12 +22,12 @@ from exformer.tokenizers.tokenizer import Tokenizer
 # A file from a stranger must not fill the memory. Weights show how large a model is, not its longest text.
 _MOST = {"max_len": 2**17}
 _MOST_OF_OTHERS = 2**24
-#: Kind of model: its class, its configuration, and the tokenizers it needs.
-_KINDS: dict[str, tuple[type[nn.Module], type, tuple[str, ...]]] = {
-    "DecoderLM": (DecoderLM, DecoderLMConfig, ("tokenizer",)),
-    "EncoderLM": (EncoderLM, EncoderLMConfig, ("tokenizer",)),
-    "EncoderDecoder": (EncoderDecoder, EncoderDecoderConfig, ("src_tokenizer", "tgt_tokenizer")),
-    "RecurrentEncoderDecoder": (RecurrentEncoderDecoder, RecurrentConfig, ("src_tokenizer", "tgt_tokenizer")),
+#: By the name on a card: the class of a model, and that of its configuration.
+_CLASSES: dict[str, tuple[type[nn.Module], type]] = {
+    "DecoderLM": (DecoderLM, DecoderLMConfig),
+    "EncoderLM": (EncoderLM, EncoderLMConfig),
+    "EncoderDecoder": (EncoderDecoder, EncoderDecoderConfig),
+    "RecurrentEncoderDecoder": (RecurrentEncoderDecoder, RecurrentConfig),
 }
 
 
@@ -79,9 +79,10 @@ def save_model(
     """
     model = unwrap(model)
     kind = type(model).__name__
-    if kind not in _KINDS:
-        raise ValueError(f"model must be one of {', '.join(_KINDS)}, got {kind}")
-    names, given = _KINDS[kind][2], tokenizer if isinstance(tokenizer, tuple) else (tokenizer,)
+    if kind not in _CLASSES:
+        raise ValueError(f"model must be one of {', '.join(_CLASSES)}, got {kind}")
+    names = _tokenizer_names(type(model.config))
+    given = tokenizer if isinstance(tokenizer, tuple) else (tokenizer,)
     if len(given) != len(names):
         raise ValueError(f"{kind} needs {' and '.join(names)}, got {len(given)}")
     tokenizers = dict(zip(names, given, strict=True))
@@ -117,11 +118,11 @@ def load_model(name_or_folder: str | Path) -> Pretrained:
     path = folder / WEIGHTS
     card = read_card(path)
     kind = card.get("kind")
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise ValueError(f"{folder}: the kind of model must be one of {', '.join(_KINDS)}, got {kind!r}")
-    build, configure, names = _KINDS[kind]
+    if not isinstance(kind, str) or kind not in _CLASSES:
+        raise ValueError(f"{folder}: the kind of model must be one of {', '.join(_CLASSES)}, got {kind!r}")
+    build, configure = _CLASSES[kind]
     config = _config(configure, card.get("config"), folder=folder)
-    tokenizers = {name: load_tokenizer(folder / f"{name}.json") for name in names}
+    tokenizers = {name: load_tokenizer(folder / f"{name}.json") for name in _tokenizer_names(configure)}
     _check_sizes(tokenizers, config, where=folder)
     tokenizer, *others = tokenizers.values()
     if isinstance(config, DecoderLMConfig) and config.begin_id is None:
@@ -132,6 +133,12 @@ def load_model(name_or_folder: str | Path) -> Pretrained:
     check_weights(tensors, model, path=path)
     model.load_state_dict(tensors)
     return Pretrained(model, (tokenizer, *others) if others else tokenizer, card)
+
+
+def _tokenizer_names(configure: type) -> list[str]:
+    """Return the names of a model's tokenizers, one for each vocabulary of its configuration."""
+    names = [each.name for each in fields(configure)]
+    return [name.replace("vocab_size", "tokenizer") for name in names if name.endswith("vocab_size")]
 
 
 def _begin_id(card: Mapping[str, Any], tokenizer: Tokenizer, *, folder: Path) -> int | None:

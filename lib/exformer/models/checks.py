@@ -1,5 +1,8 @@
 """What all models refuse to read."""
 
+from typing import Any
+
+import torch
 from torch import Tensor, nn
 
 from exformer.data.padding import check_batch
@@ -58,3 +61,48 @@ def check_step(model: nn.Module, ids: Tensor, cache: Cache | None, *, padding: T
     if cache.length > 0 and padding is not None:
         raise ValueError("padding is in front of the text: give it at the first call with a cache")
     return cache.length
+
+
+def check_batch_type(batch: Any, expected: type, *, model: nn.Module, made_by: str) -> None:
+    """Check that a batch is of the type that a model learns from.
+
+    Args:
+        batch: The batch.
+        expected: The type.
+        model: The model, for the message.
+        made_by: What makes such batches, for the message.
+
+    Raises:
+        ValueError: If it is of another type.
+    """
+    if not isinstance(batch, expected):
+        raise ValueError(
+            f"{type(model).__name__} learns from batches of type {expected.__name__}, got "
+            f"{type(batch).__name__}: {made_by}; for other batches, write a loss_fn(model, batch)"
+        )
+
+
+def check_padding_at_end(ids: Tensor, *, pad_id: int | None) -> None:
+    """Check that padding comes only after the text of each row, so that it can be left out of the loss.
+
+    On a GPU the device checks it by itself, because to look at the ids here would be to wait for it.
+
+    Args:
+        ids: Texts (batch, position).
+        pad_id: The padding token; None if there is none.
+
+    Raises:
+        ValueError: If a row has the padding token before another token.
+    """
+    if pad_id is None:
+        return
+    padding = ids == pad_id
+    wrong = (padding[:, :-1] & ~padding[:, 1:]).any(dim=1)
+    message = (
+        f"the batch has the padding token ({pad_id}) before other tokens{{}}: pad the rows at their end, or, "
+        "if it is a token like others, build the model with pad_id=None"
+    )
+    if ids.device.type == "cuda":
+        torch._assert_async(~wrong.any(), message.format(""))
+    elif wrong.any():
+        raise ValueError(message.format(f" in row {int(wrong.nonzero()[0])}"))

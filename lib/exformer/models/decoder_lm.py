@@ -1,16 +1,18 @@
 """The decoder alone: a language model that scores the next token after every position in one pass."""
 
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.models.checks import check_ids, check_step
+from exformer.models.checks import check_batch_type, check_ids, check_padding_at_end, check_step
 from exformer.nn.cache import Cache
 from exformer.nn.config import TransformerConfig
 from exformer.nn.dropout import Dropout
 from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.layers import EncoderLayer
+from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import left_padding_mask
 from exformer.nn.normalization import NORMS
 from exformer.nn.positions.absolute import added_positions
@@ -25,6 +27,8 @@ class DecoderLMConfig(TransformerConfig):
         tie_output: Use the embedding as output layer.
         begin_id: The token that a text begins with when there is no prompt; None: the tokenizer's ``<s>``. A
             model trained on windows of a long text has never seen ``<s>``.
+        pad_id: The padding token, which the model does not learn to predict; None: every token is predicted,
+            and batches must not be padded.
 
     Raises:
         ValueError: If no model can be built from it.
@@ -48,6 +52,7 @@ class DecoderLMConfig(TransformerConfig):
     positions: str = "learned"
     tie_output: bool = True
     begin_id: int | None = None
+    pad_id: int | None = 0
 
 
 class DecoderLM(nn.Module):
@@ -72,6 +77,8 @@ class DecoderLM(nn.Module):
     >>> torch.allclose(last, model(ids)[:, 4:], atol=1e-6)
     True
     """
+
+    kind: ClassVar[str] = "language model"
 
     def __init__(self, config: DecoderLMConfig) -> None:
         super().__init__()
@@ -135,6 +142,38 @@ class DecoderLM(nn.Module):
         for layer, layer_cache in zip(self.layers, layer_caches, strict=True):
             x = layer(x, mask=mask, causal=True, cache=layer_cache)
         return self.norm(x)
+
+    def loss(
+        self, ids: Int64[Tensor, "batch position"], *, label_smoothing: float = 0.0
+    ) -> Float[Tensor, ""]:
+        r"""Compute the loss of each token given those before it; the first one is only read.
+
+        .. math:: L = -\frac1N \sum_{t > 1} \log p(w_t \mid w_{<t})
+
+        Args:
+            ids: Texts, the shorter ones padded at their end; padding does not count.
+            label_smoothing: As in :func:`~exformer.nn.loss.cross_entropy`.
+
+        Returns:
+            The mean over the tokens, in nats.
+
+        Raises:
+            ValueError: If the batch is no tensor of ids, padding comes before a token, or there is nothing to
+                predict.
+
+        >>> import torch
+        >>> from exformer import DecoderLMConfig, pad
+        >>> model = DecoderLM(DecoderLMConfig(vocab_size=11, d_model=8, n_heads=2)).eval()
+        >>> padded = pad([[3, 1, 4], [2, 7, 1, 8, 2, 8]], pad_id=0)
+        >>> parts = [model.loss(padded[:1, :3]), model.loss(padded[1:])]  # of 2 and of 5 tokens
+        >>> torch.allclose(model.loss(padded), (2 * parts[0] + 5 * parts[1]) / 7)
+        True
+        """
+        check_batch_type(ids, Tensor, model=self, made_by="TextWindows cuts a text, pad joins several")
+        check_padding_at_end(ids, pad_id=self.config.pad_id)
+        return cross_entropy(
+            self(ids[:, :-1]), ids[:, 1:], pad_id=self.config.pad_id, label_smoothing=label_smoothing
+        )
 
     def new_cache(self) -> Cache:
         """Return an empty key-value cache for this model."""

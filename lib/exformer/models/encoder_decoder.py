@@ -1,18 +1,21 @@
 """The transformer of the paper: an encoder that reads the source, a decoder that generates the target."""
 
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from exformer.data.padding import check_batch
-from exformer.models.checks import check_step
+from exformer.data.translation import Seq2SeqBatch
+from exformer.models.checks import check_batch_type, check_step
 from exformer.nn.cache import Cache
 from exformer.nn.config import TransformerConfig
 from exformer.nn.dropout import Dropout
 from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.layers import DecoderLayer, EncoderLayer
+from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import padding_mask
 from exformer.nn.normalization import NORMS
 from exformer.nn.positions.absolute import added_positions
@@ -80,6 +83,8 @@ class EncoderDecoder(nn.Module):
     >>> model(src, tgt).shape  # (batch, tgt, vocab_size)
     torch.Size([1, 4, 11])
     """
+
+    kind: ClassVar[str] = "encoder-decoder"
 
     def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
@@ -187,6 +192,32 @@ class EncoderDecoder(nn.Module):
                 memory_cache=memory_cache,
             )
         return self.decoder_norm(x)
+
+    def loss(self, batch: Seq2SeqBatch, *, label_smoothing: float = 0.0) -> Float[Tensor, ""]:
+        r"""Compute the loss of each target token given the source and the true target before it.
+
+        .. math:: L = -\frac1N \sum_t \log p(y_t \mid y_{<t}, x)
+
+        That is teacher forcing: the model never reads its own words. Padding does not count.
+
+        Args:
+            batch: Sentences and their translations.
+            label_smoothing: As in :func:`~exformer.nn.loss.cross_entropy`.
+
+        Returns:
+            The mean over the target tokens, in nats.
+
+        Raises:
+            ValueError: If the batch is of another type, or there is nothing to predict.
+
+        Source:
+            Williams and Zipser 1989, for teacher forcing.
+        """
+        check_batch_type(batch, Seq2SeqBatch, model=self, made_by="translation_batches makes them")
+        logits = self(batch.src, batch.tgt_in)  # (batch, tgt, vocab_size)
+        return cross_entropy(
+            logits, batch.tgt_out, pad_id=self.config.pad_id, label_smoothing=label_smoothing
+        )
 
     def new_cache(self) -> Cache:
         """Return an empty key-value cache for this model's decoder."""

@@ -1,6 +1,7 @@
 """The encoder alone: a model that reads both sides of every token, and predicts those that were masked."""
 
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -8,11 +9,13 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from exformer.checks import whole_number
-from exformer.models.checks import check_ids
+from exformer.data.masking import MaskedBatch
+from exformer.models.checks import check_batch_type, check_ids
 from exformer.nn.config import TransformerConfig
 from exformer.nn.dropout import Dropout
 from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.layers import EncoderLayer
+from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import padding_mask
 from exformer.nn.normalization import NORMS
 from exformer.nn.positions.absolute import LearnedPositions, added_positions
@@ -71,6 +74,8 @@ class EncoderLM(nn.Module):
     >>> model(torch.tensor([[3, 1, 4, 0, 0]])).shape  # (batch, position, vocab_size); 0 is padding
     torch.Size([1, 5, 11])
     """
+
+    kind: ClassVar[str] = "masked language model"
 
     def __init__(self, config: EncoderLMConfig) -> None:
         super().__init__()
@@ -134,6 +139,29 @@ class EncoderLM(nn.Module):
         for layer in self.layers:
             x = layer(x, mask=mask)
         return self.norm(x)
+
+    def loss(self, batch: MaskedBatch, *, label_smoothing: float = 0.0) -> Float[Tensor, ""]:
+        r"""Compute the loss of each chosen token given the text in which it is masked.
+
+        .. math:: L = -\frac1N \sum_{t\ \mathrm{chosen}} \log p(w_t \mid \text{masked text})
+
+        Args:
+            batch: Texts with masked tokens, and the tokens to predict.
+            label_smoothing: As in :func:`~exformer.nn.loss.cross_entropy`.
+
+        Returns:
+            The mean over the chosen tokens, in nats.
+
+        Raises:
+            ValueError: If the batch is of another type, or there is nothing to predict.
+
+        Source:
+            Devlin et al. 2019, section 3.1, task 1.
+        """
+        check_batch_type(batch, MaskedBatch, model=self, made_by="mask_tokens makes them")
+        return cross_entropy(
+            self(batch.inputs), batch.targets, pad_id=self.config.pad_id, label_smoothing=label_smoothing
+        )
 
     def _segments(self, ids: Tensor, segments: Tensor | None) -> Tensor:
         segments = torch.zeros_like(ids) if segments is None else segments

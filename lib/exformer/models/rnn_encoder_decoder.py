@@ -2,16 +2,20 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from exformer.data.padding import check_batch
+from exformer.data.translation import Seq2SeqBatch
+from exformer.models.checks import check_batch_type
 from exformer.models.rnn_lm import recurrent_layers
 from exformer.nn.attention import scaled_dot_product_attention
 from exformer.nn.config import check_sizes
 from exformer.nn.embedding import TokenEmbedding
+from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import padding_mask
 from exformer.nn.record_attention import recorder
 
@@ -72,6 +76,8 @@ class RecurrentEncoderDecoder(nn.Module):
         Sutskever, Vinyals and Le 2014; with attention Luong, Pham and Manning 2015, equations 5 to 8, "dot".
     """
 
+    kind: ClassVar[str] = "encoder-decoder"
+
     def __init__(self, config: RecurrentConfig) -> None:
         super().__init__()
         c = self.config = config
@@ -126,6 +132,14 @@ class RecurrentEncoderDecoder(nn.Module):
             context = self.attention(h, memory, mask=padding_mask(src, pad_id=self.config.pad_id))
             h = torch.tanh(self.combine(torch.cat((context, h), dim=-1)))
         return self.tgt_embedding.logits(self.dropout(h))
+
+    def loss(self, batch: Seq2SeqBatch, *, label_smoothing: float = 0.0) -> Float[Tensor, ""]:
+        """Compute the loss of each target token, as ``EncoderDecoder.loss`` does."""
+        check_batch_type(batch, Seq2SeqBatch, model=self, made_by="translation_batches makes them")
+        logits = self(batch.src, batch.tgt_in)  # (batch, tgt, vocab_size)
+        return cross_entropy(
+            logits, batch.tgt_out, pad_id=self.config.pad_id, label_smoothing=label_smoothing
+        )
 
     def _states(self, tgt: Tensor, *, memory: Tensor, src: Tensor) -> Tensor:
         check_batch(tgt)

@@ -1,10 +1,14 @@
 """Recurrent networks: one step per token, and one vector that keeps all that was read."""
 
+from typing import ClassVar
+
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from exformer.checks import whole_number
+from exformer.models.checks import check_batch_type, check_padding_at_end
 from exformer.nn.embedding import TokenEmbedding
+from exformer.nn.loss import cross_entropy
 
 #: The kinds of recurrent layer, by name; ``rnn_cells`` spells out a step of the first two.
 CELLS: dict[str, type[nn.Module]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
@@ -42,6 +46,7 @@ class RecurrentLM(nn.Module):
         cell: ``"rnn"``, ``"lstm"`` or ``"gru"``.
         n_layers: Recurrent layers; each reads the states of the one before.
         dropout: Fraction of the embeddings and of each layer's output set to zero in training.
+        pad_id: The padding token, which the model does not learn to predict; None: there is none.
 
     Raises:
         ValueError: If the cell is unknown.
@@ -55,10 +60,20 @@ class RecurrentLM(nn.Module):
     torch.Size([1, 3, 29])
     """
 
+    kind: ClassVar[str] = "language model"
+
     def __init__(
-        self, vocab_size: int, *, d_model: int, cell: str = "rnn", n_layers: int = 1, dropout: float = 0.0
+        self,
+        vocab_size: int,
+        *,
+        d_model: int,
+        cell: str = "rnn",
+        n_layers: int = 1,
+        dropout: float = 0.0,
+        pad_id: int | None = 0,
     ) -> None:
         super().__init__()
+        self.pad_id = pad_id
         self.embedding = TokenEmbedding(vocab_size, d_model=d_model)
         self.recurrent = recurrent_layers(d_model, cell=cell, n_layers=n_layers, dropout=dropout)
         self.dropout = nn.Dropout(dropout)
@@ -77,3 +92,13 @@ class RecurrentLM(nn.Module):
     def states(self, ids: Int64[Tensor, "batch position"]) -> Float[Tensor, "batch position d_model"]:
         """Return the state of the last layer after each token: all that the model still knows of the text."""
         return self.dropout(self.recurrent(self.dropout(self.embedding(ids)))[0])
+
+    def loss(
+        self, ids: Int64[Tensor, "batch position"], *, label_smoothing: float = 0.0
+    ) -> Float[Tensor, ""]:
+        """Compute the loss of each token given those before it, as ``DecoderLM.loss`` does."""
+        check_batch_type(ids, Tensor, model=self, made_by="TextWindows cuts a text, pad joins several")
+        check_padding_at_end(ids, pad_id=self.pad_id)
+        return cross_entropy(
+            self(ids[:, :-1]), ids[:, 1:], pad_id=self.pad_id, label_smoothing=label_smoothing
+        )

@@ -1,1 +1,1 @@
-"""The parts: masks, embeddings, positions, attention, normalization, feed-forward networks, layers."""
+"""The parts: masks, embeddings, positions, attention, normalization, feed-forward networks, layers, loss."""

@@ -21,8 +21,8 @@ from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.task import Task, validation_batches
 from exformer.tokenizers.tokenizer import Tokenizer
 from exformer.training.checkpoint import average_weights
+from exformer.training.loop import default_loss
 from exformer.training.machine import machine
-from exformer.training.objectives import default_loss
 from exformer.training.trainer import Trainer, mean_loss
 
 FILE_TYPE = torch.float16  # of the final weights: half the bytes

@@ -11,7 +11,6 @@ import numpy as np
 from exformer.corpora.pairs import Pair
 from exformer.generation.generate import stream
 from exformer.generation.translate import translate
-from exformer.models.encoder_decoder import EncoderDecoder
 from exformer.recipes.datasets import Pairs, Text
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.zoo import BYTE_PAIRS, EN_DE_ALONE
@@ -128,7 +127,7 @@ def describe(trainer: Trainer, data: Pairs | Text) -> str:
     loss = trainer.history[-1]["validation_loss"]
     lines = [f"step {trainer.step:,} of {trainer.config.steps:,}: validation loss {loss:.3f} nats per token"]
     tokenizer = load_tokenizer(trainer.checkpoints.parent / "tokenizer.json")
-    if isinstance(data, Pairs) and isinstance(trainer.model, EncoderDecoder):
+    if isinstance(data, Pairs):
         sources = [pair.source for pair in data.val[:2]]
         found = translate(trainer.model, (tokenizer, tokenizer), sources)
         lines += [f"{source} -> {target}" for source, target in zip(sources, found, strict=True)]

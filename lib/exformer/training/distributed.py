@@ -1,6 +1,7 @@
 """Several processes that train one model, on the GPUs of one machine or of many; or one, on its own."""
 
 import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -56,6 +57,22 @@ class Processes:
         """Wait until all processes are here."""
         if self._accelerator:
             self._accelerator.wait_for_everyone()
+
+
+class ModelWithLoss(nn.Module):
+    """A model and its loss as one module, whose forward pass gives the loss of a batch.
+
+    Data parallelism averages the gradients of what runs in the forward pass of the module that it wraps, so
+    that the loss must be in there: a wrapped model has no ``loss``, ``states`` or ``config``.
+    """
+
+    def __init__(self, model: nn.Module, loss_fn: Callable[[nn.Module, Any], Tensor]) -> None:
+        super().__init__()
+        self.model, self.loss_fn = model, loss_fn
+
+    def forward(self, batch: Any) -> Tensor:
+        """Compute the loss of a batch."""
+        return self.loss_fn(self.model, batch)
 
 
 def leave_processes() -> None:

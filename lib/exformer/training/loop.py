@@ -11,11 +11,32 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from exformer.models.unwrap import unwrap
 from exformer.training.schedules import Schedule
 from exformer.training.variation import begin_note, vary_batches
 
 #: Gives the loss of a model on a batch; some take ``label_smoothing`` too.
 LossFn = Callable[..., Float[Tensor, ""]]
+
+
+def default_loss(model: nn.Module) -> LossFn:
+    """Return the loss that a model brings along: the method ``loss(batch)`` of its class.
+
+    It takes the model as its first argument, so that the wrapper of ``torch.compile`` can stand in for it.
+
+    Raises:
+        ValueError: If it has none.
+
+    >>> from exformer import DecoderLM, DecoderLMConfig
+    >>> default_loss(DecoderLM(DecoderLMConfig(11))) is DecoderLM.loss
+    True
+    """
+    loss = getattr(type(unwrap(model)), "loss", None)
+    if loss is None:
+        raise ValueError(
+            f"{type(model).__name__} has no method loss(batch): write one, or give a loss_fn(model, batch)"
+        )
+    return loss
 
 
 class DivergenceError(ValueError):

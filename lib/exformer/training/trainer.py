@@ -19,11 +19,17 @@ from exformer.models.unwrap import unwrap
 from exformer.nn.eval_mode import evaluating
 from exformer.training.checkpoint import checkpoint_path, find_checkpoints, load_checkpoint, save_checkpoint
 from exformer.training.config import TrainingConfig
-from exformer.training.distributed import Processes
+from exformer.training.distributed import ModelWithLoss, Processes
 from exformer.training.log import TrainingLog
-from exformer.training.loop import Losses, LossFn, check_parameters, set_seed, training_steps
+from exformer.training.loop import (
+    Losses,
+    LossFn,
+    check_parameters,
+    default_loss,
+    set_seed,
+    training_steps,
+)
 from exformer.training.machine import Clock
-from exformer.training.objectives import default_loss
 from exformer.training.optimizers import make_optimizers
 from exformer.training.variation import vary_run
 
@@ -45,19 +51,20 @@ class Trainer:
         validation: Batches on which the loss is measured every ``config.every`` steps: micro-batches with
             their shares of all tokens, or plain ones of equal weight. None: no validation.
         loss_fn: Computes the loss of the model on a batch; it must take ``label_smoothing`` if the config
-            sets it. None: see :func:`~exformer.training.objectives.default_loss`.
+            sets it. None: the model's own ``loss(batch)``, which every model of the library has, and yours
+            may have.
         folder: Where the log and the checkpoints go; None: nowhere.
         on_measure: Called with the Trainer after each validation, in the main process, to show samples for
             example.
         progress: Title of a progress bar; if empty, there is none.
 
     Raises:
-        ValueError: If the model is of a kind whose loss is unknown, or lacks a part that the config names.
+        ValueError: If the model has no loss and none is given, or it lacks a part that the config names.
 
     >>> import torch
     >>> from exformer import DecoderLM, DecoderLMConfig, TextWindows, TrainingConfig
     >>> model = DecoderLM(DecoderLMConfig(7, d_model=8, n_heads=2, n_layers=1, max_len=6))
-    >>> windows = TextWindows(torch.arange(70) % 7, width=6, batch_size=4, seed=0)
+    >>> windows = TextWindows(torch.arange(70) % 6 + 1, width=6, batch_size=4, seed=0)
     >>> trainer = Trainer(model, windows, config=TrainingConfig(steps=20, lr=0.01, warmup=5))
     >>> losses = trainer.fit()
     >>> trainer.step, losses[-1] < losses[0]
@@ -121,10 +128,11 @@ class Trainer:
         self._begin(resume=resume)
         self._unwritten = []
         smoothing, losses = self.config.label_smoothing, Losses(first_step=self.step + 1)
+        loss_fn = partial(self.loss_fn, label_smoothing=smoothing) if smoothing else self.loss_fn
         steps = training_steps(
-            self.processes.wrap(self._compiled),
+            self.processes.wrap(ModelWithLoss(self._compiled, loss_fn)),
             islice(self._micro_batches(), 0 if self.ended else self.config.steps - self.step),
-            loss_fn=partial(self.loss_fn, label_smoothing=smoothing) if smoothing else self.loss_fn,
+            loss_fn=lambda model, batch: model(batch),
             optimizers=self.optimizers,
             losses=losses,
             clip_norm=self.config.clip_norm,

@@ -1,4 +1,4 @@
-"""The mean of :func:`~exformer.training.loss.nll` in one operation: few passes over the largest tensor.
+"""The mean of :func:`~exformer.nn.loss.nll` in one operation: few passes over the largest tensor.
 
 Autograd would find the same gradient, (p - q) / N, with more passes over the logits. Measured in turns with
 the plain ``nll(…)[real].mean()``, forward and backward on one thread, as a share of its time: 0.5 at 2,048

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from exformer.training.fast_loss import fused_mean_nll
+from exformer.nn.fast_loss import fused_mean_nll
 
 _IGNORED = -100  # PyTorch's ignore_index, which other libraries write over targets that are not to count
 
