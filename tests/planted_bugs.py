@@ -141,10 +141,10 @@ BUGS = [
         "test_batching.py::test_a_batch_by_hand",
     ),
     Bug(
-        "data.translation.TranslationBatches._epoch",
+        "data.translation._cut_by_sentences",
         "last batch dropped",
-        "range(0, len(rows), self.batch_size)",
-        "range(0, len(rows) - self.batch_size + 1, self.batch_size)",
+        "range(0, len(rows), batch_size)",
+        "range(0, len(rows) - batch_size + 1, batch_size)",
         "test_batching.py::test_one_epoch_has_every_pair_once",
     ),
     Bug(
@@ -155,17 +155,17 @@ BUGS = [
         "test_token_batches.py::test_parts_are_the_batch",
     ),
     Bug(
-        "data.sampler.TokenBatches.epoch",
+        "data.translation.TranslationBatches.epochs",
         "every epoch in the same order",
-        "default_rng((self.seed, number))",
+        "default_rng((self.seed, epoch))",
         "default_rng((self.seed, 0))",
         "test_token_batches.py::test_each_epoch_and_each_seed_has_an_order_of_its_own",
     ),
     Bug(
         "data.sampler.split_steps",
         "each process normalizes by its own tokens",
-        "share = sampler.n_targets(own) / whole",
-        "share = 1 / n_parts",
+        "weight = sampler.n_targets(own) / n_targets",
+        "weight = 1 / n_parts",
         "test_token_batches.py::test_parts_are_the_batch",
     ),
     Bug(
@@ -178,8 +178,8 @@ BUGS = [
     Bug(
         "data.windows.TextWindows.steps",
         "seeds that are not independent",
-        "default_rng((self.seed, done))",
-        "default_rng(self.seed + done)",
+        "default_rng((self.seed, step))",
+        "default_rng(self.seed + step)",
         "test_token_batches.py::test_windows_of_each_seed_and_step_are_sampled_independently",
     ),
     Bug(

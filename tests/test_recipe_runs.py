@@ -461,7 +461,7 @@ def test_validation_batches_count_by_their_tokens() -> None:
     parts = validation_batches(TINY, more, tokenizer, max_len=32)
     counts = [int((part.batch.tgt_out != tokenizer.pad_id).sum()) for part in parts]
     assert len(set(counts)) > 1
-    assert [part.share for part in parts] == pytest.approx([count / sum(counts) for count in counts])
+    assert [part.weight for part in parts] == pytest.approx([count / sum(counts) for count in counts])
     assert sum(counts) == sum(len(tokenizer.encode(pair.target)) + 1 for pair in more.val)
 
 
@@ -474,7 +474,7 @@ def test_validation_windows_stand_side_by_side_to_the_end(n: int) -> None:
     predicted = torch.cat([part.batch[:, 1:].flatten() for part in parts]).tolist()
     ids, whole_windows = tokenizer.encode(text), (n - 1) // 8 * 8
     assert (read, predicted) == (ids[:whole_windows], ids[1 : whole_windows + 1])
-    assert [part.share for part in parts] == [part.batch[:, 1:].numel() / whole_windows for part in parts]
+    assert [part.weight for part in parts] == [part.batch[:, 1:].numel() / whole_windows for part in parts]
     assert len(parts) == (1 if n < 5001 else 2)
 
 

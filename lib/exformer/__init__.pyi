@@ -7,6 +7,7 @@ from .tokenizers.words import WordTokenizer as WordTokenizer
 from .tokenizers.bpe import BPETokenizer as BPETokenizer
 
 from .data.padding import pad as pad
+from .data.translation import TranslationBatches as TranslationBatches
 from .data.translation import translation_batches as translation_batches
 from .data.windows import TextWindows as TextWindows
 from .data.masking import MaskingConfig as MaskingConfig

@@ -1,7 +1,9 @@
 """Sentences with translations -> batches: padding, the shift of teacher forcing, similar lengths together."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from itertools import count, islice, repeat
 
 import numpy as np
 import torch
@@ -11,9 +13,13 @@ from torch import Tensor
 from exformer.checks import whole_number
 from exformer.corpora.pairs import Pair
 from exformer.data.padding import pad
+from exformer.data.sampler import shuffled_batches
 from exformer.tokenizers.tokenizer import Tokenizer
 
-_SORTED_TOGETHER = 50  # batches; more: less padding; fewer: more chance in what shares a batch
+# Batches in a bucket, within which sentences are sorted by length: with more there is less padding, with
+# fewer the batches are more random. Batches by tokens are larger.
+_BUCKET_BATCHES = 50
+_TOKEN_BUCKET_BATCHES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,68 +42,100 @@ class Seq2SeqBatch:
 
 @dataclass(frozen=True, slots=True)
 class TranslationBatches:
-    """Hold encoded sentences and give them in batches; :func:`translation_batches` makes it.
+    """Batches of encoded sentence pairs, by a number of sentences or by a number of tokens.
 
-    ``len()`` is the number of batches. Each iteration gives the same batches in the same order.
+    It is a :class:`~exformer.data.sampler.BatchSampler`, endless and resumable at any step. It can also be
+    iterated over as often as you like: ``len()`` is then the number of batches, and each iteration gives the
+    same batches in the same order. :func:`translation_batches` makes it from pairs.
+
+    Sentences of similar length share a batch. Each epoch has every sentence once, in other batches and in
+    another order than the one before.
 
     Args:
-        sentences: All sentences as one batch.
+        sentences: All sentences as one batch, see :func:`encode_pairs`.
         lengths: Tokens in each row of ``sentences.src`` and of ``sentences.tgt_in``.
         batch_size: Sentences in a batch; the last of an epoch may have fewer.
-        steps: How many batches to give, over as many epochs as that takes.
-        seed: Determines in which order sentences are seen.
+        tokens: Instead of ``batch_size``, most target tokens in a batch, padding included; a longer sentence
+            is a batch of its own.
+        n_steps: Number of batches of an iteration, over as many epochs as that takes; None for one epoch.
+        seed: Determines, with the step, which sentences a batch has.
+
+    Raises:
+        ValueError: If not exactly one of ``batch_size`` and ``tokens`` is given, a number is below 1, or
+            there is no sentence.
     """
 
     sentences: Seq2SeqBatch
     lengths: Int64[np.ndarray, "batch 2"]
-    batch_size: int
-    steps: int
-    seed: int
+    _: KW_ONLY
+    batch_size: int | None = None
+    tokens: int | None = None
+    n_steps: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the sizes."""
+        if (self.batch_size is None) == (self.tokens is None):
+            raise ValueError(
+                "expected either batch_size, a number of sentences, or tokens, a number of target tokens, "
+                f"got batch_size={self.batch_size} and tokens={self.tokens}"
+            )
+        for name in ("batch_size", "tokens", "n_steps"):
+            if (value := getattr(self, name)) is not None:
+                whole_number(name, value, least=1)
+        if len(self.lengths) == 0:
+            raise ValueError("expected at least one sentence, got none")
 
     def __len__(self) -> int:
-        """Return the number of batches."""
-        return self.steps
+        """Return the number of batches of an iteration."""
+        return len(next(self.epochs())) if self.n_steps is None else self.n_steps
 
     def __iter__(self) -> Iterator[Seq2SeqBatch]:
-        """Give the batches, each epoch in a new order."""
-        rng = np.random.default_rng(self.seed)
-        left = self.steps
-        while left > 0:
-            for rows in self._epoch(rng)[:left]:
-                yield take_rows(self.sentences, rows, lengths=self.lengths)
-                left -= 1
+        """Yield the batches, each epoch in a new order."""
+        for rows in islice(self.steps(), len(self)):
+            yield self.batch(rows)
 
-    def _epoch(self, rng: np.random.Generator) -> list[np.ndarray]:
-        """Return the rows of each batch of an epoch."""
+    def steps(self, *, start_step: int = 0) -> Iterator[np.ndarray]:
+        """Yield the rows of each step's batch, epoch after epoch, after ``start_step`` steps."""
+        for batches in self.epochs():
+            yield from batches[start_step:]
+            start_step = max(0, start_step - len(batches))
 
-        def cut(rows: np.ndarray) -> list[np.ndarray]:
-            return [rows[first : first + self.batch_size] for first in range(0, len(rows), self.batch_size)]
+    def epochs(self) -> Iterator[list[np.ndarray]]:
+        """Yield the rows of all batches of an epoch, epoch after epoch."""
+        if self.tokens is not None:
+            bucket_size = max(1, round(_TOKEN_BUCKET_BATCHES * self.tokens / self.lengths[:, 1].mean()))
+            cut = partial(_cut_by_tokens, lengths=self.lengths[:, 1], tokens=self.tokens)
+            rngs = (np.random.default_rng((self.seed, epoch)) for epoch in count())
+        else:
+            batch_size = self.batch_size or 1  # never None here
+            bucket_size = _BUCKET_BATCHES * batch_size
+            cut = partial(_cut_by_sentences, batch_size=batch_size)
+            rngs = repeat(np.random.default_rng(self.seed))
+        for rng in rngs:
+            yield shuffled_batches(self.lengths, cut, bucket_size=bucket_size, rng=rng)
 
-        return shuffled_batches(self.lengths, cut, piece=self.batch_size * _SORTED_TOGETHER, rng=rng)
+    def batch(self, rows: np.ndarray) -> Seq2SeqBatch:
+        """Return some sentences, no wider than the longest of them."""
+        return take_rows(self.sentences, rows, lengths=self.lengths)
+
+    def n_targets(self, rows: np.ndarray) -> int:
+        """Return how many target tokens some sentences have, without padding."""
+        return int(self.lengths[rows, 1].sum())
 
 
-def shuffled_batches(
-    lengths: Int64[np.ndarray, "batch 2"],
-    cut: Callable[[np.ndarray], Iterable[np.ndarray]],
-    *,
-    piece: int,
-    rng: np.random.Generator,
-) -> list[np.ndarray]:
-    """Shuffle rows, sort them by length within large pieces, cut each piece into batches, shuffle those.
+def _cut_by_sentences(rows: np.ndarray, *, batch_size: int) -> list[np.ndarray]:
+    return [rows[first : first + batch_size] for first in range(0, len(rows), batch_size)]
 
-    So a batch has sentences of similar length, and little padding, but other ones in each epoch.
 
-    Args:
-        lengths: Tokens in each row's source and target.
-        cut: Cuts sorted rows into batches.
-        piece: How many rows are sorted together.
-        rng: Where the random numbers are from.
-    """
-    order, batches = rng.permutation(len(lengths)), []
-    for start in range(0, len(order), piece):
-        rows = order[start : start + piece]
-        batches += cut(rows[np.lexsort(lengths[rows].T)])
-    return [batches[index] for index in rng.permutation(len(batches))]
+def _cut_by_tokens(rows: np.ndarray, *, lengths: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
+    """Cut rows, sorted by the lengths of their targets, before a batch would have too many tokens."""
+    first = 0
+    for end, width in enumerate(lengths[rows].tolist()):
+        if first < end and (end + 1 - first) * width > tokens:
+            yield rows[first:end]
+            first = end
+    yield rows[first:]
 
 
 def take_rows(
@@ -161,7 +199,7 @@ def translation_batches(
     if steps is not None:
         whole_number("steps", steps, least=1)
     sentences, lengths = encode_pairs(pairs, src_tokenizer=src_tokenizer, tgt_tokenizer=tgt_tokenizer)
-    return TranslationBatches(sentences, lengths, batch_size, steps or -(-len(pairs) // batch_size), seed)
+    return TranslationBatches(sentences, lengths, batch_size=batch_size, n_steps=steps, seed=seed)
 
 
 def encode_pairs(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import torch
@@ -51,12 +52,11 @@ class TextWindows:
                 f"the text ({len(self.ids)} tokens) must be longer than the width ({self.width})"
             )
 
-    def steps(self, *, done: int = 0) -> Iterator[np.ndarray]:
-        """Yield the positions at which each step's windows begin, endlessly, after ``done`` steps."""
-        while True:
-            rng = np.random.default_rng((self.seed, done))
+    def steps(self, *, start_step: int = 0) -> Iterator[np.ndarray]:
+        """Yield the positions at which each step's windows begin, endlessly, after ``start_step`` steps."""
+        for step in count(start_step):
+            rng = np.random.default_rng((self.seed, step))
             yield rng.integers(len(self.ids) - self.width, size=self.batch_size)
-            done += 1
 
     def batch(self, rows: np.ndarray) -> Int64[Tensor, "batch position"]:
         """Return the windows that begin at some positions."""

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from exformer.corpora.pairs import Pair
-from exformer.data.sampler import BatchSampler, MicroBatch, TokenBatches
-from exformer.data.translation import encode_pairs
+from exformer.data.sampler import BatchSampler, MicroBatch
+from exformer.data.translation import TranslationBatches, encode_pairs
 from exformer.data.windows import TextWindows
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
@@ -86,7 +86,7 @@ def validation_batches(
     """
     if isinstance(data, Pairs):
         sampler = _sentences(recipe, data.val, tokenizer, tokens=_VALIDATION_TOKENS, max_len=max_len)
-        rows = sampler.epoch(0)
+        rows = next(sampler.epochs())
     else:
         sampler = _windows(recipe, data.val, tokenizer, width=max_len)
         starts = np.arange(0, len(sampler.ids) - max_len, max_len)  # side by side
@@ -123,12 +123,12 @@ def _language_model(recipe: Recipe, data: Text, tokenizer: Tokenizer) -> Task:
 
 def _sentences(
     recipe: Recipe, pairs: Sequence[Pair], tokenizer: Tokenizer, *, tokens: int, max_len: int
-) -> TokenBatches:
+) -> TranslationBatches:
     chosen = _both_ways(pairs) if recipe.both_ways else pairs
     sentences, lengths = encode_pairs(chosen, src_tokenizer=tokenizer, tgt_tokenizer=tokenizer)
     if (longest := int(lengths.max())) > max_len:
         raise ValueError(f"a sentence has {longest} tokens, the recipe's model max_len {max_len}")
-    return TokenBatches(sentences, lengths, tokens, recipe.seed)
+    return TranslationBatches(sentences, lengths, tokens=tokens, seed=recipe.seed)
 
 
 def _windows(recipe: Recipe, text: str, tokenizer: Tokenizer, *, width: int) -> TextWindows:

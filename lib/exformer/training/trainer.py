@@ -49,7 +49,7 @@ class Trainer:
             as the steps require.
         config: The settings; None: one pass over batches that have a length, else 1,000 steps.
         validation: Batches on which the loss is measured every ``config.every`` steps: micro-batches with
-            their shares of all tokens, or plain ones of equal weight. None: no validation.
+            their weights, the fractions of all tokens, or plain ones of equal weight. None: no validation.
         loss_fn: Computes the loss of the model on a batch; it must take ``label_smoothing`` if the config
             sets it. None: the model's own ``loss(batch)``, which every model of the library has, and yours
             may have.
@@ -193,7 +193,7 @@ class Trainer:
         if isinstance(self.batches, BatchSampler):
             parts = split_steps(
                 self.batches,
-                done=self.step,
+                start_step=self.step,
                 accumulate=self.config.accumulate,
                 process=this,
                 processes=count,
@@ -201,7 +201,7 @@ class Trainer:
         elif count * self.config.accumulate > 1:
             raise ValueError(
                 "several processes, or accumulate, need batches that can be split: give a BatchSampler, as "
-                "TextWindows or TokenBatches"
+                "TextWindows or TranslationBatches"
             )
         else:
             parts = ([MicroBatch(batch)] for batch in islice(_again_and_again(self.batches), self.step, None))
@@ -211,16 +211,16 @@ class Trainer:
             yield micro_batches
 
     def _backward(self, model: nn.Module, micro_batches: list[MicroBatch], loss_fn: LossFn) -> Tensor:
-        r"""Add up the gradients and losses of the micro-batches of all processes, each with its share.
+        r"""Add up the gradients and losses of the micro-batches of all processes, each with its weight.
 
-        .. math:: L = \sum_i share_i \, L_i
+        .. math:: L = \sum_i w_i \, L_i
         """
         device, losses = _device(self.model), []
         for batch in micro_batches:
             last = batch is micro_batches[-1]  # processes talk once per step
             with nullcontext() if last else self.processes.no_sync(model), self._autocast(device):
-                loss = loss_fn(model, _to_device(batch.batch, device)) * batch.share
-                # Processes take the mean of their gradients; the shares want a sum.
+                loss = loss_fn(model, _to_device(batch.batch, device)) * batch.weight
+                # Processes take the mean of their gradients; the weights want a sum.
                 (loss * self.processes.count).backward()
             losses.append(loss.detach())
         return self.processes.sum(torch.stack(losses).sum())
@@ -292,13 +292,13 @@ def mean_loss(model: nn.Module, batches: Sequence[Any], loss_fn: LossFn) -> floa
 
     Args:
         model: It is put back into the mode in which it was.
-        batches: Micro-batches, whose shares sum to 1, or plain batches of equal weight.
+        batches: Micro-batches, whose weights sum to 1, or plain batches of equal weight.
         loss_fn: Gives the loss of the model on a batch.
     """
     device = _device(model)
     parts = [each if isinstance(each, MicroBatch) else MicroBatch(each, 1 / len(batches)) for each in batches]
     with evaluating(model):
-        return sum(part.share * loss_fn(model, _to_device(part.batch, device)).item() for part in parts)
+        return sum(part.weight * loss_fn(model, _to_device(part.batch, device)).item() for part in parts)
 
 
 def _default_config(batches: BatchSampler | Iterable[Any]) -> TrainingConfig:
