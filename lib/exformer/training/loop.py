@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -20,23 +21,30 @@ LossFn = Callable[..., Float[Tensor, ""]]
 
 
 def default_loss(model: nn.Module) -> LossFn:
-    """Return the loss that a model brings along: the method ``loss(batch)`` of its class.
-
-    It takes the model as its first argument, so that the wrapper of ``torch.compile`` can stand in for it.
+    """Return the loss that a model brings along: its method ``loss(batch)``.
 
     Raises:
         ValueError: If it has none.
 
     >>> from exformer import DecoderLM, DecoderLMConfig
-    >>> default_loss(DecoderLM(DecoderLMConfig(11))) is DecoderLM.loss
+    >>> model = DecoderLM(DecoderLMConfig(11)).eval()
+    >>> loss_fn, ids = default_loss(model), torch.tensor([[3, 1, 4]])
+    >>> loss_fn(model, ids).item() == model.loss(ids).item()
     True
     """
-    loss = getattr(type(unwrap(model)), "loss", None)
-    if loss is None:
+    if not hasattr(unwrap(model), "loss"):
         raise ValueError(
             f"{type(model).__name__} has no method loss(batch): write one, or give a loss_fn(model, batch)"
         )
-    return loss
+    return _own_loss
+
+
+def _own_loss(model: nn.Module, batch: Any, **options: Any) -> Tensor:
+    inner: Any = unwrap(model)
+    if inner is not model:  # the loss is that of the model inside, the forward pass that of the wrapper
+        inner = copy(inner)
+        inner.forward = model.__call__
+    return inner.loss(batch, **options)
 
 
 class DivergenceError(ValueError):
