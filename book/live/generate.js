@@ -41,8 +41,9 @@
 
   // Translate a sentence greedily, as the library's translate does; `prefix` holds target tokens that are given.
   exformer.translate = function* (model, [source, target], text, { maxNewTokens = Infinity, hooks, prefix = [], memory } = {}) {
-    if (!memory && !text.trim()) return; // an empty sentence stays empty
-    memory ??= model.encode([...source.encode(text), source.endId], { hooks });
+    const ids = memory ? [] : source.encode(exformer.normalizeLine(text));
+    if (!memory && !ids.length) return; // an empty sentence stays empty
+    memory ??= model.encode([...ids, source.endId], { hooks });
     const cache = model.newCache();
     const next = (all) => {
       const logits = model.decode(all.slice(cache.length), memory, { cache, hooks });

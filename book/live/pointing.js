@@ -25,7 +25,7 @@
   // after each token, so that the browser may draw in between, and returns what it has found.
   exformer.pointedSteps = function* (model, [source, target], text, { off = [], pointed = new Map() } = {}) {
     const { n_heads: nHeads, n_layers: nLayers, max_len: maxLen } = model.config;
-    const srcIds = source.encode(text);
+    const srcIds = source.encode(exformer.normalizeLine(text));
     const srcWords = wordsOf(source, srcIds);
     const hooks = exformer.withoutHeads(off, nHeads);
     const memory = model.encode([...srcIds, source.endId], { hooks });

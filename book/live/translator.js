@@ -131,7 +131,7 @@
 
     translate() {
       try {
-        if (!this.text) throw new Error("Type a German caption, or choose one below.");
+        if (!exformer.normalizeLine(this.text)) throw new Error("Type a German caption, or choose one below.");
         this.whole ??= pointedTranslation(this.model, this.tokenizer, this.text);
         for (const [word, at] of this.pointed) if (!(word >= 0) || !this.whole.srcWords[at]) this.pointed.delete(word);
         const changed = this.off.size || this.pointed.size;

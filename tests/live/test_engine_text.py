@@ -6,6 +6,7 @@ from functools import cache
 
 import engine
 import pytest
+import regex
 import torch
 from engine import LANGUAGE_MODELS, TRANSLATORS
 
@@ -13,6 +14,7 @@ from exformer import BPETokenizer, WordTokenizer, beam_search, generate, transla
 from exformer.corpora.captions import captions
 from exformer.generation.logits import penalize_repetition, transform_logits
 from exformer.generation.sampling import draw
+from exformer.tokenizers.text_normalization import normalize_line, normalize_text
 from exformer.tokenizers.unicode_table import LETTERS, NUMBERS
 
 # The library's shapes have tests of their own, and what is expected here takes a third of the time without.
@@ -65,6 +67,9 @@ def strings():
     firsts = (0x870, 0x1C80, 0xA7C0, 0x10D40, 0x11F00, 0x16D40, 0x1E5D0, 0x2EBF0, 0x31350)
     new = [chr(code) for first in firsts for code in range(first, first + 60)]
     anything = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    edges, new, anything = (
+        [each for each in kind if not _is_new_mark(each)] for kind in (edges, new, anything)
+    )
     kinds = [ODD, edges, new, anything, words, [" ", "  ", "\n", "\t", " \n"], list("abcXYZ0189.,!?-")]
     texts = ["", " ", *ODD, *(pair.target for pair in captions())]
     while len(texts) < 5000:
@@ -77,6 +82,11 @@ def strings():
         ]
         texts.append("".join(parts))
     return texts[:5000]
+
+
+def _is_new_mark(character):
+    """Tell whether a character is a combining mark for the browser and not yet for this Python."""
+    return regex.match(r"\p{M}", character) and not unicodedata.category(character).startswith("M")
 
 
 def test_the_strings_are_odd() -> None:
@@ -97,17 +107,18 @@ def byte_pair_ids(name):
 
 @pytest.mark.parametrize("name", ["multi30k-de-en", "multi30k-en-de", "shakespeare-bpe"])
 def test_byte_pairs(text_page, name: str) -> None:
-    """The ids of 5,000 texts are the library's, and decoded they are the texts."""
+    """The ids of 5,000 texts are the library's, and decoded they are the normalized texts."""
     found, wrong = text_page.run(
-        """async (name, texts) => {
+        """async (name, texts, normal) => {
             const { tokenizer } = await exformer.load(name);
             const both = [tokenizer].flat();
             const ids = both.map((each) => texts.map((text) => each.encode(text)));
-            const lost = (each, i) => texts.filter((text, n) => each.decode(ids[i][n]) !== text);
+            const lost = (each, i) => normal.filter((text, n) => each.decode(ids[i][n]) !== text);
             return [ids, both.flatMap(lost)];
         }""",
         name,
         strings(),
+        [normalize_text(text) for text in strings()],
     )
     assert not wrong
     for mine, theirs in zip(found, byte_pair_ids(name), strict=True):
@@ -128,6 +139,19 @@ def test_any_ids_become_the_same_text(text_page) -> None:
         rows,
     )
     assert found == [tokenizer.decode(ids) for ids in rows]
+
+
+def test_normal_texts(text_page) -> None:
+    """Texts and lines are normalized as by the library: 5,000 odd ones and every character three times."""
+    characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    known = [each for each in characters if unicodedata.category(each) not in ("Cn", "Co")]
+    blocks = [known[i : i + 200] for i in range(0, len(known), 200)]
+    texts = [*strings(), *("".join(f"a{c}b {c} \u0915{c}\u0915\n" for c in block) for block in blocks)]
+    found = text_page.run(
+        "(texts) => texts.map((text) => [exformer.normalizeText(text), exformer.normalizeLine(text)])", texts
+    )
+    expected = [[normalize_text(text), normalize_line(text)] for text in texts]
+    assert [text for text, a, b in zip(texts, found, expected, strict=True) if a != b] == []
 
 
 @pytest.mark.parametrize("kind", ["character", "word"])

@@ -6,10 +6,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from exformer.cli.lines import read_lines
+from exformer.cli.lines import read_lines, show_controls
 from exformer.generation.generate import stream
 from exformer.generation.translate import translate
 from exformer.hub.pretrained import load_model
+from exformer.tokenizers.text_normalization import normalize_text
 
 #: How messages of the functions name what the reader of the command knows by another name.
 _NAMES = {
@@ -45,9 +46,9 @@ def continue_text(args: argparse.Namespace) -> None:
             stop=args.stop,
             seed=args.seed,
         )
-    print(args.prompt, end="")
+    print(show_controls(normalize_text(args.prompt)), end="")
     for piece in pieces:
-        print(piece, end="", flush=True)
+        print(show_controls(piece), end="", flush=True)
     print()
 
 
@@ -58,7 +59,7 @@ def translate_lines(args: argparse.Namespace) -> None:
     title = "translating" if sys.stderr.isatty() else ""
     with _named():
         for text in translate(model, tokenizer, lines, beam=args.beam, alpha=args.alpha, progress=title):
-            print(text)
+            print(show_controls(text).replace("\n", " "))  # a line in, a line out
 
 
 @contextmanager

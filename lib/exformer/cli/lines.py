@@ -1,8 +1,21 @@
-"""Lines of the standard input, and mistakes in them by their number."""
+"""Lines of the standard input, mistakes in them by their number, and what a terminal may show."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+# The symbols of Unicode for control characters, "␛" for escape; the later ones, up to U+009F, have none.
+_SYMBOLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
+_SYMBOLS |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+
+
+def show_controls(text: str) -> str:
+    r"""Replace control characters by their symbols, so that no text of a model commands a terminal.
+
+    >>> show_controls("\x1b[31mred\n")
+    '␛[31mred\n'
+    """
+    return text.translate(_SYMBOLS)
 
 
 def read_lines() -> Iterator[str]:

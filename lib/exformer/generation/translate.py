@@ -15,6 +15,7 @@ from exformer.models.encoder_decoder import EncoderDecoder
 from exformer.models.kinds import can_translate, has_cache
 from exformer.models.rnn_encoder_decoder import RecurrentEncoderDecoder
 from exformer.nn.eval_mode import evaluating
+from exformer.tokenizers.text_normalization import normalize_line
 from exformer.tokenizers.tokenizer import Tokenizer
 
 _SHOWN = 40  # characters of a sentence in a message
@@ -36,7 +37,9 @@ def translate(
 ) -> str | list[str]:
     """Translate a sentence or several, greedily or with a beam.
 
-    Sentences of similar length are translated together. An empty one stays empty.
+    Sentences of similar length are translated together. Each is normalized first, see
+    :func:`~exformer.tokenizers.text_normalization.normalize_line`; one in which nobody sees anything has an
+    empty translation.
 
     Args:
         model: A trained :class:`~exformer.models.encoder_decoder.EncoderDecoder`, or a recurrent one.
@@ -81,7 +84,7 @@ def translate(
     if max_new_tokens is not None:
         longest = min(whole_number("max_new_tokens", max_new_tokens, least=1), limit)
     out = [""] * len(sentences)
-    order = [number for number, sentence in enumerate(sentences) if sentence.strip()]
+    order = [number for number, row in enumerate(rows) if len(row) > 1]
     order.sort(key=lambda number: len(sentences[number]))
     at_once = max(1, min(batch_size, MOST_POSITIONS // (beam * longest)))
     for start in tqdm(range(0, len(order), at_once), desc=progress, disable=not progress, leave=False):
@@ -132,11 +135,11 @@ def _check_tokenizers(model: EncoderDecoder | RecurrentEncoderDecoder, **tokeniz
 
 
 def _encode(sentences: Sequence[str], tokenizer: Tokenizer, *, limit: int) -> list[list[int]]:
-    """Encode sentences, each closed by the end token."""
+    """Encode sentences as normalized lines, each closed by the end token."""
     rows = []
     for number, sentence in enumerate(sentences, start=1):
         try:
-            rows.append([*tokenizer.encode(sentence), tokenizer.eos_id])
+            rows.append([*tokenizer.encode(normalize_line(sentence)), tokenizer.eos_id])
         except ValueError as error:
             raise ValueError(f"sentence {number}: {error}") from error
         if len(rows[-1]) > limit:

@@ -8,6 +8,7 @@ from typing import Any
 
 from exformer.tokenizers.bpe_merges import MAX_TOKENS, apply_merges, learn_merges
 from exformer.tokenizers.pretokenize import split_pieces
+from exformer.tokenizers.text_normalization import normalize_text
 from exformer.tokenizers.token_file import read_content, write_content
 from exformer.tokenizers.tokenizer import check_texts
 from exformer.tokenizers.vocabulary import SPECIALS, check_ids
@@ -24,19 +25,6 @@ _MOST_BYTES = 2**27  # a short file can hold merges that double a token a hundre
 def _byte_tokens(piece: str) -> str:
     """Return the bytes of a text, each as the character whose code is the byte's id."""
     return piece.encode("utf-8", "surrogateescape").decode("latin-1").translate(_BYTE_TOKENS)
-
-
-def _whole(text: str) -> str:
-    """Return the text, or refuse it if UTF-8 cannot write it."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        half = text[error.start]
-        raise ValueError(
-            f"expected a text of whole characters, got half a surrogate pair, {half!r}, "
-            f"at {error.start}: encode bytes with encode_bytes"
-        ) from error
-    return text
 
 
 class _Pieces(dict[str, str]):
@@ -60,9 +48,10 @@ class _Pieces(dict[str, str]):
 class BPETokenizer:
     """Cut a text into runs of bytes that were frequent in the texts from which it was learned.
 
-    Ids: the special tokens, the 256 bytes, then one for each merge. ``decode(encode(text))`` is the text,
-    whatever the text is. A special token within a text is plain text: "</s>" is four characters like others
-    and never becomes ``eos_id``.
+    Ids: the special tokens, the 256 bytes, then one for each merge. ``decode(encode(text))`` is the text as
+    :func:`~exformer.tokenizers.text_normalization.normalize_text` returns it, and
+    ``decode_bytes(encode_bytes(data))`` is the data, whatever the bytes are. A special token within a text is
+    plain text: "</s>" is four characters like others and never becomes ``eos_id``.
 
     Args:
         merges: Pairs of ids, in the order in which they were learned; the first one makes the id 259.
@@ -105,7 +94,7 @@ class BPETokenizer:
         check_texts(texts)
         pieces: Counter[str] = Counter()
         for text in texts:
-            pieces.update(split_pieces(_whole(text)))
+            pieces.update(split_pieces(normalize_text(text)))
         if not pieces:
             raise ValueError("the texts have no characters: merges need at least one text that is not empty")
         merges = learn_merges(
@@ -118,15 +107,15 @@ class BPETokenizer:
         return cls((ord(first), ord(second)) for first, second in merges)
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a text, without special tokens.
+        """Return the ids of a normalized text, without special tokens.
 
         Raises:
-            ValueError: If the text holds half a surrogate pair, which no UTF-8 can write.
+            ValueError: If the text is no string, or holds half a surrogate pair, which no UTF-8 can write.
         """
-        return self._ids(_whole(text))
+        return self._ids(normalize_text(text))
 
     def encode_bytes(self, data: bytes) -> list[int]:
-        """Return the ids of any bytes; for the bytes of a text, the ids of the text."""
+        """Return the ids of any bytes as they are; those of a normalized text have the ids of the text."""
         return self._ids(data.decode("utf-8", "surrogateescape"))
 
     def _ids(self, text: str) -> list[int]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from exformer.tokenizers.text_normalization import normalize_text
 from exformer.tokenizers.tokenizer import check_texts
 from exformer.tokenizers.vocabulary import SPECIALS, Vocabulary, check_no_specials
 
@@ -30,7 +31,9 @@ class CharTokenizer:
                 token.
         """
         check_texts(texts)
-        return cls(Vocabulary.from_tokens(each for text in texts for each in check_no_specials(text)))
+        return cls(
+            Vocabulary.from_tokens(each for text in texts for each in check_no_specials(normalize_text(text)))
+        )
 
     def encode(self, text: str) -> list[int]:
         """Return the id of each character, without special tokens.
@@ -38,7 +41,7 @@ class CharTokenizer:
         Raises:
             ValueError: If characters are unknown, or the text holds a special token.
         """
-        return self.vocabulary.ids(check_no_specials(text))
+        return self.vocabulary.ids(check_no_specials(normalize_text(text)))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text; special tokens are left out.

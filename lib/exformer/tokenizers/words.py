@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from exformer.tokenizers.text_normalization import normalize_text
 from exformer.tokenizers.tokenizer import check_texts
 from exformer.tokenizers.vocabulary import SPECIALS, Vocabulary, check_no_specials
 
@@ -31,7 +32,11 @@ class WordTokenizer:
             ValueError: If ``texts`` is a single string, there is no word, or a text holds a special token.
         """
         check_texts(texts)
-        return cls(Vocabulary.from_tokens(word for text in texts for word in check_no_specials(text).split()))
+        return cls(
+            Vocabulary.from_tokens(
+                word for text in texts for word in check_no_specials(normalize_text(text)).split()
+            )
+        )
 
     def encode(self, text: str) -> list[int]:
         """Return the id of each word, without special tokens.
@@ -39,7 +44,7 @@ class WordTokenizer:
         Raises:
             ValueError: If words are unknown, or the text holds a special token.
         """
-        return self.vocabulary.ids(check_no_specials(text).split())
+        return self.vocabulary.ids(check_no_specials(normalize_text(text)).split())
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text; special tokens are left out.
