@@ -960,14 +960,14 @@ BUGS = [
         "test_translate.py::test_translate_with_a_beam_searches_for_each_sentence_alone",
     ),
     Bug(
-        "evaluation.information.perplexity",
+        "evaluation.metrics.perplexity",
         "perplexity of bits",
         "math.exp(mean_nll)",
         "2.0**mean_nll",
         "test_metrics.py::test_perplexity_of_a_uniform_choice_is_the_number_of_choices",
     ),
     Bug(
-        "evaluation.information.bits_per_byte",
+        "evaluation.metrics.bits_per_byte",
         "characters for bytes",
         "len(text.encode())",
         "len(text)",

@@ -1,10 +1,7 @@
 """Costs by formula against what PyTorch counts: parameters, operations, and the longest chain of products."""
 
-from functools import partial
-
 import pytest
 import torch
-from test_rnn import our_layer
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
@@ -15,9 +12,7 @@ from exformer.evaluation.flops import (
     encoder_layer_cost,
     feed_forward_cost,
     layer_norm_cost,
-    recurrent_layer_cost,
 )
-from exformer.models.rnn_lm import recurrent_layers
 from exformer.nn.config import TransformerConfig
 from exformer.nn.feedforward import FeedForward
 from exformer.nn.layers import EncoderLayer
@@ -41,10 +36,10 @@ def longest_chain(output: torch.Tensor) -> int:
     return longest[output.grad_fn]
 
 
-def measured(module: nn.Module, *inputs: torch.Tensor, call=None) -> Cost:
+def measured(module: nn.Module, *inputs: torch.Tensor) -> Cost:
     # The fused attention of CPUs is not counted by PyTorch; the plain one is.
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        output = (call or module)(*inputs)
+        output = module(*inputs)
     operations = counter.get_total_flops()
     assert operations % 2 == 0
     return Cost(sum(p.numel() for p in module.parameters()), operations // 2, longest_chain(output))
@@ -80,25 +75,6 @@ def test_a_layer(pre_norm) -> None:
     assert measured(EncoderLayer(config), vectors(SRC)) == encoder_layer_cost(D_MODEL, d_ff=D_FF, n=SRC)
 
 
-@pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
-@pytest.mark.parametrize("n", [1, 2, 7])
-def test_recurrent_layers(cell, n) -> None:
-    layer, x = recurrent_layers(5, cell=cell), torch.randn(1, n, 5, requires_grad=True)
-    wanted = recurrent_layer_cost(5, cell=cell, n=n)
-    if cell == "rnn":
-        assert measured(layer, x, call=lambda x: layer(x)[0]).multiply_adds == wanted.multiply_adds
-    # PyTorch does not count its own LSTM. Our cells are equal to it (test_rnn) and made of products; batched
-    # over gates they are counted as well.
-    assert measured(layer, x, call=partial(our_layer, layer)) == wanted
-
-
-def test_the_chain_of_recurrence_grows_with_the_sequence_that_of_attention_does_not() -> None:
+def test_longest_chain_does_not_grow_with_the_sequence() -> None:
     steps = [encoder_layer_cost(D_MODEL, d_ff=D_FF, n=n).steps for n in (1, 10, 1000)]
     assert steps == [6, 6, 6]
-    assert [recurrent_layer_cost(D_MODEL, cell="lstm", n=n).steps for n in (1, 10, 1000)] == [1, 10, 1000]
-
-
-def test_an_unknown_cell_is_refused() -> None:
-    with pytest.raises(ValueError, match="cell must be one of rnn, gru, lstm, got 'elman'"):
-        recurrent_layer_cost(5, cell="elman", n=3)

@@ -8,8 +8,14 @@ import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exformer.evaluation.information import bits_per_byte, perplexity
-from exformer.evaluation.metrics import bleu_signature, corpus_bleu, exact_match, rouge
+from exformer.evaluation.metrics import (
+    bits_per_byte,
+    bleu_signature,
+    corpus_bleu,
+    exact_match,
+    perplexity,
+    rouge,
+)
 
 
 @pytest.mark.parametrize(

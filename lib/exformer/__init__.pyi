@@ -48,6 +48,7 @@ from .generation.generate import stream as stream
 from .generation.translate import translate as translate
 
 from .evaluation.metrics import corpus_bleu as corpus_bleu
+from .evaluation.metrics import perplexity as perplexity
 
 from .hub.pretrained import load_model as load_model
 from .hub.pretrained import save_model as save_model

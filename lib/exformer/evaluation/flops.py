@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-_GATES = {"rnn": 1, "gru": 3, "lstm": 4}
-
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -74,24 +72,3 @@ def encoder_layer_cost(d_model: int, *, d_ff: int, n: int) -> Cost:
     """Count an encoder layer at n positions: attention, feed-forward network, two normalizations."""
     attention = attention_cost(d_model, n_queries=n, n_keys=n)
     return attention + feed_forward_cost(d_model, d_ff=d_ff, n=n) + 2 * layer_norm_cost(d_model)
-
-
-def recurrent_layer_cost(d_model: int, *, cell: str, n: int) -> Cost:
-    r"""Count a recurrent layer at n positions: :math:`2 n g d^2` multiply-adds, in a chain of n steps.
-
-    Args:
-        d_model: Width of inputs and states.
-        cell: ``"rnn"``, ``"gru"`` or ``"lstm"``, with g = 1, 3 or 4 matrices for the input and for the state;
-            each has a bias, as PyTorch has it.
-        n: How many positions the sequence has.
-
-    Raises:
-        ValueError: If the cell is unknown.
-
-    Source:
-        Vaswani et al. 2017, table 1.
-    """
-    if cell not in _GATES:
-        raise ValueError(f"cell must be one of {', '.join(_GATES)}, got {cell!r}")
-    gates = _GATES[cell]
-    return Cost(gates * (2 * d_model**2 + 2 * d_model), 2 * n * gates * d_model**2, n)

@@ -1,5 +1,6 @@
-"""How good are the texts that a model has generated? Exact match, BLEU, ROUGE."""
+"""Measures of a model's outputs: exact match, BLEU and ROUGE of texts; perplexity and bits per byte."""
 
+import math
 from collections.abc import Sequence
 
 import sacrebleu
@@ -106,6 +107,54 @@ def rouge(predictions: Sequence[str], references: Sequence[str]) -> dict[str, fl
     return {name: sum(scores[name].fmeasure for scores in found) / len(found) for name in names}
 
 
+def perplexity(mean_nll: float) -> float:
+    r"""Return the perplexity, the exponentiated mean negative log-likelihood: :math:`e^L`.
+
+    A uniform choice among k tokens has the perplexity k.
+
+    Args:
+        mean_nll: L, the mean negative log-likelihood, in nats per token.
+
+    Returns:
+        1 or more; infinity where a float cannot hold it.
+
+    Raises:
+        ValueError: If the loss is negative or not a number.
+
+    >>> round(perplexity(math.log(8)))
+    8
+    """
+    _check_nll(mean_nll)
+    try:
+        return math.exp(mean_nll)
+    except OverflowError:
+        return math.inf
+
+
+def bits_per_byte(mean_nll: float, *, n_tokens: int, text: str) -> float:
+    r"""Return the loss in bits per byte of text.
+
+    .. math:: \frac{L}{\ln 2} \cdot \frac{\text{tokens}}{\text{bytes}}
+
+    Unlike the loss per token, it compares models with different tokenizers.
+
+    Args:
+        mean_nll: L, the mean negative log-likelihood, in nats per token.
+        n_tokens: Number of tokens of the text.
+        text: The text; its bytes are those of UTF-8.
+
+    Raises:
+        ValueError: If the loss is negative or not a number, or the text is empty.
+
+    >>> bits_per_byte(math.log(4), n_tokens=3, text="però")
+    1.2
+    """
+    _check_nll(mean_nll)
+    if not text:
+        raise ValueError("expected a text of at least one character, got an empty one")
+    return mean_nll / math.log(2) * n_tokens / len(text.encode())
+
+
 def _check(predictions: Sequence[str], references: Sequence[str]) -> None:
     if isinstance(predictions, str) or isinstance(references, str):
         raise ValueError("expected two lists of sentences, got a single string: put it into a list")
@@ -118,3 +167,8 @@ def _check(predictions: Sequence[str], references: Sequence[str]) -> None:
         for text in texts:
             if not isinstance(text, str):
                 raise ValueError(f"expected {name} that are strings, one per sentence, got {text!r}")
+
+
+def _check_nll(mean_nll: float) -> None:
+    if not mean_nll >= 0:
+        raise ValueError(f"expected a mean negative log-likelihood in nats, 0 or more, got {mean_nll}")

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from exformer.evaluation.information import bits_per_byte
-from exformer.evaluation.metrics import bleu_signature, corpus_bleu
+from exformer.evaluation.metrics import bits_per_byte, bleu_signature, corpus_bleu
 from exformer.generation.translate import translate
 from exformer.hub.pretrained import Pretrained, load_model, save_model
 from exformer.models.decoder_lm import DecoderLM
