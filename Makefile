@@ -17,11 +17,11 @@ export OMP_NUM_THREADS = 1
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 \t/p' Makefile | expand -t 20
 
-$(READY): requirements.txt pyproject.toml
+$(READY): requirements.txt lib/exformer/pyproject.toml lib/exformer_lessons/pyproject.toml
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet $$(grep -o '^torch==[^ ]*' requirements.txt)
 	$(PY) -m pip install --quiet -r requirements.txt
-	$(PY) -m pip install --quiet --no-deps --no-build-isolation -e .
+	$(PY) -m pip install --quiet --no-deps --no-build-isolation -e lib/exformer -e lib/exformer_lessons
 	@touch $@
 
 book: $(READY) ## build the book, say where it is
@@ -49,10 +49,10 @@ claim: $(READY) ## reproduce a row of the ledger: ID=A18
 	$(PY) book/_tools/run_claim.py $(ID)
 
 seeds: $(READY) ## run lessons with five seeds, all or NB=05: each claim must hold
-	$(PY) tests/seeds.py $(NB)
+	$(PY) tests/lessons/seeds.py $(NB)
 
 doubt: $(READY) ## sabotage what each claim depends on, all or NB=05: it must be refused
-	nice $(PY) tests/doubts.py $(NB)
+	nice $(PY) tests/lessons/doubts.py $(NB)
 
 trials: $(READY) ## try what depends on a training with other seeds, steps, rates, orders: what is missing, all or NB=05
 	nice $(PY) book/_tools/run_trials.py $(NB)
@@ -84,12 +84,12 @@ board: $(READY) ## the CPU-minute board, 40 minutes: loss after 60 and 180 s of 
 	$(PY) bench/board.py
 
 live: $(READY) ## 1,000 greedy texts of each model in both browsers, six minutes: each must be the library's
-	nice $(PY) tests/live/many_texts.py
+	nice $(PY) tests/book/live/many_texts.py
 
-mutants: $(READY) ## plant some hundreds of machine-made mutants, an hour: the survivors stand in tests/mutants.md
+mutants: $(READY) ## plant some hundreds of machine-made mutants, an hour: the survivors stand in tests/library/mutants.md
 	$(PY) -m pip install --quiet --no-deps cosmic-ray==8.7.0
-	$(PY) tests/mutants.py
+	$(PY) tests/library/mutants.py
 
 clean: ## remove what was built, the environment too
-	rm -rf _build $(VENV) .pytest_cache .ruff_cache .hypothesis lib/exformer.egg-info
+	rm -rf _build $(VENV) .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -73,7 +73,7 @@ QUICK, PATIENCE = 3, 120
 
 _PACKAGES = {"torch", "numpy", "exformer"}
 _MODULES = {
-    *("exformer.corpora", "exformer.recipes", "exformer.lessons", "exformer.cli"),  # texts
+    *("exformer.corpora", "exformer.recipes", "exformer_lessons", "exformer.cli"),  # texts
     *("asyncio", "ftplib", "http", "imaplib", "poplib", "smtplib", "socket", "ssl", "urllib"),  # a network
     *("concurrent", "ctypes", "multiprocessing", "subprocess"),  # other processes
     *("importlib", "pickle", "runpy"),  # code from elsewhere

@@ -30,8 +30,8 @@ from playwright.sync_api import sync_playwright  # noqa: E402
 from bench.report import machine, new_parser, result_file, write  # noqa: E402
 from exformer import generate, load_model, translate  # noqa: E402
 from exformer.corpora.captions import captions  # noqa: E402
-from exformer.hub.live import export_live  # noqa: E402
-from exformer.lessons.live import live_figure, live_figures  # noqa: E402
+from exformer_lessons.live import live_figure, live_figures  # noqa: E402
+from exformer_lessons.live.export import export_live  # noqa: E402
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 TRANSLATOR, WRITER = "multi30k-de-en", "shakespeare-bpe"

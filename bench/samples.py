@@ -38,9 +38,10 @@ from exformer.corpora import english  # noqa: E402
 from exformer.corpora.captions import captions  # noqa: E402
 from exformer.corpora.real import multi30k  # noqa: E402
 from exformer.data.masking import MaskingConfig  # noqa: E402
-from exformer.recipes.two_translators import LENGTHS, lesson_corpus  # noqa: E402
 from exformer.training.loop import set_seed  # noqa: E402
 from exformer.training.schedules import linear_schedule  # noqa: E402
+from exformer_lessons.checkpoints import load_lesson_model  # noqa: E402
+from exformer_lessons.first_attention.two_translators import LENGTHS, lesson_corpus  # noqa: E402
 
 N_CAPTIONS, N_LINES = 2, 8
 STEPS, BATCH, PEAK = 800, 80, 6e-3
@@ -161,7 +162,7 @@ def training_captions() -> dict[str, list[str]]:
 
 def italian() -> dict[str, str]:
     """Translate the first of lesson 02's longest test sentences."""
-    model, tokenizers, _ = load_model("lesson-02-attention")
+    model, tokenizers, _ = load_lesson_model("two-translators-attention")
     set_seed(0)
     pair = lesson_corpus()[1][LENGTHS[-1]][0]
     return {

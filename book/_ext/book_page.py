@@ -5,7 +5,7 @@ import itertools
 import re
 from pathlib import Path
 
-#: The ink of the figures (exformer.lessons.figures.INK); the page's own text color takes its place.
+#: The ink of the figures (exformer_lessons.figures.INK); the page's own text color takes its place.
 INK = "#767676"
 IMG = re.compile(r'<img\b[^>]*\bsrc="[^"]*_images/([^"/]+\.svg)"[^>]*>')
 ALT = re.compile(r'\balt="([^"]*)"')

@@ -19,7 +19,7 @@ from markupsafe import Markup
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 from templates import macros
 
-from exformer.lessons.diagrams import arrow, box, column, draw, row
+from exformer_lessons.diagrams import arrow, box, column, draw, row
 
 HTML = macros("course.html")
 #: Minutes that a lesson's exercises are meant to take: graded ones and those on paper together.

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import yaml
 
-from exformer.lessons.trials import Trial, read_trial, value_specs, write_value
+from exformer_lessons.trials import Trial, read_trial, value_specs, write_value
 
+#: Where the records are.
+LESSONS = "lib/exformer_lessons"
 HEADING = re.compile(r"^#{2,3} (.+)$", flags=re.M)
 FENCE = re.compile(r"^(`{3,}).*?^\1", flags=re.M | re.S)
 LINE = re.compile(r"(claim|shown) ([A-Z]\d\d) \| (.+)")
@@ -19,7 +21,7 @@ class Place:
     """A notebook in which a row is claimed or shown."""
 
     key: str  # positional_encoding, or evidence/positional_encoding
-    page: str  # notebooks/05_positions
+    page: str  # notebooks/05_positional_encoding
     name: str  # lesson 05, or the evidence
     kind: str  # claim or shown
     says: str
@@ -92,7 +94,12 @@ def read_lessons(root):
 def sources(root):
     """Return the files from which the ledger is made."""
     book, notebooks = Path(root, "book"), Path(root, "notebooks")
-    found = [book / "claims.yml", book / "lessons.yml", *sorted((book / "trials").rglob("*.json"))]
+    found = [
+        book / "claims.yml",
+        book / "lessons.yml",
+        *sorted(Path(root, LESSONS).rglob("trials.json")),
+        Path(root, LESSONS, "doubts.json"),
+    ]
     return [*found, *sorted(notebooks.rglob("*.ipynb"))]
 
 
@@ -115,13 +122,13 @@ def measured(root, page):
 
 def places(root):
     """Return {claim id: its places}, the lessons in their order, the evidence of each after it."""
-    doubts = _read(Path(root, "book", "trials", "doubts.json"))
+    doubts = _read(Path(root, LESSONS, "doubts.json"))
     found = {}
     for lesson in read_lessons(root):
         pages = [(lesson["slug"], lesson["page"], f"lesson {lesson['number']}")]
         pages.append((f"evidence/{lesson['slug']}", lesson["evidence"], "the evidence"))
         for key, page, name in pages:
-            record = _read(Path(root, "book", "trials", f"{key}.json"))
+            record = _read(Path(root, LESSONS, *reversed(key.split("/")), "trials.json"))
             for claim_id, (kind, says, heading) in measured(root, page).items() if page else ():
                 tried = claim_id in record.get("claims", {})
                 trial = read_trial(key, record, claim_id) if tried else None

@@ -11,9 +11,9 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from exformer.hub.live import live_script
-from exformer.lessons.diagrams.theme import DARK, LIGHT
-from exformer.lessons.live import live_figure
+from exformer_lessons.diagrams.theme import DARK, LIGHT
+from exformer_lessons.live import live_figure
+from exformer_lessons.live.export import live_script
 
 SOURCE = Path(__file__).parents[1] / "live"
 NEEDS = re.compile(r"^// needs: (.+)", re.M)

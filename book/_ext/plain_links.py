@@ -5,8 +5,8 @@ Each of these links leads somewhere in Jupyter and on GitHub too. On the page
 - ``[the softmax](../book/glossary.md#softmax)`` leads to the entry of the glossary;
 - ``[Vaswani et al. (2017)](https://arxiv.org/abs/1706.03762)``, a link to the address that a source has in
   book/references.bib, leads to its row among the references, as ``../book/references.md#vaswani2017`` does;
-- ``[heads](04_multi_head.ipynb#Cut-and-join)`` leads to the section of that title, spaces as hyphens, as in
-  Jupyter, or to the figure of that name (``mystnb.figure.name``);
+- ``[heads](04_multi_head_attention.ipynb#Cut-and-join)`` leads to the section of that title, spaces as
+  hyphens, as in Jupyter, or to the figure of that name (``mystnb.figure.name``);
 - ``[(3.1)](#eq-3.1)`` leads to the equation that bears ``\tag{3.1}``;
 - ``[`causal_mask()`](../lib/exformer/nn/masks.py)`` leads to the page of the library.
 

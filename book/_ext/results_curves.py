@@ -36,7 +36,7 @@ def draw(found, unit):
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    from exformer.lessons.figures import PALETTE, label_ends, use_book_style
+    from exformer_lessons.figures import PALETTE, label_ends, use_book_style
 
     with mpl.rc_context():
         use_book_style()

@@ -147,7 +147,7 @@ def paths(root=ROOT):
 
 
 def find(names, root=ROOT):
-    """Return the notebooks of some names: 05, 05_positions, positional_encoding, evidence/….
+    """Return the notebooks of some names: 05, 05_positional_encoding, positional_encoding, evidence/….
 
     The name of a lesson's topic stands for its lesson and its evidence; no name stands for all.
 

@@ -9,7 +9,7 @@ import ast
 from collections import Counter
 
 #: What draws and writes.
-DISPLAY = tuple(f"exformer.lessons.{part}" for part in ("diagrams", "figures", "tables", "live"))
+DISPLAY = tuple(f"exformer_lessons.{part}" for part in ("diagrams", "figures", "tables", "live"))
 DISPLAY = ("matplotlib", "IPython", *DISPLAY)
 
 

@@ -20,7 +20,7 @@ _CALM_PARTS = "Module ModuleList ModuleDict Sequential Parameter Identity ReLU G
 CALM_PARTS = set(_CALM_PARTS.split())
 #: Modules of ours that draw nothing, or from a generator of their own.
 _CALM = """
-    exformer.corpora exformer.tokenizers exformer.evaluation exformer.lessons exformer.data.translation
+    exformer.corpora exformer.tokenizers exformer.evaluation exformer_lessons exformer.data.translation
     exformer.data.padding exformer.nn.loss exformer.training.schedules exformer.nn.masks
     exformer.generation.decoding exformer.generation.next_token exformer.generation.translate
     exformer.nn.eval_mode matplotlib IPython

@@ -66,7 +66,7 @@ def run_cells(lesson, *, sources=None, last=None, goes_on=None, around=None):
     """
     import matplotlib.pyplot as plt
 
-    from exformer.lessons.claims import kept_findings
+    from exformer_lessons.claims import kept_findings
 
     names, begun, errors, findings, drew = {"__name__": "__main__"}, time.perf_counter(), {}, [], []
 

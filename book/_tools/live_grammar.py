@@ -8,7 +8,7 @@ from pathlib import Path
 
 from exformer.corpora.english_italian.grammar import PREPOSITIONS
 from exformer.corpora.english_italian.lexicon import ADJECTIVES, ANIMALS, PLACES, VERBS, determiner
-from exformer.recipes.two_translators import KNOWN
+from exformer_lessons.first_attention.two_translators import KNOWN
 
 FILE = Path(__file__).parents[1] / "live" / "english-italian-words.js"
 HEAD = """\

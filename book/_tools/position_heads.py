@@ -11,7 +11,7 @@ import os
 import lesson_code
 from lesson_slices import fingerprint
 
-TO = lesson_code.ROOT / "lib/exformer/lessons/live/positions.json"
+TO = lesson_code.ROOT / "lib/exformer_lessons/positional_encoding/live.json"
 SCRIPT = lesson_code.ROOT / "book/live/position-heads.js"
 NAMES = {"readers", "rotary"}
 QUERY_TOKEN, KEY_TOKEN, D_HEAD = 3, 7, 8
@@ -19,7 +19,7 @@ QUERY_TOKEN, KEY_TOKEN, D_HEAD = 3, 7, 8
 
 def lesson():
     """Return the lesson on positions."""
-    return lesson_code.load(lesson_code.ROOT / "notebooks/05_positions.ipynb")
+    return lesson_code.load(lesson_code.ROOT / "notebooks/05_positional_encoding.ipynb")
 
 
 def code_hash(source):

@@ -194,7 +194,7 @@ def _reword(key, commit):
             done, foreign = reword(record, lesson, recorded, hashes_then(key, tree)["claims"])
     if record["runs"]:
         run_trials.write_record(key, record)
-    path = lesson_code.ROOT / "book" / "trials" / "doubts.json"
+    path = lesson_code.ROOT / "lib" / "exformer_lessons" / "doubts.json"
     doubts = json.loads(path.read_text(encoding="utf-8"))
     left = reword_doubts(doubts.get(key, {}), lesson)
     path.write_text(json.dumps(doubts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -25,9 +25,14 @@ if __name__ == "__main__":
     os.environ.update(lesson_runs.PINNED)
 
 
+def folder_of(key, root=lesson_code.ROOT):
+    """Return the folder of what belongs to a notebook."""
+    return Path(root, "lib", "exformer_lessons", *reversed(key.split("/")))
+
+
 def record_path(key, root=lesson_code.ROOT):
     """Return where the trials of a notebook are recorded."""
-    return Path(root, "book", "trials", f"{key}.json")
+    return folder_of(key, root) / "trials.json"
 
 
 def read_record(key, root=lesson_code.ROOT):
@@ -71,9 +76,9 @@ def perform(lesson, name, claims):
     """
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
-    from exformer.lessons.trials import RUNS
     from exformer.training.loop import DivergenceError
     from exformer.training.variation import Variation, varied_training
+    from exformer_lessons.trials import RUNS
 
     how = dict(RUNS[name])
     sources = {cell.number: lesson_code.with_seed(cell.source, how["seed"]) for cell in lesson.cells}
@@ -170,7 +175,7 @@ def _last(losses):
 
 def sweeps(key, root=lesson_code.ROOT):
     """Return the sweeps of a notebook: (claim, name, function, hash), from its file of trials."""
-    path = record_path(key, root).with_suffix(".py")
+    path = folder_of(key, root) / "sweeps.py"
     if not path.is_file():
         return []
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -237,7 +242,7 @@ def serve():
 
 def run_all(key, *, only=(), runs=(), again=False, root=lesson_code.ROOT, say=print):
     """Run what is missing or stale of a notebook's trials; return how many runs there were."""
-    from exformer.lessons.trials import RUNS
+    from exformer_lessons.trials import RUNS
 
     done = 0
     path = _notebook(key, root)
@@ -288,7 +293,7 @@ def run_all(key, *, only=(), runs=(), again=False, root=lesson_code.ROOT, say=pr
 
 def main():
     """Read the command line, run what is asked for, say what is wrong."""
-    from exformer.lessons.trials import RUNS, complaints, read_trial
+    from exformer_lessons.trials import RUNS, complaints, read_trial
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("lessons", nargs="*", help="05, positional_encoding, …; all without")

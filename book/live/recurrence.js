@@ -5,7 +5,7 @@
 (() => {
   const { derive, parse, meaning } = exformer.englishItalian;
   const { nouns, adjectives, verbs, prepositions } = exformer.englishItalianWords;
-  const MODELS = { a: "lesson-02-one-vector", b: "lesson-02-attention" };
+  const MODELS = { a: "two-translators-one-vector", b: "two-translators-attention" };
   const FIRST = "many cats didn't find the hungry foxes beyond many sunny lakes"; // the lesson's
   const [SHORTEST, LONGEST] = [3, 12]; // words of a sentence
   const ROWS = 13; // of words, at most: twelve, and the end token

@@ -77,15 +77,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--alpha", type=float, default=1.0, metavar="A", help="how a beam makes up for length (1.0)")
     _add_train(group)
     _add_bench(group)
-    add = _command(
-        group,
-        "export",
-        "export:export_model",
-        "write a model as a script, for live figures in a browser",
-        "--model shakespeare-char --live site/models",
-    )
-    add("--model", required=True, metavar="NAME", help="a folder, or the name of one that is shipped")
-    add("--live", required=True, metavar="FOLDER", help="where the script is written")
     what = "what an issue report should say about machine and installation; takes seconds"
     _command(group, "doctor", "doctor:report_environment", what, "")
     return parser

@@ -24,18 +24,6 @@ def shipped_models(*, kind: str | None = None) -> dict[str, Path]:
     return {name: path for name, path in folders.items() if kind is None or _kind(path) == kind}
 
 
-def lesson_models() -> dict[str, Path]:
-    """Return the folders of the small models of which a lesson has a live figure, by name.
-
-    They are for looking at, and no benchmark scores them; :func:`~exformer.hub.pretrained.load_model` finds
-    them by name, too.
-
-    >>> list(lesson_models())
-    ['lesson-02-attention', 'lesson-02-one-vector']
-    """
-    return {path.name: path for path in sorted((_SHIPPED / "lessons").glob("*")) if (path / WEIGHTS).exists()}
-
-
 def find_model(name_or_folder: str | Path) -> Path:
     """Return the folder of a model: one of ours, or else one that comes with the library.
 
@@ -50,9 +38,8 @@ def find_model(name_or_folder: str | Path) -> Path:
         return folder
     if _holds_model(folder / "model"):
         raise ValueError(f"{folder} is the folder of a run: its model is {folder / 'model'}")
-    for shipped in (shipped_models(), lesson_models()):
-        if (found := shipped.get(str(folder))) is not None:  # a path, so that name/ is found, too
-            return found
+    if (found := shipped_models().get(str(folder))) is not None:  # a path, so that name/ is found, too
+        return found
     raise ValueError(f"there is no model {folder}: expected a folder with {WEIGHTS}, or one of {names}")
 
 

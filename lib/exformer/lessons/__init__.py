@@ -1,1 +1,0 @@
-"""What the lessons use: claims, figures, exercises."""

@@ -1,0 +1,1 @@
+"""The evidence on what is beyond text."""

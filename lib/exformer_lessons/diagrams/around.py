@@ -1,0 +1,159 @@
+"""What goes around a piece of a diagram: words beside it, a frame, its two sizes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from exformer_lessons.diagrams.lettering import LINE, SMALL, Number, text_width
+from exformer_lessons.diagrams.pen import Pen
+from exformer_lessons.diagrams.shapes import Shape, text
+from exformer_lessons.diagrams.theme import role_named
+
+
+def label(
+    shape: Shape,
+    *,
+    above: str = "",
+    below: str = "",
+    left: str = "",
+    right: str = "",
+    size: Number = SMALL,
+    muted: bool = True,
+    bold: bool = False,
+    gap: Number = 3,
+) -> Shape:
+    """Write words beside a shape, which keeps its axis: a row of labeled shapes stays in line.
+
+    Args:
+        shape: What the words belong to; arrows may still lead to it.
+        above: Words above it.
+        below: Words beneath it.
+        left: Words to the left of it.
+        right: Words to the right of it.
+        size: Of the letters.
+        muted: Whether the words come second to others.
+        bold: Whether the letters are.
+        gap: Between the shape and the words.
+
+    Examples:
+        >>> from exformer_lessons.diagrams import box, draw, label, row
+        >>> q = box("*Q*", role="query", width=60, height=90)
+        >>> draw(row(label(q, left="*n*", below="*d*_{k}"), box("*n* queries"))).width > 150
+        True
+    """
+    x, y = shape.middle
+    placed = [(shape, 0.0, 0.0)]
+
+    def words(label: str, align: str) -> Shape:
+        return text(label, size=size, muted=muted, bold=bold, align=align)
+
+    if above:
+        w = words(above, "middle")
+        placed.append((w, x - w.width / 2, -gap - w.height))
+    if below:
+        w = words(below, "middle")
+        placed.append((w, x - w.width / 2, shape.height + gap))
+    if left:
+        w = words(left, "end")
+        placed.append((w, -gap - w.width, y - w.height / 2))
+    if right:
+        w = words(right, "start")
+        placed.append((w, shape.width + gap, y - w.height / 2))
+    return _around(placed, axis=(x, y), parts=shape)
+
+
+def _around(
+    placed: Sequence[tuple[Shape, Number, Number]], *, axis: tuple[Number, Number], parts: Shape
+) -> Shape:
+    """Return the shape that holds all the placed ones, with the axis and the parts of one of them."""
+    left, top = min(x for _, x, _ in placed), min(y for _, _, y in placed)
+    return Shape(
+        max(x + shape.width for shape, x, _ in placed) - left,
+        max(y + shape.height for shape, _, y in placed) - top,
+        children=tuple((shape, x - left, y - top) for shape, x, y in placed),
+        axis=(axis[0] - left, axis[1] - top),
+        parts=parts.parts,
+    )
+
+
+def frame(
+    shape: Shape,
+    *,
+    title: str = "",
+    role: str = "plain",
+    padding: Number = 12,
+    dashed: bool = False,
+    width: Number = 0,
+) -> Shape:
+    """Draw a frame around a shape, for what belongs together, such as one layer.
+
+    Args:
+        shape: What is in it; its axis stays where it is.
+        title: Words in the frame's upper left corner.
+        role: Whose color the frame has.
+        padding: Between the shape and the frame.
+        dashed: Whether the frame is.
+        width: At least that of the shape with its padding.
+
+    Raises:
+        ValueError: If there is no such role.
+
+    Examples:
+        >>> from exformer_lessons.diagrams import box, draw, frame
+        >>> drawn = draw(frame(box("LSTM", role="encoder"), title="encoder", role="encoder"))
+        >>> drawn.height > 70
+        True
+    """
+    role_named(role)
+    head = SMALL * LINE + 2 if title else 0
+    wide = max(shape.width + 2 * padding, text_width(title, size=SMALL, bold=True) + 20, width)
+    high = shape.height + 2 * padding + head
+    inset = (wide - shape.width) / 2
+
+    def ink(pen: Pen, x: Number, y: Number) -> None:
+        pen.rectangle(x, y, wide, high, role=role, radius=9, dash="4 3" * dashed, layer="frames", hollow=True)
+        if title:
+            pen.text(x + 10, y + 8 + SMALL / 2, title, size=SMALL, anchor="start", bold=True)
+
+    axis = (inset + shape.middle[0], padding + head + shape.middle[1])
+    return Shape(wide, high, ink, children=((shape, inset, padding + head),), axis=axis, parts=shape.parts)
+
+
+def measured(shape: Shape, *, rows: str = "", columns: str = "", gap: Number = 7) -> Shape:
+    """Write a matrix's two sizes along its left and its upper edge, with a line as long as the edge.
+
+    Args:
+        shape: A matrix.
+        rows: How many rows it has, such as ``"*n*"``.
+        columns: How many columns it has, such as ``"*d*_{k}"``.
+        gap: Between the matrix and the lines.
+
+    Examples:
+        >>> from exformer_lessons.diagrams import box, draw, measured
+        >>> draw(measured(box("*K*", role="key", height=80), rows="*n*", columns="*d*_{k}")).height > 90
+        True
+    """
+    x, y = shape.middle
+    placed = [(shape, 0.0, 0.0)]
+    if columns:
+        w = text(columns, size=SMALL)
+        placed += [(_ruler(shape.width, upright=False), 0.0, -gap - 3.0)]
+        placed += [(w, shape.width / 2 - w.width / 2, -gap - 4.0 - w.height)]
+    if rows:
+        w = text(rows, size=SMALL)
+        placed += [(_ruler(shape.height, upright=True), -gap - 3.0, 0.0)]
+        placed += [(w, -gap - 7.0 - w.width, shape.height / 2 - w.height / 2)]
+    return _around(placed, axis=(x, y), parts=shape)
+
+
+def _ruler(length: Number, *, upright: bool) -> Shape:
+    """Return a thin line with a tick at each end."""
+
+    def ink(pen: Pen, x: Number, y: Number) -> None:
+        for points in [(0, 3, length, 3), (0, 0, 0, 6), (length, 0, length, 6)]:
+            a, b, c, d = points
+            ends = [(y0, x0) if upright else (x0, y0) for x0, y0 in ((a, b), (c, d))]
+            pen.path(
+                [(x + u - 3 * upright, y + v - 3 * (not upright)) for u, v in ends], width=1.0, opacity=0.7
+            )
+
+    return replace(Shape(length, 3, ink), width=3 if upright else length, height=length if upright else 3)

@@ -1,0 +1,1 @@
+"""The lesson on the encoder-decoder: grader, mistakes, sabotages, records."""

@@ -1,0 +1,216 @@
+"""Grading: run an answer on hidden cases, and name the mistake when it is a known one."""
+
+import html
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from exformer_lessons.exercises.answers import Answer
+from exformer_lessons.exercises.results import UnfitError, all_close, as_numbers, difference, same
+
+#: A function that makes a mistake, or several that make the same one.
+Mistake = Callable[..., Any] | tuple[Callable[..., Any], ...]
+
+#: Said of a mask, where the answer fails with large scores.
+FINITE_FILL = "You fill masked scores with a finite number, and real scores may be lower still: use -inf."
+#: Said of an answer that is right where its exponentials neither overflow nor vanish.
+NOT_STABLE = (
+    "But with scores near -16,384 every exponential is 0, and 0/0 is NaN: "
+    "subtract the largest score first, as torch.softmax does."
+)
+
+_CHANGES = "But it changes what it was given: a caller may still need it."
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a grader says; true if the answer is right.
+
+    Args:
+        right: Whether the answer is right.
+        says: One sentence for the reader: what was seen, or which mistake it is.
+    """
+
+    right: bool
+    says: str
+
+    def __bool__(self) -> bool:
+        """Tell whether the answer is right."""
+        return self.right
+
+    def __repr__(self) -> str:
+        """Write the verdict as one line."""
+        return f"{'Right' if self.right else 'Not yet'}. {self.says}"
+
+    def _repr_html_(self) -> str:
+        kind, word = ("right", "Right.") if self.right else ("not-yet", "Not yet.")
+        return f'<p class="verdict {kind}"><strong>{word}</strong> {html.escape(self.says)}</p>'
+
+
+def takes_functions(grader: Callable[..., Verdict]) -> Callable[..., Verdict]:
+    """Let a grader say what is wrong where it gets a result in place of a function, or too few of them.
+
+    A right answer whose work is done by a function of the library is called right, and the reader is told.
+    """
+    n = len(inspect.signature(grader).parameters)
+
+    @wraps(grader)
+    def careful(*answers: object) -> Verdict:
+        if len(answers) != n:
+            return Verdict(False, f"The check takes {n} function{'s' * (n > 1)}, you gave {len(answers)}.")
+        if not all(map(callable, answers)):
+            return Verdict(False, "Give the function itself, without calling it.")
+        watched = [Answer(answer) for answer in answers if callable(answer)]
+        verdict = grader(*watched)
+        lenders = [lender for answer in watched if (lender := answer.lender())]
+        if not verdict or not lenders:
+            return verdict
+        return Verdict(True, f"But {lenders[0]} does the work here: write it yourself to learn it.")
+
+    return careful
+
+
+def and_also(first: Verdict, second: Verdict, where: str) -> Verdict:
+    """Join the verdict on the usual cases with that on unusual ones.
+
+    Args:
+        first: On cases that tell known mistakes apart.
+        second: On cases for which a mistake may fail.
+        where: What is unusual in them, as the beginning of a sentence.
+
+    Returns:
+        The first, unless the second alone refuses.
+    """
+    return first if second or not first else Verdict(False, f"{where}: {second.says}")
+
+
+def with_large_scores(usual: Verdict, large: Verdict, where: str = "") -> Verdict:
+    """Join the verdict on usual scores with that on scores near -16,384: the second refuses a finite fill.
+
+    Exponentials that vanish there are no mistake of the equation: the answer is right, but it is told.
+
+    Args:
+        usual: On scores of usual size.
+        large: On large ones.
+        where: What else is unusual in them.
+    """
+    if usual and (large.says == NOT_STABLE or "raised ZeroDivisionError" in large.says):
+        return Verdict(True, f"{usual.says} {NOT_STABLE}")
+    return and_also(usual, large, f"Where all scores are near -16,384{where}")
+
+
+def first_of(n_axes: int) -> Callable[..., Any]:
+    """Let an answer return (output, weights), as the library does: its output counts.
+
+    Args:
+        n_axes: How many axes the output has; by them a list of two results is told from a list of rows.
+
+    Returns:
+        A frame for :func:`grade`.
+    """
+
+    def frame(given: Any, *case: Any) -> Any:
+        if not isinstance(given, tuple | list) or not given:
+            return given
+        return given[0] if isinstance(given, tuple) or np.ndim(given[0]) == n_axes else given
+
+    return frame
+
+
+def single_numbers(given: Any, *case: Any) -> Any:
+    """Take numbers out of tables of one, where an answer gives several of them; a frame for :func:`grade`."""
+    parts = [as_numbers(each) for each in given] if isinstance(given, tuple | list) else []
+    return [part.item() for part in parts] if parts and all(part.size == 1 for part in parts) else given
+
+
+def grade(
+    answer: Callable[..., Any],
+    *,
+    right: Callable[..., Any],
+    mistakes: Mapping[str, Mistake],
+    cases: Sequence[tuple[Any, ...]],
+    praise: str,
+    tolerance: float = 1e-5,
+    frame: Callable[..., Any] = lambda given, *case: given,
+) -> Verdict:
+    """Compare a reader's function with the right one, on every case.
+
+    An answer counts as a known mistake only if it agrees with that mistake on *all* cases; so the cases must
+    tell the mistakes apart, and a right answer is right however it is written. Where an answer is NaN, it
+    counts as the mistake that it agrees with elsewhere.
+
+    Args:
+        answer: The reader's function.
+        right: A function that gives the right answer.
+        mistakes: For each hint a function that makes that mistake, or a tuple of several that do.
+        cases: Arguments of the hidden calls.
+        praise: What is said of a right answer, after the word "Right".
+        tolerance: Largest difference that counts as equal, for numbers up to 1; for larger ones it grows with
+            the largest, as rounding does.
+        frame: Makes numbers of any result, the reader's or ours, given the result and the case; raises
+            :class:`UnfitError` where it cannot.
+
+    Returns:
+        The verdict.
+
+    Raises:
+        ValueError: If there are no cases, or the answer is not a function.
+    """
+    if not cases or not callable(answer):
+        raise ValueError(f"grade needs cases and a function to call, got {len(cases)} cases and {answer!r}")
+
+    def numbers(function: Callable[..., Any]) -> list[np.ndarray]:
+        return [as_numbers(frame(function(*case), *case)) for case in cases]
+
+    try:
+        results = [_result(answer, case, frame) for case in cases]
+    except UnfitError as error:
+        return Verdict(False, str(error))
+    expected = numbers(right)
+    given = [_alone(found, wanted) for (_, found, _), wanted in zip(results, expected, strict=True)]
+    if all_close(given, expected, tolerance):
+        kept = all(unchanged for *_, unchanged in results)
+        return Verdict(True, praise if kept else f"{praise} {_CHANGES}")
+    wrong = [
+        (hint, numbers(each))
+        for hint, mistake in mistakes.items()
+        for each in (mistake if isinstance(mistake, tuple) else (mistake,))
+    ]
+    right_but_for_nan = all_close(given, expected, tolerance, skip_nan=True)
+    for skip_nan in (False,) if right_but_for_nan else (False, True):
+        for hint, theirs in wrong:
+            if all_close(given, theirs, tolerance, skip_nan=skip_nan):
+                return Verdict(False, hint)
+    for (result, found, _), wanted, case in zip(results, expected, cases, strict=True):
+        if isinstance(result, str) and not all_close([found], [wanted], tolerance):
+            return Verdict(False, f"The text should be {right(*case)!r}, yours is {result!r}.")
+    return Verdict(False, difference(given, expected))
+
+
+def _alone(found: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Take one number out of its table where one number is wanted."""
+    return found.reshape(()) if wanted.ndim == 0 and found.size == 1 else found
+
+
+def _result(
+    answer: Callable[..., Any], case: tuple[Any, ...], frame: Callable[..., Any]
+) -> tuple[Any, np.ndarray, bool]:
+    """Call a reader's function on a copy of a case: its result, the numbers in it, is the copy unchanged."""
+    own = deepcopy(case)
+    try:
+        result = answer(*own)
+    except Exception as error:  # whatever a reader's code raises is shown to the reader
+        raise UnfitError(f"Your function raised {type(error).__name__}: {error}") from error
+    if result is None or result is Ellipsis:
+        if same(own, case):
+            raise UnfitError("Your function returns nothing yet.")
+        raise UnfitError("Your function changes what it was given, and returns nothing: return the result.")
+    try:
+        return result, as_numbers(frame(result, *case)), same(own, case)
+    except (TypeError, ValueError, IndexError, OverflowError, RuntimeError) as error:
+        raise UnfitError(f"Your function must return numbers, got {type(result).__name__}.") from error

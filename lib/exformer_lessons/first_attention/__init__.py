@@ -1,0 +1,1 @@
+"""The lesson on sequence-to-sequence with attention: grader, mistakes, sabotages, records."""

@@ -1,0 +1,138 @@
+"""Graders of lesson 02: the context vector, the first mistake of a text, weights against an alignment."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from exformer_lessons.exercises.grading import (
+    FINITE_FILL,
+    Verdict,
+    and_also,
+    first_of,
+    grade,
+    single_numbers,
+    takes_functions,
+    with_large_scores,
+)
+from exformer_lessons.first_attention import mistakes as known
+
+#: The numbers of target and source words, and pairs of (source position, target position).
+_SQUARE = (
+    ((8, 8), [(0, 0), (1, 2), (2, 1), (3, 3), (3, 5), (4, 4), (5, 4), (6, 6)]),
+    ((6, 6), [(0, 1), (3, 2), (2, 3), (4, 0), (1, 0)]),
+)
+_OBLONG = ((5, 9), [(0, 1), (3, 2), (8, 3), (7, 0), (1, 0)])
+
+
+@takes_functions
+def grade_context(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_context(h_d, h_e, real)``.
+
+    Args:
+        answer: Takes the decoder's states (batch, tgt, d_model), the encoder's (batch, src, d_model) and
+            where there is no padding (batch, src); returns the context vectors (batch, tgt, d_model).
+
+    Examples:
+        >>> grade_context(lambda h_d, h_e, real: None)
+        Not yet. Your function returns nothing yet.
+    """
+    rng = torch.Generator().manual_seed(2)
+    # In the square cases a mistake has the right shape, and can be named.
+    square = [_states(rng, lengths=(6, 4, 2), tgt=6, d_model=6) for _ in range(2)]
+    oblong = [_states(rng, lengths=(5, 3), tgt=4, d_model=9)]
+    first, second, far = (
+        grade(
+            answer,
+            right=known.context,
+            mistakes=hints,
+            cases=cases,
+            praise="Each context is a mean of real states, weighted by their fit.",
+            tolerance=tolerance,
+            frame=first_of(3),
+        )
+        for cases, hints, tolerance in (
+            (square, known.CONTEXT, 1e-5),
+            (oblong, {}, 1e-5),
+            ([_far(rng)], known.FAR, 1e-4),  # large scores differ by their rounding
+        )
+    )
+    if far.says == FINITE_FILL and not first and first.says not in known.CONTEXT:
+        return far
+    seen = and_also(first, second, "With 4 target positions, 5 source positions and states of width 9")
+    return with_large_scores(seen, far, ", and padding comes first")
+
+
+def _states(
+    rng: torch.Generator, *, lengths: tuple[int, ...], tgt: int, d_model: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    src = max(lengths)
+    h_d = torch.randn((len(lengths), tgt, d_model), generator=rng)
+    h_e = torch.randn((len(lengths), src, d_model), generator=rng)
+    return h_d, h_e, torch.arange(src) < torch.tensor(lengths)[:, None]
+
+
+def _far(rng: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+    """Make scores near -16,384, exact in float32 as states are whole numbers; padding comes first."""
+    h_d, h_e = (torch.randint(-1, 2, (3, length, 4), generator=rng).float() for length in (4, 6))
+    h_d[..., 0], h_e[..., 0] = -128.0, 128.0
+    return h_d, h_e, torch.arange(6) >= torch.tensor([0, 2, 4])[:, None]
+
+
+@takes_functions
+def grade_first_mistake(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_first_mistake(said, truth, pad_id)``.
+
+    Args:
+        answer: Takes two tables of ids (batch, tgt); returns for each sentence the position of its
+            first mistake, or, where there is none, the number of its true tokens.
+    """
+    return grade(
+        answer,
+        right=known.first_mistake,
+        mistakes=known.FIRST_MISTAKE,
+        cases=[_texts(0, end=2), _texts(9, end=12)],
+        praise="One position per sentence, counted from 0, and padding is no mistake.",
+        frame=single_numbers,
+    )
+
+
+def _texts(pad_id: int, end: int) -> tuple[Tensor, Tensor, int]:
+    full = [3, 4, 5, 6, 7, 8, end]  # as wide as the table
+    truth = [[5, 6, 7, 8, end], [4, 3, end], [7, end], full, [8, 8, 5, end], [6, end], [4, 5, 3, end]]
+    # Wrong at 1 and 3; right; wrong at once; right; wrong at the last; right; padding at 1, then late.
+    said = [[5, 1, 7, 7, end], [4, 3, end], [end, end], full, [8, 8, 5, 5], [6, end], [4, pad_id, 5, 3, end]]
+    width, behind = 7, iter(range(20, 80))
+    filled = [row + [pad_id] * (width - len(row)) for row in truth]
+    # After the end a model predicts anything; first a padding token that happens to fit.
+    more = [[*row, pad_id, *(next(behind) for _ in range(width - 1 - len(row)))][:width] for row in said]
+    return torch.tensor(more), torch.tensor(filled), pad_id
+
+
+@takes_functions
+def grade_agreement(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_agreement(weights, alignment)``.
+
+    Args:
+        answer: Takes weights (tgt, src) and pairs (source position, target position); returns the share of
+            aligned target positions whose largest weight is on a source position they are aligned with.
+    """
+    rng = torch.Generator().manual_seed(11)
+    cases = []
+    for shape, alignment in (*3 * _SQUARE, _OBLONG):
+        scores = torch.randn(shape, generator=rng)
+        for number, (source, target) in enumerate(alignment):
+            scores[target, source] += 3.0 * (number % 3 > 0)
+        cases.append((scores.softmax(dim=-1), alignment))
+
+    square, oblong = (
+        grade(
+            answer,
+            right=known.agreement,
+            mistakes=hints,
+            cases=some,
+            praise="It counts words, not links, and looks along each row for the largest weight.",
+        )
+        for some, hints in ((cases[:-1], known.AGREEMENT), (cases[-1:], {}))
+    )
+    return and_also(square, oblong, "With 5 target words and 9 source words")

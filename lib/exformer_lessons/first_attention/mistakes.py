@@ -1,0 +1,266 @@
+"""Known mistakes, each with its hint: context vectors, first mistakes, alignments."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from exformer_lessons.exercises.grading import FINITE_FILL, NOT_STABLE, Mistake
+
+Links = Sequence[tuple[int, int]]
+
+
+def context(h_d: Tensor, h_e: Tensor, real: Tensor) -> Tensor:
+    """The right context: the encoder's real states, weighted by the softmax of their fit."""
+    return _alpha(h_d @ h_e.mT, real) @ h_e
+
+
+def _alpha(scores: Tensor, real: Tensor) -> Tensor:
+    return scores.masked_fill(~real[:, None], -math.inf).softmax(dim=-1)
+
+
+def _raw(h_d: Tensor, h_e: Tensor, real: Tensor) -> Tensor:
+    return (h_d @ h_e.mT) * real[:, None]
+
+
+def _shared(h_d: Tensor, h_e: Tensor, real: Tensor) -> Tensor:
+    scores = _raw(h_d, h_e, real)
+    return scores / scores.sum(-1, keepdim=True) @ h_e
+
+
+def _equal(h_d: Tensor, h_e: Tensor, real: Tensor) -> Tensor:
+    return _alpha(h_d @ h_e.mT * 0, real) @ h_e
+
+
+def _hard(h_d: Tensor, h_e: Tensor, real: Tensor) -> Tensor:
+    best = _alpha(h_d @ h_e.mT, real).argmax(-1)  # (batch, tgt)
+    return h_e.take_along_dim(best[..., None], dim=1)
+
+
+def _queries(moved: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    return lambda d, e, real: context(moved(d), e, real)
+
+
+def _of_zeroed_states(h_d: Tensor, h_e: Tensor, real: Tensor) -> Tensor:
+    states = h_e * real[..., None]
+    return (h_d @ states.mT).softmax(-1) @ states
+
+
+def _by_exponentials(h_d: Tensor, h_e: Tensor, real: Tensor) -> Tensor:
+    """Compute the softmax as its equation has it: 0/0 where each exponential is too small for its type."""
+    fit = (h_d @ h_e.mT).exp() * real[:, None]
+    return fit / fit.sum(-1, keepdim=True) @ h_e
+
+
+#: Wrong ways to compute the context vectors.
+CONTEXT: dict[str, Mistake] = {
+    "You divide the scores by √d_model: the first attention did not. (Lesson 03 does, and says why.)": (
+        lambda d, e, real: _alpha(d @ e.mT / math.sqrt(d.size(-1)), real) @ e
+    ),
+    "Your mask hides rows, but padding is in the columns: real[:, None] has the shape (batch, 1, src).": (
+        lambda d, e, real: (d @ e.mT).masked_fill(~real[..., None], -1e9).softmax(-1) @ e
+    ),
+    "Padding gets weight: set its scores to -inf before the softmax.": (
+        lambda d, e, real: (d @ e.mT).softmax(-1) @ e
+    ),
+    "You set the scores of padding to 0, and exp(0) is 1: set them to -inf.": (
+        lambda d, e, real: _raw(d, e, real).softmax(-1) @ e,
+        _of_zeroed_states,
+    ),
+    "You take padding out after the softmax, so the weights no longer sum to 1: do it before.": (
+        lambda d, e, real: ((d @ e.mT).softmax(-1) * real[:, None]) @ e
+    ),
+    "You look at padding only: real is True where there is a word.": (
+        lambda d, e, real: ((d @ e.mT).masked_fill(real[:, None], -1e9).softmax(-1)) @ e
+    ),
+    "Your softmax runs over the Italian positions: it belongs on the last axis, over the English states.": (
+        lambda d, e, real: (d @ e.mT).masked_fill(~real[:, None], -1e9).softmax(-2) @ e
+    ),
+    "Your softmax runs over the sentences of the batch: it belongs on the last axis.": (
+        lambda d, e, real: (d @ e.mT).masked_fill(~real[:, None], -1e9).softmax(0) @ e
+    ),
+    "The softmax is missing: scores are no weights, they are negative at times and do not sum to 1.": (
+        lambda d, e, real: _raw(d, e, real) @ e
+    ),
+    "The softmax is missing, and padding is not left out.": lambda d, e, real: (d @ e.mT) @ e,
+    "You divide the scores by their sum: take the exponential of each first, as a score may be negative.": (
+        _shared
+    ),
+    "You take the mean of the decoder's own states: the values are the encoder's, h_e.": (
+        lambda d, e, real: _alpha(d @ e.mT, real) @ d
+    ),
+    "Your scores compare the decoder's states with each other: compare h_d with h_e.": (
+        lambda d, e, real: _alpha(d @ d.mT, real) @ e
+    ),
+    "Your scores compare the encoder's states with each other: compare h_d with h_e.": (
+        lambda d, e, real: _alpha(e @ e.mT, real) @ e
+    ),
+    "Queries and keys are exchanged: the rows of the scores belong to h_d, the columns to h_e.": (
+        lambda d, e, real: _alpha(e @ d.mT, real) @ e
+    ),
+    "Your scores are h_d @ h_e: transpose the second, or no score is a dot product of two states.": (
+        lambda d, e, real: _alpha(d @ e, real) @ e
+    ),
+    "All states have the same weight: it must depend on their fit with h_d.": _equal,
+    "You take the state that fits best: take the mean of all, weighted by their fit.": _hard,
+    "You return the weights: multiply them with the states.": lambda d, e, real: _alpha(d @ e.mT, real),
+    "You return the scores: a softmax makes weights of them, then take the mean of the states.": (
+        lambda d, e, real: d @ e.mT
+    ),
+    "Your queries are one position late: row i of h_d is already the state that asks for context i.": (
+        _queries(lambda d: torch.cat((torch.zeros_like(d[:, :1]), d[:, :-1]), dim=1)),
+        _queries(lambda d: torch.cat((d[:, :1], d[:, :-1]), dim=1)),
+        _queries(lambda d: d.roll(1, dims=1)),
+    ),
+}
+
+#: What goes wrong with very large scores alone.
+FAR: dict[str, Mistake] = {
+    FINITE_FILL: lambda d, e, real: (d @ e.mT).masked_fill(~real[:, None], -1e4).softmax(-1) @ e,
+    NOT_STABLE: (_by_exponentials, lambda *case: _by_exponentials(*case).nan_to_num()),
+}
+
+
+def first_mistake(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
+    """Find the first mistake: its position, or the number of true tokens."""
+    return [found[0] if found else length for found, length in _mistakes(said, truth, pad_id)]
+
+
+def _mistakes(said: Tensor, truth: Tensor, pad_id: int | None) -> list[tuple[list[int], int]]:
+    """Give for each sentence the positions of its mistakes, and its length; with None, padding counts."""
+    rows = []
+    for ours, true in zip(said.tolist(), truth.tolist(), strict=True):
+        length = sum(word != pad_id for word in true)
+        rows.append(([t for t in range(length) if ours[t] != true[t]], length))
+    return rows
+
+
+def _where(choose: Callable[[list[int], int], float]) -> Callable[[Tensor, Tensor, int], list[float]]:
+    return lambda said, truth, pad_id: [choose(*row) for row in _mistakes(said, truth, pad_id)]
+
+
+def _with_padding(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
+    return [found[0] if found else length for found, length in _mistakes(said, truth, None)]
+
+
+def _first_right(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
+    return [
+        next((t for t in range(length) if t not in found), length)
+        for found, length in _mistakes(said, truth, pad_id)
+    ]
+
+
+def _said_padding_is_fine(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
+    return first_mistake(said.where(said != pad_id, truth), truth, pad_id)
+
+
+def _padding_removed(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
+    rows = []
+    for ours, true in zip(said.tolist(), truth.tolist(), strict=True):
+        a, b = ([word for word in row if word != pad_id] for row in (ours, true))
+        rows.append(next((t for t, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), len(b)))
+    return rows
+
+
+def _end_is_free(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
+    rows = _mistakes(said, truth, pad_id)
+    return [next((t for t in found if t < length - 1), length) for found, length in rows]
+
+
+#: Wrong ways to find the first mistake.
+FIRST_MISTAKE: dict[str, Mistake] = {
+    "You count padding: a prediction where the truth is pad_id is no mistake.": _with_padding,
+    "You count from 1: the first position is 0.": _where(lambda found, length: (found or [length])[0] + 1),
+    "Without a mistake you give 0, as if the first word were wrong (argmax of zeros is 0): "
+    "give the number of true tokens.": _where(lambda found, length: (found or [0])[0]),
+    "Without a mistake you give -1: give the number of true tokens.": _where(
+        lambda found, length: (found or [-1])[0]
+    ),
+    "Without a mistake you give the width of the table: give the number of true tokens.": (
+        lambda said, truth, pad: [(found or [truth.size(1)])[0] for found, _ in _mistakes(said, truth, pad)]
+    ),
+    "You are one position too early without a mistake: give the number of true tokens, the end token too.": (
+        _where(lambda found, length: (found or [length - 1])[0])
+    ),
+    "That is the last mistake: return the first.": _where(lambda found, length: (found or [length])[-1]),
+    "That is the number of mistakes: return the position of the first.": _where(
+        lambda found, length: len(found)
+    ),
+    "That is the number of words that are right: stop at the first mistake.": _where(
+        lambda found, length: length - len(found)
+    ),
+    "That is the first word that is right: look for the first that differs.": _first_right,
+    "You take 0 for the padding token: use pad_id, which may be another.": (
+        lambda said, truth, pad_id: first_mistake(said, truth, 0)
+    ),
+    "A padding token predicted in place of a word is a mistake too: skip padding of the truth only.": (
+        _said_padding_is_fine,
+        _padding_removed,
+    ),
+    "The end token counts too: another token in its position is a mistake.": _end_is_free,
+}
+
+
+def agreement(weights: Tensor, alignment: Links) -> float:
+    """Measure the agreement: the share of aligned target positions that attend to a word of theirs."""
+    rows = sorted({target for _, target in alignment})
+    return sum((weights[t].argmax().item(), t) in set(alignment) for t in rows) / len(rows)
+
+
+def _hits(best: list[int], alignment: Links) -> int:
+    return sum((source, target) in set(alignment) for target, source in enumerate(best))
+
+
+def _columns(weights: Tensor, links: Links) -> float:
+    """Ask of each source word, not of each target word."""
+    return agreement(weights.mT, [(target, source) for source, target in links])
+
+
+def _on_all(weights: Tensor, links: Links) -> float:
+    rows = {target for _, target in links}
+    best = weights.argmax(-1).tolist()
+    return sum(all(source == best[t] for source, target in links if target == t) for t in rows) / len(rows)
+
+
+def _moved(by: int) -> Callable[[Tensor, Links], float]:
+    return lambda weights, alignment: agreement(weights.roll(by, dims=0), alignment)
+
+
+#: Wrong ways to compare weights with an alignment.
+AGREEMENT: dict[str, Mistake] = {
+    "You mix up the pair: the first number is the position in the source, a column.": (
+        lambda w, links: agreement(w, [(target, source) for source, target in links])
+    ),
+    "You look for the largest weight of a column: each target word has a row.": (
+        lambda w, links: agreement(w.mT, links),
+        _columns,
+    ),
+    "You divide by the number of links: a target word with two links counts once.": (
+        lambda w, links: _hits(w.argmax(-1).tolist(), links) / len(links)
+    ),
+    "You divide by the number of all rows: only words that are aligned count.": (
+        lambda w, links: _hits(w.argmax(-1).tolist(), links) / len(w)
+    ),
+    "You give a number of words: return a share, so divide.": (
+        lambda w, links: float(_hits(w.argmax(-1).tolist(), links))
+    ),
+    "You add up the weights on the links: count the words whose largest weight is on one.": (
+        lambda w, links: sum(w[t, s].item() for s, t in links) / len({t for _, t in links})
+    ),
+    "You take the mean weight on a link: count the words whose largest weight is on one.": (
+        lambda w, links: sum(w[t, s].item() for s, t in links) / len(links)
+    ),
+    "Your rows are one position late: row t holds the weights with which word t is predicted.": _moved(-1),
+    "Your rows are one position early: row t holds the weights with which word t is predicted.": _moved(1),
+    "A word with two links is right if its largest weight is on one of them, not only on the last.": (
+        lambda w, links: agreement(w, [(s, t) for t, s in {t: s for s, t in links}.items()])
+    ),
+    "A word with two links is right if its largest weight is on one of them, not only on the first.": (
+        lambda w, links: agreement(w, [(s, t) for t, s in {t: s for s, t in reversed(links)}.items()])
+    ),
+    "A word with two links agrees if its largest weight is on one of them: it cannot be on both.": _on_all,
+    "That is the share of words that look elsewhere: take 1 minus it.": (
+        lambda w, links: 1 - agreement(w, links)
+    ),
+}

@@ -1,0 +1,1 @@
+"""The lesson on generation: grader, mistakes, sabotages, records."""

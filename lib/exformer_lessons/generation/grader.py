@@ -1,0 +1,130 @@
+"""Graders of lesson 10: the softmax with a temperature, top-p, one step of beam search."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+
+from exformer_lessons.exercises.grading import Verdict, grade, takes_functions
+from exformer_lessons.exercises.results import UnfitError, as_numbers
+from exformer_lessons.generation import mistakes as known
+
+
+@takes_functions
+def grade_tempered(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_tempered(logits, temperature)``.
+
+    Args:
+        answer: Takes logits (batch, vocab_size) and a temperature above 0; returns probabilities.
+
+    Examples:
+        >>> grade_tempered(lambda logits, temperature: None)
+        Not yet. Your function returns nothing yet.
+    """
+    rng = torch.Generator().manual_seed(10)
+    cases = [(torch.randn(3, 7, generator=rng), t) for t in (0.5, 1.0, 2.0, 1e6)]
+    cases += [(torch.tensor([[12.0, 11.5, -3.0], [-8.0, -7.5, -9.0]]), t) for t in (0.7, 1e-4)]
+    watch = _SoftmaxWatch()
+
+    def watched(logits: torch.Tensor, temperature: float) -> object:
+        with watch:
+            return answer(logits, temperature)
+
+    verdict = grade(
+        watched,
+        right=known.tempered,
+        mistakes=known.TEMPERED,
+        cases=cases,
+        praise="Near 0 the best token takes all, near infinity all become alike, and nothing overflows.",
+    )
+    if verdict and watch.seen:
+        return Verdict(False, "The numbers are right. Now write it without a softmax of PyTorch.")
+    return verdict
+
+
+class _SoftmaxWatch(TorchFunctionMode):
+    """See whether a softmax of PyTorch was called, by whatever name."""
+
+    seen = False
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> object:
+        self.seen = self.seen or "softmax" in getattr(func, "__name__", "")
+        return func(*args, **(kwargs or {}))
+
+
+@takes_functions
+def grade_top_p(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_top_p(p, threshold)``.
+
+    Args:
+        answer: Takes the probabilities of the tokens (vocab_size) and the probability to be reached; returns
+            the new probabilities, in the same order.
+    """
+    cases = [
+        (torch.tensor([0.05, 0.4, 0.1, 0.3, 0.15]), 0.8),
+        (torch.tensor([0.05, 0.4, 0.1, 0.3, 0.15]), 0.3),
+        (torch.tensor([0.25, 0.0625, 0.5, 0.125, 0.0625]), 0.75),  # exactly the sum of two
+        (torch.tensor([0.02, 0.03, 0.9, 0.05]), 0.92),
+        (torch.tensor([0.25, 0.5, 0.25]), 0.6),  # either of two
+        (torch.tensor([0.1, 0.25, 0.3, 0.15, 0.2]), 0.78),  # 1 - p keeps fewer than a sum that stays below p
+    ]
+    return grade(
+        answer,
+        right=known.top_p,
+        mistakes=known.TOP_P,
+        cases=cases,
+        praise="The smallest set that reaches p, each probability in its place, and their sum is 1.",
+        frame=_sorted_among_equals,
+    )
+
+
+def _sorted_among_equals(given: Any, p: torch.Tensor, threshold: float) -> np.ndarray:
+    """Make all choices among tokens of one probability alike."""
+    found, own = as_numbers(given), as_numbers(p)
+    if found.shape == own.shape:
+        for value in own:
+            found[own == value] = np.sort(found[own == value])
+    return found
+
+
+@takes_functions
+def grade_beam_step(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_beam_step(live, further, beam)``.
+
+    Args:
+        answer: Takes the log-probabilities of the beginnings (beam), those of each next token after each
+            beginning (beam, vocab_size), and how many continuations are kept; returns their
+            log-probabilities, the largest first, then the row of the beginning and the token of each.
+    """
+    rng = torch.Generator().manual_seed(11)
+    cases = []
+    for beam, vocab_size in ((2, 5), (3, 7), (4, 11)):
+        live = torch.randn(beam, generator=rng) - 3.0
+        further = (2 * torch.randn(beam, vocab_size, generator=rng)).log_softmax(dim=-1)
+        cases.append((live, further, beam))
+    return grade(
+        answer,
+        right=known.beam_step,
+        mistakes=known.BEAM_STEP,
+        cases=cases,
+        praise="All continuations compete, and each remembers from which beginning it comes.",
+        frame=_three_rows,
+    )
+
+
+def _three_rows(given: Any, live: torch.Tensor, further: torch.Tensor, beam: int) -> np.ndarray:
+    try:
+        parts = [as_numbers(part) for part in given]
+    except (TypeError, ValueError):
+        parts = []
+    if [part.shape for part in parts] != [(beam,)] * 3:
+        raise UnfitError(f"Return three things of {beam} numbers each: log-probabilities, rows, tokens.")
+    return np.stack(parts)

@@ -1,0 +1,1 @@
+"""The lesson on the decoder, a language model: grader, mistakes, sabotages, records."""

@@ -1,0 +1,1 @@
+"""The lesson on the encoder, a masked language model: grader, mistakes, sabotages, records."""

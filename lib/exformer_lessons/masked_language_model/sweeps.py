@@ -1,0 +1,98 @@
+"""Wider sweeps of the masked language model: how many labels pretraining saves, and tags at other rates."""
+
+import torch
+
+from exformer.corpora import english
+from exformer.models.classification import ClassHead
+from exformer_lessons.trials import sweep
+
+SEEDS = range(3)
+LONGER = 1600
+
+
+def halves(n, seed, without):
+    """Return labeled sentences, as many right as wrong ones, without those whose right form is known."""
+    found = [
+        each
+        for each in english.judged_sample(3 * n, seed=seed)
+        if each.original not in without and len(each.original.split()) <= 10
+    ]
+    kinds = ([each for each in found if each.right is right] for right in (True, False))
+    return [each for pair in zip(*kinds, strict=False) for each in pair][:n]
+
+
+@sweep("C29")
+def labels(class_accuracy, fill_gaps, fine_tune, ids, ids_of, masking, new_encoder, rates, seen):
+    """Give the accuracy of the classes by the number of labels, with pretraining and without.
+
+    Each seed has its own weights, batches of pretraining, labeled sentences and test sentences, of which
+    none has a right form that is among the labeled ones. The encoder without pretraining has 1,600 steps and,
+    on the test sentences, the best of three rates.
+    """
+
+    def told(found):
+        return ids_of([each.sentence for each in found]), torch.tensor([int(each.right) for each in found])
+
+    rows = (
+        "pretrained, 50 steps",
+        "pretrained, 1,600 steps",
+        "from scratch, 1,600 steps",
+        "on its own labels",
+    )
+    sizes = (256, 1024, 4096)
+    accuracies = {name: {str(n): [] for n in sizes} for name in rows}
+    for seed in SEEDS:
+        pretrained = fill_gaps(new_encoder(seed), ids, masking, seed)
+        pool = halves(max(sizes), 500 + seed, seen)
+        test = told(halves(500, 600 + seed, seen | {each.original for each in pool}))
+        for n in sizes:
+            own = told(pool[:n])
+
+            def tuned(body, steps, peak=3e-3, own=own):
+                head = ClassHead(48, n_classes=2, dropout=0.0)
+                return fine_tune(body, head, *own, steps=steps, peak=peak)
+
+            scratch = [tuned(new_encoder(seed), LONGER, rate) for rate in rates]
+            best = max(scratch, key=lambda model: class_accuracy(model, *test))
+            models = (tuned(pretrained, 50), tuned(pretrained, LONGER), best)
+            for name, model in zip(rows, models, strict=False):
+                accuracies[name][str(n)].append(class_accuracy(model, *test))
+            accuracies[rows[-1]][str(n)].append(class_accuracy(best, *own))
+    return accuracies
+
+
+@sweep("C31")
+def tags_by_rate(hard, new_encoder, rates, tag_accuracy, tagger):
+    """Give the accuracy of the tags from 32 sentences without pretraining, in 200 steps, by rate and seed."""
+    found = {}
+    for rate in rates:
+        models = [
+            tagger(new_encoder(seed), 32, draw, steps=200, peak=rate) for seed in SEEDS for draw in range(2)
+        ]
+        found[str(rate)] = [tag_accuracy(model, hard) for model in models]
+    return found
+
+
+@sweep("C29")
+def minimal_pairs(class_accuracy, fine_tune, ids_of, new_encoder, rates, seen):
+    """Give the accuracy of the classes without pretraining, for each seed, from 128 pairs.
+
+    A pair is a wrong sentence and its right form. Steps, rates and test sentences are those of the sweep of
+    labels.
+    """
+
+    def tuned(seed, sentences, right, peak):
+        head = ClassHead(48, n_classes=2, dropout=0.0)
+        return fine_tune(new_encoder(seed), head, sentences, right, steps=LONGER, peak=peak)
+
+    accuracies = []
+    for seed in SEEDS:
+        pool = halves(4096, 500 + seed, seen)
+        wrong = [each for each in pool if not each.right][:128]
+        pairs = ids_of([text for each in wrong for text in (each.original, each.sentence)])
+        right = torch.tensor([1, 0]).repeat(len(wrong))
+        found = halves(500, 600 + seed, seen | {each.original for each in pool})
+        test = ids_of([each.sentence for each in found]), torch.tensor([int(each.right) for each in found])
+        models = [tuned(seed, pairs, right, rate) for rate in rates]
+        accuracies.append(max(class_accuracy(model, *test) for model in models))
+    return accuracies

@@ -1,0 +1,1 @@
+"""The lesson on multi-head attention: grader, mistakes, sabotages, records."""

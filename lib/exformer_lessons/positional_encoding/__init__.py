@@ -1,0 +1,1 @@
+"""The lesson on positional encoding: grader, mistakes, sabotages, records."""

@@ -1,0 +1,112 @@
+"""Graders of lesson 05: sinusoidal encoding and its shift, rotary positions, the biases of ALiBi and T5."""
+
+from collections.abc import Callable
+
+import torch
+
+from exformer.nn.positions.absolute import sinusoidal_encoding
+from exformer.nn.positions.alibi import alibi_bias
+from exformer.nn.positions.rotary import rotate
+from exformer_lessons.exercises.grading import Verdict, grade, takes_functions
+from exformer_lessons.positional_encoding import mistakes as known
+
+
+@takes_functions
+def grade_encoding(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_encoding(n_positions, d_model)``.
+
+    Args:
+        answer: Takes two numbers; returns the sinusoidal table (position, d_model).
+
+    Examples:
+        >>> grade_encoding(lambda n_positions, d_model: None)
+        Not yet. Your function returns nothing yet.
+    """
+    return grade(
+        answer,
+        right=lambda n, d: sinusoidal_encoding(n, d_model=d),
+        mistakes=known.ENCODING,
+        cases=[(7, 6), (31, 16), (12, 10)],
+        praise="Each pair is the same point on a circle, at a frequency of its own.",
+        tolerance=3e-5,  # angles in float32 are a little off
+    )
+
+
+@takes_functions
+def grade_rotate(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_rotate(x, positions)``.
+
+    Args:
+        answer: Takes queries (position, d_head) and one position for each; returns them rotated.
+    """
+    rng = torch.Generator().manual_seed(5)
+    cases = []
+    for positions, d_head in (([0, 1, 2], 4), ([5, 3, 11, 0, 7], 8), ([30, 2], 6)):
+        x = torch.randn(len(positions), d_head, generator=rng)
+        cases.append((x, torch.tensor(positions)))
+    return grade(
+        answer,
+        right=rotate,
+        mistakes=known.ROTATE,
+        cases=cases,
+        praise="Lengths stay, and a query's dot product with a key depends on their signed offset alone.",
+        tolerance=3e-5,  # angles in float32 are a little off
+    )
+
+
+@takes_functions
+def grade_alibi(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_alibi(n_positions, n_heads)``.
+
+    Args:
+        answer: Takes two numbers, the second a power of two; returns what is added to the scores
+            (heads, query, key).
+    """
+    return grade(
+        answer,
+        right=lambda n, h: alibi_bias(torch.arange(n), torch.arange(n), n_heads=h),
+        mistakes=known.ALIBI,
+        cases=[(5, 2), (4, 8), (7, 4), (3, 16)],  # with 16 heads the exponents are no whole numbers
+        praise="Scores fall with the distance, at another rate in each head, and alike on both sides.",
+    )
+
+
+@takes_functions
+def grade_shift_matrix(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_shift_matrix(k, d_model)``.
+
+    Args:
+        answer: Takes a number of positions and a width; returns the matrix M (d_model, d_model) by which the
+            row of each position n of the sinusoidal table becomes that of n + k: r_(n+k) = r_n M.
+
+    Examples:
+        >>> grade_shift_matrix(lambda k, d_model: torch.eye(d_model))
+        Not yet. The shape is right, the numbers are not: the largest difference is 2.
+    """
+    return grade(
+        answer,
+        right=known.shift,
+        mistakes=known.SHIFT,
+        cases=[(1, 6), (3, 8), (7, 4), (0, 4), (20, 10)],
+        praise="One matrix shifts the code of every position by k, a rotation of each pair.",
+        tolerance=3e-5,  # angles in float32 are a little off
+    )
+
+
+@takes_functions
+def grade_relative_bias(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_relative_bias(n_positions, table)``.
+
+    Args:
+        answer: Takes a number of positions and 2 · max_distance + 1 numbers, one for each signed offset, key
+            minus query, from -max_distance to max_distance; returns what is added to the scores (query,
+            key). Larger offsets count as the largest.
+    """
+    rng = torch.Generator().manual_seed(6)
+    return grade(
+        answer,
+        right=known.relative_bias,
+        mistakes=known.RELATIVE_BIAS,
+        cases=[(n, torch.randn(2 * most + 1, generator=rng)) for n, most in ((5, 4), (7, 2), (6, 3), (3, 6))],
+        praise="One number per signed offset, and all farther keys of a side share the last.",
+    )

@@ -1,0 +1,1 @@
+"""The lesson on recurrent networks: grader, mistakes, sabotages, records."""

@@ -1,0 +1,1 @@
+"""The lesson on self-attention: grader, mistakes, sabotages, records."""

@@ -1,0 +1,194 @@
+"""Graders of lesson 03: attention, its mask, two projections that make a circle, two suspects to convict."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from exformer_lessons.exercises.grading import (
+    Verdict,
+    first_of,
+    grade,
+    takes_functions,
+    with_large_scores,
+)
+from exformer_lessons.self_attention import mistakes as known
+
+#: What may be wrong with a suspect, and the experiment that would refute it.
+CHARGES = {
+    "no scaling": "Make q and k wide: are its weights sharper than those of true attention, or flatter?",
+    "divides by d_k": "Make q and k wide: are its weights sharper than those of true attention, or flatter?",
+    "softmax over queries": "Give it one query only. A softmax over one query makes every weight 1: does it?",
+    "keys used as values": "Leave q and k as they are and change v: does the output stay where it was?",
+    "softmax left out": "Set every value to 1, so that the output is the sum of the weights, and double q.",
+}
+_WORDS = ("rock", "paper", "scissors")
+_GUILTY = {"a": "divides by d_k", "b": "softmax over queries"}
+
+
+@takes_functions
+def grade_attention(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_attention(q, k, v)``, which returns the output.
+
+    Args:
+        answer: Takes queries (query, d_k), keys (key, d_k) and values (key, d_v); returns (query, d_v).
+
+    Examples:
+        >>> grade_attention(lambda q, k, v: (q @ k.T).softmax(dim=-1) @ v)
+        Not yet. Your scores are not scaled: divide q·k by √d_k before the softmax.
+    """
+    praise = "Your attention agrees with the library's, whatever the number of queries, keys and columns."
+    return _grade_twice(answer, praise=praise, masks=(None, None), mistakes=(known.ATTENTION, known.SIZES))
+
+
+@takes_functions
+def grade_masked_attention(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_masked_attention(q, k, v, mask)``, which returns the output.
+
+    Args:
+        answer: As in :func:`grade_attention`, with a boolean mask (query, key), True = may attend.
+    """
+    praise = "What is masked has no weight at all, and a query that may see nothing gets zeros."
+    place = torch.arange(7)
+    square = (place[:, None] + 3 * place) % 5 > 0  # each row hides something and shows something
+    oblong = torch.tensor([[True, False, True, True, False], [False] * 5, [False, True, False, False, False]])
+    usual = _grade_twice(
+        answer, praise=praise, masks=(square, oblong), mistakes=(known.MASK, known.EMPTY_ROW)
+    )
+    q, k = (
+        torch.randint(-1, 2, (7, 4), generator=torch.Generator().manual_seed(3)).float() for _ in range(2)
+    )
+    q[:, 0], k[:, 0] = -256.0, 128.0  # scores near -16,384, exact in float32 as all numbers are whole
+    case = (q, k, torch.eye(7), square)
+    far = grade(
+        answer,
+        right=known.attention,
+        mistakes=known.FAR,
+        cases=[case],
+        praise=praise,
+        tolerance=1e-2,  # large scores differ by their rounding
+        frame=first_of(2),
+    )
+    return with_large_scores(usual, far)
+
+
+def _grade_twice(
+    answer: Callable[..., object],
+    *,
+    praise: str,
+    masks: tuple[Tensor | None, Tensor | None],
+    mistakes: tuple[known.Mistakes, known.Mistakes],
+) -> Verdict:
+    """Grade on square cases, where a mistake has the right shape and can be named; then on an oblong one."""
+    rng = torch.Generator().manual_seed(3)
+    square = [_case(rng, (7, 7, 7, 7), masks[0]), _far(_case(rng, (7, 7, 7, 7), masks[0]))]
+    oblong = [_case(rng, (3, 5, 11, 2), masks[1])]
+    first, second = (
+        grade(
+            answer,
+            right=known.attention,
+            mistakes=hints,
+            cases=cases,
+            praise=praise,
+            frame=first_of(2),
+        )
+        for cases, hints in ((square, mistakes[0]), (oblong, mistakes[1]))
+    )
+    unnamed = "The shape is right, the numbers are not"
+    if first:
+        return second
+    if first.says.startswith(unnamed) and not second and not second.says.startswith(unnamed):
+        return Verdict(False, f"With 3 queries, 5 keys of width 11 and values of width 2: {second.says}")
+    return first
+
+
+def _case(rng: torch.Generator, sizes: tuple[int, ...], mask: Tensor | None) -> tuple[Tensor, ...]:
+    query, key, d_k, d_v = sizes
+    qkv = [torch.randn(shape, generator=rng) for shape in ((query, d_k), (key, d_k), (key, d_v))]
+    return tuple(qkv) if mask is None else (*qkv, mask)
+
+
+def _far(case: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Lower all scores by 20: no softmax changes, but a mask that fills with -20 hides nothing."""
+    q, k, *rest = case
+    q[:, 0] = 1.0
+    k[:, 0] -= 20.0 * q.size(-1) ** 0.5
+    return q, k, *rest
+
+
+def grade_circle(w_q: object, w_k: object) -> Verdict:
+    """Grade two matrices with which rock looks at paper, paper at scissors, and scissors at rock.
+
+    The words are the rows of the 3 x 3 identity, in the order rock, paper, scissors. Scores are divided by
+    the root of the matrices' width, as always.
+
+    Args:
+        w_q: Projection to queries, 3 rows.
+        w_k: Projection to keys, 3 rows and as many columns.
+    """
+    if w_q is None or w_k is None or w_q is Ellipsis or w_k is Ellipsis:
+        return Verdict(False, "There are no two matrices yet.")
+    try:
+        plain = [w.detach() if isinstance(w, Tensor) else w for w in (w_q, w_k)]
+        q, k = (torch.as_tensor(np.asarray(w, dtype=np.float64)) for w in plain)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        return Verdict(False, "Give two matrices of numbers.")
+    if q.dim() != 2 or q.shape != k.shape or q.size(0) != 3 or not (q + k).isfinite().all():
+        shapes = f"{tuple(q.shape)} and {tuple(k.shape)}"
+        return Verdict(False, f"Both need 3 rows and equally many columns of finite numbers, got {shapes}.")
+    scores = known.scores(q, k)  # the words are unit vectors: their queries are the rows of W_Q
+    weights = scores.softmax(dim=-1)
+    forth, back = (weights[range(3), there] for there in ([1, 2, 0], [2, 0, 1]))
+    worst = int(forth.argmin())
+    seen = f"{_WORDS[worst]}→{_WORDS[(worst + 1) % 3]} gets only {forth[worst]:.2f}"
+    if forth.min() > 0.9:
+        return Verdict(
+            True, f"Each word gives the next at least {forth.min():.2f}; no symmetric score could."
+        )
+    if torch.allclose(scores, scores.mT):
+        return Verdict(
+            False, "Your scores are symmetric: rock·paper = paper·rock, and no circle is possible."
+        )
+    if back.min() > 0.5:
+        return Verdict(False, "Your circle turns the other way: rock looks at scissors. Exchange the two.")
+    if forth.min() > 1 / 3:
+        return Verdict(
+            False, f"The right way round, but {seen}, as scores are divided by √d_k. Make them larger."
+        )
+    return Verdict(False, f"It should be more than 0.9 everywhere: {seen}.")
+
+
+def suspect_a(
+    q: Float[Tensor, "query d_k"], k: Float[Tensor, "key d_k"], v: Float[Tensor, "key d_v"]
+) -> Float[Tensor, "query d_v"]:
+    """Attend, with one mistake: find it by experiment. Takes and returns what attention does."""
+    return known.by_d_k(q, k, v)
+
+
+def suspect_b(
+    q: Float[Tensor, "query d_k"], k: Float[Tensor, "key d_k"], v: Float[Tensor, "key d_v"]
+) -> Float[Tensor, "query d_v"]:
+    """Attend, with one mistake: find it by experiment. Takes and returns what attention does."""
+    return known.over_queries(q, k, v)
+
+
+def grade_diagnosis(*, a: object = None, b: object = None) -> Verdict:
+    """Grade what a reader says is wrong with the two suspects.
+
+    Args:
+        a: The mistake of :func:`suspect_a`, one of :data:`CHARGES`.
+        b: The mistake of :func:`suspect_b`.
+
+    Returns:
+        The verdict; a wrong diagnosis is answered with an experiment that would refute it.
+    """
+    for name, charge in (("a", a), ("b", b)):
+        if charge is None or charge is Ellipsis:
+            return Verdict(False, f"You have not said yet what is wrong with suspect {name}.")
+        if not isinstance(charge, str) or charge not in CHARGES:
+            return Verdict(False, f"{charge!r} is not on the list. Choose one of: {', '.join(CHARGES)}.")
+        if charge != _GUILTY[name]:
+            return Verdict(False, f"Suspect {name} is innocent of that. {CHARGES[charge]}")
+    return Verdict(True, "Both convicted: a is too flat when vectors are wide, b shares keys among queries.")

@@ -1,0 +1,1 @@
+"""The lesson on summarization: grader, mistakes, sabotages, records."""

@@ -1,0 +1,1 @@
+"""The lesson on tokens: grader, mistakes, sabotages, records."""

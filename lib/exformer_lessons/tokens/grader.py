@@ -1,0 +1,144 @@
+"""Graders of lesson 08: a choice of a pair, a cut by merges, bytes to text, the gradient of a table."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from exformer_lessons.exercises.grading import Verdict, grade, takes_functions
+from exformer_lessons.exercises.results import UnfitError
+from exformer_lessons.tokens import mistakes as known
+
+_CUTS = (  # a word, and what each pair becomes, in the order of learning
+    ((1, 2, 3, 4), {(2, 3): 10, (1, 2): 11, (10, 4): 12}),
+    ((1, 2, 3, 9, 1, 2), {(1, 2): 10, (2, 3): 11, (1, 11): 12}),  # 12 holds 1 2 3, and never comes to be
+    ((1, 2, 3, 4, 3, 4), {(1, 2): 10, (3, 4): 11, (10, 11): 12}),
+    ((7, 7, 7), {(7, 7): 20, (20, 7): 21}),
+    ((7, 7, 7, 7, 7), {(7, 7): 20}),
+    ((3, 5, 3, 5, 9, 5, 3, 4), {(3, 5): 22, (22, 22): 23}),
+    ((5, 3, 3, 5), {(3, 5): 23, (5, 3): 24}),
+    ((8, 9), {(3, 5): 24}),
+    ((8,), {(3, 5): 25}),
+    ((), {(3, 5): 26}),
+    ((11, 2, 1, 2), {(1, 2): 5}),  # the text "1 2" is found in "11 2", too
+)
+_WORDS = (
+    {(1, 2, 3): 5, (2, 3, 1, 2): 2, (9, 9): 6, (4, 9): 1},  # (1, 2) comes 7 times
+    {(9, 4): 1, (5, 6): 1, (5, 7): 1, (8, 6): 1},  # one each: (5, 6) before (5, 7)
+    {(6, 1): 2, (2, 9): 2, (9, 2, 9): 1, (1, 6): 1},
+    {(3, 3, 3): 2, (4, 5): 3, (8, 7): 3},  # (3, 3) comes twice in its word
+    {(7, 1): 2, (2, 8): 2},  # the first number decides
+    {(4, 6): 3, (6, 4): 3, (6,): 9},
+    {(8, 8, 8): 4, (2, 3): 1},
+    {(8, 8, 8): 2, (2, 3): 5},
+    {(1, 2, 5, 1, 2): 2, (6, 7): 3},
+    {(5, 7): 2, (5, 6): 2},
+    {(10, 4): 1, (9, 4): 1},  # as texts, 10 comes before 9
+    {(1, 5, 2): 3, (1, 6, 2): 3, (7, 8): 4},  # 1 and 2 are no neighbors
+)
+_TOKENS = (b"", b"", b"", b"a", b" ", b"\xc3", b"\xa9", b"perch", b"\xf0\x9f", b"\xa6\x8a", b"\xc3\xa9", b"!")
+_IDS = (
+    [7, 10, 4, 3],
+    [7, 5, 6, 11],
+    [8, 9, 4, 8, 9],
+    [7, 5],
+    [6, 3, 5],
+    [8, 3, 0, 2],
+    [],
+    [3, 4, 4, 3],
+    [4, 6, 6, 4],
+    [5, 6, 7, 5],
+)
+
+
+@takes_functions
+def grade_best_pair(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_best_pair(words)``.
+
+    Args:
+        answer: Takes words (tuples of numbers), each with how often it occurs; returns the most frequent pair
+            of neighbors, of several the one with the smallest numbers.
+    """
+    return grade(
+        answer,
+        right=known.best_pair,
+        mistakes=known.BEST_PAIR,
+        cases=[(words,) for words in _WORDS],
+        praise="Pairs count as often as their words, and a tie has one winner.",
+        frame=_pair,
+    )
+
+
+def _pair(given: Any, *case: object) -> object:
+    if isinstance(given, tuple | list) and given and isinstance(given[0], tuple | list):
+        raise UnfitError("Return the pair alone, without its count.")
+    return given
+
+
+@takes_functions
+def grade_encode(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_encode(word, merges)``.
+
+    Args:
+        answer: Takes a tuple of tokens (numbers) and a dictionary of merges, pairs with the token that each
+            becomes, in the order of learning; returns the tokens that are left when all merges are made.
+
+    Examples:
+        >>> grade_encode(lambda word, merges: None)
+        Not yet. Your function returns nothing yet.
+    """
+    return grade(
+        answer,
+        right=known.encode,
+        mistakes=known.ENCODE,
+        cases=list(_CUTS),
+        praise="The merges in their order, from the left, and no token is used twice.",
+    )
+
+
+@takes_functions
+def grade_decode(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_decode(tokens, ids)``.
+
+    Args:
+        answer: Takes the bytes of each token and the ids of a text; returns the text, with U+FFFD for what is
+            no UTF-8.
+    """
+    return grade(
+        answer,
+        right=known.decode,
+        mistakes=known.DECODE,
+        cases=[(_TOKENS, ids) for ids in _IDS],
+        praise="Bytes first, text last, and broken ones do not stop you.",
+        frame=_characters,
+    )
+
+
+def _characters(given: Any, *case: object) -> list[int]:
+    if isinstance(given, bytes | bytearray):
+        raise UnfitError("You return bytes: read them as text, .decode(...).")
+    if not isinstance(given, str):
+        raise UnfitError(f"Return a text, yours is a {type(given).__name__}.")
+    return list(map(ord, given))
+
+
+@takes_functions
+def grade_table_gradient(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_table_gradient(ids, ahead, vocab_size)``.
+
+    Args:
+        answer: Takes ids (position,), the gradient of the loss by each of their vectors (position, d_model),
+            and the number of rows; returns the gradient by the table (vocab_size, d_model).
+    """
+    rng = torch.Generator().manual_seed(8)
+    cases = []
+    for ids, vocab_size, width in (([4, 1, 4, 4, 0], 7, 3), ([2, 2], 5, 4), ([10, 3, 6], 11, 2)):
+        ahead = torch.randn((len(ids), width), generator=rng)
+        cases.append((torch.tensor(ids), ahead, vocab_size))
+    return grade(
+        answer,
+        right=known.table_gradient,
+        mistakes=known.TABLE_GRADIENT,
+        cases=cases,
+        praise="Each row gets the sum of its uses' gradients, all others get nothing.",
+    )

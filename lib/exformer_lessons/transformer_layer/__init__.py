@@ -1,0 +1,1 @@
+"""The lesson on the transformer layer: grader, mistakes, sabotages, records."""

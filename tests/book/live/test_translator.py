@@ -1,0 +1,203 @@
+"""The live translator: its first state, its gestures and its task, and every number of its caption."""
+
+from contextlib import contextmanager
+
+import figures
+import pytest
+import torch
+
+from exformer import corpus_bleu, load_model, record_attention, translate
+from exformer.corpora.captions import captions
+from exformer_lessons.encoder_decoder import live as translator
+
+LIVE = "() => document.querySelector('[data-scripts]').classList.contains('live')"
+TEXT = "() => document.querySelector('exformer-translator').found.text"
+FIRST = "Two dogs play with an orange toy in the tall grass."
+#: Of each word the German word to which it attends most; then each word is pointed at those of later words
+#: to which nobody else attends.
+POINTED = """(texts) => {
+  const { model, tokenizer } = document.querySelector("exformer-translator");
+  let [pairs, moved, kept] = [0, 0, 0];
+  for (const text of texts) {
+    const whole = exformer.pointedTranslation(model, tokenizer, text);
+    const attended = whole.words.map(({ tokens: [first] }) => {
+      const weights = whole.srcWords.map(({ tokens }) =>
+        whole.weights[first].flat().reduce((all, row) => tokens.reduce((sum, t) => sum + row[t], all), 0));
+      return weights.indexOf(Math.max(...weights));
+    });
+    for (let word = 1; word < whole.words.length - 2; word++)
+      for (let later = word + 1; later < whole.words.length - 1; later++) {
+        const at = attended[later];
+        const alone = attended.indexOf(at) === later && attended.lastIndexOf(at) === later;
+        if (!alone || whole.words[later].text.length < 4) continue;
+        const found = exformer.pointedTranslation(model, tokenizer, text, { pointed: new Map([[word, at]]) });
+        pairs++;
+        moved += found.words[word]?.text === whole.words[later].text;
+        kept += found.words[word]?.text === whole.words[word].text;
+      }
+  }
+  return [pairs, moved, kept];
+}"""
+
+
+@pytest.fixture
+def opened(chromium, tmp_path):
+    page = chromium.page()
+    page.open(figures.write_page(tmp_path, "translator", "heads"))
+    page.wait(LIVE)
+    yield page
+    assert page.messages == []
+    page.close()
+
+
+def words(page, side: str) -> list[str]:
+    return page.run(f"() => [...document.querySelectorAll('.{side} button')].map((each) => each.textContent)")
+
+
+def test_the_first_state_is_the_still_picture(opened) -> None:
+    assert opened.run(TEXT) == FIRST
+    assert words(opened, "source") == translator.GERMAN
+    assert words(opened, "target") == translator.ENGLISH
+    weights = opened.run(
+        "() => { const f = document.querySelector('exformer-translator'); "
+        "return f.found.words.map((_, word) => f.weightsOf(word)); }"
+    )
+    assert torch.allclose(torch.tensor(weights), torch.tensor(translator.WEIGHTS), atol=0.0051)
+
+
+def test_the_weights_are_those_of_the_library(opened) -> None:
+    model, (source, target), _ = load_model(translator.MODEL)
+    german = "Zwei Hunde spielen im hohen Gras mit einem orangen Spielzeug."
+    src = torch.tensor([[*source.encode(german), source.eos_id]])
+    tgt = torch.tensor([[target.bos_id, *target.encode(FIRST)]])
+    with torch.no_grad(), record_attention(model.eval()) as recorded:
+        model(src, tgt)
+    rows = torch.stack(
+        [weights[0] for name, weights in recorded.items() if "cross" in name]
+    )  # (layer, head, …)
+    mean = rows.mean(dim=(0, 1))[: tgt.size(1) - 1]
+    shown = opened.run(
+        "() => document.querySelector('exformer-translator').found.weights.map((layers) => "
+        "layers.flat().reduce((sum, row) => sum.map((each, i) => each + row[i]), Array(99).fill(0)))"
+    )
+    shown = torch.tensor([[each / 16 for each in row[: src.size(1)]] for row in shown], dtype=torch.float32)
+    assert torch.allclose(shown, mean, atol=1e-4)
+
+
+def test_the_task_by_two_presses(opened) -> None:
+    opened.click(f".target li:nth-child({1 + translator.ENGLISH.index('toy')}) button")
+    assert "should attend to" in opened.run("() => document.querySelector('.hint').textContent")
+    opened.click(f".source li:nth-child({1 + translator.GERMAN.index('Gras')}) button")
+    assert "orange grass" in opened.run(TEXT)
+    assert opened.run("() => document.querySelector('.task').classList.contains('solved')")
+    assert FIRST in opened.run("() => document.querySelector('p.before').textContent")
+    new = "() => [...document.querySelectorAll('.target .new')].map((each) => each.textContent)"
+    assert opened.run(new) == ["grass", "with", "an", "orange"]  # not in the former sentence, or not there
+    assert "nats less probable" in opened.run("() => document.querySelector('.loss').textContent")
+    opened.click(".again")
+    assert opened.run(TEXT) == FIRST
+    assert not opened.run("() => document.querySelector('.task').classList.contains('solved')")
+
+
+def test_the_task_by_keys_alone(opened) -> None:
+    opened.run("() => document.querySelector('.target button').focus()")
+    opened.press(*["ArrowDown"] * translator.ENGLISH.index("toy"), "Enter")
+    assert opened.run("() => document.activeElement.textContent") == "Spielzeug"  # what it attends to now
+    opened.press("Escape")
+    assert opened.run("() => document.activeElement.textContent") == "toy"
+    opened.press("Enter", *["ArrowUp"] * 4, "Enter")
+    assert "orange grass" in opened.run(TEXT)
+    assert opened.run("() => document.activeElement.textContent") == "grass"
+
+
+def test_the_task_by_dragging(opened) -> None:
+    middle = (
+        "(css, n) => { const box = document.querySelectorAll(css)[n].getBoundingClientRect(); "
+        "return [box.left + box.width / 2, box.top + box.height / 2]; }"
+    )
+    start = opened.run(middle, ".target button", translator.ENGLISH.index("orange"))
+    end = opened.run(middle, ".source button", translator.GERMAN.index("Gras"))
+    opened.drag(start, end)
+    assert "with an grass" in opened.run(TEXT)
+
+
+def test_the_address_brings_the_state_back(opened, chromium) -> None:
+    opened.click(".layer")
+    opened.click(".target li:nth-child(7) button")
+    opened.click(".source li:nth-child(6) button")
+    text, state = opened.run(TEXT), opened.run("() => document.querySelector('exformer-translator').state")
+    opened.wait("() => location.hash.startsWith('#translator=')")
+    other = chromium.page().open(opened.run("() => location.href"))
+    other.wait(LIVE)
+    assert other.run(TEXT) == text
+    assert other.run("() => document.querySelector('exformer-translator').state") == state
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("state", "kept"),
+    [
+        ("a%7Cb%7Cc%7C%7C", "a|b|c||"),  # a caption with the sign that parts the state
+        ("%7C%7C99%3E99,-1%3E-1,2%3E500", ""),  # words that there are not
+        ("x", "x||"),
+    ],
+)
+def test_the_address_is_clamped(chromium, tmp_path, state, kept) -> None:
+    address = figures.write_page(tmp_path, "translator", "heads").resolve().as_uri()
+    page = chromium.page()
+    page.open(f"{address}#translator={state}")
+    page.wait(LIVE)
+    assert page.run("() => document.querySelector('exformer-translator').state") == kept
+    if not kept:
+        assert page.run("() => document.querySelector('.before').textContent") == ""
+    page.close()
+
+
+def test_what_is_typed(opened) -> None:
+    for typed, said in (
+        ("", "Type a German caption"),
+        ("Wort " * 2000, "Only the first 160"),
+        ("Ein Hund 日 spielt.", "knows no “日”: what it writes for it is a guess"),
+        ("☃ 𝔘𝔫𝔦𝔠𝔬𝔡𝔢 \ufeff <b>x</b>", None),
+    ):
+        opened.run("(text) => document.querySelector('exformer-translator').ask(text)", typed)
+        if said:
+            assert said in opened.run("() => document.querySelector('.hint').textContent")
+        else:
+            assert opened.run(TEXT)
+    assert opened.run("() => document.querySelectorAll('.board b').length") == 0
+
+
+def test_pointing_decides_the_word(opened) -> None:
+    german = [pair.target for pair in captions()]
+    pairs, moved, kept = opened.run(POINTED, german)
+    assert pairs == pytest.approx(translator.PAIRS, abs=3)
+    assert moved == pytest.approx(translator.MOVED, abs=3)
+    assert kept == pytest.approx(translator.KEPT, abs=2)
+
+
+def test_no_head_and_no_layer_is_needed_but_some_are() -> None:
+    model, tokenizer, _ = load_model(translator.MODEL)
+    german, english = zip(*((pair.target, pair.source) for pair in captions()), strict=True)
+
+    @contextmanager
+    def without(layers, heads):
+        kept = [layer.cross_attention.w_o.weight.data.clone() for layer in model.decoder]
+        for layer in layers:
+            for head in heads:
+                model.decoder[layer].cross_attention.w_o.weight.data[:, 32 * head : 32 * (head + 1)] = 0
+        yield translate(model, tokenizer, german, max_new_tokens=40, batch_size=40)
+        for layer, weight in zip(model.decoder, kept, strict=True):
+            layer.cross_attention.w_o.weight.data.copy_(weight)
+
+    def bleu(layers, heads):
+        with without(layers, heads) as found:
+            return float(corpus_bleu(found, english))
+
+    assert bleu([], []) == pytest.approx(translator.BLEU, abs=0.5)
+    heads = [bleu([layer], [head]) for layer in range(4) for head in range(4)]
+    layers = [bleu([layer], range(4)) for layer in range(4)]
+    assert (min(heads), max(heads)) == pytest.approx(translator.HEAD_OUT, abs=0.5)
+    assert (min(layers), max(layers)) == pytest.approx(translator.LAYER_OUT, abs=0.5)
+    with without(range(4), range(4)) as found:
+        assert len(set(found)) == 1

@@ -1,0 +1,74 @@
+"""What strangers look for: how to cite, what changed, where to report, whose data it is."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+import exformer
+from exformer.cli.main import _parser
+from exformer.corpora.real.manifest import FILES
+from exformer.hub.pretrained import load_model
+from exformer.hub.shipped import shipped_models
+from exformer.recipes.datasets import licenses
+
+ROOT = Path(__file__).parents[2]
+VERSION = exformer.__version__
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[0-9]*.yml"))
+
+
+@pytest.mark.parametrize("name", ["troubleshooting", "licenses"])
+def test_the_examples_of_a_page_print_what_it_says(name: str) -> None:
+    page = ROOT / "book" / f"{name}.md"
+    examples = doctest.DocTestParser().get_doctest(page.read_text(encoding="utf-8"), {}, name, str(page), 0)
+    assert examples.examples
+    said: list[str] = []
+    with torch.random.fork_rng():
+        assert doctest.DocTestRunner().run(examples, out=said.append).failed == 0, "".join(said)
+
+
+def test_headings_of_troubleshooting_say_what_one_sees() -> None:
+    text = (ROOT / "book" / "troubleshooting.md").read_text(encoding="utf-8")
+    sections = re.split(r"^### ", text, flags=re.MULTILINE)[1:]
+    assert len(sections) > 15
+    for section in sections:
+        heading, _, body = section.partition("\n")
+        assert len(body.split()) > 10, heading
+
+
+def test_the_citation_names_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)  # what the format requires
+    assert (str(citation["version"]), citation["license"]) == (VERSION, "MIT")
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    headings = re.findall(r"^## (\S+?),? ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[0] == VERSION
+
+
+@pytest.mark.parametrize("path", FORMS, ids=[path.stem for path in FORMS])
+def test_a_form_for_issues(path: Path) -> None:
+    form = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert {"name", "description", "body"} <= set(form)
+    for field in form["body"]:
+        assert field["type"] in {"input", "textarea", "dropdown", "checkboxes", "markdown"}
+        assert field["attributes"]["label"]
+    asked = re.findall(r"`exformer (\w+)`", path.read_text(encoding="utf-8"))
+    known = next(action.choices for action in _parser()._actions if action.choices)
+    assert set(asked) <= set(known)
+    assert "doctor" in asked or path.stem == "3-lost"
+
+
+@pytest.mark.parametrize("name", shipped_models())
+def test_the_card_of_a_model_names_the_terms_of_its_data(name: str) -> None:
+    card = load_model(name).card
+    assert card["data_licenses"] == licenses(card["data"])
+    real = [file for file in card["data"] if file in FILES]
+    assert bool(card["data_licenses"]) == bool(real)
+    assert any("commerce" in terms for terms in card["data_licenses"]) == any(
+        "multi30k" in file for file in real
+    )

@@ -1,0 +1,110 @@
+"""What `make student` hands out: notebooks without outputs and solutions, whose links lead somewhere."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from folded_solutions import solutions
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "book" / "_tools"))
+
+import student  # noqa: E402
+
+ADDRESS = "https://github.com/ada/book"
+LESSONS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
+
+
+@pytest.fixture(scope="module")
+def handed_out(tmp_path_factory):
+    """Hand out all notebooks of a book whose repository is known; return their folder."""
+    folder = tmp_path_factory.mktemp("student")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BOOK_REPOSITORY_URL", ADDRESS)
+        student.main([], folder)
+    return folder
+
+
+def code_of(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if cell["cell_type"] == "code"]
+
+
+def prose_of(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_no_output_and_no_solution_is_handed_out(handed_out: Path, lesson: str) -> None:
+    path = handed_out / f"{lesson}.ipynb"
+    nbformat.validate(nbformat.read(path, as_version=4))
+    given, ours = code_of(path), code_of(ROOT / "notebooks" / f"{lesson}.ipynb")
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in given)
+    kept = ("source", "metadata", "id")
+    assert [[cell[key] for key in kept] for cell in given] == [[cell[key] for key in kept] for cell in ours]
+    text = path.read_text(encoding="utf-8")
+    assert "<details>" not in text
+    assert "Solution" not in prose_of(path)
+    programs = solutions(lesson)
+    assert len(programs) >= 2
+    for title, program in programs.items():
+        assert f"({title}).**" in prose_of(path)
+        assert program not in prose_of(path)
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_links_of_what_is_handed_out_lead_somewhere(handed_out: Path, lesson: str) -> None:
+    ours = re.findall(r"\]\(([^()\s]+)\)", prose_of(ROOT / "notebooks" / f"{lesson}.ipynb"))
+    links = re.findall(r"\]\(([^()\s]+)\)", prose_of(handed_out / f"{lesson}.ipynb"))
+    assert len(links) > 0.8 * len(ours)
+    for link in links:
+        target = link.partition("#")[0]
+        if target.startswith(f"{ADDRESS}/blob/main/"):
+            assert (ROOT / target.removeprefix(f"{ADDRESS}/blob/main/")).is_file(), link
+        elif target and not target.startswith("https://"):
+            assert (handed_out / target).is_file(), link
+
+
+def one(source, **options):
+    """Hand out one cell of Markdown of lesson 03."""
+    cell = {"cell_type": "markdown", "metadata": {}, "source": source}
+    given = student.handout({"cells": [cell]}, "03.ipynb", together={"03.ipynb", "04.ipynb"}, **options)
+    return ["".join(cell["source"]) for cell in given["cells"]]
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("[x](04.ipynb#A)", "[x](04.ipynb#A)"),
+        ("[x](#A) [y](https://example.org)", "[x](#A) [y](https://example.org)"),
+        ("[x](05.ipynb#A)", "[x](https://a/notebooks/05.ipynb#A)"),
+        ("[x](evidence/x.ipynb)", "[x](https://a/notebooks/evidence/x.ipynb)"),
+        ("[the\nx](../book/glossary.md#x)", "[the\nx](https://a/book/glossary.md#x)"),
+        ("[`f()`](../lib/f.py) `[a](b)`", "[`f()`](https://a/lib/f.py) `[a](b)`"),
+        ("```\n[a](b)\n```", "```\n[a](b)\n```"),
+        ("One.\n\n<details>\n<summary>Solution</summary>\n\nTwo.\n\n</details>\n\nThree.", "One.\n\nThree."),
+    ],
+)
+def test_what_becomes_of_a_cell(source: str, wanted: str) -> None:
+    assert one(source, repository="https://a") == [wanted]
+
+
+def test_without_a_repository_links_into_the_book_are_words() -> None:
+    assert one("[x](../book/glossary.md#x), [y](04.ipynb)") == ["x, [y](04.ipynb)"]
+
+
+def test_a_cell_that_held_a_solution_alone_is_left_out() -> None:
+    assert one("<details>\n<summary>Solution</summary>\n\nTwo.\n\n</details>") == []
+
+
+def test_one_lesson_can_be_handed_out(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("BOOK_REPOSITORY_URL", ADDRESS)
+    student.main(["03"], tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["03_self_attention.ipynb"]
+    assert f"]({ADDRESS}/blob/main/notebooks/06_transformer_layer.ipynb)" in prose_of(
+        next(tmp_path.iterdir())
+    )

@@ -1,0 +1,79 @@
+"""The tools around the book: whose repository it is, what the set-up cell of a lesson does with it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("exformer", "exformer_lessons")
+sys.path[:0] = [str(ROOT / "book" / "_ext"), str(ROOT / "book" / "_tools")]
+
+from repo_links import find_repository, normalise  # noqa: E402
+from stamp import stamp  # noqa: E402
+
+
+def test_reading_the_tests_changes_no_setting_that_numbers_depend_on(first_settings) -> None:
+    """Lessons that run in the same process as tests inherit its environment."""
+    assert {name: os.environ.get(name) for name in first_settings} == first_settings
+
+
+@pytest.mark.parametrize(
+    ("url", "wanted"),
+    [
+        ("https://github.com/ada/book.git", "https://github.com/ada/book"),
+        ("https://ada:secret@github.com/ada/book", "https://github.com/ada/book"),
+        ("git@github.com:ada/book.git", "https://github.com/ada/book"),
+        ("ssh://git@github.com:22/ada/book.git/", "https://github.com/ada/book"),
+        ("https://GitLab.com/ada/book", "https://gitlab.com/ada/book"),
+        ("/srv/git/book.git", ""),
+        ("https://example.org/ada/book", ""),
+        ("", ""),
+    ],
+)
+def test_addresses_lose_credentials_and_endings(url, wanted) -> None:
+    assert normalise(url) == wanted
+
+
+def test_the_repository_comes_from_the_environment_or_from_git(tmp_path: Path, monkeypatch) -> None:
+    for name in ("BOOK_REPOSITORY_URL", "GITHUB_REPOSITORY", "GITHUB_SERVER_URL", "BOOK_REPOSITORY_BRANCH"):
+        monkeypatch.delenv(name, raising=False)
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    assert find_repository(tmp_path) == ("", "main")
+    remote = ["git", "-C", tmp_path, "remote", "add", "origin", "git@github.com:ada/book.git"]
+    subprocess.run(remote, check=True)
+    assert find_repository(tmp_path) == ("https://github.com/ada/book", "main")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "grace/book")
+    assert find_repository(tmp_path)[0] == "https://github.com/grace/book"
+
+
+def test_only_the_set_up_cell_is_stamped() -> None:
+    cell = {"cell_type": "code", "metadata": {"tags": ["setup"]}, "source": ['REPO = ""\n', "pass"]}
+    other = {"cell_type": "code", "metadata": {}, "source": ['REPO = ""\n']}
+    done = json.loads(stamp(json.dumps({"cells": [cell, other]}), "https://github.com/ada/book"))["cells"]
+    assert done[0]["source"] == ['REPO = "https://github.com/ada/book"\n', "pass"]
+    assert done[1]["source"] == ['REPO = ""\n']
+
+
+@pytest.mark.parametrize(("there", "installs"), [(True, False), (False, True)])
+def test_the_set_up_cell_installs_only_where_the_library_is_missing(monkeypatch, there, installs) -> None:
+    from test_notebooks import SETUP
+
+    ran = []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if there else None)
+    monkeypatch.setattr(subprocess, "run", lambda command, **kwargs: ran.append(command))
+    exec(SETUP.replace('REPO = ""', 'REPO = "https://github.com/ada/book"'), {})
+    assert bool(ran) == installs
+    parts = [f"git+https://github.com/ada/book#subdirectory=lib/{part}" for part in PACKAGES]
+    assert not ran or ran[0][-2:] == parts
+
+
+def test_all_packages_are_pinned() -> None:
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
+    assert all(pin.count("==") == 1 and "+" not in pin and "://" not in pin for pin in pins)
+    assert not [pin for pin in pins if pin.startswith(("nvidia", "triton", "cuda"))]
+    assert {"jupyter-book==1.0.4.post1", "torch==2.13.0"} <= set(pins)

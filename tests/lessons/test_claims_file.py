@@ -1,0 +1,110 @@
+"""The ledger of claims, book/claims.yml: complete, of the announced form, and readable."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+PATH = Path(__file__).parents[2] / "book" / "claims.yml"
+ROWS = yaml.safe_load(PATH.read_text(encoding="utf-8"))
+LAST = {"A": 19, "B": 14, "C": 31, "D": 11, "E": 11}
+PLAN = yaml.safe_load((PATH.parent / "lessons.yml").read_text(encoding="utf-8"))
+TOPICS = {lesson["slug"] for lesson in PLAN}
+LESSONS = {lesson["number"] for lesson in PLAN}
+#: Rows that more than one lesson claims, or that a lesson needs most: where they are claimed is settled here.
+SETTLED = {
+    "A04": [],
+    "A06": [],
+    "A14": [],
+    "C03": [],
+    "C04": ["03", "14"],
+    "C19": ["09", "11"],
+    "D01": ["01", "03"],
+    "D03": ["03", "09"],
+    "E03": ["02"],
+    "E05": [],
+    "E10": [],
+}
+
+each_row = pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+
+
+def sentences(text: str) -> int:
+    return len(re.findall(r"\.(?:\s|$)", text))
+
+
+def test_every_row_is_there_once_and_in_order() -> None:
+    wanted = [f"{lecture}{number:02}" for lecture, last in LAST.items() for number in range(1, last + 1)]
+    assert [row["id"] for row in ROWS] == wanted
+
+
+@each_row
+def test_fields_and_their_words(row: dict) -> None:
+    assert set(row) - {"exact", "evidence", "control"} == {
+        "id",
+        "lecture",
+        "slide",
+        "claim",
+        "verdict",
+        "lessons",
+    }
+    assert row["lecture"] == row["id"][0]
+    assert row["verdict"] in {"holds", "care", "wrong"}
+    assert row["verdict"] == "holds" or "exact" in row, "say what is exact"
+    assert row["lessons"] or row["evidence"], "name a lesson, or evidence"
+    assert set(row.get("evidence", [])) <= TOPICS, "evidence is named by the topic of its lesson"
+    assert set(row["lessons"]) <= LESSONS, "lessons are those of the plan, their numbers in quotes"
+    assert row["lessons"] == sorted(set(row["lessons"]))
+
+
+@each_row
+def test_a_claim_is_one_plain_sentence(row: dict) -> None:
+    claim = row["claim"]
+    assert sentences(claim) == 1
+    assert claim.endswith(".")
+    assert 20 <= len(claim) <= 140, f"{len(claim)} characters"
+
+
+@each_row
+def test_what_is_exact_is_said_in_one_or_two_sentences(row: dict) -> None:
+    exact = row.get("exact", "It is exact.")
+    assert sentences(exact) in (1, 2)
+    assert exact.endswith(".")
+    assert all(len(part) <= 170 for part in re.split(r"(?<=\.)\s", exact))
+
+
+@each_row
+def test_the_text_is_plain(row: dict) -> None:
+    for text in (row["claim"], row.get("exact", ""), row.get("control", "")):
+        assert not re.search(r"[$`*<>\\]|  |\n", text), "no markup: the ledger shows it as it stands"
+        assert not re.search(
+            r"\b(slides?|lectures?|professor|mistake|error|simply|just)\b", text, re.IGNORECASE
+        )
+
+
+def test_rows_claimed_in_several_lessons() -> None:
+    found = {row["id"]: row["lessons"] for row in ROWS}
+    assert {key: found[key] for key in SETTLED} == SETTLED
+
+
+def test_every_lesson_or_its_evidence_has_a_claim() -> None:
+    numbers = {number for row in ROWS for number in row["lessons"]}
+    topics = {topic for row in ROWS for topic in row.get("evidence", [])}
+    assert not [lesson for lesson in PLAN if lesson["number"] not in numbers and lesson["slug"] not in topics]
+
+
+def test_evidence_that_a_row_names_is_there() -> None:
+    """A row may name a lesson that is to come, but no evidence that is."""
+    written = {path.stem for path in (PATH.parents[1] / "notebooks" / "evidence").glob("*.ipynb")}
+    assert {topic for row in ROWS for topic in row.get("evidence", [])} <= written
+
+
+def test_a_misconception_is_settled_by_a_row_that_corrects_it() -> None:
+    topics = yaml.safe_load((PATH.parent / "misconceptions.yml").read_text(encoding="utf-8"))
+    rows = {row["id"]: row for row in ROWS}
+    beliefs = [each for topic in topics for each in topic["beliefs"]]
+    assert len({each["row"] for each in beliefs}) == len(beliefs)
+    for each in beliefs:
+        assert rows[each["row"]]["verdict"] != "holds", each["row"]
+        assert each["belief"].endswith(".")

@@ -1,0 +1,858 @@
+"""Diagrams: each word can be read on a phone, light or dark, by all eyes; the same text each time."""
+
+import functools
+import io
+import math
+import re
+import sys
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import matplotlib
+import matplotlib.image
+import numpy as np
+import pytest
+import torch
+from diagram_gallery import GALLERY
+from matplotlib.ft2font import FT2Font
+from test_plotting import BLINDNESS, contrast, lab, linear
+
+from exformer_lessons.diagrams import (
+    arrow,
+    bars,
+    blank,
+    box,
+    brace,
+    clock,
+    column,
+    draw,
+    frame,
+    grid,
+    label,
+    links,
+    matrix,
+    measured,
+    operator,
+    outline,
+    place,
+    row,
+    text,
+    tokens,
+    tree,
+    vectors,
+)
+from exformer_lessons.diagrams.drawing import PHONE
+from exformer_lessons.diagrams.lettering import runs, signed, small_size, text_width
+from exformer_lessons.diagrams.routes import walk
+from exformer_lessons.diagrams.theme import DARK, DASHES, LIGHT
+
+SVG = "{http://www.w3.org/2000/svg}"
+PARTS = ("query", "key", "value", "encoder", "decoder")
+MANNERS = ["light", "dark"]
+
+
+@functools.cache
+def drawn(name):
+    """Return a picture of the gallery, drawn once."""
+    return GALLERY[name]()
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_a_picture_is_plain_xml_without_ids_and_the_same_each_time(name) -> None:
+    svg = drawn(name).svg
+    assert svg == GALLERY[name]().svg
+    found = ET.fromstring(svg)
+    assert not [each for each in found.iter() if "id" in each.attrib]
+    written = [value for each in found.iter() for name, value in each.attrib.items() if "opacity" not in name]
+    assert not [value for value in written if re.search(r"\d\.\d\d|\de-\d|nan", value)]
+    inked = [each.get("fill") for each in found.iter(f"{SVG}text")]
+    assert set(inked) <= {"currentColor", LIGHT.muted, "none"}
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_letters_of_a_picture_are_large_enough_for_a_phone(name) -> None:
+    picture = drawn(name)
+    written = [float(each) for each in re.findall(r'font-size="([\d.]+)"', picture.svg)]
+    assert min(written) * min(1.0, PHONE / picture.width) > 10.75
+
+
+# What a browser makes of them.
+
+MEASURE = """() => [...document.querySelectorAll("figure")].map(figure => {
+  const svg = figure.querySelector("svg"), frame = svg.getBoundingClientRect();
+  const view = svg.getAttribute("viewBox").split(" ").map(Number), scale = frame.width / view[2];
+  const height = e => parseFloat(getComputedStyle(e).fontSize);
+  const piles = [...svg.querySelectorAll("rect, circle")].map(e => [e.getBBox(), getComputedStyle(e)])
+    .filter(([b, style]) => style.display !== "none" && style.fill !== "none")
+    .map(([b, style]) => [b, [style.fill, parseFloat(style.fillOpacity)]]);
+  const within = (x, y, b) => x >= b.x && x <= b.x + b.width && y >= b.y && y <= b.y + b.height;
+  const under = (x, y) => piles.filter(([b]) => within(x, y, b)).map(([b, fill]) => fill);
+  const texts = [...svg.querySelectorAll("text:not(.x-halo)")].map(text => {
+    const b = text.getBBox(), size = height(text), base = parseFloat(text.getAttribute("y"));
+    return {words: text.textContent,
+      x0: b.x, x1: b.x + b.width, y0: base - 0.74 * size, y1: base + 0.2 * size,
+      shown: Math.min(...[text, ...text.querySelectorAll("tspan")].map(height)) * scale,
+      ink: getComputedStyle(text).fill, under: under(b.x + b.width / 2, base - 0.3 * size)};
+  });
+  return {name: figure.id, texts, view, width: frame.width};
+})"""
+
+
+def shown(browser, pictures, theme, *, width=PHONE, style=""):
+    """Return what a browser measures in pictures on a page of the book's, with so much room for each."""
+    paper, ink = (LIGHT.paper, LIGHT.ink) if theme == "light" else (DARK.paper, DARK.ink)
+    figures = [
+        f'<figure id="{name}" style="width:{width}px;margin:0">{svg}</figure>'
+        for name, svg in pictures.items()
+    ]
+    page = browser.new_page()
+    page.set_content(
+        f"<!doctype html><html data-theme={theme}><style>html{{--pst-color-background:{paper}}}"
+        f"body{{background:{paper};color:{ink}}}svg{{max-width:100%;height:auto}}{style}</style>{''.join(figures)}"
+    )
+    found = page.evaluate(MEASURE)
+    page.close()
+    return found, paper
+
+
+def rgb(written):
+    """Return a computed color as a code."""
+    return "#" + "".join(f"{int(each):02x}" for each in re.findall(r"\d+", written)[:3])
+
+
+def blended(layers, paper):
+    """Return the color that a pile of fills has, in the browser's way of mixing."""
+    mixed = np.array([int(paper[i : i + 2], 16) for i in (1, 3, 5)], dtype=float)
+    for fill, part in layers:
+        mixed = part * np.array([int(each) for each in re.findall(r"\d+", fill)[:3]]) + (1 - part) * mixed
+    return "#" + "".join(f"{round(each):02x}" for each in mixed)
+
+
+def covering(texts):
+    """Return pairs of words that cover each other."""
+    return [
+        (a["words"], b["words"])
+        for a, b in combinations(texts, 2)
+        if min(a["x1"], b["x1"]) - max(a["x0"], b["x0"]) > 0.5
+        and min(a["y1"], b["y1"]) - max(a["y0"], b["y0"]) > 0.5
+    ]
+
+
+def faults(measured_pictures, paper):
+    """Return what cannot be read in pictures, in words."""
+    found = []
+    for each in measured_pictures:
+        x, y, width, height = each["view"]
+        found += [f"{each['name']}: {a!r} and {b!r} overlap" for a, b in covering(each["texts"])]
+        for one in each["texts"]:
+            where = f"{each['name']}, {one['words']!r}"
+            if one["shown"] < 10.75:
+                found.append(f"{where}: {one['shown']:.1f} px high")
+            if not (x <= one["x0"] and one["x1"] <= x + width and y <= one["y0"] and one["y1"] <= y + height):
+                found.append(f"{where}: beyond the edge")
+            ratio = contrast(rgb(one["ink"]), blended(one["under"], paper))
+            if ratio < 4.5:
+                found.append(f"{where}: contrast {ratio:.2f}")
+    return found
+
+
+def test_without_a_style_sheet_a_picture_is_a_light_card(browser) -> None:
+    bare = {name: re.sub(r"<style>.*?</style>", "", drawn(name).svg) for name in GALLERY}
+    found, paper = shown(browser, bare, "light", style="body{background:black !important}")
+    assert faults(found, paper) == []
+    assert all(each["texts"][0]["under"][0][0] == "rgb(255, 254, 251)" for each in found)
+
+
+@pytest.mark.parametrize("theme", MANNERS)
+def test_every_word_can_be_read_in_a_browser(browser, theme) -> None:
+    pictures = {name: drawn(name).svg for name in GALLERY}
+    found, paper = shown(browser, pictures, theme)
+    assert sum(len(each["texts"]) for each in found) > 300
+    assert all(each["width"] <= PHONE for each in found)
+    assert faults(found, paper) == []
+
+
+def test_what_cannot_be_read_is_found(browser) -> None:
+    start = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 700 40" width="700" height="40">'
+    words = '<text x="10" y="20" font-size="14" fill="#22262a">query</text>'
+    bad = {
+        "covered": start + words + '<text x="12" y="22" font-size="14" fill="#22262a">key</text></svg>',
+        "beyond": start + words.replace('x="10"', 'x="690"') + "</svg>",
+        "pale": start + words.replace("#22262a", "#999999") + "</svg>",
+        "dark": start + '<rect width="90" height="40" fill="#1051a8"/>' + words + "</svg>",
+    }
+    found, paper = shown(browser, bad, "light")
+    said = "\n".join(faults(found, paper))
+    for name, fault in (
+        ("covered", "overlap"),
+        ("beyond", "beyond"),
+        ("pale", "contrast"),
+        ("dark", "contrast"),
+    ):
+        assert re.search(f"^{name}.*{fault}", said, flags=re.M), said
+    assert said.count("7.2 px high") == 5
+
+
+def test_the_theme_decides_in_the_book_and_the_readers_system_elsewhere(browser) -> None:
+    svg = draw(box("query", role="query")).svg
+    for theme, colors in (("light", LIGHT), ("dark", DARK)):
+        [found], _ = shown(browser, {"one": svg}, theme)
+        [word] = found["texts"]
+        assert rgb(word["ink"]) == colors.ink
+        assert [rgb(fill) for fill, _ in word["under"]] == [colors.roles["query"].fill]
+        page = browser.new_context(color_scheme=theme).new_page()
+        page.set_content('<body style="margin:0"><img style="display:block">')
+        page.evaluate("svg => document.images[0].src = 'data:image/svg+xml,' + encodeURIComponent(svg)", svg)
+        page.evaluate("async () => await document.images[0].decode()")
+        pixels = matplotlib.image.imread(io.BytesIO(page.locator("img").screenshot()), format="png")
+        assert np.allclose(
+            pixels[pixels.shape[0] // 2, 3, :3], [int(colors.paper[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        )
+        page.context.close()
+
+
+def test_in_a_page_of_others_a_picture_is_a_light_card(browser) -> None:
+    page = browser.new_context(color_scheme="dark").new_page()
+    page.set_content(f"<body style='background:black'>{draw(box('query')).svg}</body>")
+    color = "e => getComputedStyle(e).fill"
+    assert rgb(page.locator("text").evaluate(color)) == LIGHT.ink
+    assert rgb(page.locator("rect").first.evaluate(color)) == LIGHT.paper
+    page.context.close()
+
+
+def test_widths_are_those_of_the_widest_font() -> None:
+    font = FT2Font(str(Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")))
+    font.set_size(100, 72)
+    for letter in [*map(chr, range(32, 127)), *"àèéìòùαβθλσφωΣ√−×·…–∞→₁ₖ"]:
+        advance = font.load_char(ord(letter)).linearHoriAdvance / 65536 / 100
+        assert text_width(letter, size=1.0) == pytest.approx(advance, abs=0.035), letter
+
+
+def test_words_are_no_wider_than_their_boxes_are_made_for(browser) -> None:
+    samples = [
+        "Feed-forward",
+        "*d*_{model}",
+        "softmax(*QK*^{⊤} / √*d*_{k})",
+        "WWW iii",
+        "−0.52",
+        "l'uomo",
+        "α_{tj}",
+    ]
+    pictures = {f"t{n}": draw(text(sample)).svg for n, sample in enumerate(samples)}
+    found, _ = shown(browser, pictures, "light", style="text{font-family:'DejaVu Sans'}")
+    for sample, each in zip(samples, found, strict=True):
+        [word] = each["texts"]
+        estimate = text_width(sample, size=14.0)
+        assert 0.9 * estimate < word["x1"] - word["x0"] < 1.04 * estimate, sample
+
+
+# Colors.
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=MANNERS)
+def test_text_and_lines_stand_out(theme) -> None:
+    for role, colors in theme.roles.items():
+        assert contrast(theme.ink, colors.fill) >= 4.5, role
+        assert contrast(theme.muted, colors.fill) >= 4.5 or role in ("high", "low"), role
+        assert contrast(colors.edge, theme.paper) >= 3, role
+    assert contrast(theme.muted, theme.paper) >= 4.5
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=MANNERS)
+@pytest.mark.parametrize("eye", BLINDNESS)
+def test_roles_are_told_apart_by_all_eyes(theme, eye) -> None:
+    seen = [lab(np.clip(np.array(BLINDNESS[eye]) @ linear(theme.roles[role].edge), 0, 1)) for role in PARTS]
+    assert min(np.linalg.norm(one - other) for one, other in combinations(seen, 2)) > 25
+
+
+def test_lines_of_queries_keys_and_values_differ_in_their_dashes_too() -> None:
+    assert len({DASHES.get(role) for role in ("query", "key", "value")}) == 3
+    assert DASHES.get("encoder") != DASHES.get("decoder")
+
+
+def test_both_themes_have_the_same_roles() -> None:
+    assert list(LIGHT.roles) == list(DARK.roles)
+
+
+def test_a_picture_carries_the_colors_of_its_own_roles_only() -> None:
+    svg = draw(box("encoder", role="encoder")).svg
+    assert "--encoder-edge" in svg
+    assert "--query" not in svg
+
+
+# In the book.
+
+
+def test_the_book_takes_a_picture_into_its_page() -> None:
+    sys.path.insert(0, str(Path(__file__).parents[2] / "book" / "_ext"))
+    from book_page import inlined
+
+    svg = inlined(draw(box("encoder")).svg, prefix="g1-", alt="An encoder.")
+    found = ET.fromstring(svg)  # an attribute given twice would be refused
+    assert found.get("aria-label") == "An encoder."
+    assert found.find(f"{SVG}g").get("class") == "dgm"
+    assert "currentColor" in svg
+
+
+# Where things are.
+
+
+def where(picture, *marks):
+    """Return the lines of text by their words."""
+    return {each.text: each.box for each in draw(picture, *marks).texts}
+
+
+def middle(found):
+    return (found.x0 + found.x1) / 2, (found.y0 + found.y1) / 2
+
+
+def test_words_beside_a_shape_do_not_move_it_out_of_line() -> None:
+    found = where(row(label(box("a"), below="two\nlines"), box("b"), label(box("c"), above="one")))
+    assert middle(found["a"])[1] == middle(found["b"])[1] == middle(found["c"])[1]
+    found = where(
+        column(label(box("a"), right="a long word"), box("b"), frame(box("c"), title="the frame's title"))
+    )
+    assert middle(found["a"])[0] == pytest.approx(middle(found["b"])[0])
+    assert middle(found["c"])[0] == pytest.approx(middle(found["b"])[0])
+
+
+def test_rows_and_columns_align_at_edges_too() -> None:
+    low, high = box("low"), box("high", height=90)
+    placed = {each: row(low, high, align=each).children for each in ("top", "bottom", "axis")}
+    assert [children[0][2] for children in placed.values()] == [0, 90 - low.height, 45 - low.height / 2]
+
+
+def test_a_grid_aligns_rows_and_columns() -> None:
+    found = where(grid([[box("h1", width=80), box("h2")], [text("a"), text("animal")]], gap=(20, 20)))
+    assert middle(found["h1"])[0] == pytest.approx(middle(found["a"])[0])
+    assert middle(found["h2"])[0] == pytest.approx(middle(found["animal"])[0])
+    assert middle(found["h1"])[1] == middle(found["h2"])[1]
+
+
+def ends(svg):
+    """Return the start of the last line of a picture, and the tip of its head."""
+    *_, line, head = re.findall(r'<path[^>]* d="([^"]*)"', svg.replace("<path d", "<path x d"))
+    first, tip = (tuple(float(n) for n in re.findall(r"-?[\d.]+", each)[:2]) for each in (line, head))
+    return first, tip
+
+
+@pytest.mark.parametrize("route", ["straight", "elbow", "curve"])
+def test_an_arrow_leads_from_edge_to_edge(route) -> None:
+    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
+    assert ends(draw(row(a, b, gap=50), arrow(a, b, route=route)).svg) == ((40, 15), (90, 15))
+    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
+    assert ends(draw(column(a, b, gap=50), arrow(b, a, route=route)).svg) == ((20, 80), (20, 30))
+    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
+    assert ends(draw(row(a, b, gap=50), arrow(a.top, b.left.moved(0, 5), route=route)).svg) == (
+        (20, 0),
+        (90, 20),
+    )
+
+
+def test_an_arrow_between_shapes_that_face_each_other_is_straight() -> None:
+    wide, narrow = box("encoder", width=200, height=30), box("h", width=40, height=30)
+    picture = place([(wide, 0, 0), (narrow, 70, 80)])
+    assert ends(draw(picture, arrow(wide, narrow)).svg) == ((170, 30), (170, 80))
+    wide, narrow = box("encoder", width=200, height=30), box("h", width=40, height=30)
+    picture = place([(wide, 0, 0), (narrow, 70, 80)])
+    assert ends(draw(picture, arrow(narrow, wide)).svg) == ((170, 80), (170, 30))
+
+
+def test_a_title_is_above_and_broken_into_lines() -> None:
+    title = "The decoder looks back at every state of the encoder and weighs them"
+    picture = draw(row(box("encoder"), box("decoder")), title=title)
+    lines, boxes = picture.texts[2:], picture.texts[:2]
+    assert " ".join(each.text for each in lines) == title
+    assert len(lines) > 1
+    assert max(each.box.y1 for each in lines) < min(each.box.y0 for each in boxes)
+    assert {each.box.x0 for each in lines} == {0.0}
+    assert picture.width < PHONE
+
+
+def test_an_arrow_leaves_an_edge_at_a_right_angle() -> None:
+    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
+    svg = draw(row(a, b, gap=50), arrow(a.top, b.top, route="elbow", reach=20)).svg
+    assert "M20 0L20 -13Q20 -20 27 -20L103 -20Q110 -20 110 -13L110" in svg
+    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
+    svg = draw(row(a, b, gap=50), arrow(a.bottom, b.bottom, route="curve", reach=70)).svg
+    assert "M20 30C20 100 " in svg
+
+
+def test_even_the_least_weight_can_be_seen() -> None:
+    for weight, look in ((0.0, 'stroke-width="0.7" opacity="0.35"'), (1.0, 'stroke-width="5"/>')):
+        a, b = box("a"), box("b")
+        assert look in draw(row(a, b, gap=50), arrow(a, b, weight=weight)).svg
+
+
+def test_words_are_in_the_middle_of_their_box_and_the_picture_has_a_margin() -> None:
+    picture = draw(box("HEAD", width=80, height=50), padding=8)
+    assert 'viewBox="-8 -8 96 66"' in picture.svg
+    assert '<text fill="currentColor" x="40" y="30" font-size="14">' in picture.svg  # capitals are 10 high
+
+
+def test_an_elbow_goes_around_what_is_between() -> None:
+    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
+    svg = draw(
+        column(a, box("c", width=60, height=30), b, gap=10), arrow(a.right, b.right, route="elbow", reach=25)
+    ).svg
+    assert "L68 15Q75 15 75 22" in svg
+
+
+def test_weights_are_thickness() -> None:
+    words = tokens(["a", "b"])
+    svg = draw(words, links(words, words, [[1.0, 0.5], [0.04, 0.2]])).svg
+    assert re.findall(r'<path class="x-high-line".*?stroke-width="([\d.]+)"', svg) == ["1.6", "3.1", "5.6"]
+
+
+def test_words_beneath_any_token_have_room() -> None:
+    high = tokens(["a", "b"], under=["x\ny", "z"]).height
+    assert high == tokens(["a", "b"], under=["x", "y\nz"]).height
+    assert tokens(["a", "b"], under=["", "z"]).height > tokens(["a", "b"]).height
+    draw(tokens(["a", "b", "c", "d"], under=["", "x\ny", "", ""], width=50))  # y and d do not overlap
+
+
+def test_the_least_weight_is_drawn_and_what_is_below_it_is_not() -> None:
+    words = tokens(["a", "b"])
+    assert len(links(words, words, [[0.25, 0.24], [1.0, 0.0]], least=0.25)) == 2
+    assert len(links(words, words, [[0.05, 0.04], [1.0, 0.0]])) == 2  # where nothing is said
+
+
+def test_an_outline_is_around_the_cells_it_names() -> None:
+    cells = matrix([[1, 2, 3], [4, 5, 6]], cell=(30, 30))
+    svg = draw(cells, outline(cells[1, 2], cells[1, 0], role="query")).svg
+    corners = re.search(r'<path class="x-query-line" d="([^"]*)Z"', svg)[1]
+    found = np.array(re.findall(r"Q([\d.]+) ([\d.]+)", corners), dtype=float)
+    assert sorted(map(tuple, found.tolist())) == [(0, 30), (0, 60), (90, 30), (90, 60)]
+    assert svg.index('x-query-line" d') > svg.rindex("<rect")
+
+
+def test_links_join_the_words_they_name() -> None:
+    above, below = tokens(["il", "gatto"]), tokens(["the", "cat", "it"])
+    svg = draw(column(below, above, gap=60, align="left"), links(above, below, [[0, 0, 1.0], [0, 0, 0]])).svg
+    start, end = re.search(r'd="M([\d.]+) [\d.]+C.* ([\d.]+) [\d.]+"', svg).groups()
+    assert float(start) == pytest.approx(above[0].width / 2, abs=0.06)
+    assert float(end) == pytest.approx(below[0].width + below[1].width + 8 + below[2].width / 2, abs=0.06)
+
+
+def test_a_clock_turns_clockwise_from_the_top_and_vectors_the_other_way_from_the_right() -> None:
+    def tip(shape):
+        [x, y] = ends(draw(shape).svg)[1]
+        return x, y
+
+    assert tip(clock(0.0, radius=50)) == (50, 7)
+    assert tip(clock(math.pi / 2, radius=50)) == (93, 50)
+    assert tip(clock(math.pi / 2 + math.tau, radius=50)) == (93, 50)
+    (x0, y0), (x1, y1) = ends(draw(vectors([("", math.pi / 2, "query")], radius=50)).svg)
+    assert (x1 - x0, y1 - y0) == pytest.approx((0, -50))
+
+
+def test_the_angle_between_vectors_is_the_lesser_one() -> None:
+    svg = draw(vectors([("*q*", 6.0, "query"), ("*k*", 0.4, "key")], between="39°")).svg
+    arc = re.findall(r'<path d="(M[^"]*)" fill="none" stroke="currentColor" stroke-width="1.2"', svg)
+    assert len(arc) == 1
+    assert arc[0].count("L") == int((0.4 - 6.0 + math.tau) * 12)
+
+
+def test_numbers_are_in_their_cells_whatever_their_color() -> None:
+    found = draw(matrix(torch.tensor([[0.5, -1.0], [-math.inf, 0.0]]), rows=["it", "is"], columns=["a", "b"]))
+    assert [each.text for each in found.texts] == ["it", "is", "a", "b", "0.50", "−1.00", "−∞", "0.00"]
+    cells = re.findall(
+        r'<rect class="x-(high|low|masked)(?:-heat)?"[^>]*?(?:fill-opacity="([\d.]+)"|dasharray)', found.svg
+    )
+    assert cells == [("high", "0.54"), ("low", "1.00"), ("masked", ""), ("high", "0.08")]
+
+
+def test_each_side_of_zero_has_its_strongest_color_at_its_own_limit() -> None:
+    svg = draw(matrix([[4.0, 2.0, -0.5, -1.0, -3.0]], limits=(-1, 4))).svg
+    assert re.findall(r'<rect class="x-(high|low)-heat".*?fill-opacity="([\d.]+)"', svg) == [
+        ("high", "1.00"),
+        ("high", "0.54"),
+        ("low", "0.54"),
+        ("low", "1.00"),
+        ("low", "1.00"),
+    ]
+
+
+def test_cells_without_numbers_have_bars() -> None:
+    svg = draw(matrix([[1.0, -0.5], [0.0, 0.5]], numbers=False, cell=(20, 23))).svg
+    assert re.findall(r'x-(high|low)-head" d="M[\d.]+ ([\d.]+)L[\d.]+ ([\d.]+)L', svg) == [
+        ("high", "11.5", "1.5"),
+        ("low", "11.5", "16.5"),
+        ("high", "34.5", "29.5"),
+    ]
+    assert "<text" not in svg
+
+
+def test_whole_numbers_have_no_point() -> None:
+    assert {each.text for each in draw(matrix([[1, 0], [0, 12]])).texts} == {"1", "0", "12"}
+
+
+def test_a_long_row_of_tokens_goes_on_below() -> None:
+    words = tokens(["animal"] * 9, values=np.linspace(0, 4, 9), width=300)
+    assert 240 < words.width <= 300
+    assert [each.text for each in draw(words).texts].count("animal") == 9
+    assert words.height > 3 * 30
+
+
+def test_values_color_tokens_the_stronger_the_larger() -> None:
+    for role, shown_role in (("plain", "low"), ("query", "query")):
+        svg = draw(tokens(["the", "cat", "it"], values=[0.0, 2.0, 4.0], role=role)).svg
+        assert re.findall(rf'x-{shown_role}-heat".*?fill-opacity="([\d.]+)', svg) == ["0.08", "0.54", "1.00"]
+
+
+def test_tokens_are_shown_as_they_are() -> None:
+    assert [each.text for each in draw(tokens([" *cat*", "\n", "<s>"])).texts] == ["␣*cat*", "↵", "<s>"]
+    assert "␣*cat*<" in draw(tokens([" *cat*"])).svg
+
+
+def test_leaves_of_a_tree_are_on_one_level_where_they_should_be() -> None:
+    merges = ("low", ("lo", "l", "o"), "w")
+    heights = {level: where(tree(merges, level_leaves=level)) for level in (True, False)}
+    assert heights[True]["l"].y0 == heights[True]["w"].y0 > heights[True]["lo"].y0
+    assert heights[False]["w"].y0 == heights[False]["lo"].y0
+    up, right = where(tree(merges, direction="up")), where(tree(merges, direction="right"))
+    assert up["l"].y0 < up["low"].y0
+    assert right["l"].x0 > right["lo"].x0 > right["low"].x0
+
+
+def test_bars_are_as_long_as_their_values() -> None:
+    svg = draw(bars({"cat": 0.6, "dog": 0.3, "sofa": 0.0}, width=120)).svg
+    assert re.findall(r'<rect class="x-high"[^>]* width="([\d.]+)"', svg) == ["120", "60", "1"]
+
+
+def test_the_heading_at_the_end_of_a_line_is_that_of_its_last_piece() -> None:
+    for n in range(1, 20):  # of some of these, rounding leaves a rest of the way
+        end = n / 10, 7.7
+        assert walk([(0.0, 0.0), (n / 10, 0.0), end, end], 1.0) == (pytest.approx(end), math.pi / 2)
+    assert walk([(2.0, 3.0), (2.0, 3.0)], 0.5) == ((2.0, 3.0), 0.0)
+
+
+def test_markup() -> None:
+    assert [run.text for run in runs("*d*_{model}^{2} 3*4*5")] == ["d", "model", "2", " 3", "4", "5"]
+    assert [run.italic for run in runs("W^{Q}_{t−1} h_{2j}")] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert runs("a_b * c") == runs("a_b * c", literal=True)
+    assert signed(-0.04, 1) == "0.0"
+    assert (signed(-0.0, 1), signed(0, 2)) == ("0.0", "0.00")
+    assert signed(-1234.5, 1) == "−1,234.5"
+
+
+ONE = box("one")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: box("q", role="asker"), "role 'asker' is unknown: choose one of query, key"),
+        (lambda: operator("+", role="x"), "role 'x' is unknown"),
+        (lambda: frame(box("q"), role="x"), "role 'x' is unknown"),
+        (lambda: text("a", align="left"), "align must be 'start', 'middle' or 'end', got 'left'"),
+        (lambda: row(), "at least one shape"),
+        (lambda: place([]), "at least one shape"),
+        (lambda: row(box("q"), align="left"), "align must be 'axis', 'top' or 'bottom', got 'left'"),
+        (lambda: grid([[box("a")], []]), r"rows of one length with at least one shape, got lengths \[0, 1\]"),
+        (lambda: grid([[None]]), "at least one shape"),
+        (lambda: matrix([]), r"rows of one length, such as \[\[1, 2\], \[3, 4\]\], got \[\]"),
+        (lambda: matrix([1, 2]), "rows of one length"),
+        (lambda: matrix([[1], [2, 3]]), "rows of one length"),
+        (lambda: matrix(torch.zeros(2, 3, 5)), "pick one matrix"),
+        (lambda: matrix([[1, 2]], rows=["a", "b"]), "2 names for 1 rows: give one for each"),
+        (lambda: matrix([[1, 2]], columns=["a"]), "1 names for 2 columns: give one for each"),
+        (lambda: matrix([[1, 2]], fill=["query"]), "a role for each of 2 columns or for each of 1 × 2 cells"),
+        (lambda: matrix([[1, 2]], fill="asker"), "role 'asker' is unknown"),
+        (lambda: matrix([[1, 2]], limits=(1, 2)), r"limits must be \(0 or less, 0 or more\)"),
+        (lambda: matrix([[1, 2]], limits=(-2, -1)), r"limits must be \(0 or less, 0 or more\)"),
+        (lambda: matrix([[1, 2]], limits=(0, 0)), r"limits must be \(0 or less, 0 or more\), not both 0"),
+        (lambda: matrix([[]]), "rows of one length"),
+        (lambda: matrix([[1, 2]])[0, 2], r"no part \(0, 2\): choose one of its parts \(\(0, 0\), \(0, 1\)\)"),
+        (lambda: box("q")[0], r"no part 0: choose one of its parts \(it has none\)"),
+        (lambda: tokens([]), "there is no token: give at least one"),
+        (lambda: tokens(["a"], values=[1, 2]), "2 values for 1 tokens: give one for each"),
+        (lambda: tokens(["a"], values=[[1]]), r"expected a row of finite numbers, got \[\[1\]\]"),
+        (lambda: tokens(["a"], values=[math.inf]), r"expected a row of finite numbers, got \[inf\]"),
+        (lambda: tokens(["a"], under=["x", "y"]), "2 words beneath for 1 tokens"),
+        (lambda: tokens(["a", "b"], role=["query"]), "1 roles for 2 tokens"),
+        (lambda: clock(math.nan), "an angle in radians, got nan"),
+        (lambda: vectors([]), "at least one vector"),
+        (lambda: vectors([("q", math.inf, "query")]), "at least one vector"),
+        (lambda: vectors([("q", 0.0, "query")], between="60°"), "an angle is between two vectors: give two"),
+        (lambda: vectors([("q", 0.0, "query")], lengths=[1, 2]), "2 lengths for 1 vectors"),
+        (
+            lambda: vectors([("q", 0.0, "query"), ("k", 1.0, "key")], lengths=[1]),
+            "1 lengths for 2 vectors: give one for each",
+        ),
+        (lambda: tree("a", direction="left"), "direction must be one of down, up, right, got 'left'"),
+        (lambda: tree(("a", ())), r"expected a word, a shape, or \(node, subtree, …\), got \(\)"),
+        (lambda: bars({}), "one or more values of 0 or more"),
+        (lambda: bars({"a": math.inf}), "one or more values of 0 or more"),
+        (lambda: bars({"a": -1.0}), "one or more values of 0 or more"),
+        (lambda: arrow(ONE, ONE, role="x"), "role 'x' is unknown"),
+        (lambda: arrow(ONE, ONE, route="bent"), "route must be one of straight, elbow, curve, got 'bent'"),
+        (lambda: arrow(ONE, ONE, weight=1.5), "weight must be between 0 and 1, got 1.5"),
+        (lambda: arrow(ONE, ONE, side="top"), "side must be 'left', 'right', 'above' or 'below', got 'top'"),
+        (
+            lambda: brace(ONE, ONE, "n", side="top"),
+            "side must be one of above, below, left, right, got 'top'",
+        ),
+        (
+            lambda: links(tokens(["a"]), tokens(["b"]), [[1.0, 0.0]]),
+            "expected weights of 1 × 1 tokens, got 1 × 2",
+        ),
+        (lambda: outline(ONE, ONE, role="x"), "role 'x' is unknown"),
+        (lambda: links(tokens(["a"]), tokens(["b"]), [[2.0]]), "weights must be between 0 and 1, got 2.0"),
+        (
+            lambda: links(tokens(["a"]), tokens(["b"]), [[1.0]], side="left"),
+            "side must be 'above' or 'below'",
+        ),
+        (lambda: draw(row(ONE, ONE)), "a shape is in the picture twice: make a second one"),
+        (lambda: draw(ONE, arrow(ONE, box("two"))), "an arrow's end is not in the picture"),
+        (lambda: draw(ONE, box("two")), "expected arrows, links or braces after the picture"),
+        (lambda: draw(blank(40, 40)), "there is nothing to see in the picture"),
+        (
+            lambda: draw(place([(text("query"), 0, 0), (text("key"), 8, 0)])),
+            "the texts 'query' and 'key' overlap",
+        ),
+        (lambda: draw(row(box("a", width=200), box("b", width=250))), "476|482 units wide, .* on a phone"),
+        (lambda: draw(text("tiny", size=9)), "'tiny' is 9.0 px high on a phone: expected 11 or more"),
+    ],
+)
+def test_what_does_not_fit_is_refused(make, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_sizes_of_a_matrix_are_as_long_as_its_edges() -> None:
+    svg = draw(measured(box("*K*", role="key", width=60, height=90), rows="*n*", columns="*d*_{k}")).svg
+    strokes = [
+        [float(n) for n in re.findall(r"-?[\d.]+", each)] for each in re.findall(r' d="M([^"]*)"', svg)
+    ]
+    assert sorted(round(math.dist(each[:2], each[2:]), 1) for each in strokes) == [6, 6, 6, 6, 60, 90]
+
+
+def test_the_example_for_contributors_runs() -> None:
+    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    [code] = re.findall(r"^```python\n(.*?)^```", page.partition("### Draw a diagram")[2], flags=re.M | re.S)[
+        :1
+    ]
+    *before, last = code.strip().splitlines()
+    names = {}
+    exec("\n".join(before), names)
+    assert eval(last, names).width < PHONE
+
+
+def curve(picture, *marks):
+    """Return the points of the last curve of a picture: its start, what pulls at it, its end."""
+    found = re.findall(r'd="M([^"L]*C[^"]*)"', draw(picture, *marks).svg)[-1]
+    numbers = [float(n) for n in re.findall(r"-?[\d.]+", found)]
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def test_arcs_within_a_row_are_above_it_or_below() -> None:
+    words = tokens(["a", "b"])
+    high = round(words.height, 1)
+    start, first, _, end = curve(words, links(words, words, [[0, 1.0], [0, 0]]))
+    assert (start, end) == ((10, 0), (34, 0))
+    assert first[1] < 0
+    start, first, _, end = curve(words, links(words, words, [[0, 1.0], [0, 0]], side="below"))
+    assert (start, end) == ((10, high), (34, high))
+    assert first[1] > high
+
+
+def test_a_word_that_attends_to_itself_has_an_arc_with_two_feet() -> None:
+    words = tokens(["a", "b"])
+    start, _, _, end = curve(words, links(words, words, [[1.0, 0], [0, 0]]))
+    assert (start, end) == ((1, 0), (19, 0))
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_links_between_columns_join_the_edges_that_face_each_other(right) -> None:
+    def upright(name):
+        boxes = [tokens([name]), tokens([name])]
+        return replace(column(*boxes), parts=dict(enumerate(boxes)))
+
+    queries, keys = upright("q"), upright("k")
+    both = (queries, keys) if right else (keys, queries)
+    start, _, _, end = curve(row(*both, gap=50), links(queries, keys, [[0, 1.0], [0, 0]]))
+    assert (start[0], end[0]) == ((20, 70) if right else (70, 20))
+
+
+def test_a_weight_may_be_off_by_a_rounding() -> None:
+    words = tokens(["a", "b"])
+    assert len(links(words, words, [[1.0000001, -1e-7], [0.5, 0.5]])) == 3
+
+
+def test_no_digits_are_as_many_as_asked_for() -> None:
+    assert [each.text for each in draw(matrix([[0.6, 1.7]], digits=0)).texts] == ["1", "2"]
+
+
+def test_a_matrix_of_zeros_has_its_weakest_color() -> None:
+    assert re.findall(r'fill-opacity="([\d.]+)"', draw(matrix([[0.0, 0.0]])).svg) == ["0.08", "0.08"]
+
+
+def test_bars_in_cells_begin_at_the_bottom_where_nothing_is_negative() -> None:
+    svg = draw(matrix([[1.0, 0.0]], numbers=False, cell=(20, 23))).svg
+    assert re.findall(r'x-high-head" d="M[\d.]+ ([\d.]+)L[\d.]+ ([\d.]+)L', svg) == [("21.5", "1.5")]
+
+
+def test_minus_infinity_is_written_where_no_number_is() -> None:
+    assert [each.text for each in draw(matrix([[1.0, -math.inf]], numbers=False)).texts] == ["−∞"]
+
+
+def test_columns_are_as_wide_as_the_widest_of_their_names() -> None:
+    wide = text_width("animal", size=12.0) + 8
+    assert matrix([[1, 2]], columns=["a", "animal"]).width == pytest.approx(2 * wide)
+
+
+def test_a_limit_says_which_value_has_the_strongest_color() -> None:
+    svg = draw(tokens(["a", "b"], values=[1.0, 4.0], limit=2)).svg
+    assert re.findall(r'fill-opacity="([\d.]+)', svg) == ["0.54", "1.00"]
+    svg = draw(tokens(["a", "b"], values=[1.0, -4.0])).svg
+    assert re.findall(r'fill-opacity="([\d.]+)', svg) == ["0.31", "1.00"]
+
+
+def test_a_line_of_tokens_is_full_when_no_unit_is_left() -> None:
+    two = [(10, 10), (34, 10)]  # boxes of 20, and 4 between them
+    for width, wanted in ((44, two), (43.9, [(10, 10), (10, 44)])):
+        words = tokens(["a", "b"], width=width)
+        assert [(x + each.width / 2) for each, x, _ in words.children] == [x for x, _ in wanted]
+
+
+def test_lines_of_tokens_all_begin_at_the_edge_and_the_longest_counts() -> None:
+    words = tokens(["aaa", "b", "aaa", "c"], width=70)
+    x = [x for _, x, _ in words.children]
+    assert x[0] == x[2] == 0
+    words = tokens(["a", "b", "c"], width=44)
+    assert words.width == 44
+    assert words.middle == (22, words.height / 2)  # of both lines
+
+
+def test_bars_are_measured_by_their_limit_and_end_there() -> None:
+    def widths(values, **options):
+        svg = draw(bars(values, width=100, **options)).svg
+        return re.findall(r'<rect class="x-high"[^>]* width="([\d.]+)"', svg)
+
+    assert widths({"a": 1.0, "b": 3.0}, limit=2) == ["50", "100"]
+    assert widths({"a": 0.0}) == ["1"]
+    [a, b] = (each.box for each in draw(bars({"a": 1.0, "b": 4.0}, width=100)).texts if "." in each.text)
+    assert b.x0 - a.x0 == pytest.approx(75)  # each number stands behind its bar
+
+
+def test_truth_values_and_nan_are_words() -> None:
+    picture = draw(matrix([[True, math.nan]]))
+    assert [each.text for each in picture.texts] == ["True", "nan"]
+    assert re.findall(r'<rect class="x-(\w+)"', picture.svg) == ["card", "plain", "plain"]
+
+
+def test_a_cell_beyond_its_limit_is_as_strong_as_at_it() -> None:
+    svg = draw(matrix([[-9.0, 9.0]], limits=(-1, 4), numbers=False, cell=(20, 23))).svg
+    assert re.findall(r'fill-opacity="([\d.]+)"', svg) == ["1.00", "1.00"]
+
+
+def test_a_side_without_numbers_has_no_limit() -> None:
+    draw(matrix([[1.0, -0.5]], limits=(0, 1)))
+
+
+def test_a_title_may_be_wider_than_a_small_picture() -> None:
+    picture = draw(box("a"), title="one two three four")
+    assert [each.text for each in picture.texts] == ["a", "one two three four"]
+
+
+def test_words_may_touch_and_letters_may_be_small_by_a_rounding_only() -> None:
+    wide = text_width("a", size=14.0)
+    draw(place([(text("a"), 0, 0), (text("a"), wide - 0.4, 0)]))
+    with pytest.raises(ValueError, match="the texts 'a' and 'a' overlap"):
+        draw(place([(text("a"), 0, 0), (text("a"), wide - 0.6, 0)]))
+    draw(text("tiny", size=10.81))
+    with pytest.raises(ValueError, match="high on a phone"):
+        draw(text("tiny", size=10.79))
+
+
+def test_a_picture_has_room_for_half_the_width_of_its_lines() -> None:
+    a, b = blank(10, 10), blank(10, 10)
+    picture = draw(row(a, b, gap=30), arrow(a, b, width=6, head=False), padding=8)
+    assert (picture.width, picture.height) == (30 + 6 + 16, 6 + 16)  # from edge to edge, without a head
+
+
+def test_subscripts_are_to_be_read_on_a_phone_too() -> None:
+    draw(row(text("x"), blank(320), text("b")))
+    with pytest.raises(ValueError, match=r"'x_\{1\}' is 9\.\d px high on a phone"):
+        draw(row(text("x_{1}"), blank(320), text("b")))
+
+
+def test_small_letters_have_subscripts_of_their_own_size() -> None:
+    assert [small_size(size) for size in (8.0, 11.0, 14.0, 20.0)] == [8, 11, 11, 15]
+
+
+def test_a_star_in_a_subscript_is_a_star_and_an_accent_has_no_width() -> None:
+    assert [run.text for run in runs("W_{*}")] == ["W", "*"]
+    assert text_width("e\u0300", size=14.0) == text_width("e", size=14.0)
+
+
+def test_a_hand_past_the_half_has_passed_the_larger_part() -> None:
+    for quarters, large in ((1, "0"), (3, "1")):
+        svg = draw(clock(quarters * math.pi / 2)).svg
+        assert re.findall(r"A[\d.]+ [\d.]+ 0 (\d) 1 ", svg) == [large]
+
+
+def test_a_whole_turn_is_nothing_on_a_clock() -> None:
+    assert draw(clock(1.0 + math.tau)).svg == draw(clock(1.0)).svg
+
+
+def test_an_arrow_leaves_its_own_shape_where_the_other_is_beyond_it() -> None:
+    wide, narrow = box("a", width=100, height=30), box("b", width=40, height=30)
+    picture = place([(wide, 50, 15), (narrow, 110, 80)])
+    assert ends(draw(picture, arrow(wide, narrow, route="straight")).svg) == ((50, 30), (110, 65))
+
+
+def test_an_elbow_goes_around_the_wider_of_two() -> None:
+    for side, turn in (("right", "105"), ("left", "-25")):
+        a, b = box("a", width=40, height=30), box("b", width=80, height=30)
+        mark = arrow(getattr(a, side), getattr(b, side), route="elbow", reach=25)
+        assert f"Q{turn} 15 {turn} " in draw(column(a, b, gap=10), mark).svg
+
+
+def test_corners_of_a_short_way_are_less_round() -> None:
+    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
+    svg = draw(row(a, b, gap=50), arrow(a.top, b.top, route="elbow", reach=8)).svg
+    assert "M20 0L20 -4Q20 -8 27 -8L" in svg
+
+
+def test_a_label_is_to_the_right_of_an_upright_arrow() -> None:
+    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
+    found = where(column(a, b, gap=50), arrow(a, b, label="W", head=False))
+    assert found["W"].x0 == 25
+    assert middle(found["W"])[1] == pytest.approx(55, abs=1.5)
+
+
+def test_a_brace_above_has_its_words_above() -> None:
+    words = tokens(["a", "b"])
+    for side, sign in (("above", -1), ("below", 1)):
+        found = where(words, brace(words[0], words[1], "n", side=side))["n"]
+        words = tokens(["a", "b"])
+        assert (middle(found)[1] - words.height / 2) * sign > words.height / 2 + 10
+
+
+def test_a_row_that_is_aligned_at_an_edge_has_its_axis_in_the_middle() -> None:
+    assert row(box("a", height=30), box("b", height=90), align="top").middle[1] == 45
+    assert column(box("a", width=30), box("b", width=90), align="left").middle[0] == 45
+
+
+def test_a_frame_is_as_wide_as_it_is_told_and_what_is_in_it_has_its_parts() -> None:
+    words = tokens(["a", "b"])
+    assert frame(words, width=150).width == 150
+    assert frame(words)[1] is label(words, below="x")[1] is words[1]
+
+
+def test_neighbors_in_a_tree_have_the_gap_of_neighbors() -> None:
+    found = tree(("r", "a", "b"), gap=(10, 26))
+    (_, a, _), (_, b, _) = found.children[1:]
+    assert b - a == pytest.approx(found.children[1][0].width + 10)

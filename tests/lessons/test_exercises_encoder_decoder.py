@@ -1,0 +1,373 @@
+"""Graders of lesson 07: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from folded_solutions import solutions
+
+from exformer.data.padding import pad
+from exformer_lessons.encoder_decoder.grader import grade_greedy, grade_log_likelihood, grade_shift
+
+LESSON = "07_encoder_decoder"
+
+
+def with_tensors(sentences, pad_id, bos_id, eos_id):
+    shown = torch.full((len(sentences), 1 + max(len(s) for s in sentences)), pad_id)
+    said = shown.clone()
+    shown[:, 0] = bos_id
+    for row, ids in enumerate(sentences):
+        shown[row, 1 : len(ids) + 1] = torch.tensor(ids)
+        said[row, : len(ids)] = torch.tensor(ids)
+        said[row, len(ids)] = eos_id
+    return shown, said
+
+
+def by_moving(sentences, pad_id, bos_id, eos_id):
+    whole = torch.nn.utils.rnn.pad_sequence(
+        [torch.tensor([bos_id, *ids, eos_id]) for ids in sentences], batch_first=True, padding_value=pad_id
+    )
+    shown = whole[:, :-1].clone()
+    shown[shown == eos_id] = pad_id
+    return shown, whole[:, 1:]
+
+
+def in_place(sentences, pad_id, bos_id, eos_id):
+    said = [list(ids) for ids in sentences]
+    for ids, copy in zip(sentences, said, strict=True):
+        ids.insert(0, bos_id)  # changes what it was given
+        copy.append(eos_id)
+    return [pad(sentences, pad_id=pad_id), pad(said, pad_id=pad_id)]
+
+
+SHIFTS = {
+    "library's pad": lambda s, p, b, e: (
+        pad([[b, *x] for x in s], pad_id=p),
+        pad([[*x, e] for x in s], pad_id=p),
+    ),
+    "tensors": with_tensors,
+    "one sequence, cut twice": by_moving,
+    "in place": in_place,
+    "one sequence, cut twice, and no more": lambda s, p, b, e: (lambda whole: (whole[:, :-1], whole[:, 1:]))(
+        padded([[b, *x, e] for x in s], p)
+    ),
+    "one tensor": lambda *case: torch.stack(with_tensors(*case)),
+    "lists": lambda *case: tuple(part.tolist() for part in with_tensors(*case)),
+    "numpy": lambda *case: tuple(part.numpy() for part in with_tensors(*case)),
+    "rows of tensors": lambda *case: tuple(list(part) for part in with_tensors(*case)),
+}
+
+
+@pytest.mark.parametrize("answer", SHIFTS.values(), ids=SHIFTS)
+def test_right_shifts(answer):
+    assert grade_shift(answer), grade_shift(answer)
+
+
+def padded(rows, pad_id):
+    return torch.nn.utils.rnn.pad_sequence(
+        [torch.tensor(row) for row in rows], batch_first=True, padding_value=pad_id
+    )
+
+
+def pair_of(shown, said):
+    def answer(sentences, p, b, e):
+        return padded([shown(s, b, e) for s in sentences], p), padded([said(s, b, e) for s in sentences], p)
+
+    return answer
+
+
+def end_last(sentences, p, b, e):
+    words = padded(sentences, p)
+    column = torch.ones(len(words), 1, dtype=torch.long)
+    return torch.cat((b * column, words), dim=1), torch.cat((words, e * column), dim=1)
+
+
+WRONG_SHIFTS = {
+    "the very word": pair_of(lambda s, b, e: [*s, e], lambda s, b, e: [*s, e]),
+    "Nothing is shifted": pair_of(lambda s, b, e: s, lambda s, b, e: s),
+    "start token is missing": pair_of(lambda s, b, e: s, lambda s, b, e: [*s, e]),
+    "never learns to stop": pair_of(lambda s, b, e: [b, *s], lambda s, b, e: s),
+    "last word of each sentence is lost": pair_of(lambda s, b, e: ([b, *s])[:-1], lambda s, b, e: s),
+    "the wrong way": pair_of(lambda s, b, e: [*s, e], lambda s, b, e: [b, *s]),
+    "no <s> into the targets": pair_of(lambda s, b, e: [b, *s, e], lambda s, b, e: [b, *s, e]),
+    "inputs hold the end token": lambda s, p, b, e: (
+        padded([[b, *x, e] for x in s], p),
+        padded([[*x, e] for x in s], p),
+    ),
+    "comes after the padding": end_last,
+    "fill up with 0": lambda s, p, b, e: with_tensors(s, 0, b, e),
+    "Both tables are the same": pair_of(lambda s, b, e: [b, *s], lambda s, b, e: [b, *s]),
+    "Both tables need one row per sentence": lambda *case: tuple(part.T for part in with_tensors(*case)),
+    "should have the shape (2, 2, 5), yours has (2, 2, 6)": lambda s, p, b, e: tuple(
+        F.pad(part, (0, 1), value=p) for part in with_tensors(s, p, b, e)
+    ),
+    "padding comes first": lambda s, p, b, e: tuple(
+        [[p] * (max(map(len, s)) - len(x)) + y for x, y in zip(s, part, strict=True)]
+        for part in ([[b, *x] for x in s], [[*x, e] for x in s])
+    ),
+    "differ in length": lambda s, p, b, e: ([[b, *x] for x in s], [[*x, e] for x in s]),
+    "returns nothing yet": lambda *case: None,
+    "two tables": lambda *case: with_tensors(*case)[0],
+    "Your function must return numbers, got tuple": lambda *case: ([["x"]], [["y"]]),
+    "raised ZeroDivisionError": lambda *case: 1 / 0,
+    "the numbers are not": lambda *case: tuple(part + 1 for part in with_tensors(*case)),
+}
+
+
+ONE_WIDTH = ["start token is missing", "never learns to stop"]
+
+
+@pytest.mark.parametrize("hint", ONE_WIDTH)
+def test_a_mistake_is_named_in_tables_of_one_width_too(hint):
+    def answer(sentences, p, b, e):
+        shown, said = WRONG_SHIFTS[hint](sentences, p, b, e)
+        whole = padded([*shown.tolist(), *said.tolist()], p)
+        return whole[: len(sentences)], whole[len(sentences) :]
+
+    assert hint in grade_shift(answer).says
+
+
+@pytest.mark.parametrize("hint", WRONG_SHIFTS)
+def test_wrong_shifts_are_named(hint):
+    verdict = grade_shift(WRONG_SHIFTS[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def test_another_padding_is_refused():
+    def answer(sentences, p, b, e):
+        return with_tensors(sentences, -1, b, e)
+
+    assert not grade_shift(answer)
+
+
+def test_one_flat_list_is_no_table():
+    assert "two tables" in grade_shift(lambda s, p, b, e: ([b, *s[0]], [*s[0], e])).says
+
+
+@pytest.mark.parametrize("part", [[[[5], [6]], [[7]]], "ab", 3, [1, 2]])
+def test_what_is_no_table_is_said_so(part):
+    assert "Return two tables" in grade_shift(lambda *case: (part, part)).says
+
+
+def by_loops(logits, targets, pad_id):
+    found = []
+    for rows, words in zip(logits.tolist(), targets.tolist(), strict=True):
+        total = 0.0
+        for row, word in zip(rows, words, strict=True):
+            if word != pad_id:
+                total += row[word] - math.log(sum(math.exp(z) for z in row))
+        found.append(total)
+    return found
+
+
+def by_torch(logits, targets, pad_id):
+    losses = F.cross_entropy(logits.transpose(1, 2), targets, ignore_index=pad_id, reduction="none")
+    return -losses.sum(dim=1)
+
+
+def by_product(logits, targets, pad_id):
+    p = torch.softmax(logits, dim=2).take_along_dim(targets.unsqueeze(2), dim=2).squeeze(2)
+    return torch.where(targets == pad_id, 1.0, p).prod(dim=1).log()
+
+
+def by_sentence(logits, targets, pad_id):
+    return torch.stack(
+        [
+            torch.distributions.Categorical(logits=z[y != pad_id]).log_prob(y[y != pad_id]).sum()
+            for z, y in zip(logits, targets, strict=True)
+        ]
+    )
+
+
+LIKELIHOODS = {
+    "loops": by_loops,
+    "torch's loss": by_torch,
+    "product": by_product,
+    "one sentence at a time": by_sentence,
+    "numpy": lambda *case: by_torch(*case).numpy(),
+    "float64": lambda z, y, p: by_torch(z.double(), y, p),
+}
+
+
+@pytest.mark.parametrize("answer", LIKELIHOODS.values(), ids=LIKELIHOODS)
+def test_right_likelihoods(answer):
+    assert grade_log_likelihood(answer), grade_log_likelihood(answer)
+
+
+def of_words(z, y):
+    return z.take_along_dim(y.unsqueeze(2), dim=2).squeeze(2)
+
+
+WRONG_LIKELIHOODS = {
+    "add logits": lambda z, y, p: torch.where(y == p, 0.0, of_words(z, y)).sum(1),
+    "add probabilities": lambda z, y, p: torch.where(y == p, 0.0, of_words(F.softmax(z, 2), y)).sum(1),
+    "likelihood itself": lambda z, y, p: torch.where(y == p, 1.0, of_words(F.softmax(z, 2), y)).prod(1),
+    "count the padding": lambda z, y, p: of_words(F.log_softmax(z, 2), y).sum(1),
+    "sign is wrong": lambda z, y, p: F.cross_entropy(
+        z.transpose(1, 2), y, ignore_index=p, reduction="none"
+    ).sum(1),
+    "must return numbers, got list": lambda z, y, p: [[1.0], [1.0, 2.0]],
+    "take the softmax twice": lambda z, y, p: by_torch(z.softmax(2), y, p),
+    "mean over the words: the": lambda z, y, p: by_torch(z, y, p) / y.ne(p).sum(1),
+    "mean over all positions": lambda z, y, p: of_words(F.log_softmax(z, 2), y).mean(1),
+    "one number for the whole batch": lambda z, y, p: by_torch(z, y, p).sum(),
+    "mean over the words of all": lambda z, y, p: (
+        -F.cross_entropy(z.flatten(0, 1), y.flatten(), ignore_index=p)
+    ),
+    "That is the loss": lambda z, y, p: F.cross_entropy(z.flatten(0, 1), y.flatten(), ignore_index=p),
+    "one position off": lambda z, y, p: by_torch(z[:, :-1], y[:, 1:], p),
+    "runs over the positions": lambda z, y, p: torch.where(y == p, 0.0, of_words(F.log_softmax(z, 1), y)).sum(
+        1
+    ),
+    "to base 2": lambda z, y, p: torch.where(y == p, 0.0, of_words(F.softmax(z, 2), y).log2()).sum(1),
+    "to base 10": lambda z, y, p: torch.where(y == p, 0.0, of_words(F.softmax(z, 2), y).log10()).sum(1),
+    "best word at each position": lambda z, y, p: torch.where(
+        y == p, 0.0, F.log_softmax(z, 2).max(2).values
+    ).sum(1),
+    "returns nothing yet": lambda z, y, p: ...,
+    "should have the shape": lambda z, y, p: F.log_softmax(z, 2),
+    "raised IndexError": lambda z, y, p: z[99],
+    "largest difference": lambda z, y, p: by_torch(z, y, p) + 1,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_LIKELIHOODS)
+def test_wrong_likelihoods_are_named(hint):
+    verdict = grade_log_likelihood(WRONG_LIKELIHOODS[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def plain(logits_of, bos_id, eos_id, limit):
+    ids = [bos_id]
+    for _ in range(limit):
+        best = int(logits_of(ids)[-1].argmax())
+        if best == eos_id:
+            break
+        ids.append(best)
+    return ids[1:]
+
+
+def recursive(logits_of, bos_id, eos_id, limit, ids=None):
+    ids = ids or [bos_id]
+    best = logits_of(torch.tensor(ids))[len(ids) - 1].max(dim=0).indices.item()
+    if limit == 0 or best == eos_id:
+        return []
+    return [best, *recursive(logits_of, bos_id, eos_id, limit - 1, [*ids, best])]
+
+
+def cut_at_the_end(logits_of, bos_id, eos_id, limit):
+    ids = torch.tensor([bos_id])
+    while len(ids) <= limit:  # goes on behind the end symbol, then cuts
+        ids = torch.cat((ids, logits_of(ids)[-1:].argmax(dim=-1)))
+    new = ids[1:].tolist()
+    return torch.tensor(new[: new.index(eos_id)] if eos_id in new else new)
+
+
+GREEDY = {
+    "loop": plain,
+    "recursion": recursive,
+    "cut at the end": cut_at_the_end,
+    "numpy": lambda *case: np.array(plain(*case)),
+    "tuple": lambda *case: tuple(plain(*case)),
+    "a batch of one": lambda *case: torch.tensor([plain(*case)]),
+}
+
+
+@pytest.mark.parametrize("answer", GREEDY.values(), ids=GREEDY)
+def test_right_greedy(answer):
+    assert grade_greedy(answer), grade_greedy(answer)
+
+
+def loop(*, ask=list, choose=lambda z: z[-1].argmax(), first=False, last=False, more=0, stops=True):
+    def answer(logits_of, bos_id, eos_id, limit):
+        ids = [bos_id]
+        for _ in range(limit + more):
+            best = int(choose(logits_of(ask(ids))))
+            if stops and best == eos_id:
+                return [bos_id] * first + ids[1:] + [eos_id] * last
+            ids.append(best)
+        return ids[0 if first else 1 :]
+
+    return answer
+
+
+def endless(logits_of, bos_id, eos_id, limit, *, stops=False):
+    ids = [bos_id]
+    while not stops or ids[-1] != eos_id:
+        ids.append(int(logits_of(ids)[-1].argmax()))
+    return ids[1:-1]
+
+
+WRONG_GREEDY = {
+    "starts with <s>: return": loop(first=True),
+    "ends with </s>: leave": loop(last=True),
+    "has <s> and </s>": loop(first=True, last=True),
+    "do not stop at the end": loop(stops=False),
+    "first row of logits": loop(choose=lambda z: z[0].argmax()),
+    "largest of all rows": loop(choose=lambda z: z.flatten().argmax() % z.size(1)),
+    "least probable": loop(choose=lambda z: z[-1].argmin()),
+    "never feed": loop(ask=lambda ids: ids[:1]),
+    "last word only": loop(ask=lambda ids: [ids[-1]]),
+    "without <s>: the start": loop(ask=lambda ids: ids[1:] if len(ids) > 1 else ids),
+    "too few": loop(more=-1),
+    "too many": loop(more=1),
+    "where limit is 0": lambda f, b, e, limit: plain(f, b, e, limit or 1),
+    "should have 4 numbers, yours has 3": lambda *case: plain(*case)[:-1],
+    "must return numbers, got set": lambda *case: set(plain(*case)),
+    "must return numbers, got dict": lambda *case: {1: 2},
+    "must return numbers, got str": lambda *case: " ".join(map(str, plain(*case))),
+    "must return numbers, got list": lambda *case: [[1], [2, 3]],
+    "where no end token comes": lambda *case: endless(*case, stops=True),
+    "does not end": endless,
+    "returns nothing yet": lambda *case: None,
+    "raised TypeError": lambda f, b, e: [],
+    "the numbers are not": lambda *case: [word + 1 for word in plain(*case)],
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_GREEDY)
+def test_wrong_greedy_is_named(hint):
+    verdict = grade_greedy(WRONG_GREEDY[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def test_other_ids_for_start_and_end_are_used():
+    assert not grade_greedy(lambda f, b, e, limit: plain(f, 1, 2, limit))
+
+
+def test_zero_is_a_word_where_it_is_not_the_padding():
+    assert not grade_log_likelihood(lambda z, y, p: by_torch(z, y.masked_fill(y == 0, p), p))
+
+
+@pytest.mark.parametrize("check", [grade_shift, grade_log_likelihood, grade_greedy])
+def test_a_result_in_place_of_a_function_is_refused(check):
+    assert "function itself" in check(3).says
+
+
+GRADERS = {
+    "One place late": lambda names: grade_shift(names["my_shift"]),
+    "How probable is a sentence?": lambda names: grade_log_likelihood(names["my_log_likelihood"]),
+    "Write": lambda names: grade_greedy(names["my_greedy"]),
+}
+
+
+@pytest.mark.parametrize("exercise", GRADERS)
+def test_folded_solution_is_graded_right(exercise):
+    names = {"torch": torch, "pad": pad}
+    exec(solutions(LESSON)[exercise], names)
+    assert GRADERS[exercise](names)
+
+
+def test_each_exercise_of_the_lesson_is_graded_here():
+    assert list(solutions(LESSON)) == list(GRADERS)
+
+
+def test_both_tables_have_a_row_for_each_sentence():
+    for rows in (1, 0), (0, 1):
+        verdict = grade_shift(lambda sentences, *ids, rows=rows: [[[1]] * (len(sentences) + n) for n in rows])
+        assert verdict.says.startswith("Both tables need one row per sentence, here 2; yours have")

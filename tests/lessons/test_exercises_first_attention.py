@@ -1,0 +1,437 @@
+"""Graders of lesson 02: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from folded_solutions import solutions
+
+from exformer.nn.attention import scaled_dot_product_attention
+from exformer_lessons.exercises.grading import FINITE_FILL, NOT_STABLE
+from exformer_lessons.first_attention import mistakes as known
+from exformer_lessons.first_attention.grader import grade_agreement, grade_context, grade_first_mistake
+
+LESSON = "02_first_attention"
+
+
+def by_library(h_d, h_e, real):
+    return scaled_dot_product_attention(h_d * math.sqrt(h_d.size(-1)), h_e, h_e, mask=real[:, None])[0]
+
+
+def by_loops(h_d, h_e, real):
+    out = torch.zeros_like(h_d)
+    for b in range(len(h_d)):
+        states = h_e[b][real[b]]  # the real ones only
+        for i, state in enumerate(h_d[b]):
+            fit = torch.exp(torch.stack([state @ other for other in states]))
+            out[b, i] = sum(f * other for f, other in zip(fit, states, strict=True)) / fit.sum()
+    return out
+
+
+def in_place(h_d, h_e, real):
+    h_e[~real] = 0  # changes what it was given
+    scores = torch.einsum("btd,bsd->bts", h_d, h_e)
+    scores[~real[:, None].expand_as(scores)] = -1e30
+    return torch.softmax(scores, 2).bmm(h_e)
+
+
+CONTEXTS = {
+    "library": by_library,
+    "loops": by_loops,
+    "in place": in_place,
+    "weights too": lambda d, e, r: (by_loops(d, e, r), None),
+    "numpy": lambda *case: by_library(*case).numpy(),
+    "float64": lambda d, e, r: by_loops(d.double(), e.double(), r),
+    "torch": lambda d, e, r: torch.nn.functional.scaled_dot_product_attention(
+        d, e, e, attn_mask=r[:, None], scale=1.0
+    ),
+}
+
+
+@pytest.mark.parametrize("answer", CONTEXTS.values(), ids=CONTEXTS)
+def test_right_contexts(answer):
+    assert grade_context(answer), grade_context(answer)
+
+
+def scores_of(d, e, r, *, hide=-math.inf):
+    return torch.where(r.unsqueeze(1), d.bmm(e.transpose(1, 2)), torch.tensor(hide))
+
+
+def hard(d, e, r):
+    best = scores_of(d, e, r).max(dim=2).indices
+    return torch.stack([states[places] for states, places in zip(e, best, strict=True)])
+
+
+def shares(d, e, r):
+    plain = scores_of(d, e, r, hide=0.0)
+    return (plain / plain.sum(dim=2, keepdim=True)).bmm(e)
+
+
+WRONG_CONTEXTS = {
+    "divide the scores by √d_model": lambda d, e, r: scaled_dot_product_attention(d, e, e, mask=r[:, None])[
+        0
+    ],
+    "Padding gets weight": lambda d, e, r: torch.softmax(d @ e.transpose(1, 2), dim=2) @ e,
+    "exp(0) is 1": lambda d, e, r: torch.softmax(scores_of(d, e, r, hide=0.0), dim=2) @ e,
+    "out after the softmax": lambda d, e, r: torch.softmax(d @ e.mT, 2).mul(r.unsqueeze(1)) @ e,
+    "look at padding only": lambda d, e, r: torch.softmax(scores_of(d, e, ~r, hide=-1e9), 2) @ e,
+    "Your mask hides rows": lambda d, e, r: (
+        torch.softmax(torch.where(r.unsqueeze(2), d @ e.mT, torch.tensor(-1e9)), 2) @ e
+    ),
+    "over the Italian positions": lambda d, e, r: torch.softmax(scores_of(d, e, r, hide=-1e9), 1) @ e,
+    "over the sentences of the batch": lambda d, e, r: torch.softmax(scores_of(d, e, r, hide=-1e9), 0) @ e,
+    "The softmax is missing: scores": lambda d, e, r: scores_of(d, e, r, hide=0.0) @ e,
+    "missing, and padding": lambda d, e, r: d @ (e.mT @ e),
+    "divide the scores by their sum": shares,
+    "the decoder's own states: the": lambda d, e, r: torch.softmax(scores_of(d, e, r), 2) @ d,
+    "compare the decoder's states": lambda d, e, r: torch.softmax(scores_of(d, d, r), 2) @ e,
+    "compare the encoder's states": lambda d, e, r: torch.softmax(scores_of(e, e, r), 2) @ e,
+    "Queries and keys are exchanged": lambda d, e, r: torch.softmax(scores_of(e, d, r), 2) @ e,
+    "scores are h_d @ h_e": lambda d, e, r: torch.softmax(scores_of(d, e.mT, r), 2) @ e,
+    "have the same weight": lambda d, e, r: (
+        torch.stack([states[real].mean(dim=0) for states, real in zip(e, r, strict=True)])
+        .unsqueeze(1)
+        .expand_as(d)
+    ),
+    "state that fits best": hard,
+    "return the weights": lambda d, e, r: torch.softmax(scores_of(d, e, r), 2),
+    "return the scores": lambda d, e, r: d.bmm(e.transpose(1, 2)),
+    "one position late": lambda d, e, r: by_library(torch.nn.functional.pad(d, (0, 0, 1, 0))[:, :-1], e, r),
+    "returns nothing yet": lambda d, e, r: ...,
+    "should have the shape": lambda d, e, r: by_loops(d, e, r)[0],
+    "raised IndexError": lambda d, e, r: d[99],
+    "largest difference": lambda d, e, r: by_loops(d, e, r) + 1,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_CONTEXTS)
+def test_wrong_contexts_are_named(hint):
+    verdict = grade_context(WRONG_CONTEXTS[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def test_places_are_not_found_by_what_holds_in_short_rows_alone():
+    def length_by(find):
+        def answer(said, truth, pad_id):
+            wrong = (said != truth) & (truth != pad_id)
+            return torch.where(wrong.any(1), wrong.int().argmax(1), find(said, truth, pad_id))
+
+        return answer
+
+    assert grade_first_mistake(length_by(lambda s, t, p: (t != p).sum(1)))
+    assert not grade_first_mistake(length_by(lambda s, t, p: (t == p).int().argmax(1)))  # 0 in a full row
+    assert not grade_first_mistake(length_by(lambda s, t, p: (t == 2).int().argmax(1) + 1))
+
+
+def test_padding_that_is_said_in_place_of_a_word_is_a_mistake():
+    def answer(said, truth, pad_id):
+        wrong = (said != truth) & (truth != pad_id) & (said != pad_id)
+        return torch.where(wrong.any(1), wrong.int().argmax(1), (truth != pad_id).sum(1))
+
+    assert "predicted in place of a word" in grade_first_mistake(answer).says
+
+
+def test_padding_that_is_said_is_not_to_be_removed():
+    def removed(said, truth, pad_id):
+        found = []
+        for ours, true in zip(said.tolist(), truth.tolist(), strict=True):
+            a, b = ([word for word in row if word != pad_id] for row in (ours, true))
+            found.append(next((t for t, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(b)))
+        return found
+
+    assert "predicted in place of a word" in grade_first_mistake(removed).says
+
+
+def test_weights_need_not_be_square():
+    def by_a_table(weights, alignment):
+        linked = torch.zeros(len(weights), len(weights))
+        for source, target in alignment:
+            linked[target, source] = 1
+        return linked.gather(1, weights.argmax(1, keepdim=True)).sum() / linked.any(1).sum()
+
+    assert grade_agreement(by_a_table).says.startswith("With 5 target words and 9 source words")
+
+
+def filled(d, e, r, *, hide):
+    return scores_of(d, e, r, hide=hide).softmax(-1) @ e
+
+
+@pytest.mark.parametrize("hide", [-1.0, -10.0, -30.0, -100.0, -1e4])
+def test_a_mask_that_fills_with_too_little_is_refused(hide):
+    verdict = grade_context(lambda *case: filled(*case, hide=hide))
+    assert not verdict
+    assert verdict.says.endswith(FINITE_FILL)
+    assert verdict.says.startswith("Where all scores are near -16,384") == (hide <= -30.0)
+
+
+@pytest.mark.parametrize("hide", [-1e9, torch.finfo(torch.float32).min, -math.inf])
+def test_a_mask_that_fills_with_enough_is_right(hide):
+    assert grade_context(lambda *case: filled(*case, hide=hide)).says == grade_context(by_float64).says
+
+
+def by_float64(d, e, r):
+    return filled(d.double(), e.double(), r, hide=-math.inf)
+
+
+def test_exponentials_that_vanish_are_right_but_told():
+    for answer in (by_loops, lambda *case: by_loops(*case).nan_to_num()):
+        verdict = grade_context(answer)
+        assert verdict
+        assert verdict.says.endswith(NOT_STABLE)
+    assert NOT_STABLE not in grade_context(by_library).says
+
+
+def test_an_answer_that_fails_with_large_scores_in_another_way_is_refused():
+    verdict = grade_context(lambda d, e, r: by_library(d, e, r) + 3 * (d[..., :1] < -100))
+    assert verdict.says.startswith("Where all scores are near -16,384, and padding comes first: The shape")
+
+
+@pytest.mark.parametrize("late", [lambda d: d.roll(1, 1), lambda d: torch.cat((d[:, :1], d[:, :-1]), dim=1)])
+def test_queries_that_are_late_are_named_whatever_comes_first(late):
+    assert "one position late" in grade_context(lambda d, e, r: by_library(late(d), e, r)).says
+
+
+def test_states_of_padding_that_are_set_to_zero_keep_their_weight():
+    def zeroed(d, e, r):
+        states = e.masked_fill(~r[..., None], 0.0)
+        return (d @ states.mT).softmax(-1) @ states
+
+    assert "exp(0) is 1" in grade_context(zeroed).says
+
+
+def test_padding_is_found_by_the_mask_and_not_by_its_number():
+    def from_the_front(d, e, r):
+        states = [one[: int(real.sum())] for one, real in zip(e, r, strict=True)]
+        return torch.stack([(q @ k.T).softmax(-1) @ k for q, k in zip(d, states, strict=True)])
+
+    assert not grade_context(from_the_front)
+
+
+HIDDEN = {
+    "look at padding only": lambda d, e, r: filled(d, e, ~r, hide=-math.inf),
+    "over the Italian positions": lambda d, e, r: scores_of(d, e, r).softmax(-2) @ e,
+    "Your mask hides rows": lambda d, e, r: (d @ e.mT).masked_fill(~r[..., None], -math.inf).softmax(-1) @ e,
+}
+
+
+@pytest.mark.parametrize("hint", HIDDEN)
+def test_mistakes_that_make_nan_are_named_too(hint):
+    assert hint in grade_context(HIDDEN[hint]).says
+
+
+def test_an_answer_that_is_right_in_square_cases_only_is_refused():
+    def square(d, e, r):
+        return by_library(d, e, r) if d.shape == e.shape else torch.zeros_like(d)
+
+    assert not grade_context(square)
+
+
+def count_up(said, truth, pad_id):
+    found = []
+    for ours, true in zip(said.tolist(), truth.tolist(), strict=True):
+        place = 0
+        while place < len(true) and true[place] != pad_id and ours[place] == true[place]:
+            place += 1
+        found.append(place)
+    return found
+
+
+def by_product(said, truth, pad_id):
+    fine = ((said == truth) & (truth != pad_id)).int()
+    return fine.cumprod(dim=1).sum(dim=1)
+
+
+MISTAKES = {
+    "loop": count_up,
+    "product": by_product,
+    "numpy": lambda *case: np.array(count_up(*case)),
+    "tuple": lambda *case: tuple(count_up(*case)),
+    "list of tensors": lambda *case: list(by_product(*case)),
+    "list of tables of one": lambda *case: list(by_product(*case)[:, None]),
+    "floats, one by one": lambda *case: (float(place) for place in by_product(*case)),
+}
+
+
+@pytest.mark.parametrize("answer", MISTAKES.values(), ids=MISTAKES)
+def test_right_first_mistakes(answer):
+    assert grade_first_mistake(answer), grade_first_mistake(answer)
+
+
+def differ(said, truth, pad_id):
+    return said.ne(truth) & truth.ne(pad_id)
+
+
+def or_else(choose):
+    def answer(said, truth, pad_id):
+        wrong, lengths = differ(said, truth, pad_id), truth.ne(pad_id).sum(dim=1)
+        none = torch.as_tensor(choose(truth, lengths)).expand(len(truth))
+        return torch.where(wrong.any(dim=1), wrong.int().argmax(dim=1), none)
+
+    return answer
+
+
+def last(said, truth, pad_id):
+    wrong, places = differ(said, truth, pad_id), torch.arange(truth.size(1))
+    return torch.where(wrong.any(dim=1), (wrong * places).amax(dim=1), truth.ne(pad_id).sum(dim=1))
+
+
+def padding_too(said, truth, pad_id):
+    return said.eq(truth).int().cumprod(dim=1).sum(dim=1)
+
+
+WRONG_MISTAKES = {
+    "count padding": padding_too,
+    "count from 1": lambda *case: by_product(*case) + 1,
+    "you give 0": or_else(lambda truth, lengths: 0),
+    "you give -1": or_else(lambda truth, lengths: -1),
+    "width of the table": or_else(lambda truth, lengths: truth.size(1)),
+    "one position too early": or_else(lambda truth, lengths: lengths - 1),
+    "the last mistake": last,
+    "number of mistakes": lambda *case: differ(*case).sum(dim=1),
+    "number of words that are right": lambda s, t, p: (s.eq(t) & t.ne(p)).sum(dim=1),
+    "You take 0 for the padding": lambda s, t, p: count_up(s, t, 0),
+    "predicted in place of a word": lambda s, t, p: by_product(s.where(s != p, t), t, p),
+    "The end token counts": lambda s, t, p: [
+        n if i == n - 1 else i for i, n in zip(count_up(s, t, p), t.ne(p).sum(1).tolist(), strict=True)
+    ],
+    "first word that is right": lambda s, t, p: (s.ne(t) & t.ne(p)).int().cumprod(dim=1).sum(dim=1),
+    "returns nothing yet": lambda *case: None,
+    "should have 7 numbers, yours has 1": lambda *case: by_product(*case).sum(),
+    "raised ZeroDivisionError": lambda *case: 1 / 0,
+    "the numbers are not": lambda *case: by_product(*case) + 5,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_MISTAKES)
+def test_wrong_first_mistakes_are_named(hint):
+    verdict = grade_first_mistake(WRONG_MISTAKES[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def by_matrix(weights, alignment):
+    truth = torch.zeros_like(weights, dtype=torch.bool)
+    for source, target in alignment:
+        truth[target, source] = True
+    hit = truth.gather(1, weights.max(dim=1).indices[:, None])[:, 0]
+    return hit[truth.any(dim=1)].float().mean()
+
+
+def by_words(weights, alignment):
+    mine = {}
+    for source, target in alignment:
+        mine.setdefault(target, []).append(source)
+    right = [max(range(weights.size(1)), key=lambda j: weights[t][j]) in of_t for t, of_t in mine.items()]
+    return sum(right) / len(right)
+
+
+AGREEMENTS = {
+    "matrix": by_matrix,
+    "words": by_words,
+    "item": lambda *case: by_matrix(*case).item(),
+    "numpy": lambda *case: by_matrix(*case).numpy(),
+    "one number in a table": lambda *case: by_matrix(*case)[None],
+}
+
+
+@pytest.mark.parametrize("answer", AGREEMENTS.values(), ids=AGREEMENTS)
+def test_right_agreements(answer):
+    assert grade_agreement(answer), grade_agreement(answer)
+
+
+def hits(weights, alignment):
+    best = weights.argmax(dim=1)
+    return sum(best[target].item() == source for source, target in alignment)
+
+
+def mass(weights, alignment):
+    return sum(weights[target, source] for source, target in alignment)
+
+
+WRONG_AGREEMENTS = {
+    "mix up the pair": lambda w, a: by_words(w, [(y, x) for x, y in a]),
+    "of a column": lambda w, a: by_words(w.T, a),
+    "number of links": lambda w, a: hits(w, a) / len(a),
+    "number of all rows": lambda w, a: hits(w, a) / w.shape[0],
+    "return a share": hits,
+    "add up the weights": lambda w, a: mass(w, a) / len({y for _, y in a}),
+    "mean weight on a link": lambda w, a: mass(w, a) / len(a),
+    "one position late": lambda w, a: by_words(torch.cat((w[1:], w[:1])), a),
+    "one position early": lambda w, a: by_words(torch.cat((w[-1:], w[:-1])), a),
+    "only on the last": lambda w, a: (
+        sum(w[y].argmax().item() == x for y, x in {y: x for x, y in a}.items()) / len({y for _, y in a})
+    ),
+    "only on the first": lambda w, a: (
+        sum(w[y].argmax().item() == x for y, x in {y: x for x, y in a[::-1]}.items()) / len({y for _, y in a})
+    ),
+    "it cannot be on both": lambda w, a: (
+        sum({x for x, z in a if z == y} == {w[y].argmax().item()} for y in {y for _, y in a})
+        / len({y for _, y in a})
+    ),
+    "look elsewhere": lambda w, a: 1 - by_words(w, a),
+    "returns nothing yet": lambda w, a: None,
+    "should be one number, yours has the shape (8,)": lambda w, a: w.argmax(dim=1),
+    "raised TypeError": lambda w: w,
+    "the number should be": lambda w, a: by_words(w, a) + 2,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_AGREEMENTS)
+def test_wrong_agreements_are_named(hint):
+    verdict = grade_agreement(WRONG_AGREEMENTS[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+@pytest.mark.parametrize(
+    ("bank", "tried"),
+    [
+        (known.CONTEXT, WRONG_CONTEXTS),
+        (known.FIRST_MISTAKE, WRONG_MISTAKES),
+        (known.AGREEMENT, WRONG_AGREEMENTS),
+    ],
+    ids=["context", "first mistake", "agreement"],
+)
+def test_each_known_mistake_is_tried_here(bank, tried):
+    for hint in bank:
+        assert sum(part in hint for part in tried) == 1, hint
+
+
+def test_the_share_of_source_words_is_not_that_of_links():
+    def of_sources(weights, alignment):
+        best = weights.argmax(dim=0).tolist()
+        sources = {x for x, _ in alignment}
+        return sum(best[x] in {y for z, y in alignment if z == x} for x in sources) / len(sources)
+
+    def over_sources(weights, alignment):
+        return hits(weights, alignment) / len({x for x, _ in alignment})
+
+    assert "of a column" in grade_agreement(of_sources).says
+    assert "In one hidden case" in grade_agreement(over_sources).says
+
+
+@pytest.mark.parametrize("check", [grade_context, grade_first_mistake, grade_agreement])
+def test_a_result_in_place_of_a_function_is_refused(check):
+    assert "function itself" in check(3).says
+
+
+GRADERS = {
+    "Look back": lambda names: grade_context(names["my_context"]),
+    "The first mistake": lambda names: grade_first_mistake(names["my_first_mistake"]),
+    "Do the weights agree?": lambda names: grade_agreement(names["my_agreement"]),
+}
+
+
+@pytest.mark.parametrize("exercise", GRADERS)
+def test_folded_solution_is_graded_right(exercise):
+    names = {"torch": torch}
+    exec(solutions(LESSON)[exercise], names)
+    verdict = GRADERS[exercise](names)
+    assert verdict
+    assert "does the work" not in verdict.says
+
+
+def test_each_exercise_of_the_lesson_is_graded_here():
+    assert list(solutions(LESSON)) == list(GRADERS)

@@ -1,0 +1,335 @@
+"""Graders of lesson 10: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from folded_solutions import solutions
+
+from exformer_lessons.generation.grader import grade_beam_step, grade_tempered, grade_top_p
+
+LESSON = "10_generation"
+
+
+def by_loops(logits, temperature):
+    found = []
+    for row in logits.tolist():
+        e = [math.exp((z - max(row)) / temperature) for z in row]
+        found.append([x / sum(e) for x in e])
+    return found
+
+
+def in_place(logits, temperature):
+    logits /= temperature  # changes what it was given
+    logits -= logits.max(dim=1, keepdim=True).values
+    return logits.exp_().div_(logits.sum(dim=1, keepdim=True))
+
+
+TEMPERED = {
+    "loops": by_loops,
+    "in place": in_place,
+    "exp of logsumexp": lambda z, t: (z / t - torch.logsumexp(z / t, 1, keepdim=True)).exp(),
+    "float64": lambda z, t: stable(z.double() / t),
+    "numpy": lambda z, t: stable(z / t).numpy(),
+}
+WITH_SOFTMAX = {
+    "torch": lambda z, t: torch.softmax(z / t, -1),
+    "method": lambda z, t: (z.double() / t).softmax(1),
+    "module": lambda z, t: torch.nn.Softmax(1)(z / t),
+    "exp of log_softmax": lambda z, t: F.log_softmax(z / t, dim=1).exp(),
+}
+
+
+@pytest.mark.parametrize("answer", WITH_SOFTMAX.values(), ids=WITH_SOFTMAX)
+def test_a_softmax_of_pytorch_is_right_and_not_what_was_asked(answer):
+    assert grade_tempered(answer).says.startswith("The numbers are right. Now write it without")
+
+
+@pytest.mark.parametrize("answer", TEMPERED.values(), ids=TEMPERED)
+def test_right_temperatures(answer):
+    assert grade_tempered(answer), grade_tempered(answer)
+
+
+def own_softmax(z):
+    return torch.exp(z) / torch.exp(z).sum(dim=-1, keepdim=True)
+
+
+def powers(z, t):
+    p = F.softmax(z, dim=1).pow(1 / t)
+    return p / p.sum(dim=1, keepdim=True)
+
+
+def stable(z, *, shared_maximum=False, shared_sum=False):
+    e = (z - (z.max() if shared_maximum else z.max(dim=1, keepdim=True).values)).exp()
+    return e / (e.sum() if shared_sum else e.sum(dim=1, keepdim=True))
+
+
+WRONG_TEMPERED = {
+    "each row's own maximum": lambda z, t: stable(z / t, shared_maximum=True),
+    "sum over the vocabulary": lambda z, t: stable(z / t, shared_sum=True),
+    "multiply by the temperature": lambda z, t: F.softmax(t * z, dim=1),
+    "leave the temperature out": lambda z, t: F.softmax(z, dim=1),
+    "divide the probabilities": lambda z, t: F.softmax(z, dim=1) / t,
+    "softmax twice": lambda z, t: F.softmax(F.softmax(z, dim=1) / t, dim=1),
+    "return logarithms": lambda z, t: F.log_softmax(z / t, dim=1),
+    "return logits": lambda z, t: z / t,
+    "runs over the rows": lambda z, t: F.softmax(z / t, dim=0),
+    "exponentials overflow": lambda z, t: own_softmax(z / t),
+    "powers p": powers,
+    "returns nothing yet": lambda z, t: None,
+    "should have the shape": lambda z, t: F.softmax(z / t, dim=1)[0],
+    "raised ZeroDivisionError": lambda z, t: 1 / 0,
+    "largest difference": lambda z, t: F.softmax(z / t, dim=1) + 1,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_TEMPERED)
+def test_wrong_temperatures_are_named(hint):
+    verdict = grade_tempered(WRONG_TEMPERED[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def with_a_loop(p, threshold):
+    kept, total = torch.zeros_like(p), 0.0
+    for i in p.argsort(descending=True).tolist():
+        kept[i] = p[i]
+        total += p[i].item()
+        if total >= threshold:
+            break
+    return kept / total
+
+
+def with_a_list(p, threshold):
+    numbers = p.tolist()
+    order = sorted(range(len(numbers)), key=lambda i: -numbers[i])
+    n = next(n for n in range(1, len(order) + 1) if sum(numbers[i] for i in order[:n]) >= threshold)
+    total = sum(numbers[i] for i in order[:n])
+    return [x / total if i in order[:n] else 0.0 for i, x in enumerate(numbers)]
+
+
+def with_a_mask(p, threshold):
+    before = torch.stack([p[p > x].sum() for x in p])
+    return torch.where(before < threshold, p, 0.0) / p[before < threshold].sum()
+
+
+TOP_P = {
+    "loop": with_a_loop,
+    "list": with_a_list,
+    "the last of equal ones": lambda p, threshold: with_a_loop(p.flip(0), threshold).flip(0),
+    "numpy": lambda p, threshold: with_a_loop(p, threshold).numpy(),
+    "softmax of logarithms": lambda p, threshold: with_a_loop(p, threshold).log().softmax(0),
+}
+
+
+@pytest.mark.parametrize("answer", TOP_P.values(), ids=TOP_P)
+def test_right_top_p(answer):
+    assert grade_top_p(answer), grade_top_p(answer)
+
+
+def cut(p, n, *, scale=lambda kept: kept / kept.sum(), descending=True):
+    order = p.argsort(descending=descending)[:n]
+    kept = torch.zeros_like(p)
+    kept[order] = p[order]
+    return scale(kept)
+
+
+def count(p, threshold, *, descending=True):
+    """How many it takes to reach the threshold."""
+    return int((p.sort(descending=descending).values.cumsum(0) < threshold).sum()) + 1
+
+
+def softmax_of_kept(kept):
+    found = torch.zeros_like(kept)
+    found[kept > 0] = kept[kept > 0].softmax(0)
+    return found
+
+
+def in_given_order(p, threshold):
+    n = int((p.cumsum(0) < threshold).sum()) + 1
+    kept = torch.cat((p[:n], torch.zeros(len(p) - n)))
+    return kept / kept.sum()
+
+
+def with_gather(p, threshold):
+    order = p.argsort(descending=True)
+    return with_a_loop(p[order], threshold)[order]
+
+
+def with_a_sorted_mask(p, threshold):
+    mask = torch.arange(len(p)) < count(p, threshold)
+    return p * mask / (p * mask).sum()
+
+
+WRONG_TOP_P = {
+    "divide by the threshold": lambda p, t: cut(p, count(p, t), scale=lambda kept: kept / t),
+    "bring the mask back": with_a_sorted_mask,
+    "write to them": with_gather,
+    "above 1 - p": lambda p, t: torch.where(p < 1 - t, 0, p) / p[p >= 1 - t].sum(),
+    "drop the token at which": lambda p, t: cut(
+        p, int((p.sort(descending=True).values.cumsum(0) <= t).sum())
+    ),
+    "only while the sum is below": lambda p, t: cut(p, count(p, t) - 1),
+    "one more: return the smallest set": lambda p, t: cut(
+        p, int((p.sort(descending=True).values.cumsum(0) <= t).sum()) + 1
+    ),
+    "does not sum to 1": lambda p, t: cut(p, count(p, t), scale=lambda kept: kept),
+    "you keep all": with_a_mask,
+    "softmax of probabilities": lambda p, t: cut(p, count(p, t), scale=softmax_of_kept),
+    "softmax over all tokens": lambda p, t: cut(p, count(p, t), scale=lambda kept: kept.softmax(0)),
+    "least probable token": lambda p, t: cut(p, count(p, t, descending=False), descending=False),
+    "in the order of the ids": in_given_order,
+    "compare each probability": lambda p, t: p * (p >= t) / (p * (p >= t)).sum(),
+    "Your result is sorted": lambda p, t: with_a_loop(p.sort(descending=True).values, t),
+    "returns nothing yet": lambda p, t: ...,
+    "should have 5 numbers, yours has 3": lambda p, t: p[p > 0.1],
+    "raised IndexError": lambda p, t: p[99],
+    "nothing is cut off": lambda p, t: p,
+    "the numbers are not": lambda p, t: p / 2,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_TOP_P)
+def test_wrong_top_p_is_named(hint):
+    verdict = grade_top_p(WRONG_TOP_P[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def flat(live, further, beam):
+    total = (live.unsqueeze(1) + further).reshape(-1)
+    order = total.argsort(descending=True)[:beam]
+    return total[order], order // further.shape[1], order % further.shape[1]
+
+
+def sorted_list(live, further, beam):
+    every = [
+        (p + q, row, symbol)
+        for row, p in enumerate(live.tolist())
+        for symbol, q in enumerate(further[row].tolist())
+    ]
+    return list(zip(*sorted(every, reverse=True)[:beam], strict=True))
+
+
+def of_the_best_in_each_row(live, further, beam):
+    """The best of all are among the best `beam` of each row."""
+    values, symbols = (live[:, None] + further).topk(beam)
+    best, index = values.flatten().topk(beam)
+    return best, index // beam, symbols.flatten()[index]
+
+
+BEAM_STEPS = {
+    "flat": flat,
+    "sorted list": sorted_list,
+    "best in each row first": of_the_best_in_each_row,
+    "one tensor": lambda *case: torch.stack([part.double() for part in flat(*case)]),
+    "numpy": lambda *case: tuple(part.numpy() for part in flat(*case)),
+    "lists": lambda *case: [part.tolist() for part in flat(*case)],
+    "product of probabilities": lambda live, further, beam: (
+        (found := flat(live, further, beam))[0].exp().log(),
+        *found[1:],
+    ),
+}
+
+
+@pytest.mark.parametrize("answer", BEAM_STEPS.values(), ids=BEAM_STEPS)
+def test_right_beam_steps(answer):
+    assert grade_beam_step(answer), grade_beam_step(answer)
+
+
+def each_row(live, further, beam):
+    found = [(live[i].item() + row.max().item(), i, row.argmax().item()) for i, row in enumerate(further)]
+    return list(zip(*sorted(found, reverse=True), strict=True))
+
+
+def too_late(live, further, beam):
+    _, rows, symbols = flat(torch.zeros_like(live), further, beam)
+    return live[rows] + further[rows, symbols], rows, symbols
+
+
+def best_only(live, further, beam):
+    values, symbols = further[live.argmax()].topk(beam)
+    return values + live.max(), torch.full((beam,), int(live.argmax())), symbols
+
+
+def worst(live, further, beam):
+    total, rows, symbols = flat(-live, -further, beam)
+    return -total, rows, symbols
+
+
+WRONG_BEAM_STEPS = {
+    "best continuation of each": each_row,
+    "row by row": lambda live, further, beam: (
+        (live[:, None] + further).amax(dim=1),
+        torch.arange(beam),
+        further.argmax(dim=1),
+    ),
+    "best must come first": lambda *case: [part.flip(0) for part in flat(*case)],
+    "forget how probable": lambda live, further, beam: flat(0 * live, further, beam),
+    "too late": too_late,
+    "multiply log-probabilities": lambda live, further, beam: flat(0 * live, live[:, None] * further, beam),
+    "return probabilities": lambda *case: ((found := flat(*case))[0].exp(), *found[1:]),
+    "mixed up": lambda live, further, beam: (
+        (top := (live[:, None] + further).flatten().topk(beam)).values,
+        top.indices // beam,
+        top.indices % beam,
+    ),
+    "with //": lambda live, further, beam: (
+        (top := (live[:, None] + further).flatten().topk(beam)).values,
+        top.indices / further.size(1),
+        top.indices % further.size(1),
+    ),
+    "least probable": worst,
+    "best beginning alone": best_only,
+    "rows come before tokens": lambda *case: [flat(*case)[i] for i in (0, 2, 1)],
+    "returns nothing yet": lambda *case: None,
+    "three things": lambda *case: flat(*case)[0],
+    "raised TypeError": lambda live: live,
+    "largest difference": lambda *case: [part + 1 for part in flat(*case)],
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_BEAM_STEPS)
+def test_wrong_beam_steps_are_named(hint):
+    verdict = grade_beam_step(WRONG_BEAM_STEPS[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+@pytest.mark.parametrize("answer", [lambda *case: 3, lambda *case: "abc", lambda *case: [[1, 2], [3]]])
+def test_what_is_not_three_rows_of_numbers_is_refused(answer):
+    assert "three things" in grade_beam_step(answer).says
+
+
+@pytest.mark.parametrize("check", [grade_tempered, grade_top_p, grade_beam_step])
+def test_a_result_in_place_of_a_function_is_refused(check):
+    assert "function itself" in check(np.zeros(3)).says
+
+
+GRADERS = {
+    "Temperature": lambda names: grade_tempered(names["my_tempered"]),
+    "The smallest set": lambda names: grade_top_p(names["my_top_p"]),
+    "One step of a beam": lambda names: grade_beam_step(names["my_beam_step"]),
+}
+
+
+@pytest.mark.parametrize("exercise", GRADERS)
+def test_folded_solution_is_graded_right(exercise):
+    names = {"torch": torch}
+    exec(solutions(LESSON)[exercise], names)
+    assert GRADERS[exercise](names)
+
+
+def test_each_exercise_of_the_lesson_is_graded_here():
+    assert list(solutions(LESSON)) == list(GRADERS)
+
+
+def test_a_temperature_has_no_upper_limit():
+    def limited(logits, temperature):
+        scores = logits / min(temperature, 100.0)
+        scores = (scores - scores.amax(dim=-1, keepdim=True)).exp()
+        return scores / scores.sum(dim=-1, keepdim=True)
+
+    assert not grade_tempered(limited)

@@ -1,0 +1,442 @@
+"""What all graders share: results of any kind are compared, and what cannot be compared is said plainly."""
+
+import itertools
+import math
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from exformer.nn.attention import scaled_dot_product_attention
+from exformer.nn.normalization import layer_norm
+from exformer.nn.positions.absolute import sinusoidal_encoding
+from exformer.nn.positions.rotary import rotate
+from exformer_lessons.exercises.grading import (
+    NOT_STABLE,
+    Verdict,
+    and_also,
+    first_of,
+    grade,
+    single_numbers,
+    takes_functions,
+    with_large_scores,
+)
+from exformer_lessons.exercises.results import UnfitError, all_close, as_numbers
+from exformer_lessons.language_model.grader import grade_excess
+from exformer_lessons.language_model.mistakes import excess_and_error
+from exformer_lessons.multi_head_attention.grader import grade_split
+from exformer_lessons.positional_encoding.grader import grade_encoding, grade_rotate
+from exformer_lessons.recurrence.grader import grade_clip, grade_lstm_step, grade_reach
+from exformer_lessons.self_attention.grader import grade_attention
+from exformer_lessons.transformer_layer.grader import grade_layer_norm, grade_parameters
+
+CASES = ((torch.ones(2),), (torch.zeros(3),))
+TOLD = "But it changes what it was given: a caller may still need it."
+
+
+def grade_doubling(answer, *, cases=CASES, frame=None):
+    how = {} if frame is None else {"frame": frame}
+    mistakes = {"You take the square.": lambda x: x**2, "You take the root.": lambda x: x**0.5}
+    return grade(answer, right=lambda x: 2 * x, mistakes=mistakes, cases=list(cases), praise="Twice.", **how)
+
+
+def in_place(x):
+    x *= 2
+    return x
+
+
+def test_a_change_in_place_is_right_but_told():
+    assert grade_doubling(in_place).says == f"Twice. {TOLD}"
+    assert grade_doubling(lambda x: 2 * x).says == "Twice."
+
+
+def test_a_change_in_place_does_not_reach_the_cases():
+    cases = [([1, 2], {"a": [3]})]
+
+    def greedy(numbers, table):
+        return len(numbers) + len(table.pop("a")) + sum(numbers.pop() for _ in range(2))
+
+    for _ in range(2):
+        verdict = grade(greedy, right=lambda *case: 6, mistakes={}, cases=cases, praise="So.")
+        assert verdict.says == f"So. {TOLD}"
+
+
+@pytest.mark.parametrize("change", [lambda numbers: numbers.append(7), lambda numbers: numbers.pop()])
+def test_a_list_that_became_longer_or_shorter_is_a_change_too(change):
+    def doubled(numbers):
+        twice = [2 * number for number in numbers]
+        change(numbers)
+        return twice
+
+    verdict = grade(
+        doubled,
+        right=lambda numbers: [2 * number for number in numbers],
+        mistakes={},
+        cases=[([1, 2],)],
+        praise="Twice.",
+    )
+    assert verdict.says == f"Twice. {TOLD}"
+
+
+@pytest.mark.parametrize(
+    "answer", [str, lambda x: [str(2 * float(n)) for n in x], lambda x: 10**400, lambda x: {1: 2}]
+)
+def test_what_is_no_number_is_refused(answer):
+    assert "must return numbers, got" in grade_doubling(answer).says
+
+
+@pytest.mark.parametrize(
+    "value",
+    [torch.eye(2).to_sparse(), torch.eye(2).bfloat16(), np.eye(2), [[1, 0], [0, 1]], torch.eye(2) == 1],
+    ids=["sparse", "bfloat16", "numpy", "list", "bool"],
+)
+def test_numbers_of_any_kind_are_read(value):
+    assert as_numbers(value).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_nan_is_called_nan():
+    assert "your result holds NaN" in grade_doubling(lambda x: x * math.nan).says
+    assert "your result holds NaN" in grade_doubling(lambda x: 2 * x / (x > 0)).says  # right elsewhere
+
+
+def test_what_is_right_but_for_nan_makes_no_mistake_that_agrees_elsewhere():
+    verdict = grade_doubling(
+        lambda x: (2 * x).masked_fill(x == 3, math.nan), cases=[(torch.tensor([2.0, 3]),)]
+    )
+    assert not verdict
+    assert "your result holds NaN" in verdict.says  # the square of 2 is right, too
+
+
+def test_a_mistake_is_known_by_its_numbers_where_the_rest_is_nan():
+    cases = ((torch.tensor([3.0, 0.0]),), (torch.tensor([5.0]),))
+    assert grade_doubling(lambda x: x**3 / x, cases=cases).says == "You take the square."
+
+
+def test_nothing_but_nan_agrees_with_no_mistake():
+    """A mistake of another shape would agree at all numbers that are there: none."""
+    verdict = grade(
+        lambda x: x[1:] * math.nan,
+        right=lambda x: 2 * x,
+        mistakes={"You leave the first out.": lambda x: 2 * x[1:]},
+        cases=[(torch.ones(3),)],
+        praise="Twice.",
+    )
+    assert verdict.says == "The result should have 3 numbers, yours has 2."
+
+
+def test_a_row_of_another_length_is_counted():
+    assert grade_doubling(lambda x: x[1:]).says == "The result should have 2 numbers, yours has 1."
+
+
+def test_a_frame_may_refuse():
+    def frame(given, *case):
+        if len(given) != 2:
+            raise UnfitError("Give two.")
+        return given[0]
+
+    assert grade_doubling(lambda x: (2 * x, None), frame=lambda given, *case: first_of(1)(given))
+    assert grade_doubling(lambda x: [2 * x], cases=[(torch.ones(2),)], frame=frame).says == "Give two."
+
+
+def test_the_first_of_two_results_counts_and_rows_stay_rows():
+    rows = torch.eye(3)
+    for given in ((rows, None), [rows, None], rows):
+        assert first_of(2)(given) is rows
+    parts = list(rows)
+    assert first_of(2)(parts) is parts
+    assert first_of(2)([]) == []
+
+
+@takes_functions
+def two(first, second):
+    return Verdict(True, "Two.")
+
+
+def test_the_number_of_functions_is_told():
+    assert two(abs, abs)
+    assert two(abs).says == "The check takes 2 functions, you gave 1."
+    assert grade_split(abs).says == "The check takes 2 functions, you gave 1."
+    assert grade_reach().says == "The check takes 1 function, you gave 0."
+
+
+@pytest.mark.parametrize("check", [grade_reach, grade_parameters])
+def test_a_text_is_no_count(check):
+    assert "must return numbers, got str" in check(lambda *case: "44").says
+
+
+def test_ragged_lists_are_not_called_errors_of_the_reader():
+    for check in (grade_clip, grade_lstm_step):
+        says = check(lambda *case: [[[1.0], [1.0, 2.0]], [[3.0], [1.0, 2.0]]]).says
+        assert says.startswith("Your function must return numbers, got list")
+
+
+def test_attention_as_a_list_with_its_weights():
+    def both(q, k, v):
+        weights = (q @ k.mT / math.sqrt(q.size(-1))).softmax(dim=-1)
+        return [weights @ v, weights]
+
+    assert grade_attention(both), grade_attention(both)
+
+
+@takes_functions
+def check_doubling(answer):
+    return grade_doubling(answer)
+
+
+@takes_functions
+def check_sum(answer):
+    return grade(answer, right=sum, mistakes={}, cases=[([1, 2, 4],), ([3.5],)], praise="So.")
+
+
+def one_by_one(x):
+    for number in x:
+        yield 2 * number
+
+
+UNUSUAL = {
+    "generator": one_by_one,
+    "map": lambda x: map(float, 2 * x),
+    "values": lambda x: {n: 2 * number for n, number in enumerate(x)}.values(),
+    "tensors that require gradients": lambda x: list((2 * x).requires_grad_()),
+    "leaf that requires gradients": lambda x: torch.nn.Parameter(2 * x),
+    "tensors of several types": lambda x: [
+        number * 2 if n else number.double() * 2 for n, number in enumerate(x)
+    ],
+    "every second of a view": lambda x: torch.stack((x, x), dim=1).mul(2)[:, 0],
+    "other names": lambda vector: vector + vector,
+}
+
+
+@pytest.mark.parametrize("answer", UNUSUAL.values(), ids=UNUSUAL)
+def test_right_results_of_unusual_form(answer):
+    assert check_doubling(answer).says == "Twice."
+
+
+def test_rows_that_are_yielded_one_by_one_or_within_a_list():
+    cases = [(torch.ones(3, 2),), (torch.ones(2, 4),)]
+    for answer in (one_by_one, lambda x: [one_by_one(row) for row in x]):
+        checked = takes_functions(lambda answer: grade_doubling(answer, cases=cases))
+        assert checked(answer), checked(answer)
+
+
+def test_an_answer_that_yields_without_end_is_refused(monkeypatch):
+    monkeypatch.setattr(
+        "exformer_lessons.exercises.answers._MOST", 100
+    )  # types are checked at every call here
+    assert not check_doubling(lambda x: itertools.count())
+
+
+@pytest.mark.parametrize("one", [torch.tensor([7.0]), [7], np.full((1, 1), 7.0)])
+def test_one_number_in_a_table_is_a_number(one):
+    def answer(numbers):
+        return one if len(numbers) > 1 else 3.5
+
+    assert check_sum(answer), check_sum(answer)
+
+
+SAID_OF_NUMBERS = {
+    "In one hidden case the number should be 7, yours is 5.": lambda numbers: 5 if len(numbers) > 1 else 3.5,
+    "In one hidden case the number should be 7, yours is inf.": lambda numbers: math.inf,
+    "In one hidden case the number should be 3.5, yours is 3.": lambda numbers: int(sum(numbers)),
+    "The result should be one number, yours has the shape (3,).": lambda numbers: numbers,
+    "Your result is NaN.": lambda numbers: math.nan,
+}
+
+
+@pytest.mark.parametrize("says", SAID_OF_NUMBERS)
+def test_a_number_has_no_shape(says):
+    assert check_sum(SAID_OF_NUMBERS[says]).says == says
+
+
+def test_what_is_no_real_number_is_called_what_it_is():
+    assert "Your numbers are complex" in check_doubling(lambda x: torch.complex(2 * x, x)).says
+    assert "Your numbers are complex" in check_doubling(lambda x: [complex(2 * number) for number in x]).says
+    assert "holds None" in check_doubling(lambda x: [None for _ in x]).says
+
+
+def test_an_answer_in_place_that_returns_nothing_is_told_to_return():
+    def doubled(x):
+        x *= 2
+
+    says = "Your function changes what it was given, and returns nothing: return the result."
+    assert check_doubling(doubled).says == says
+    assert check_doubling(lambda x: None).says == "Your function returns nothing yet."
+
+
+def test_equal_infinities_are_no_difference():
+    wrong = grade(
+        lambda x: [math.inf, 1], right=lambda x: [math.inf, 2], mistakes={}, cases=[(0,)], praise=""
+    )
+    assert wrong.says.endswith("the largest difference is 1.")
+
+
+def test_a_hint_may_have_several_mistakes():
+    mistakes = {"One off.": (lambda x: x + 1, lambda x: x - 1), "Zero.": lambda x: 0 * x}
+    for answer, says in (
+        (lambda x: x - 1, "One off."),
+        (lambda x: x + 1, "One off."),
+        (lambda x: x * 0, "Zero."),
+    ):
+        assert grade(answer, right=lambda x: 2 * x, mistakes=mistakes, cases=CASES, praise="").says == says
+
+
+def keyword_names(n, d):
+    table = sinusoidal_encoding(n_positions=n, d_model=d)
+    return table
+
+
+BORROWED = {
+    "function": sinusoidal_encoding,
+    "wrapper": keyword_names,
+    "partial": partial(lambda n, d, base: sinusoidal_encoding(n, d_model=d, base=base), base=1e4),
+    "converted": lambda n, d: sinusoidal_encoding(n, d_model=d, dtype=torch.float64).float().tolist(),
+    "row by row": lambda n, d: (row for row in sinusoidal_encoding(n, d_model=d)),
+}
+
+
+@pytest.mark.parametrize("answer", BORROWED.values(), ids=BORROWED)
+def test_the_work_of_the_library_is_right_but_told(answer):
+    verdict = grade_encoding(answer)
+    says = "But the library's own sinusoidal_encoding does the work here: write it yourself to learn it."
+    assert verdict
+    assert verdict.says == says
+
+
+@pytest.mark.parametrize(
+    ("owner", "check", "answer"),
+    [
+        ("the library's own rotate", grade_rotate, rotate),
+        ("the library's own rotate", grade_rotate, partial(rotate, base=10_000.0)),
+        ("the library's own scaled_dot_product_attention", grade_attention, scaled_dot_product_attention),
+        ("the library's own layer_norm", grade_layer_norm, layer_norm),  # which wants ε by name
+        ("PyTorch's own scaled_dot_product_attention", grade_attention, F.scaled_dot_product_attention),
+        ("the library's own excess_and_error", grade_excess, excess_and_error),
+    ],
+)
+def test_a_function_of_the_library_or_of_pytorch_itself_is_told(owner, check, answer):
+    verdict = check(answer)
+    assert verdict
+    assert verdict.says == f"But {owner} does the work here: write it yourself to learn it."
+
+
+def test_the_first_of_what_the_library_returns_is_told():
+    assert "library's own" in grade_attention(lambda *qkv: scaled_dot_product_attention(*qkv)[0]).says
+    assert "library's own" in grade_attention(lambda *qkv: list(scaled_dot_product_attention(*qkv))).says
+
+
+def test_the_second_of_what_the_library_returns_is_told_too():
+    case = (torch.tensor([[1.0, 2.0], [0.0, 1.0], [3.0, 1.0]]),)
+
+    def check(answer):
+        def right(q):
+            return (q @ q.T / math.sqrt(2)).softmax(dim=-1)
+
+        return grade(answer, right=right, mistakes={}, cases=[case], praise="So.")
+
+    assert takes_functions(check)(lambda q: (q @ q.T / math.sqrt(2)).softmax(dim=-1)).says == "So."
+    says = takes_functions(check)(lambda q: scaled_dot_product_attention(q, q, q)[1]).says
+    assert says.startswith("But the library's own scaled_dot_product_attention does the work here")
+
+
+def test_use_of_the_library_on_the_way_is_not_told():
+    def own(x, positions):
+        d = x.size(1)
+        code = sinusoidal_encoding(int(positions.max()) + 1, d_model=d)[positions]
+        sin, cos = code[:, 0::2], code[:, 1::2]
+        a, b = x[:, 0::2], x[:, 1::2]
+        return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(1)
+
+    def overwritten(n, d):  # what the library made is not what is returned
+        table = sinusoidal_encoding(n, d_model=d, base=2.0, dtype=torch.float64)
+        angle = torch.arange(n)[:, None] / 10_000 ** (torch.arange(0, d, 2) / d)
+        table[:, 0::2], table[:, 1::2] = angle.sin(), angle.cos()
+        return table
+
+    for verdict in (grade_rotate(own), grade_encoding(overwritten)):
+        assert verdict, verdict
+        assert "library" not in verdict.says
+
+
+@pytest.mark.parametrize("borrowed", [7, 31, 12])
+def test_what_is_borrowed_in_one_case_only_is_not_told(borrowed):
+    asked = []
+
+    def own(n, d):
+        asked.append(n)
+        if n == borrowed:
+            return sinusoidal_encoding(n, d_model=d)
+        angle = torch.arange(n)[:, None] / 10_000 ** (torch.arange(0, d, 2) / d)
+        return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1)
+
+    verdict = grade_encoding(own)
+    assert verdict
+    assert "library" not in verdict.says
+    assert sorted(asked) == [7, 12, 31]  # it is borrowed in one of these
+
+
+def test_a_function_that_belongs_to_the_case_is_not_told():
+    case = (excess_and_error, torch.tensor([3.0, 4.0]), torch.tensor([1.0, 5.0]), torch.tensor([2, 3]))
+
+    def check(answer):
+        return grade(answer, right=lambda f, *x: f(*x), mistakes={}, cases=[case], praise="So.")
+
+    assert takes_functions(check)(lambda f, *x: f(*x)).says == "So."
+
+
+def test_a_profiler_is_left_at_work():
+    def profiler(*event):
+        return None
+
+    sys.setprofile(profiler)
+    try:
+        check_doubling(lambda x: 2 * x)
+        assert sys.getprofile() is profiler
+    finally:
+        sys.setprofile(None)
+
+
+def test_a_wrong_answer_is_not_called_borrowed():
+    assert "library" not in grade_encoding(lambda n, d: sinusoidal_encoding(n, d_model=d) + 1).says
+
+
+def test_a_difference_grows_with_the_largest_number_and_not_below_one():
+    one, large = np.array([0.0, 0.001]), np.array([0.0, 1000.0, math.inf])
+    assert all_close([one + 0.9e-5], [one], 1e-5)
+    assert not all_close([one + 1.1e-5], [one], 1e-5)
+    assert all_close([large + 0.009], [large], 1e-5)
+    assert not all_close([large + 0.011], [large], 1e-5)
+    assert not all_close([one, one + 1], [one, one], 1e-5)
+    assert not all_close([one, one], [one, one[None]], 1e-5)
+
+
+def test_nan_is_skipped_where_a_number_is_left():
+    nan, one = np.array([math.nan]), np.array([1.0])
+    assert all_close([nan, one], [one, one], 1e-5, skip_nan=True)
+    assert not all_close([nan, nan], [one, one], 1e-5, skip_nan=True)
+    assert not all_close([one], [nan], 1e-5, skip_nan=True)
+    assert all_close([nan], [nan], 1e-5)
+    assert not all_close([nan], [one], 1e-5)
+
+
+def test_numbers_come_out_of_tables_of_one():
+    assert single_numbers([torch.ones(1, 1), [2]]) == [1.0, 2.0]
+    for given in ([torch.ones(2), 1], [], 3.0, torch.ones(2)):
+        assert single_numbers(given) is given
+
+
+def test_two_verdicts_are_joined():
+    yes, no, worse = Verdict(True, "Yes."), Verdict(False, "No."), Verdict(False, "Worse.")
+    assert and_also(yes, yes, "There") is yes
+    assert and_also(no, worse, "There") is no
+    assert and_also(no, yes, "There") is no
+    assert and_also(yes, worse, "There") == Verdict(False, "There: Worse.")
+    told = Verdict(True, f"Yes. {NOT_STABLE}")
+    for says in (NOT_STABLE, "Your function raised ZeroDivisionError: 0"):
+        assert with_large_scores(yes, Verdict(False, says)) == told
+        assert with_large_scores(no, Verdict(False, says)) is no
+    assert with_large_scores(yes, worse, " and low") == Verdict(
+        False, "Where all scores are near -16,384 and low: Worse."
+    )

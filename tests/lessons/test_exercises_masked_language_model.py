@@ -1,0 +1,243 @@
+"""Graders of lesson 11: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from folded_solutions import solutions
+
+from exformer.nn.loss import cross_entropy
+from exformer_lessons.masked_language_model.grader import grade_fill, grade_loss, grade_show
+
+LESSON = "11_masked_language_model"
+
+
+def by_loops(ids, chosen, chance, drawn, mask_id):
+    rows = []
+    for row in range(len(ids)):
+        shown = []
+        for at in range(ids.shape[1]):
+            x = float(chance[row, at])
+            if not chosen[row, at] or x >= 0.9:
+                shown.append(int(ids[row, at]))
+            else:
+                shown.append(mask_id if x < 0.8 else int(drawn[row, at]))
+        rows.append(shown)
+    return rows
+
+
+def in_place(ids, chosen, chance, drawn, mask_id):
+    ids[chosen & (chance < 0.8)] = mask_id
+    other = chosen & (chance >= 0.8) & (chance < 0.9)
+    ids[other] = drawn[other]
+    return ids
+
+
+def by_numpy(ids, chosen, chance, drawn, mask_id):
+    hidden = np.where(chance < 0.8, mask_id, np.where(chance < 0.9, drawn, ids))
+    return np.where(chosen, hidden, ids)
+
+
+@pytest.mark.parametrize("answer", [by_loops, in_place, by_numpy])
+def test_right_shows(answer):
+    assert grade_show(answer), grade_show(answer)
+
+
+def shows(masked, other, kept):
+    """Make an answer from what is shown below 0.8, from 0.8 to 0.9, and above."""
+
+    def answer(ids, chosen, chance, drawn, mask_id):
+        what = {"mask": torch.full_like(ids, mask_id), "other": drawn, "same": ids}
+        hidden = torch.where(chance < 0.8, what[masked], torch.where(chance < 0.9, what[other], what[kept]))
+        return torch.where(chosen, hidden, ids)
+
+    return answer
+
+
+def not_yet_written(*case):
+    raise NotImplementedError("later")
+
+
+WRONG_SHOWS = {
+    "Every chosen word is masked": shows("mask", "mask", "mask"),
+    "you exchange it too": shows("mask", "other", "other"),
+    "you leave the word as it is": shows("mask", "same", "same"),
+    "have each other's share": shows("other", "mask", "same"),
+    "Words are masked that were not chosen": lambda i, c, x, d, m: shows("mask", "other", "same")(
+        i, c | True, x, d, m
+    ),
+    "all words but the chosen ones": lambda i, c, x, d, m: shows("mask", "other", "same")(i, ~c, x, d, m),
+    "wrong way round": lambda i, c, x, d, m: shows("mask", "other", "same")(i, c, 1 - x, d, m),
+    "nothing is hidden": lambda ids, *rest: ids,
+    "laid over the mask": shows("other", "other", "same"),
+    "you have the two swapped": shows("mask", "same", "other"),
+    "write < rather than <=": lambda i, c, x, d, m: torch.where(
+        c & (x <= 0.8), m, torch.where(c & (x <= 0.9), d, i)
+    ),
+    "raised NotImplementedError: later": not_yet_written,
+    "with brackets": lambda i, c, x, d, m: torch.where(c & x < 0.8, m, i),
+    "returns nothing yet": lambda *case: None,
+    "raised IndexError": lambda ids, *rest: ids[99],
+    "should have the shape": lambda ids, *rest: ids[0],
+    "the numbers are not": shows("other", "mask", "other"),
+}
+
+
+def with_library(logits, ids, chosen):
+    return cross_entropy(logits, ids.masked_fill(~chosen, 99), pad_id=99)
+
+
+def with_torch(logits, ids, chosen):
+    return F.cross_entropy(logits[chosen], ids[chosen])
+
+
+def loss_by_loops(logits, ids, chosen):
+    found = []
+    for row, at in chosen.nonzero().tolist():
+        p = torch.softmax(logits[row, at], 0)[ids[row, at]]
+        found.append(-math.log(p))
+    return sum(found) / len(found)
+
+
+@pytest.mark.parametrize("answer", [with_library, with_torch, loss_by_loops])
+def test_right_losses(answer):
+    assert grade_loss(answer), grade_loss(answer)
+
+
+def nats(logits, ids):
+    return F.cross_entropy(logits.transpose(1, 2), ids, reduction="none")
+
+
+WRONG_LOSSES = {
+    "only the chosen ones count": lambda x, i, c: F.cross_entropy(x.flatten(0, 1), i.flatten()),
+    "divide by the number of chosen": lambda x, i, c: F.cross_entropy(x[c], i[c], reduction="sum"),
+    "by the number of all positions": lambda x, i, c: (nats(x, i) * c).mean(),
+    "a mean of rows": lambda x, i, c: sum(F.cross_entropy(*r) for r in rows(x, i, c)) / len(i),
+    "by the number of rows": lambda x, i, c: (nats(x, i) * c).sum() / len(i),
+    "shifted by one position": lambda x, i, c: with_torch(x[:, :-1], i[:, 1:], c[:, 1:]),
+    "the chosen ones do not": lambda x, i, c: with_torch(x, i, ~c),
+    "The sign is wrong": lambda x, i, c: -with_torch(x, i, c),
+    "without its softmax": lambda x, i, c: F.nll_loss(x[c], i[c]),
+    "take the logarithm": lambda x, i, c: 1 + F.nll_loss(x[c].softmax(-1), i[c]),
+    "returns nothing yet": lambda *case: ...,
+    "raised RuntimeError": lambda x, i, c: x @ i,
+    "should be one number": lambda x, i, c: nats(x, i),
+    "minus the mean probability": lambda x, i, c: F.nll_loss(x[c].softmax(-1), i[c]),
+    "take the softmax twice": lambda x, i, c: with_torch(x.softmax(2), i, c),
+    "That is in bits": lambda x, i, c: with_torch(x, i, c) / math.log(2),
+    "the number should be": lambda x, i, c: 2 * with_torch(x, i, c),
+}
+
+
+def rows(logits, ids, chosen):
+    return [(x[c], i[c]) for x, i, c in zip(logits, ids, chosen, strict=True)]
+
+
+def fill_by_lists(log_p, words, place, candidates):
+    p = []
+    for each in candidates:
+        words[place] = each
+        p.append(log_p(words))
+    e = [math.exp(each - max(p)) for each in p]
+    return [each / sum(e) for each in e]
+
+
+def fill_by_tensors(log_p, words, place, candidates):
+    ids = torch.tensor([words] * len(candidates))
+    ids[:, place] = torch.tensor(candidates)
+    return torch.tensor([log_p(row) for row in ids]).softmax(dim=0)
+
+
+@pytest.mark.parametrize("answer", [fill_by_lists, fill_by_tensors])
+def test_right_fills(answer):
+    assert grade_fill(answer), grade_fill(answer)
+
+
+def scores(log_p, words, place, candidates, left=0, right=None, wide=1):
+    return np.array([log_p([*words[left:place], c, *words[place + wide : right]]) for c in candidates])
+
+
+def normal(logs):
+    return np.exp(logs) / np.exp(logs).sum()
+
+
+def fill_by_bare_exponentials(*case):
+    e = [math.exp(each) for each in scores(*case)]
+    return [each / sum(e) for each in e]
+
+
+WRONG_FILLS = {
+    "They do not sum to 1": lambda *case: np.exp(scores(*case)),
+    "log-probabilities of whole sentences": lambda *case: scores(*case),
+    "Return the probabilities alone": lambda *case: dict(enumerate(fill_by_lists(*case))),
+    "near -1000: Your function raised ZeroDivisionError": fill_by_bare_exponentials,
+    "like the one in the gap": lambda p, w, i, c: normal(
+        np.array([p([k if word == w[i] else word for word in w]) for k in c])
+    ),
+    "These are logarithms": lambda *case: np.log(normal(scores(*case))),
+    "read the right side too": lambda p, w, i, c: normal(scores(p, w, i, c, right=i + 1)),
+    "read the left side too": lambda p, w, i, c: normal(scores(p, w, i, c, left=i)),
+    "put beside the word": lambda p, w, i, c: normal(scores(p, w, i, c, wide=0)),
+    "one position too early": lambda p, w, i, c: normal(scores(p, w, i - 1, c)),
+    "one position too late": lambda p, w, i, c: normal(scores(p, w, i + 1, c)),
+    "divide logarithms by their sum": lambda *case: scores(*case) / scores(*case).sum(),
+    "taken of probabilities": lambda *case: normal(np.exp(scores(*case))),
+    "the more probable the sentence": lambda *case: normal(-scores(*case)),
+    "come out equal": lambda p, w, i, c: [1 / len(c)] * len(c),
+    "returns nothing yet": lambda *case: None,
+    "raised TypeError": lambda p, w, i, c: p(),
+    "should have 4 numbers, yours has 1": lambda *case: 0.5,
+    "the numbers are not": lambda *case: normal(2 * scores(*case)),
+}
+
+BANKS = [(grade_show, WRONG_SHOWS), (grade_loss, WRONG_LOSSES), (grade_fill, WRONG_FILLS)]
+
+
+@pytest.mark.parametrize(
+    ("check", "hint", "answer"), [(c, *row) for c, bank in BANKS for row in bank.items()]
+)
+def test_wrong_answers_are_named(check, hint, answer):
+    verdict = check(answer)
+    assert not verdict
+    assert hint in verdict.says
+
+
+@pytest.mark.parametrize("check", [grade_show, grade_loss, grade_fill])
+def test_no_function(check):
+    assert "function itself" in check(None).says
+
+
+CHECKS = {
+    "What the model is shown": ("my_show", grade_show),
+    "Ask only what was chosen": ("my_loss", grade_loss),
+    "Fill a gap by reading": ("my_fill", grade_fill),
+}
+
+
+@pytest.mark.parametrize("label", CHECKS)
+def test_the_lessons_solutions_pass(label):
+    names = {"torch": torch, "F": F}
+    exec(solutions(LESSON)[label], names)
+    name, check = CHECKS[label]
+    assert check(names[name]), check(names[name])
+
+
+@pytest.mark.parametrize(("masks", "wrong"), [(True, False), (False, True)])
+def test_the_limits_of_chance_do_not_belong_to_what_is_below_them(masks, wrong):
+    def show(ids, chosen, chance, drawn, mask_id):
+        below = [chance < 0.8 + masks * 1e-9, chance < 0.9 + wrong * 1e-9]
+        out = torch.where(chosen & below[1], drawn, ids)
+        return torch.where(chosen & below[0], torch.full_like(ids, mask_id), out)
+
+    assert not grade_show(show)
+
+
+def test_the_class_token_may_be_left_out_as_it_is_never_chosen():
+    def loss(logits, ids, chosen):
+        chosen = chosen[:, 1:]
+        return F.cross_entropy(logits[:, 1:][chosen], ids[:, 1:][chosen])
+
+    verdict = grade_loss(loss)
+    assert verdict, verdict

@@ -1,0 +1,331 @@
+"""Graders of lesson 04: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from folded_solutions import solutions
+
+from exformer_lessons.multi_head_attention.grader import grade_multi_head, grade_silence, grade_split
+
+LESSON = "04_multi_head_attention"
+
+
+def cut(x, n_heads):
+    return x.view(*x.shape[:2], n_heads, -1).permute(0, 2, 1, 3)
+
+
+def join(heads):
+    return torch.cat(heads.unbind(1), dim=-1)
+
+
+SPLITS = {
+    "permute, cat": (cut, join),
+    "slices, reshape": (
+        lambda x, n: torch.stack([x[..., i * (w := x.size(-1) // n) : (i + 1) * w] for i in range(n)], 1),
+        lambda heads: heads.transpose(2, 1).reshape(len(heads), heads.size(2), -1),
+    ),
+    "chunk, flatten": (
+        lambda x, n: torch.stack(x.chunk(n, dim=2), dim=1),
+        lambda heads: heads.movedim(1, 2).flatten(-2),
+    ),
+    "numpy": (
+        lambda x, n: np.stack(np.split(x.numpy(), n, axis=2), axis=1),
+        lambda heads: np.concatenate(list(heads.numpy().swapaxes(0, 1)), axis=-1),
+    ),
+    "einops by hand": (
+        lambda x, n: x.unflatten(2, (n, x.size(2) // n)).swapaxes(1, 2),
+        lambda heads: torch.einsum("bhtd->bthd", heads).flatten(2),
+    ),
+}
+
+
+@pytest.mark.parametrize("pair", SPLITS.values(), ids=SPLITS)
+def test_right_splits(pair):
+    assert grade_split(*pair), grade_split(*pair)
+
+
+WRONG_SPLITS = {
+    "order of memory": lambda x, n: x.view(len(x), n, x.size(1), -1),
+    "come after the positions": lambda x, n: x.view(*x.shape[:2], n, -1),
+    "heads are the last axis": lambda x, n: x.view(*x.shape[:2], n, -1).transpose(2, 3),
+    "as cards": lambda x, n: torch.stack([x[..., i::n] for i in range(n)], dim=1),
+    "come before the positions": lambda x, n: x.view(*x.shape[:2], n, -1).permute(0, 2, 3, 1),
+    "come before the batch": lambda x, n: torch.stack(x.chunk(n, dim=-1)),
+    "returns nothing yet": lambda x, n: None,
+    "should have the shape": lambda x, n: x,
+    "raised IndexError": lambda x, n: x[:, :, 99],
+    "the numbers are not": lambda x, n: cut(x, n) + 1,
+    "should have the shape (2, 4, 3, 5)": lambda x, n: cut(x, x.size(-1) // n),
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_SPLITS)
+def test_wrong_splits_are_named(hint):
+    verdict = grade_split(WRONG_SPLITS[hint], join)
+    assert not verdict
+    assert hint in verdict.says
+
+
+WRONG_MERGES = {
+    "without the transpose": lambda heads: heads.reshape(len(heads), heads.size(2), -1),
+    "join the columns in turn": lambda heads: heads.permute(0, 2, 3, 1).flatten(2),
+    "in reverse": lambda heads: torch.cat(heads.unbind(1)[::-1], dim=-1),
+    "returns nothing yet": lambda heads: ...,
+    "should have the shape": lambda heads: heads.mean(1),
+    "the numbers are not": lambda heads: 2 * join(heads),
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_MERGES)
+def test_wrong_merges_are_named(hint):
+    verdict = grade_split(cut, WRONG_MERGES[hint])
+    assert not verdict
+    assert hint in verdict.says
+    assert "my_merge" in verdict.says
+
+
+def test_a_view_cannot_join_heads():
+    says = grade_split(cut, lambda heads: heads.transpose(1, 2).view(len(heads), heads.size(2), -1)).says
+    assert "my_merge: Your function raised RuntimeError" in says
+
+
+def by_kernel(x, w_q, w_k, w_v, w_o, n):
+    q, k, v = (cut((x @ w)[None], n) for w in (w_q, w_k, w_v))
+    return join(F.scaled_dot_product_attention(q, k, v))[0] @ w_o
+
+
+def by_torch(x, w_q, w_k, w_v, w_o, n):
+    layer = torch.nn.MultiheadAttention(x.size(1), n, bias=False, batch_first=True)
+    layer.in_proj_weight.data = torch.cat((w_q.T, w_k.T, w_v.T))
+    layer.out_proj.weight.data = w_o.T
+    return layer(x[None], x[None], x[None], need_weights=False)[0]
+
+
+def looped(
+    x, w_q, w_k, w_v, w_o, n, *, root=math.sqrt, width=None, soft=lambda s: s.softmax(-1), own=None, share=1.0
+):
+    """A loop that adds the heads' shares; its parts can be spoiled one by one."""
+    d = x.size(1) // n
+    total = 0
+    for i in range(n):
+        mine = own(i, d, n) if own else torch.arange(i * d, (i + 1) * d)
+        scores = (x @ w_q)[:, mine] @ (x @ w_k)[:, mine].T / root(width(x.size(1), d) if width else d)
+        total = total + soft(scores) @ (x @ w_v)[:, mine] @ w_o[i * d : (i + 1) * d] * share
+    return total
+
+
+MULTI_HEADS = {
+    "torch's kernel": by_kernel,
+    "torch's layer, a batch of one": by_torch,
+    "loop": looped,
+    "with weights": lambda *case: (looped(*case), None),
+    "numpy": lambda *case: looped(*case).numpy(),
+    "float64": lambda *case: looped(*[c.double() if torch.is_tensor(c) else c for c in case]),
+}
+
+
+@pytest.mark.parametrize("answer", MULTI_HEADS.values(), ids=MULTI_HEADS)
+def test_right_multi_heads(answer):
+    assert grade_multi_head(answer), grade_multi_head(answer)
+
+
+def heads_of(x, w_q, w_k, w_v, n):
+    return by_kernel(x, w_q, w_k, w_v, torch.eye(x.size(1)), n)
+
+
+def viewed(x, w_q, w_k, w_v, n):
+    q, k, v = ((x @ w).reshape(n, len(x), -1) for w in (w_q, w_k, w_v))
+    return F.scaled_dot_product_attention(q[None], k[None], v[None])[0]
+
+
+def over_heads(x, w_q, w_k, w_v, w_o, n):
+    q, k, v = (torch.stack((x @ w).chunk(n, dim=1)) for w in (w_q, w_k, w_v))
+    weights = F.softmax(q @ k.mT / q.size(-1) ** 0.5, dim=0)
+    return torch.cat(list(weights @ v), dim=1) @ w_o
+
+
+WRONG_MULTI_HEADS = {
+    "W^O is missing": lambda x, q, k, v, o, n: heads_of(x, q, k, v, n),
+    "divide by √d_model": lambda *case: looped(*case, width=lambda d_model, d: d_model),
+    "divide by d_head: divide": lambda *case: looped(*case, root=float),
+    "divide by d_model: divide": lambda *case: looped(*case, root=float, width=lambda d_model, d: d_model),
+    "not scaled": lambda *case: looped(*case, root=lambda d: 1.0),
+    "mean of the heads' shares": lambda *case: looped(*case, share=1 / case[-1]),
+    "first slice of w_o alone": lambda x, q, k, v, o, n: (
+        heads_of(x, q, k, v, n).unflatten(1, (n, -1)).mean(1) @ o[: x.size(1) // n]
+    ),
+    "average the heads before w_o": lambda x, q, k, v, o, n: (
+        torch.cat([heads_of(x, q, k, v, n).unflatten(1, (n, -1)).mean(1)] * n, dim=1) @ o
+    ),
+    "over the heads": over_heads,
+    "over the queries": lambda *case: looped(*case, soft=lambda s: s.softmax(0)),
+    "softmax is missing": lambda *case: looped(*case, soft=lambda s: s),
+    "one wide head": lambda x, q, k, v, o, n: by_kernel(x, q, k, v, o, 1),
+    "You cut by view": lambda x, q, k, v, o, n: viewed(x, q, k, v, n).reshape(x.shape) @ o,
+    "Your cut mixes words": lambda x, q, k, v, o, n: torch.cat(list(viewed(x, q, k, v, n)), dim=1) @ o,
+    "merge the heads without a transpose": lambda x, q, k, v, o, n: (
+        torch.stack(heads_of(x, q, k, v, n).chunk(n, dim=1)).reshape(x.shape) @ o
+    ),
+    "as cards": lambda *case: looped(*case, own=lambda i, d, n: torch.arange(i, d * n, n)),
+    "as nn.Linear does": lambda x, q, k, v, o, n: by_kernel(x, q.T, k.T, v.T, o.T, n),
+    "You transpose w_o": lambda x, q, k, v, o, n: by_kernel(x, q, k, v, o.T, n),
+    "Queries and keys are exchanged": lambda x, q, k, v, o, n: by_kernel(x, k, q, v, o, n),
+    "returns nothing yet": lambda *case: None,
+    "should have the shape": lambda *case: looped(*case)[None, None],
+    "raised RuntimeError": lambda x, q, k, v, o, n: x @ x,
+    "the numbers are not": lambda *case: looped(*case) + 1,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_MULTI_HEADS)
+def test_wrong_multi_heads_are_named(hint):
+    verdict = grade_multi_head(WRONG_MULTI_HEADS[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+ROOTS = {
+    "2": lambda d: 2.0,
+    "half of d_head": lambda d: d / 2,
+    "logarithm": math.log2,
+}
+
+
+@pytest.mark.parametrize("root", ROOTS.values(), ids=ROOTS)
+def test_a_scale_that_is_right_for_one_width_is_refused(root):
+    assert not grade_multi_head(lambda *case: looped(*case, root=root))
+
+
+def test_heads_of_a_fixed_width_are_refused():
+    assert not grade_multi_head(lambda x, *maps: looped(x, *maps[:-1], x.size(1) // 4))
+
+
+def zeroed(weight, columns, *, rows=False):
+    quiet = weight.clone()
+    (quiet.T if rows else quiet)[:, columns] = 0
+    return quiet
+
+
+def owned(weight, heads, n):
+    d = weight.size(1) // n
+    return [i * d + j for i in heads if 0 <= i < n for j in range(d)]
+
+
+def in_place(weight, silent, n):
+    weight[:, owned(weight, silent, n)] = 0
+    return weight
+
+
+SILENCES = {
+    "columns": lambda w, silent, n: zeroed(w, owned(w, silent, n)),
+    "product": lambda w, silent, n: (
+        w @ torch.diag(torch.tensor([float(c // (w.size(1) // n) not in silent) for c in range(w.size(1))]))
+    ),
+    "pieces": lambda w, silent, n: torch.cat(
+        [0 * piece if i in silent else piece for i, piece in enumerate(w.chunk(n, dim=1))], dim=1
+    ),
+    "numpy": lambda w, silent, n: zeroed(w, owned(w, silent, n)).numpy(),
+}
+
+
+@pytest.mark.parametrize("answer", SILENCES.values(), ids=SILENCES)
+def test_right_silences(answer):
+    assert grade_silence(answer), grade_silence(answer)
+
+
+WRONG_SILENCES = {
+    "silence rows": lambda w, s, n: zeroed(w, owned(w, s, n), rows=True),
+    "keep the heads that should be silent": lambda w, s, n: w - zeroed(w, owned(w, s, n)),
+    "count heads from 1": lambda w, s, n: zeroed(w, owned(w, [i - 1 for i in s], n)),
+    "one head late": lambda w, s, n: zeroed(w, owned(w, [i + 1 for i in s], n)),
+    "every n_heads-th column": lambda w, s, n: zeroed(w, [c for c in range(w.size(1)) if c % n in s]),
+    "one column per head": lambda w, s, n: zeroed(w, s),
+    "take n_heads for the width": lambda w, s, n: zeroed(
+        w, [i * n + j for i in s for j in range(n) if i * n + j < w.size(1)]
+    ),
+    "only the first head": lambda w, s, n: zeroed(w, owned(w, s[:1], n)),
+    "only the last head": lambda w, s, n: zeroed(w, owned(w, s[-1:], n)),
+    "from the first head of the list to the last": lambda w, s, n: zeroed(
+        w, owned(w, range(min(s), max(s) + 1), n)
+    ),
+    "Nothing is silent": lambda w, s, n: w.clone(),
+    "work on a copy": in_place,
+    "returns nothing yet": lambda w, s, n: None,
+    "should have the shape": lambda w, s, n: w[:, : w.size(1) // n],
+    "raised NameError": lambda w, s, n: undefined,  # noqa: F821
+    "the numbers are not": lambda w, s, n: zeroed(w, owned(w, s, n)) + 1,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_SILENCES)
+def test_wrong_silences_are_named(hint):
+    verdict = grade_silence(WRONG_SILENCES[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def as_it_is_if_empty(answer):
+    return lambda w, silent, n: zeroed(w, owned(w, silent, n)) if silent else answer(w)
+
+
+EMPTY = {
+    "you return the weight itself, not a copy": lambda w: w,
+    "Your function returns nothing yet": lambda w: None,
+    "the numbers are not": torch.zeros_like,
+    "Your function raised IndexError": lambda w: [][0],  # noqa: PLE0643
+}
+
+
+@pytest.mark.parametrize("hint", EMPTY)
+def test_an_empty_list_silences_nothing(hint):
+    says = grade_silence(as_it_is_if_empty(EMPTY[hint])).says
+    assert says.startswith("With an empty list: ")
+    assert hint in says
+
+
+def test_a_result_in_place_of_a_function_is_refused():
+    for verdict in (grade_split(3, join), grade_split(cut, 3), grade_multi_head(3), grade_silence(3)):
+        assert "function itself" in verdict.says
+
+
+GRADERS = {
+    "Cut and join": lambda names: grade_split(names["my_split"], names["my_merge"]),
+    "Several heads": lambda names: grade_multi_head(names["my_multi_head"]),
+    "Silence": lambda names: grade_silence(names["my_silence"]),
+}
+
+
+@pytest.mark.parametrize("exercise", GRADERS)
+def test_folded_solution_is_graded_right(exercise):
+    names = {"torch": torch, "math": math}
+    exec(solutions(LESSON)[exercise], names)
+    assert GRADERS[exercise](names)
+
+
+def test_each_exercise_of_the_lesson_is_graded_here():
+    assert list(solutions(LESSON)) == list(GRADERS)
+
+
+def test_heads_are_as_many_as_asked_for():
+    def two_heads(x, w_q, w_k, w_v, w_o, n_heads):
+        q, k, v = (
+            (x @ w).unflatten(-1, (2, -1)).transpose(0, 1) for w in (w_q, w_k, w_v)
+        )  # (head, position, d_head)
+        out = F.scaled_dot_product_attention(q, k, v)
+        return out.transpose(0, 1).flatten(1) @ w_o
+
+    assert not grade_multi_head(two_heads)
+
+
+def test_silent_heads_come_in_any_order():
+    def ascending(weight, silent, n_heads):
+        out, d = weight.clone(), len(weight) // n_heads
+        for head in range(silent[0], silent[-1] + 1) if silent else ():
+            if head in silent:
+                out[:, head * d : (head + 1) * d] = 0
+        return out
+
+    assert not grade_silence(ascending)

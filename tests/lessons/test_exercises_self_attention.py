@@ -1,0 +1,367 @@
+"""Graders of lesson 03: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from folded_solutions import solutions
+
+from exformer.nn.attention import scaled_dot_product_attention
+from exformer_lessons.exercises.grading import FINITE_FILL, NOT_STABLE, grade
+from exformer_lessons.self_attention.grader import (
+    CHARGES,
+    grade_attention,
+    grade_circle,
+    grade_diagnosis,
+    grade_masked_attention,
+    suspect_a,
+    suspect_b,
+)
+
+LESSON = "03_self_attention"
+
+
+def loops(q, k, v):
+    out = []
+    for query in q:
+        shares = [math.exp(float(query @ key) / math.sqrt(len(query))) for key in k]
+        out.append(sum(share / sum(shares) * value for share, value in zip(shares, v, strict=True)))
+    return torch.stack(out)
+
+
+def numpy_attention(q, k, v):
+    s = q.numpy() @ k.numpy().T / np.sqrt(q.shape[1])
+    e = np.exp(s - s.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True) @ v.numpy()
+
+
+def columns(q, k, v):
+    return (v.T @ torch.softmax(k @ q.T / math.sqrt(k.shape[1]), dim=0)).T
+
+
+RIGHT = {
+    "matrices": lambda q, k, v: (q @ k.T / math.sqrt(q.shape[-1])).softmax(-1) @ v,
+    "einsum": lambda q, k, v: torch.einsum(
+        "ij,jd->id", F.softmax(torch.einsum("id,jd->ij", q, k) * k.size(1) ** -0.5, dim=1), v
+    ),
+    "loops": loops,
+    "numpy": numpy_attention,
+    "columns": columns,
+    "torch": F.scaled_dot_product_attention,
+    "library, with its weights": scaled_dot_product_attention,
+    "scaled before": lambda q, k, v: (q / q.size(1) ** 0.25 @ (k / k.size(1) ** 0.25).T).softmax(1) @ v,
+    "nested lists": lambda q, k, v: loops(q, k, v).tolist(),
+    "float64": lambda q, k, v: F.scaled_dot_product_attention(q.double(), k.double(), v.double()),
+}
+
+
+@pytest.mark.parametrize("answer", RIGHT.values(), ids=RIGHT)
+def test_right_attention(answer):
+    assert grade_attention(answer), grade_attention(answer)
+
+
+def rooted(q, k, d):
+    return torch.einsum("qd,kd->qk", q, k) / d**0.5
+
+
+WRONG = {
+    "are not scaled": lambda q, k, v: torch.softmax(torch.einsum("qd,kd->qk", q, k), 1) @ v,
+    "divide by d_k": lambda q, k, v: torch.softmax(torch.einsum("qd,kd->qk", q, k) / q.shape[1], 1) @ v,
+    "divide the weights": lambda q, k, v: F.softmax(rooted(q, k, 1), 1) * k.shape[1] ** -0.5 @ v,
+    "transpose the keys": lambda q, k, v: torch.einsum("qd,dk->qk", q, k).div(7**0.5).softmax(1) @ v,
+    "5 keys of width 11 and values of width 2: Your function raised": lambda q, k, v: (
+        rooted(q.T, k.T, len(k)).softmax(1) @ v
+    ),
+    "over queries, not over keys": lambda q, k, v: F.softmax(rooted(q, k, q.shape[1]), dim=0) @ v,
+    "a softmax over the keys is missing": lambda q, k, v: rooted(q, k, q.shape[1]) @ v,
+    "do not divide by the sum": lambda q, k, v: torch.exp(rooted(q, k, q.shape[1])) @ v,
+    "mean of the keys": lambda q, k, v: F.scaled_dot_product_attention(q, k, k),
+    "Queries and keys are exchanged": lambda q, k, v: F.scaled_dot_product_attention(k, q, v),
+    "transposed": lambda q, k, v: numpy_attention(q, k, v).T,
+    "return the weights": lambda q, k, v: F.softmax(rooted(q, k, q.shape[1]), dim=1),
+    "best key only": lambda q, k, v: F.one_hot((q @ k.T).argmax(1), len(k)).float() @ v,
+    "number of keys": lambda q, k, v: F.softmax(rooted(q, k, len(k)), dim=1) @ v,
+    "number of queries": lambda q, k, v: F.softmax(rooted(q, k, len(q)), dim=1) @ v,
+    "values' width": lambda q, k, v: F.softmax(rooted(q, k, v.shape[1]), dim=1) @ v,
+    "returns nothing yet": lambda q, k, v: None,
+    "raised ZeroDivisionError": lambda q, k, v: 1 / 0,
+    "raised RuntimeError: The size": lambda q, k, v: q + v,
+    "the largest difference": lambda q, k, v: F.scaled_dot_product_attention(q, k, v) + 1,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG)
+def test_wrong_attention_is_named(hint):
+    verdict = grade_attention(WRONG[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def masked_loops(q, k, v, mask):
+    out = torch.zeros(len(q), v.shape[1])
+    for i in range(len(q)):
+        shown = [j for j in range(len(k)) if mask[i, j]]
+        total = sum(math.exp(q[i] @ k[j] / len(q[i]) ** 0.5) for j in shown)
+        for j in shown:
+            out[i] += math.exp(q[i] @ k[j] / len(q[i]) ** 0.5) / total * v[j]
+    return out
+
+
+def masked_exp(q, k, v, mask):
+    e = torch.exp(q @ k.T / q.size(1) ** 0.5) * mask
+    return e / e.sum(1, keepdim=True).clamp(min=1e-9) @ v
+
+
+def softmax_of(q, k, v, mask, *, change):
+    return torch.softmax(change(rooted(q, k, q.shape[1]), mask), dim=-1) @ v
+
+
+MASKED_RIGHT = {
+    "library": lambda q, k, v, mask: scaled_dot_product_attention(q, k, v, mask=mask),
+    "torch": lambda q, k, v, mask: F.scaled_dot_product_attention(q, k, v, attn_mask=mask),
+    "loops": masked_loops,
+    "by hand": masked_exp,
+    "-inf and nan_to_num": lambda q, k, v, mask: (
+        torch.nan_to_num(torch.where(mask, rooted(q, k, q.shape[1]), -torch.inf).softmax(-1)) @ v
+    ),
+    "renormalized after the softmax": lambda q, k, v, mask: (
+        F.normalize(rooted(q, k, q.shape[1]).softmax(-1) * mask, p=1, dim=-1) @ v
+    ),
+}
+
+
+@pytest.mark.parametrize("answer", MASKED_RIGHT.values(), ids=MASKED_RIGHT)
+def test_right_masked_attention(answer):
+    assert grade_masked_attention(answer), grade_masked_attention(answer)
+
+
+def changed(change):
+    return lambda q, k, v, mask: softmax_of(q, k, v, mask, change=change)
+
+
+MASKED_WRONG = {
+    "changes nothing": changed(lambda s, m: s),
+    "inverted": changed(lambda s, m: s.masked_fill(m, -1e9)),
+    "after the softmax": lambda q, k, v, m: (rooted(q, k, q.shape[1]).softmax(1) * m.float()) @ v,
+    "exp(0) = 1": changed(lambda s, m: s * m.float()),
+    "negative score becomes +inf": changed(lambda s, m: s * torch.ones(m.shape).masked_fill(~m, -torch.inf)),
+    "0 times inf": changed(lambda s, m: s + (~m) * -torch.inf),
+    "look for +inf": changed(lambda s, m: s.masked_fill(~m, torch.inf)),
+    "-inf after the softmax": lambda q, k, v, m: (
+        torch.where(m, F.softmax(rooted(q, k, q.shape[1]), 1), -torch.inf) @ v
+    ),
+    "mask the future": lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+    "divide by d_k": lambda q, k, v, m: F.scaled_dot_product_attention(
+        q, k, v, attn_mask=m, scale=1 / q.shape[1]
+    ),
+    "gains 1": changed(lambda s, m: s + m.float()),
+    "mask is transposed": lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, attn_mask=m.T),
+    "scale is missing": lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, attn_mask=m, scale=1.0),
+    "0/0": changed(lambda s, m: s.masked_fill(~m, -torch.inf)),
+    "mean of all values": changed(lambda s, m: s.masked_fill(~m, torch.finfo(s.dtype).min)),
+    "sees everything": changed(lambda s, m: s - 1000.0 * (~m)),
+    "returns nothing yet": lambda q, k, v, m: None,
+}
+
+
+@pytest.mark.parametrize("hint", MASKED_WRONG)
+def test_wrong_masked_attention_is_named(hint):
+    verdict = grade_masked_attention(MASKED_WRONG[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+@pytest.mark.parametrize("check", [grade_attention, grade_masked_attention])
+def test_a_result_in_place_of_a_function_is_refused(check):
+    assert "function itself" in check(torch.ones(3)).says
+
+
+NEXT = np.roll(np.eye(3), 1, axis=1)  # row i is the unit vector of i + 1
+
+CIRCLES = {
+    "plain": (9 * torch.eye(3)[[1, 2, 0]], torch.eye(3)),
+    "by the keys": (np.eye(3), 9 * NEXT.T),
+    "lists": ((9 * NEXT).tolist(), np.eye(3).tolist()),
+    "in two columns, on a circle": (
+        [
+            [30 * math.cos(2 * math.pi * (i + 1) / 3), 30 * math.sin(2 * math.pi * (i + 1) / 3)]
+            for i in range(3)
+        ],
+        [[math.cos(2 * math.pi * i / 3), math.sin(2 * math.pi * i / 3)] for i in range(3)],
+    ),
+    "with a gradient": (torch.tensor(9 * NEXT, requires_grad=True), torch.eye(3)),
+}
+
+
+@pytest.mark.parametrize("pair", CIRCLES.values(), ids=CIRCLES)
+def test_right_circles(pair):
+    assert grade_circle(*pair), grade_circle(*pair)
+
+
+@pytest.mark.parametrize(
+    ("hint", "w_q", "w_k"),
+    [
+        ("symmetric", NEXT, NEXT),
+        ("symmetric", np.eye(3), np.eye(3)),
+        ("the other way", 9 * NEXT.T, np.eye(3)),
+        ("the other way", np.eye(3), 9 * NEXT),
+        ("larger", NEXT, np.eye(3)),
+        ("paper→scissors gets only 0.6", np.diag([9, 2, 9]) @ NEXT, np.eye(3)),
+        ("scissors→rock gets only 0.33", 9 * np.diag([1.0, 1.0, 0.0]) @ NEXT, np.eye(3)),
+        ("more than 0.9", 9 * np.diag([1.0, 2.0, 3.0]), NEXT @ np.diag([1.0, 0.0, 0.0])),
+        ("no two matrices yet", None, None),
+        ("no two matrices yet", ..., np.eye(3)),
+        ("3 rows and equally many columns", np.eye(3), np.eye(4)),
+        ("3 rows and equally many columns", 9 * NEXT * math.nan, np.eye(3)),
+        ("matrices of numbers", "paper", np.eye(3)),
+    ],
+)
+def test_wrong_circles_are_named(hint, w_q, w_k):
+    verdict = grade_circle(w_q, w_k)
+    assert not verdict
+    assert hint in verdict.says
+
+
+def test_suspects_do_what_they_are_charged_with():
+    q, k, v = torch.randn(3, 11), torch.randn(5, 11), torch.randn(5, 2)
+    torch.testing.assert_close(suspect_a(q, k, v), F.scaled_dot_product_attention(q, k, v, scale=1 / 11))
+    torch.testing.assert_close(suspect_b(q, k, v), F.softmax(rooted(q, k, 11), dim=0) @ v)
+
+
+def test_only_one_diagnosis_is_right():
+    right = [(a, b) for a in CHARGES for b in CHARGES if grade_diagnosis(a=a, b=b)]
+    assert right == [("divides by d_k", "softmax over queries")]
+
+
+@pytest.mark.parametrize(
+    ("hint", "a", "b"),
+    [
+        ("suspect a", None, "softmax over queries"),
+        ("suspect b", "divides by d_k", None),
+        ("not on the list", "no scale", None),
+        ("sharper", "no scaling", "softmax over queries"),
+        ("one query only", "softmax over queries", "divides by d_k"),
+        ("sharper", "divides by d_k", "divides by d_k"),
+        ("change v", "divides by d_k", "keys used as values"),
+        ("double q", "softmax left out", "softmax over queries"),
+    ],
+)
+def test_wrong_diagnoses_are_answered(hint, a, b):
+    verdict = grade_diagnosis(a=a, b=b)
+    assert not verdict
+    assert hint in verdict.says
+
+
+def test_a_refuted_charge_is_refuted_by_its_experiment():
+    ones, one_query = torch.ones(5, 2), torch.randn(1, 7)
+    q, k, v = torch.randn(3, 7), torch.randn(5, 7), torch.randn(5, 2)
+    torch.testing.assert_close(suspect_a(q, k, ones), torch.ones(3, 2))  # so there is a softmax over keys
+    torch.testing.assert_close(suspect_b(one_query, k, v)[0], v.sum(0))  # one query: each weight is 1
+    for suspect in (suspect_a, suspect_b):
+        assert not torch.equal(suspect(q, k, v), suspect(q, k, v + 1))  # so the values are used
+
+
+GRADERS = {
+    "Attention": lambda names: grade_attention(names["my_attention"]),
+    "The mask": lambda names: grade_masked_attention(names["my_masked_attention"]),
+    "A circle": lambda names: grade_circle(names["w_q"], names["w_k"]),
+    "Two suspects": lambda names: grade_diagnosis(**names["diagnosis"]),
+}
+
+
+@pytest.mark.parametrize("exercise", GRADERS)
+def test_folded_solution_is_graded_right(exercise):
+    names = {"torch": torch, "math": math, "suspect_a": suspect_a, "suspect_b": suspect_b}
+    exec(solutions(LESSON)[exercise], names)
+    assert GRADERS[exercise](names)
+
+
+def filled_with(fill):
+    def answer(q, k, v, mask):
+        scores = (q @ k.mT / math.sqrt(q.size(-1))).masked_fill(~mask, fill)
+        return (scores.softmax(-1) * mask.any(-1, keepdim=True)) @ v
+
+    return answer
+
+
+@pytest.mark.parametrize("fill", [-10.0, -20.0, -30.0, -100.0, -1e4])
+def test_a_mask_that_fills_with_too_little_is_refused(fill):
+    verdict = grade_masked_attention(filled_with(fill))
+    assert not verdict
+    if fill <= -100:
+        assert verdict.says == f"Where all scores are near -16,384: {FINITE_FILL}"
+
+
+def by_exponentials(q, k, v, mask):
+    fit = torch.exp(q @ k.mT / math.sqrt(q.size(-1))) * mask
+    return fit / fit.sum(-1, keepdim=True) @ v
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda *case: by_exponentials(*case).nan_to_num(),
+        lambda *case: by_exponentials(*case).where(case[-1].any(-1, keepdim=True), 0.0),
+    ],
+)
+def test_exponentials_that_vanish_are_right_but_told(answer):
+    verdict = grade_masked_attention(answer)
+    assert verdict
+    assert verdict.says.endswith(NOT_STABLE)
+    assert NOT_STABLE not in grade_masked_attention(filled_with(-1e9)).says
+
+
+@pytest.mark.parametrize("charge", [["divides by d_k"], {"divides by d_k"}, torch.ones(2), 3])
+def test_a_charge_that_is_no_text_is_not_on_the_list(charge):
+    assert "is not on the list" in grade_diagnosis(a=charge, b="softmax over queries").says
+
+
+def test_a_missing_charge_is_asked_for():
+    assert "suspect b" in grade_diagnosis(a="divides by d_k").says
+
+
+def test_a_number_beyond_all_floats_is_no_matrix():
+    assert "two matrices of numbers" in grade_circle([[10**400]] * 3, [[1]] * 3).says
+
+
+def test_each_exercise_of_the_lesson_is_graded_here():
+    assert list(solutions(LESSON)) == list(GRADERS)
+
+
+@pytest.mark.parametrize(("size", "right"), [(1.0, False), (1000.0, True)])
+def test_a_difference_counts_by_the_size_of_the_numbers(size, right):
+    verdict = grade(
+        lambda x: size * x + 1e-3,
+        right=lambda x: size * x,
+        mistakes={},
+        cases=[(torch.tensor([0.0, 1.0]),)],
+        praise="It is.",
+    )
+    assert bool(verdict) == right
+
+
+def circle(*weights):
+    """Give matrices with which each word gives the next one such a weight."""
+    scores = torch.zeros(3, 3)
+    for word, weight in enumerate(weights):
+        scores[word] = math.log((1 - weight) / 2)
+        scores[word, (word + 1) % 3] = math.log(weight)
+    return scores * math.sqrt(3), torch.eye(3)
+
+
+def test_each_word_of_a_circle_has_to_look_at_the_next_and_not_their_mean():
+    assert grade_circle(*circle(0.91, 0.91, 0.91))
+    assert "scissors→rock gets only 0.80" in grade_circle(*circle(0.99, 0.99, 0.8)).says
+    assert "paper→scissors gets only 0.85" in grade_circle(*circle(0.87, 0.85, 0.88)).says
+
+
+def test_matrices_of_a_circle_have_three_rows_of_finite_numbers():
+    q, k = circle(0.95, 0.95, 0.95)
+    four, hole = torch.zeros(4, 3), q.clone()
+    hole[0, 0] = -math.inf
+    for one, other in ((four, four), (q, four), (hole, k), (k, hole)):
+        verdict = grade_circle(one, other)
+        assert not verdict
+        assert "Both need 3 rows and equally many columns of finite numbers" in verdict.says

@@ -1,0 +1,253 @@
+"""Graders of lesson 12: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from folded_solutions import solutions
+from rouge_score.rouge_scorer import RougeScorer
+
+from exformer_lessons.summarization.grader import grade_invented, grade_rouge_1, grade_row
+
+LESSON = "12_summarization"
+
+
+def from_one_row(article, separator, summary, bos, eos, pad):
+    whole = [bos, *article, *separator, *summary, eos]
+    start = 1 + len(article) + len(separator)
+    return whole[:-1], [word if place >= start else pad for place, word in enumerate(whole)][1:]
+
+
+def row(*, first=True, sep=True, early=0, ask_from="summary", end="asked"):
+    """Build answers to the first exercise that are wrong in one way."""
+
+    def answer(a, separator, s, bos, eos, pad):
+        whole = [bos] * first + a + separator * sep + s + [eos]
+        start = first + len(a) + len(separator) * sep
+        start = {"article": first, "separator": first + len(a), "summary": start}[ask_from]
+        said = [w if i >= start else pad for i, w in enumerate(whole)]
+        if end == "unasked":
+            said[-1] = pad
+        shown, said = (whole, [*said[1:], pad]) if end == "shown" else (whole[:-1], said[1:])
+        if early:
+            said = (said[early:] + [pad] * early) if early > 0 else ([pad] * -early + said)[: len(said)]
+        return shown, said
+
+    return answer
+
+
+ROWS = {
+    "one row": from_one_row,
+    "parts": row(),
+    "tensors": lambda *case: torch.tensor(from_one_row(*case)),
+    "arrays": lambda *case: np.array(from_one_row(*case)),
+    "lists": lambda *case: list(from_one_row(*case)),
+    "in place": lambda a, sep, s, bos, eos, pad: (
+        a.insert(0, bos) or a.extend(sep) or ([*a, *s], [pad] * (len(a) - 1) + [*s, eos])
+    ),
+}
+WRONG_ROWS = {
+    "targets hold the article too": row(ask_from="article"),
+    "targets hold the separator too": row(ask_from="separator"),
+    "one position late": row(early=-1),
+    "one position early": row(early=1),
+    "end token is never a target": row(end="unasked"),
+    "start token is missing": row(first=False),
+    "separator is missing": row(sep=False),
+    "input holds the end token": row(end="shown"),
+    "not shifted": lambda a, sep, s, bos, eos, pad: (lambda whole, n: (whole, [pad] * n + whole[n:]))(
+        [bos, *a, *sep, *s, eos], 1 + len(a) + len(sep)
+    ),
+    "end token is missing": lambda a, sep, s, bos, eos, pad: (
+        [bos, *a, *sep, *s][:-1],
+        [*[pad] * len(a + sep), *s],
+    ),
+    "one id of the separator": lambda a, sep, s, *ids: from_one_row(a, [sep[0]], s, *ids),
+    "summary is not shown": lambda a, sep, s, bos, eos, pad: (
+        (bos, *a, *sep),
+        (pad,) * len(a + sep) + (*s, eos),
+    ),
+    "need not be 0": lambda a, sep, s, bos, eos, pad: from_one_row(a, sep, s, bos, eos, 0),
+    "separator is a list": lambda a, sep, s, bos, eos, pad: (
+        [bos, *a, sep, *s],
+        [pad] * (1 + len(a)) + [*s, eos],
+    ),
+    "other order": lambda *case: list(reversed(from_one_row(*case))),
+    "equally long, yours have 7 and 3": lambda *case: (from_one_row(*case)[0][:7], [1, 2, 3]),
+    "should have the shape": lambda *case: (from_one_row(*case)[0][:7], from_one_row(*case)[1][:7]),
+    "returns nothing yet": lambda *case: ...,
+    "must return numbers": lambda *case: ("shown", "said"),
+    "raised KeyError": lambda *case: {}[1],
+    "the numbers are not": lambda *case: np.array(from_one_row(*case)) + 1,
+}
+
+
+class AsIs:
+    """Cut at spaces, and leave the letters."""
+
+    def tokenize(self, text):
+        return text.split()
+
+
+def from_p_and_r(ours, right):
+    left = list(right)
+    shared = sum(word in left and left.remove(word) is None for word in ours)
+    if not shared:
+        return 0
+    p, r = shared / len(ours), shared / len(right)
+    return 2 * p * r / (p + r)
+
+
+ROUGES = {
+    "counters": lambda a, b: (
+        2 * (Counter(a.split()) & Counter(b.split())).total() / (len(a.split()) + len(b.split()))
+    ),
+    "the package": lambda a, b: RougeScorer(["rouge1"], tokenizer=AsIs()).score(b, a)["rouge1"].fmeasure,
+    "tensor": lambda a, b: torch.tensor(ROUGES["counters"](a, b)),
+    "from P and R": lambda a, b: from_p_and_r(a.split(), b.split()),
+}
+
+
+def of(combine, *, shared=lambda a, b: (Counter(a) & Counter(b)).total()):
+    return lambda a, b: combine(shared(a.split(), b.split()), len(a.split()), len(b.split()))
+
+
+def f1(s, a, b):
+    return 2 * s / (a + b)
+
+
+WRONG_ROUGES = {
+    "precision alone": of(lambda s, a, b: s / a),
+    "recall alone": of(lambda s, a, b: s / b),
+    "plain mean": of(lambda s, a, b: 0.5 * s / a + 0.5 * s / b),
+    "factor 2": of(lambda s, a, b: s / (a + b)),
+    "divide it": of(lambda s, a, b: s),
+    "count each word once": lambda a, b: (
+        2 * len(set(a.split()) & set(b.split())) / (len(set(a.split())) + len(set(b.split())))
+    ),
+    "at most as often": of(f1, shared=lambda a, b: len([w for w in a if w in b])),
+    "as the summary has it": of(f1, shared=lambda a, b: len([w for w in b if w in a])),
+    "all letters small": lambda a, b: RougeScorer(["rouge1"]).score(b, a)["rouge1"].fmeasure,
+    "That is ROUGE-2": lambda a, b: RougeScorer(["rouge2"], tokenizer=AsIs()).score(b, a)["rouge2"].fmeasure,
+    "at the same position": of(f1, shared=lambda a, b: sum(x == y for x, y in zip(a, b, strict=False))),
+    "returns nothing yet": lambda a, b: None,
+    "raised ZeroDivisionError": lambda a, b: 1 / 0,
+    "That is ROUGE-L": lambda a, b: RougeScorer(["rougeL"], tokenizer=AsIs()).score(b, a)["rougeL"].fmeasure,
+    "that either has": of(lambda s, a, b: s / (a + b - s)),
+    "With an empty summary: Your function raised ZeroDivisionError": lambda a, b: (
+        lambda s, p, r: 2 * s / p * s / r / (s / p + s / r) if s / p else 0
+    )((Counter(a.split()) & Counter(b.split())).total(), len(a.split()), len(b.split())),
+    "You count letters": lambda a, b: 2 * (Counter(a) & Counter(b)).total() / (len(a) + len(b)),
+    "the number should be 1, yours is 0.123": lambda a, b: 0.123,
+}
+COUNTS = {
+    "loop": lambda s, a, names: len([w for w in s.split() if w in set(names) - set(a.split())]),
+    "counters": lambda s, a, names: (lambda c: sum(c[w] for w in names if w not in a.split()))(
+        Counter(s.split())
+    ),
+    "float": lambda s, a, names: float(sum(w in names and w not in a.split() for w in s.split())),
+}
+WRONG_COUNTS = {
+    "every word that is not in the article": lambda s, a, names: len(
+        [w for w in s.split() if w not in a.split()]
+    ),
+    "20 is found in 200": lambda s, a, names: len([w for w in s.split() if w in names and w not in a]),
+    "used twice is two": lambda s, a, names: len({w for w in s.split() if w in names and w not in a.split()}),
+    "look at the summary's words": lambda s, a, names: len(
+        [w for w in a.split() if w in names and w not in s.split()]
+    ),
+    "the others are invented": lambda s, a, names: len(
+        [w for w in s.split() if w in names and w in a.split()]
+    ),
+    "also those of the article": lambda s, a, names: len([w for w in s.split() if w in names]),
+    "That is a share": lambda s, a, names: (
+        len([w for w in s.split() if w in names and w not in a.split()]) / len(s.split())
+    ),
+    "share of the names": lambda s, a, names: (
+        len([w for w in s.split() if w in names and w not in a.split()])
+        / (len([w for w in s.split() if w in names]) or 1)
+    ),
+    "found in 2020 too": lambda s, a, names: sum(s.count(n) for n in names if n not in a.split()),
+    "however often the summary has it": lambda s, a, names: len(
+        [w for w in (Counter(s.split()) - Counter(a.split())).elements() if w in names]
+    ),
+    "compare whole words": lambda s, a, names: len(
+        [w for w in s.split() if w in "/".join(names) and w not in a.split()]
+    ),
+    "look for each name": lambda s, a, names: len([n for n in names if n in s and n not in a]),
+    "returns nothing yet": lambda s, a, names: None,
+    "raised AttributeError": lambda s, a, names: names.keys(),
+    "the number should be 0, yours is 17": lambda s, a, names: 17,
+}
+BANK = {
+    grade_row: (ROWS, WRONG_ROWS),
+    grade_rouge_1: (ROUGES, WRONG_ROUGES),
+    grade_invented: (COUNTS, WRONG_COUNTS),
+}
+
+
+@pytest.mark.parametrize(
+    ("check", "name"), [(check, name) for check, (right, _) in BANK.items() for name in right]
+)
+def test_right_answers(check, name):
+    assert check(BANK[check][0][name]), check(BANK[check][0][name])
+
+
+@pytest.mark.parametrize(
+    ("check", "hint"), [(check, hint) for check, (_, wrong) in BANK.items() for hint in wrong]
+)
+def test_wrong_answers_are_named(check, hint):
+    verdict = check(BANK[check][1][hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def empties_its_names(summary, article, names):
+    while names:
+        names.pop()
+    return 0
+
+
+def test_the_hidden_cases_stay_as_they_are():
+    assert not grade_invented(empties_its_names)
+    assert not grade_invented(lambda s, a, names: 0)
+    assert grade_row(ROWS["in place"])
+    assert grade_row(ROWS["parts"])
+
+
+NEARLY = {
+    "small letters": (str.lower, str.lower),
+    "small letters in the article": (str, str.lower),
+    "no commas": (lambda text: text.replace(",", ""),) * 2,
+}
+
+
+@pytest.mark.parametrize("changes", NEARLY.values(), ids=NEARLY)
+def test_words_are_taken_as_they_are(changes):
+    ours, theirs = changes
+    assert not grade_invented(
+        lambda s, a, names: sum(
+            w in map(ours, names) and theirs(w) not in theirs(a).split() for w in ours(s).split()
+        )
+    )
+
+
+@pytest.mark.parametrize("check", BANK)
+def test_no_function(check):
+    assert "function itself" in check(None).says
+
+
+CHECKS = {
+    "The row": ("my_row", grade_row),
+    "ROUGE-1": ("my_rouge_1", grade_rouge_1),
+    "Made up": ("my_invented", grade_invented),
+}
+
+
+@pytest.mark.parametrize("label", CHECKS)
+def test_the_lessons_solutions_pass(label):
+    names = {}
+    exec(solutions(LESSON)[label], names)
+    name, check = CHECKS[label]
+    assert check(names[name]), check(names[name])

@@ -1,0 +1,462 @@
+"""Graders of lesson 08: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+
+import re
+from collections import Counter
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from folded_solutions import solutions
+
+from exformer.nn.embedding import embed
+from exformer.tokenizers.bpe_merges import apply_merges, learn_merges
+from exformer_lessons.tokens.grader import (
+    grade_best_pair,
+    grade_decode,
+    grade_encode,
+    grade_table_gradient,
+)
+
+LESSON = "08_tokens"
+
+
+def walk(word, pair, new, *, step=2, rest=True, most=None):
+    merged, place = [], 0
+    while place < len(word) - (not rest):
+        if tuple(word[place : place + 2]) == pair and most != 0:
+            merged.append(new)
+            place += step
+            most = None if most is None else most - 1
+        else:
+            merged.append(word[place])
+            place += 1
+    return tuple(merged)
+
+
+def all_of(merge, order=list):
+    def cut(word, merges):
+        for pair, new in order(merges.items()):
+            word = merge(word, pair, new)
+        return word
+
+    return cut
+
+
+def by_text(word, pair, new):
+    return list(map(ord, "".join(map(chr, word)).replace("".join(map(chr, pair)), chr(new))))
+
+
+def with_a_stack(word, pair, new):
+    merged = []
+    for symbol in word:
+        if merged and (merged[-1], symbol) == pair:
+            merged[-1] = new
+        else:
+            merged.append(symbol)
+    return merged
+
+
+def in_place(word, pair, new):
+    word, place = list(word), 0
+    while place + 1 < len(word):
+        if (word[place], word[place + 1]) == pair:
+            word[place : place + 2] = [new]
+        place += 1
+    return word
+
+
+def lowest_rank_first(word, merges):
+    ranks = list(merges)
+    while fitting := [pair for pair in pairwise(word) if pair in merges]:
+        pair = min(fitting, key=ranks.index)
+        word = walk(word, pair, merges[pair])
+    return word
+
+
+CUTS = {
+    "walk": all_of(walk),
+    "text": all_of(by_text),
+    "stack": all_of(with_a_stack),
+    "in place": all_of(in_place),
+    "lowest rank first": lowest_rank_first,
+    "list": lambda *case: list(all_of(walk)(*case)),
+    "numpy": lambda *case: np.array(all_of(walk)(*case)),
+    "tensor": lambda *case: torch.tensor(all_of(walk)(*case)),
+    "library": lambda word, merges: list(
+        map(
+            ord,
+            apply_merges(
+                "".join(map(chr, word)), {chr(a) + chr(b): chr(new) for (a, b), new in merges.items()}
+            ),
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("answer", CUTS.values(), ids=CUTS)
+def test_right_cuts(answer):
+    assert grade_encode(answer), grade_encode(answer)
+
+
+def overlapping(word, pair, new):
+    hits = [two == pair for two in pairwise(word)]
+    kept = []
+    for place, symbol in enumerate(word):
+        if place < len(hits) and hits[place]:
+            kept.append(new)
+        elif not (place and hits[place - 1]):
+            kept.append(symbol)
+    return tuple(kept)
+
+
+def either_order(word, pair, new):
+    merged = []
+    for symbol in word:
+        if merged and sorted((merged[-1], symbol)) == sorted(pair):
+            merged[-1] = new
+        else:
+            merged.append(symbol)
+    return tuple(merged)
+
+
+def first_in_the_word(word, merges):
+    place = 0
+    while place < len(word) - 1:
+        pair = word[place : place + 2]
+        if pair in merges:
+            word, place = (*word[:place], merges[pair], *word[place + 2 :]), 0
+        else:
+            place += 1
+    return word
+
+
+def in_one_pass(word, merges):
+    found, symbols = [], list(word)
+    while symbols:
+        if tuple(symbols[:2]) in merges:
+            found.append(merges[symbols.pop(0), symbols.pop(0)])
+        else:
+            found.append(symbols.pop(0))
+    return found
+
+
+def soon_a_list(word, merges):
+    for pair, new in merges.items():
+        merged, place = [], 0
+        while place < len(word):
+            found = word[place : place + 2] == pair
+            merged.append(new if found else word[place])
+            place += 2 if found else 1
+        word = merged
+    return word
+
+
+def longest(word, merges):
+    held = {symbol: (symbol,) for symbol in word}
+    for (first, second), new in merges.items():
+        held[new] = held.get(first, (first,)) + held.get(second, (second,))
+    found = []
+    while word:
+        best = max((s for s in held if word[: len(held[s])] == held[s]), key=lambda s: len(held[s]))
+        found.append(best)
+        word = word[len(held[best]) :]
+    return found
+
+
+def the_first_that_fits(word, merges):
+    changed = (walk(word, pair, new) for pair, new in merges.items())
+    return next((cut for cut in changed if cut != word), word)
+
+
+WRONG_CUTS = {
+    "a list is never equal to a tuple": all_of(
+        lambda w, p, n: [n if list(w)[i : i + 2] == p else w[i] for i in range(len(w))]
+    ),
+    "the merge that was learned first comes first": first_in_the_word,
+    "learned last: begin with the first": all_of(walk, order=lambda merges: reversed(list(merges))),
+    "the longest token that fits": longest,
+    "through the word once": in_one_pass,
+    "stop after the first merge": the_first_that_fits,
+    "go on; a list is never equal": soon_a_list,
+    "make each merge once": all_of(lambda w, p, n: walk(w, p, n, most=1)),
+    "from the right": all_of(lambda w, p, n: walk(w[::-1], p[::-1], n)[::-1]),
+    "leave the second token": all_of(lambda w, p, n: walk(w, p, n, step=1)),
+    "in either order": all_of(either_order),
+    "lose the last token": all_of(lambda w, p, n: walk(w, p, n, rest=False)),
+    "a token for two pairs": all_of(overlapping),
+    "nothing in its place": all_of(lambda w, p, n: tuple(x for x in walk(w, p, n) if x != n)),
+    "returns nothing yet": lambda *case: None,
+    "raised IndexError": lambda word, merges: [word[0]],
+    "must return numbers, got str": lambda word, merges: "aaa",
+    "should have 2 numbers, yours has 1": lambda word, merges: [99],
+    "the numbers are not": lambda word, merges: [1 + symbol for symbol in all_of(walk)(word, merges)],
+    "must return numbers, got set": lambda word, merges: set(word),
+}
+
+
+def test_a_pair_is_no_text_in_a_text():
+    def by_words(word, merges):
+        text = " ".join(map(str, word))
+        for (first, second), new in merges.items():
+            text = text.replace(f"{first} {second}", str(new))
+        return [int(symbol) for symbol in text.split()]
+
+    assert not grade_encode(by_words)
+
+
+def test_ties_are_not_compared_as_texts():
+    assert not grade_best_pair(lambda words: choose(counted(words), key=str))
+
+
+@pytest.mark.parametrize("hint", WRONG_CUTS)
+def test_wrong_cuts_are_named(hint):
+    verdict = grade_encode(WRONG_CUTS[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def counted(words, *, times=True, once=False):
+    found = Counter()
+    for word, n in words.items():
+        pairs = [word[i : i + 2] for i in range(len(word) - 1)]
+        for pair in set(pairs) if once else pairs:
+            found[pair] += n if times else 1
+    return found
+
+
+def sorted_pairs(words):
+    return sorted(counted(words).items(), key=lambda item: (-item[1], item[0]))[0][0]
+
+
+def of_the_library(words):
+    [pair] = learn_merges({"".join(map(chr, w)): n for w, n in words.items()}, n_merges=1, first=256)
+    return tuple(map(ord, pair))
+
+
+def smallest_of_the_most(words):
+    found = counted(words)
+    return min(pair for pair in found if found[pair] == max(found.values()))
+
+
+def empties_its_words(words):
+    best = sorted_pairs(words)
+    words.clear()
+    return best
+
+
+BEST = {
+    "sorted": sorted_pairs,
+    "library": of_the_library,
+    "smallest of the most": smallest_of_the_most,
+    "empties its words": empties_its_words,
+    "list": lambda words: list(sorted_pairs(words)),
+    "tensor": lambda words: torch.tensor(sorted_pairs(words)),
+}
+
+
+@pytest.mark.parametrize("answer", BEST.values(), ids=BEST)
+def test_right_pairs(answer):
+    assert grade_best_pair(answer), grade_best_pair(answer)
+
+
+def choose(counts, key=lambda pair: pair):
+    return min(counts, key=lambda pair: (-counts[pair], key(pair)))
+
+
+def apart(words):
+    found = Counter()
+    for word, n in words.items():
+        text = "".join(map(chr, word))
+        for a, b in {*pairwise(text)}:
+            found[ord(a), ord(b)] += n * text.count(a + b)
+    return found
+
+
+def met_first(words):
+    found = {}
+    for word, n in words.items():
+        for pair in pairwise(word):
+            found[pair] = found.get(pair, 0) + n
+    return max(found, key=found.get)
+
+
+WRONG_BEST = {
+    "as often as its word occurs": lambda words: choose(counted(words, times=False)),
+    "only neighbors count": lambda words: choose(
+        sum((Counter({p: n}) for w, n in words.items() for p in combinations(w, 2)), Counter())
+    ),
+    "the smaller second number decides": lambda words: choose(counted(words), key=lambda pair: pair[0]),
+    "Return the pair alone": lambda words: counted(words).most_common(1)[0],
+    "once per word: a word may": lambda words: choose(counted(words, once=True)),
+    "it begins at two positions": lambda words: choose(apart(words)),
+    "neither repeats": lambda words: choose(counted(words, times=False, once=True)),
+    "across the ends of words": lambda words: choose(
+        Counter(pairwise([symbol for word, n in words.items() for symbol in word * n]))
+    ),
+    "you take the largest numbers": lambda words: max(
+        counted(words), key=lambda pair: (counted(words)[pair], pair)
+    ),
+    "the first that you met": met_first,
+    "compare the second numbers first": lambda words: choose(counted(words), key=lambda pair: pair[::-1]),
+    "the rarest pair": lambda words: min(counted(words), key=lambda pair: (counted(words)[pair], pair)),
+    "returns nothing yet": lambda words: ...,
+    "raised KeyError": lambda words: words[0],
+    "should have 2 numbers, yours has 1": lambda words: 7,
+    "the numbers are not": lambda words: (0, 0),
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_BEST)
+def test_wrong_pairs_are_named(hint):
+    verdict = grade_best_pair(WRONG_BEST[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def byte_by_byte(tokens, ids):
+    data = bytearray()
+    for i in ids:
+        data += tokens[i]
+    return str(bytes(data), "utf-8", errors="replace")
+
+
+def incremental(tokens, ids):
+    import codecs
+
+    reader = codecs.getincrementaldecoder("utf-8")("replace")
+    return "".join(reader.decode(tokens[i]) for i in ids) + reader.decode(b"", final=True)
+
+
+def whole_or_each(tokens, ids):
+    try:
+        return b"".join([tokens[i] for i in ids]).decode()
+    except UnicodeDecodeError:
+        return "".join([tokens[i].decode(errors="replace") for i in ids])
+
+
+DECODES = {"bytearray": byte_by_byte, "incremental": incremental}
+
+
+@pytest.mark.parametrize("answer", DECODES.values(), ids=DECODES)
+def test_right_decodes(answer):
+    assert grade_decode(answer), grade_decode(answer)
+
+
+WRONG_DECODES = {
+    "by itself: a character may": lambda t, ids: "".join(t[i].decode(errors="replace") for i in ids),
+    "by itself and drop": lambda t, ids: "".join(t[i].decode(errors="ignore") for i in ids),
+    "You drop what is no UTF-8": lambda t, ids: b"".join(t[i] for i in ids).decode(errors="ignore"),
+    "as Latin-1 does": lambda t, ids: "".join(chr(byte) for i in ids for byte in t[i]),
+    "as \\x..": lambda t, ids: b"".join(t[i] for i in ids).decode(errors="backslashreplace"),
+    "a space between": lambda t, ids: b" ".join(t[i] for i in ids).decode(errors="replace"),
+    "raised UnicodeDecodeError": lambda t, ids: b"".join(t[i] for i in ids).decode(),
+    "You return bytes": lambda t, ids: b"".join(t[i] for i in ids),
+    "returns nothing yet": lambda t, ids: None,
+    "Return a text, yours is a list": lambda t, ids: ["a"],
+    "The text should be 'perché!', yours is 'perché a'": lambda t, ids: "perché a",
+    "yours is '\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}'": lambda t, ids: byte_by_byte(
+        t, ids
+    ).strip(),
+    "yours is ' \N{REPLACEMENT CHARACTER} '": lambda t, ids: re.sub(
+        "\ufffd+", "\ufffd", byte_by_byte(t, ids)
+    ),
+    "Where a text is broken": whole_or_each,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_DECODES)
+def test_wrong_decodes_are_named(hint):
+    verdict = grade_decode(WRONG_DECODES[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+def by_one_hot(ids, ahead, vocab_size):
+    return F.one_hot(ids, vocab_size).float().T @ ahead
+
+
+def by_autograd(ids, ahead, vocab_size):
+    table = torch.zeros(vocab_size, ahead.size(1), dtype=ahead.dtype, requires_grad=True)
+    embed(ids, table).backward(ahead)
+    return table.grad
+
+
+def by_rows(ids, ahead, vocab_size):
+    rows = [[0.0] * ahead.size(1) for _ in range(vocab_size)]
+    for i, gradient in zip(ids.tolist(), ahead.tolist(), strict=True):
+        rows[i] = [a + b for a, b in zip(rows[i], gradient, strict=True)]
+    return rows
+
+
+def by_adding(ids, ahead, vocab_size):
+    return torch.zeros(vocab_size, ahead.size(1)).index_add_(0, ids, ahead)
+
+
+GRADIENTS = {"adding": by_adding, "one-hot": by_one_hot, "autograd": by_autograd, "rows": by_rows}
+
+
+@pytest.mark.parametrize("answer", GRADIENTS.values(), ids=GRADIENTS)
+def test_right_gradients(answer):
+    assert grade_table_gradient(answer), grade_table_gradient(answer)
+
+
+def assigned(ids, ahead, vocab_size):
+    rows = torch.zeros(vocab_size, ahead.size(1), dtype=ahead.dtype)
+    for place, i in enumerate(ids):
+        rows[i] = ahead[place]
+    return rows
+
+
+def assigned_once(ids, ahead, vocab_size):
+    rows, seen = torch.zeros(vocab_size, ahead.size(1), dtype=ahead.dtype), set()
+    for place, i in enumerate(ids.tolist()):
+        if i not in seen:
+            rows[i] = ahead[place]
+        seen.add(i)
+    return rows
+
+
+WRONG_GRADIENTS = {
+    "add, do not overwrite": assigned,
+    "first gradient alone": assigned_once,
+    "mean of the gradients": lambda ids, ahead, n: (
+        by_one_hot(ids, ahead, n) / F.one_hot(ids, n).sum(0).clamp(min=1)[:, None]
+    ),
+    "divide by the number of ids": lambda ids, ahead, n: by_one_hot(ids, ahead, n) / ids.numel(),
+    "count how often": lambda ids, ahead, n: by_one_hot(ids, torch.ones_like(ahead), n),
+    "You subtract": lambda ids, ahead, n: -by_one_hot(ids, ahead, n),
+    "should have the shape": lambda ids, ahead, n: by_one_hot(ids, ahead, n).T,
+    "returns nothing yet": lambda *case: None,
+    "raised NotImplementedError": lambda ids, ahead, n: (_ for _ in ()).throw(NotImplementedError("todo")),
+    "the numbers are not": lambda ids, ahead, n: 3 * by_one_hot(ids, ahead, n),
+}
+
+
+@pytest.mark.parametrize("hint", WRONG_GRADIENTS)
+def test_wrong_gradients_are_named(hint):
+    verdict = grade_table_gradient(WRONG_GRADIENTS[hint])
+    assert not verdict
+    assert hint in verdict.says
+
+
+CHECKS = {
+    "The next pair": ("my_best_pair", grade_best_pair),
+    "A new word": ("my_encode", grade_encode),
+    "Bytes to text": ("my_decode", grade_decode),
+    "Where the gradient goes": ("my_table_gradient", grade_table_gradient),
+}
+
+
+@pytest.mark.parametrize("label", CHECKS)
+def test_no_function(label):
+    assert "function itself" in CHECKS[label][1](None).says
+
+
+@pytest.mark.parametrize("label", CHECKS)
+def test_the_lessons_solutions_pass(label):
+    names = {"torch": torch, "Counter": Counter, "pairwise": pairwise, "join": walk}
+    exec(solutions(LESSON)[label], names)
+    name, check = CHECKS[label]
+    assert check(names[name]), check(names[name])

@@ -1,0 +1,269 @@
+"""Set-up, claims and source of a lesson."""
+
+import math
+import random
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+import torch
+
+from exformer_lessons import claims, source
+from exformer_lessons.claims import ClaimError, at_least, at_most, claim, kept_findings
+from exformer_lessons.claims import shown as show_row
+from exformer_lessons.setup import start
+from exformer_lessons.source import show_source
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    things = []
+    for module in (claims, source):
+        monkeypatch.setattr(module, "render", things.append)
+    return things
+
+
+@pytest.fixture
+def _settings_put_back():
+    threads, exact = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    yield
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(exact)
+    torch.set_printoptions(profile="default")
+
+
+def test_a_claim_is_one_line_and_one_card(shown) -> None:
+    claim("A15", holds=torch.tensor(True), says="spread <32> & more ")
+    assert repr(shown[0]) == "claim A15 | spread <32> & more"
+    card = shown[0]._repr_html_()
+    assert 'id="claim-A15"' in card
+    assert "spread &lt;32&gt; &amp; more</div>" in card
+
+
+def test_a_claim_that_does_not_hold_stops_the_lesson(shown) -> None:
+    with pytest.raises(ClaimError, match="claim A15 does not hold: spread 31"):
+        claim("A15", holds=31 > 32, says="spread 31")
+    assert shown == []
+
+
+@pytest.mark.parametrize(
+    ("claim_id", "says", "message"),
+    [
+        ("a15", "x", "must be a letter and two digits"),
+        ("A155", "x", "must be a letter and two digits"),
+        ("A15", " ", "one line that is not empty"),
+        ("A15", "two\nlines", "one line that is not empty"),
+    ],
+)
+def test_a_claim_of_another_form_is_refused(claim_id, says, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        claim(claim_id, holds=True, says=says)
+
+
+def test_a_claim_measures_named_values_and_writes_them_into_its_sentence(shown) -> None:
+    claim(
+        "A01",
+        holds=lambda attention, one_vector: attention > one_vector + 0.3,
+        says="At {n} words attention keeps {attention:.0%}, one vector {one_vector:.0%}.",
+        n=12,
+        attention=torch.tensor(0.5),
+        one_vector=np.float32(0.125),
+    )
+    assert repr(shown[0]) == "claim A01 | At 12 words attention keeps 50%, one vector 12%."
+    data, metadata = shown[0]._repr_mimebundle_()
+    assert data == {"text/plain": repr(shown[0]), "text/html": shown[0]._repr_html_()}
+    assert metadata == {
+        "exformer": {
+            "kind": "claim",
+            "id": "A01",
+            "says": "At {n} words attention keeps {attention:.0%}, one vector {one_vector:.0%}.",
+            "values": {"n": 12, "attention": 0.5, "one_vector": 0.125},
+        }
+    }
+    assert [type(value) for value in metadata["exformer"]["values"].values()] == [int, float, float]
+
+
+def test_what_is_true_by_definition_is_shown_not_claimed(shown) -> None:
+    show_row("B05", says="{n} columns, as before", n=32)
+    assert repr(shown[0]) == "shown B05 | 32 columns, as before"
+    assert "<strong>Shown B05</strong> 32 columns" in shown[0]._repr_html_()
+    assert shown[0]._repr_mimebundle_()[1]["exformer"]["kind"] == "shown"
+
+
+def test_a_sentence_put_together_before_keeps_no_values(shown) -> None:
+    claim("A15", holds=True, says="spread 32")
+    assert shown[0]._repr_mimebundle_()[1] == {}
+
+
+def test_a_claim_keeps_whether_its_sentence_names_a_budget(shown) -> None:
+    for budget in (True, False):
+        claim("A01", holds=lambda n: n > 1, says="After {n} passes.", budget=budget, n=2)
+    kept = [each._repr_mimebundle_()[1]["exformer"] for each in shown]
+    assert [each.get("budget") for each in kept] == [True, None]
+
+
+def test_yes_and_no_stay_yes_and_no(shown) -> None:
+    claim("A01", holds=lambda found: found, says="It is {found}.", found=np.bool_(True))
+    assert repr(shown[0]) == "claim A01 | It is True."
+    assert shown[0].values == {"found": True}
+    assert type(shown[0].values["found"]) is bool
+
+
+def test_a_value_that_is_no_number_refutes_a_claim_beside_others_that_are(shown) -> None:
+    with pytest.raises(ClaimError, match="claim A01 does not hold"):
+        claim("A01", holds=lambda a, b: a > 1, says="{a} and {b}", a=2.0, b=math.nan)
+
+
+@pytest.mark.parametrize("share", [0.25, math.nan, math.inf])
+def test_a_claim_is_refused_on_its_figures(shown, share) -> None:
+    with pytest.raises(ClaimError, match=rf"claim A01 does not hold: .* \(share = {share}\)"):
+        claim("A01", holds=lambda share: not share < 0.3, says="It is {share:.0%}.", share=share)
+    assert shown == []
+
+
+def test_whoever_judges_a_lesson_keeps_what_its_claims_find(shown) -> None:
+    with kept_findings() as found:
+        claim("A01", holds=lambda share: share > 0.5, says="{share:.0%}", share=0.3)
+        claim("A02", holds=False, says="no")
+        show_row("A03", says="yes")
+    assert [(each.claim_id, each.holds, each.kind) for each in found] == [
+        ("A01", False, "claim"),
+        ("A02", False, "claim"),
+        ("A03", True, "shown"),
+    ]
+    assert shown == []
+    with pytest.raises(ClaimError):
+        claim("A02", holds=False, says="no")
+
+
+def test_findings_go_to_whoever_judges_last_and_then_to_the_one_before() -> None:
+    with kept_findings() as outer:
+        with kept_findings() as inner:
+            claim("A01", holds=True, says="in")
+        claim("A02", holds=False, says="out")
+    assert [each.claim_id for each in inner] == ["A01"]
+    assert [each.claim_id for each in outer] == ["A02"]
+
+
+def no_more_than(share):
+    return share < 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"holds": True, "share": 0.5}, "holds must be a function of share, got True: write holds=lambda"),
+        ({"holds": True, "budget": True}, "holds must be a function of the values"),
+        ({"says": "{other}", "share": 0.5}, "'other' is not among the values .share.: add other="),
+        (
+            {"holds": lambda share, other: share < other, "share": 0.5},
+            "'other' is not among the values .share.",
+        ),
+        ({"says": "{share}"}, "'share' is not among the values .there are none."),
+        ({"share": 0.5, "spare": 1}, "spare is measured, but neither the sentence nor the condition uses it"),
+        ({"says": "half", "share": 0.5}, "shows no value: write {share} into it"),
+        ({"says": "{}", "share": 0.5}, "must name its values, as {share:.0%}, got {}"),
+        ({"says": "{0}", "share": 0.5}, "must name its values"),
+        ({"says": "{share.real}", "share": 0.5}, "must name its values.* got {share.real}"),
+        ({"says": "{share", "share": 0.5}, "cannot be written: expected '}'"),
+        ({"says": "{share:.0%}", "share": "half"}, "cannot be written: Unknown format code"),
+        ({"share": [0.5]}, "share must be a number, a word, or yes or no, got list: name the one number"),
+        ({"share": torch.ones(2)}, "share must be a number, .* got Tensor"),
+        ({"share": np.ones(2)}, "share must be a number, .* got ndarray"),
+        ({"says": "two\nlines {share}", "share": 0.5}, "one line that is not empty"),
+    ],
+)
+def test_a_claim_of_values_in_another_form_is_refused(options, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        claim("A01", **{"holds": no_more_than, "says": "It is {share}."} | options)
+
+
+def test_a_number_within_its_bound_is_shown_as_the_bound() -> None:
+    assert at_least(0.97, 0.9) == at_least(0.9, 0.9) == "90% or more"
+    assert at_most(0.03, 0.1) == at_most(0.1, 0.1) == "10% or less"
+    assert at_least(2.41, 2.0, ".1f") == "2.0 or more"
+    assert at_most(1.612, 1.7, ".2f") == "1.70 or less"
+
+
+def test_a_number_outside_its_bound_is_shown_itself() -> None:
+    assert at_least(0.87, 0.9) == "87%"
+    assert at_most(0.13, 0.1) == "13%"
+    assert at_least(math.nan, 0.9) == at_most(math.nan, 0.1) == "nan%"
+    assert at_most(1.812, 1.7, ".2f") == "1.81"
+
+
+@pytest.mark.parametrize(
+    ("tell", "bound", "spec", "shown"),
+    [(at_most, 0.104, ".0%", "10%"), (at_least, 0.896, ".0%", "90%"), (at_least, 2.04, ".1f", "2.0")],
+)
+def test_a_bound_that_is_shown_rounded_is_refused(tell, bound, spec, shown) -> None:
+    for value in (0.0, bound, 9.0):
+        with pytest.raises(ValueError, match=f"bound .{bound}. must have no more digits .* got '{shown}'"):
+            tell(value, bound, spec)
+
+
+def test_a_bound_that_rounding_left_a_digit_off_is_the_one_that_is_shown() -> None:
+    assert 0.1 + 0.2 != 0.3
+    assert at_most(0.1, 0.1 + 0.2) == "30% or less"
+
+
+def test_bounds_of_every_form_are_shown() -> None:
+    assert at_most(0.1, 0.29) == "29% or less"  # 100 · 0.29 is not 29 in floating point
+    assert at_most(5.0, 12_000.0, ",.0f") == "12,000 or less"
+    assert at_least(0.2, 0.0, ".1f") == "0.0 or more"
+    assert at_least(0.2, -0.125, ".1%") == "-12.5% or more"
+
+
+class Sample:
+    """A class to be shown."""
+
+    size = 3
+
+    def double(self) -> int:
+        """Double the size."""
+        return 2 * self.size
+
+
+def test_source_is_shown_without_docstrings(shown) -> None:
+    show_source(Sample)
+    assert repr(shown[0]) == (
+        "class Sample:\n    size = 3\n\n    def double(self) -> int:\n        return 2 * self.size"
+    )
+    assert shown[0]._repr_markdown_() == f"```python\n{shown[0]!r}\n```"
+
+
+def test_source_is_shown_with_docstrings_where_wanted(shown) -> None:
+    show_source(Sample.double, docstring=True)
+    text = repr(shown[0])
+    assert text.startswith("def double")  # not indented
+    assert '"""Double the size."""' in text
+
+
+def test_a_docstring_that_is_all_there_is_stays(shown) -> None:
+    show_source(ClaimError)
+    assert repr(shown[0]) == (
+        'class ClaimError(Exception):\n    """A claim that the numbers do not bear out."""'
+    )
+
+
+@pytest.mark.usefixtures("_settings_put_back")
+def test_a_lesson_starts_with_three_digits_and_the_style_of_the_book() -> None:
+    with mpl.rc_context({"axes.spines.top": True}):
+        start()
+        assert not mpl.rcParams["axes.spines.top"]
+    assert repr(torch.tensor([0.00004, 1234.5678])) == "tensor([   0.000, 1234.568])"
+
+
+@pytest.mark.usefixtures("_settings_put_back")
+def test_a_lesson_starts_the_same_each_time() -> None:
+    def draw():
+        return random.random(), float(np.random.rand()), torch.rand(3).tolist()
+
+    start(seed=7)
+    first = draw()
+    start(seed=7)
+    assert draw() == first
+    start(seed=8)
+    assert draw() != first
+    assert torch.get_num_threads() == 1
+    assert torch.are_deterministic_algorithms_enabled()
