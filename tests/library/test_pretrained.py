@@ -337,11 +337,10 @@ def test_weights_are_read_in_the_default_type_whatever_the_file_has(tmp_path: Pa
 
 def test_kinds_of_shipped_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shipped, "_SHIPPED", tmp_path)
-    for name in ("b", "a", "lessons/c", "lessons/a"):
+    for name in ("b", "a"):
         save_model(tmp_path / name, language_model(), WORDS, card={"name": name})
     encoder = EncoderLM(EncoderLMConfig(WORDS.vocab_size, **SIZES))
     save_model(tmp_path / "0", encoder, WORDS, card={})
     assert list(shipped_models()) == ["0", "a", "b"]
     assert shipped_models(kind="DecoderLM") == {"a": tmp_path / "a", "b": tmp_path / "b"}
-    assert list(shipped.lesson_models()) == ["a", "c"]
-    assert (load_model("a").card["name"], load_model("c").card["name"]) == ("a", "lessons/c")
+    assert load_model("a").card["name"] == "a"
