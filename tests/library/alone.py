@@ -1,11 +1,10 @@
-"""Import every module of the library and generate a text where only the library and its dependencies are found.
+"""Import every module of the library and generate a text where only its dependencies are found.
 
-Run as ``python -I alone.py FOLDER SITE``: the folder holds the unpacked wheel, the site all packages there are.
+Run as ``python -I alone.py FOLDER SITE``: the folder holds the unpacked wheel, the site all packages.
 """
 
 import sys
 from importlib import import_module, metadata
-from pathlib import Path
 from pkgutil import walk_packages
 
 from packaging.requirements import Requirement
@@ -38,11 +37,8 @@ class OnlyNeeded:
 
 if __name__ == "__main__":
     folder, site = sys.argv[1:]
-    sys.path = [
-        folder,
-        *(each for each in sys.path if "site-packages" not in each and Path(each).exists()),
-        site,
-    ]
+    standard = [each for each in sys.path if each.startswith(sys.base_prefix)]
+    sys.path = [folder, *(each for each in standard if "site-packages" not in each), site]
     sys.meta_path.insert(0, OnlyNeeded(needed("exformer", set())))
     import exformer
 
