@@ -60,7 +60,7 @@ from exformer.models.decoder_lm import DecoderLM  # noqa: E402
 from exformer.recipes import find_recipe  # noqa: E402
 from exformer.recipes.datasets import CORPORA, Text  # noqa: E402
 from exformer.recipes.task import validation_batches  # noqa: E402
-from exformer.tokenizers.characters import CharTokenizer  # noqa: E402
+from exformer.tokenizers.characters_and_words import CharTokenizer  # noqa: E402
 from exformer.training.trainer import mean_loss  # noqa: E402
 
 FOLDER = Path(__file__).parent / "board_entries"

@@ -33,7 +33,7 @@ from exformer.nn.loss import cross_entropy  # noqa: E402
 from exformer.recipes import find_recipe  # noqa: E402
 from exformer.recipes.datasets import CORPORA  # noqa: E402
 from exformer.recipes.task import Task, make_task  # noqa: E402
-from exformer.tokenizers.characters import CharTokenizer  # noqa: E402
+from exformer.tokenizers.characters_and_words import CharTokenizer  # noqa: E402
 from exformer.training.loop import set_seed, training_steps  # noqa: E402
 from exformer.training.machine import keep_freed_memory  # noqa: E402
 from exformer.training.optimizers import make_optimizers  # noqa: E402

@@ -20,7 +20,7 @@ from torch import Tensor
 from exformer.data.windows import TextWindows
 from exformer.hub.pretrained import save_model
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
-from exformer.tokenizers.characters import CharTokenizer
+from exformer.tokenizers.characters_and_words import CharTokenizer
 from exformer.training.loop import set_seed, training_steps
 from exformer.training.machine import keep_freed_memory
 from exformer.training.muon import Muon

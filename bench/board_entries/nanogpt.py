@@ -24,7 +24,7 @@ from torch import nn
 from exformer.data.windows import TextWindows
 from exformer.hub.pretrained import save_model
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
-from exformer.tokenizers.characters import CharTokenizer
+from exformer.tokenizers.characters_and_words import CharTokenizer
 from exformer.training.loop import set_seed, training_steps
 from exformer.training.machine import keep_freed_memory
 

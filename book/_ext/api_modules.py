@@ -69,6 +69,8 @@ def sections(root):
 def _entry(name, module):
     thing = getattr(importlib.import_module(f"exformer.{module}"), name)
     kind, options = ("class", OPTIONS) if isinstance(thing, type) else ("function", "")
+    if "VocabularyTokenizer" in [base.__name__ for base in getattr(thing, "__bases__", ())]:
+        options += "   :inherited-members:\n"  # all that they do
     return f"```{{eval-rst}}\n.. auto{kind}:: exformer.{module}.{name}\n{options}```\n"
 
 

@@ -2,8 +2,8 @@
 # type checkers and completion read. A name that is added here is public.
 # isort: skip_file
 
-from .tokenizers.characters import CharTokenizer as CharTokenizer
-from .tokenizers.words import WordTokenizer as WordTokenizer
+from .tokenizers.characters_and_words import CharTokenizer as CharTokenizer
+from .tokenizers.characters_and_words import WordTokenizer as WordTokenizer
 from .tokenizers.bpe import BPETokenizer as BPETokenizer
 
 from .data.padding import pad as pad

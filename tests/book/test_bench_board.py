@@ -39,7 +39,7 @@ from exformer.hub.pretrained import load_model, save_model  # noqa: E402
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig  # noqa: E402
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig  # noqa: E402
 from exformer.recipes.datasets import CORPORA, Text  # noqa: E402
-from exformer.tokenizers.characters import CharTokenizer  # noqa: E402
+from exformer.tokenizers.characters_and_words import CharTokenizer  # noqa: E402
 from exformer.training.loop import training_steps  # noqa: E402
 
 TRAIN = "the keys to the cabinet are on the table.\r\n" * 30

@@ -14,7 +14,7 @@ from exformer.hub.pretrained import load_model, save_model
 from exformer.hub.shipped import shipped_models
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
-from exformer.tokenizers.words import WordTokenizer
+from exformer.tokenizers.characters_and_words import WordTokenizer
 from exformer_lessons.__main__ import run
 from exformer_lessons.live.export import export_live, live_script, model_script
 

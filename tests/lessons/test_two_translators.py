@@ -11,7 +11,7 @@ from exformer import translate
 from exformer.corpora.pairs import Pair
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.recipes.datasets import hash_texts
-from exformer.tokenizers.words import WordTokenizer
+from exformer.tokenizers.characters_and_words import WordTokenizer
 from exformer.training.loop import set_seed
 from exformer_lessons.checkpoints import lesson_models, load_lesson_model
 from exformer_lessons.first_attention import two_translators

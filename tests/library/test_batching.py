@@ -12,7 +12,7 @@ from exformer.corpora import english_italian
 from exformer.corpora.pairs import Pair
 from exformer.data.padding import pad, pad_left
 from exformer.data.translation import translation_batches
-from exformer.tokenizers.words import WordTokenizer
+from exformer.tokenizers.characters_and_words import WordTokenizer
 
 PAIRS = english_italian.sample(311, seed=2)
 SRC = WordTokenizer.from_texts(pair.source for pair in PAIRS)

@@ -23,8 +23,7 @@ from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.recipes.evaluate import prepare
 from exformer.tokenizers.bpe import BPETokenizer
-from exformer.tokenizers.characters import CharTokenizer
-from exformer.tokenizers.words import WordTokenizer
+from exformer.tokenizers.characters_and_words import CharTokenizer, WordTokenizer
 
 SIZES = {"d_model": 6, "n_heads": 2, "d_ff": 7, "n_layers": 1, "max_len": 12}
 WORDS = WordTokenizer.from_texts(["the red fox sleeps"])

@@ -19,8 +19,7 @@ from exformer.generation.sampling import draw, sample
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.tokenizers.bpe import BPETokenizer
-from exformer.tokenizers.characters import CharTokenizer
-from exformer.tokenizers.words import WordTokenizer
+from exformer.tokenizers.characters_and_words import CharTokenizer, WordTokenizer
 
 pytestmark = pytest.mark.usefixtures("float64")
 CHARACTERS = CharTokenizer.from_texts(["the red fox sleeps"])

@@ -20,9 +20,8 @@ from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.recipes import RECIPES, Recipe, find_recipe
 from exformer.tokenizers.bpe import BPETokenizer
-from exformer.tokenizers.characters import CharTokenizer
+from exformer.tokenizers.characters_and_words import CharTokenizer, WordTokenizer
 from exformer.tokenizers.loading import load_tokenizer
-from exformer.tokenizers.words import WordTokenizer
 
 TEXTS = ["the red fox sleeps", "a fox"]
 WORDS = WordTokenizer.from_texts(TEXTS)

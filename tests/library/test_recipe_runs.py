@@ -31,9 +31,8 @@ from exformer.recipes.run import run_recipe
 from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.task import learn_tokenizer, make_task, validation_batches
 from exformer.tokenizers.bpe import BPETokenizer
-from exformer.tokenizers.characters import CharTokenizer
+from exformer.tokenizers.characters_and_words import CharTokenizer, WordTokenizer
 from exformer.tokenizers.loading import load_tokenizer
-from exformer.tokenizers.words import WordTokenizer
 from exformer.training.checkpoint import average_weights, checkpoint_path, find_checkpoints
 from exformer.training.log import TrainingLog
 

@@ -14,7 +14,7 @@ from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncode
 from exformer.models.rnn_lm import CELLS
 from exformer.nn.loss import cross_entropy
 from exformer.nn.record_attention import record_attention
-from exformer.tokenizers.words import WordTokenizer
+from exformer.tokenizers.characters_and_words import WordTokenizer
 from exformer.training.loop import train
 
 SRC_VOCAB, TGT_VOCAB, D_MODEL, SRC, TGT = 13, 11, 7, 5, 3

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from exformer.generation.streaming import StreamedText
 from exformer.tokenizers.bpe import BPETokenizer
-from exformer.tokenizers.characters import CharTokenizer
-from exformer.tokenizers.words import WordTokenizer
+from exformer.tokenizers.characters_and_words import CharTokenizer, WordTokenizer
 
 BYTES = BPETokenizer([])  # a token per byte
 PIECES = BPETokenizer.from_texts(["der Bär läuft, 東京 läuft, 🙂🙂 END END"], n_merges=30)

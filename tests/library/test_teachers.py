@@ -23,7 +23,7 @@ from exformer.recipes.evaluate import judge, prepare
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run import run_recipe
 from exformer.recipes.run_folder import RunFolder
-from exformer.tokenizers.characters import CharTokenizer
+from exformer.tokenizers.characters_and_words import CharTokenizer
 
 LETTERS = CharTokenizer.from_texts(["abcdefghijklmnopqrstuvwxyz "])
 SMALL = Pairs([Pair("ab", "xyz"), Pair("c", "z")], [Pair("a", "x")], [Pair("b", "y")], {"file": "0" * 64})

@@ -4,19 +4,22 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from exformer.tokenizers.characters import CharTokenizer
+from exformer.tokenizers.bpe import BPETokenizer
+from exformer.tokenizers.characters_and_words import CharTokenizer, WordTokenizer
 from exformer.tokenizers.text_normalization import normalize_line, normalize_text
 from exformer.tokenizers.tokenizer import Tokenizer
 from exformer.tokenizers.vocabulary import BOS, EOS, PAD, Vocabulary
-from exformer.tokenizers.words import WordTokenizer
 
 SPECIALS = (PAD, BOS, EOS)
 BOTH = pytest.mark.parametrize("tokenizer", [WordTokenizer, CharTokenizer])
 texts = st.text(max_size=23)
+ALL = pytest.mark.parametrize("tokenizer", [WordTokenizer, CharTokenizer, BPETokenizer])
 TEXTS = ["la volpe dormì", "il cane dormì"]
 
 
@@ -119,6 +122,49 @@ def test_ids_outside_the_vocabulary_are_refused(tokenizer, ids):
         ValueError, match=rf"expected ids from 0 to {made.vocab_size - 1}, got \[{ids[-1]}\]$"
     ):
         made.decode(ids)
+
+
+@ALL
+@pytest.mark.parametrize("given", ["the dog", None, ["the dog"], [1, 2], 5])
+def test_tokenizers_of_texts_in_place_of_a_vocabulary(tokenizer, given):
+    wanted = "merges, a list of pairs of ids" if tokenizer is BPETokenizer else "a Vocabulary"
+    texts = r"\['the dog'\]" if given == "the dog" else "texts"
+    message = (
+        rf"^expected {wanted}, got .*: to learn from texts, write {tokenizer.__name__}.from_texts\({texts}\)$"
+    )
+    with pytest.raises(ValueError, match=message):
+        tokenizer(given)
+
+
+@ALL
+@pytest.mark.parametrize(
+    "ids", [[3.0], [[3, 4]], "34", None, 3, torch.tensor([[3], [4]]), torch.tensor([3.0]), np.array([3.5])]
+)
+def test_ids_that_are_no_integers_of_one_text(tokenizer, ids):
+    made = BPETokenizer([]) if tokenizer is BPETokenizer else tokenizer.from_texts(["ab"])
+    with pytest.raises(ValueError, match="expected the integer ids of one text, got"):
+        made.decode(ids)
+    assert made.decode(torch.tensor([3])) == made.decode(np.array([3])) == made.decode([3])
+
+
+@ALL
+def test_texts_of_another_type(tokenizer):
+    options = {"n_merges": 1} if tokenizer is BPETokenizer else {}
+    with pytest.raises(ValueError, match="expected a list of texts, got NoneType"):
+        tokenizer.from_texts(None, **options)
+    with pytest.raises(ValueError, match=r"expected a text \(str\), got int"):
+        tokenizer.from_texts([3], **options)
+
+
+def test_printed_tokenizers():
+    assert repr(WordTokenizer.from_texts(["b a"])) == "WordTokenizer(5 tokens: 'a', 'b')"
+    assert repr(CharTokenizer.from_texts(["abcdefghi\n"])).endswith("'e', 'f', 'g', …)")
+    assert repr(BPETokenizer([])) == "BPETokenizer(259 tokens)"
+    learned = BPETokenizer.from_texts(["the the"], n_merges=9)
+    assert repr(learned) == "BPETokenizer(261 tokens: …, 'he', 'the')"
+    assert [learned.render(token) for token in (0, 3, 223, 201, 160)] == ["<pad>", "!", " ", "\\n", "\\xe1"]
+    with pytest.raises(ValueError, match="expected ids from 0 to 258"):
+        BPETokenizer([]).render(259)
 
 
 @BOTH

@@ -22,7 +22,7 @@ from exformer.data.windows import TextWindows
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
-from exformer.tokenizers.words import WordTokenizer
+from exformer.tokenizers.characters_and_words import WordTokenizer
 from exformer.training.checkpoint import find_checkpoints, load_checkpoint
 from exformer.training.config import TrainingConfig
 from exformer.training.distributed import Processes

@@ -17,7 +17,7 @@ from exformer.generation.translate import translate
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
-from exformer.tokenizers.words import WordTokenizer
+from exformer.tokenizers.characters_and_words import WordTokenizer
 
 pytestmark = pytest.mark.usefixtures("float64")
 

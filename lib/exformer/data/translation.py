@@ -184,7 +184,7 @@ def translation_batches(
         ValueError: If there are no pairs, a number is below 1, or a word is unknown to its tokenizer.
 
     >>> from exformer.corpora.pairs import Pair
-    >>> from exformer.tokenizers.words import WordTokenizer
+    >>> from exformer.tokenizers.characters_and_words import WordTokenizer
     >>> tokenizers = [WordTokenizer.from_texts([text]) for text in ("the dog", "il cane")]
     >>> pairs, (english, italian) = [Pair("the dog", "il cane"), Pair("dog", "cane")], tokenizers
     >>> batch, *_ = translation_batches(

@@ -18,10 +18,9 @@ from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.recipes.datasets import Pairs, Text
 from exformer.recipes.recipe import Recipe
 from exformer.tokenizers.bpe import BPETokenizer
-from exformer.tokenizers.characters import CharTokenizer
+from exformer.tokenizers.characters_and_words import CharTokenizer, WordTokenizer
 from exformer.tokenizers.loading import load_tokenizer
 from exformer.tokenizers.tokenizer import Tokenizer
-from exformer.tokenizers.words import WordTokenizer
 
 _VALIDATION_TOKENS = 4096  # in a batch
 

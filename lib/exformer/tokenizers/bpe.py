@@ -3,14 +3,15 @@
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from operator import index
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from exformer.tokenizers.bpe_merges import MAX_TOKENS, apply_merges, learn_merges
 from exformer.tokenizers.pretokenize import split_pieces
 from exformer.tokenizers.text_normalization import normalize_text
 from exformer.tokenizers.token_file import read_content, write_content
-from exformer.tokenizers.tokenizer import check_texts
+from exformer.tokenizers.tokenizer import check_texts, wrong_argument
 from exformer.tokenizers.vocabulary import SPECIALS, check_ids
 
 # GPT-2's order of the bytes, those that print first; Hugging Face's ids, and so its ties, follow it.
@@ -57,16 +58,22 @@ class BPETokenizer:
         merges: Pairs of ids, in the order in which they were learned; the first one makes the id 259.
 
     Raises:
-        ValueError: If a pair is repeated or has an id that is special or not made before, or if the tokens
-            have more than 128 MiB together.
+        ValueError: If they are no pairs of integers, a pair is repeated or has an id that is special or not
+            made before, or the tokens have more than 128 MiB together.
 
     >>> tokenizer = BPETokenizer.from_texts(["peter piper picked a peck of pickled peppers"], n_merges=3)
     >>> [tokenizer.tokens[index] for index in tokenizer.encode("picky paper")]
     [b'pi', b'ck', b'y', b' ', b'p', b'a', b'pe', b'r']
     """
 
+    kind: ClassVar[str] = "byte-pair"  # the name in a file
+
     def __init__(self, merges: Iterable[tuple[int, int]]):
-        self.merges = tuple(merges)
+        try:
+            self.merges = tuple((index(first), index(second)) for first, second in merges)
+        except (TypeError, ValueError):
+            message = wrong_argument(type(self), merges, expected="merges, a list of pairs of ids")
+            raise ValueError(message) from None
         self.tokens = _tokens(self.merges)
         self.vocab_size = len(self.tokens)
         self.pad_id, self.bos_id, self.eos_id = range(len(SPECIALS))
@@ -140,9 +147,31 @@ class BPETokenizer:
         check_ids(ids, vocab_size=self.vocab_size)
         return b"".join([self.tokens[index] for index in ids])
 
+    def render(self, token: int) -> str:
+        r"""Return a token as one can read it: its text, with ``\x`` escapes for bytes that are no text.
+
+        Raises:
+            ValueError: If the id is outside the vocabulary.
+
+        >>> tokenizer = BPETokenizer.from_texts(["né né"], n_merges=1)
+        >>> [tokenizer.render(token) for token in tokenizer.encode("né é")]
+        ['n\\xc3', '\\xa9', ' ', '\\xc3', '\\xa9']
+        """
+        check_ids([token], vocab_size=self.vocab_size)
+        if token < len(SPECIALS):
+            return SPECIALS[token]
+        text = self.tokens[token].decode("utf-8", "backslashreplace")
+        return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+    def __repr__(self) -> str:
+        """Name the size and the newest tokens."""
+        newest = [self.render(token) for token in range(max(_FIRST, self.vocab_size - 4), self.vocab_size)]
+        tokens = f": …, {', '.join(map(repr, newest))}" if newest else ""
+        return f"BPETokenizer({self.vocab_size} tokens{tokens})"
+
     def save(self, path: str | Path) -> None:
         """Write the tokenizer as a JSON file."""
-        write_content(path, kind="byte-pair", content={"merges": self.merges})
+        write_content(path, kind=self.kind, content={"merges": self.merges})
 
     @classmethod
     def load(cls, path: str | Path) -> "BPETokenizer":
@@ -151,7 +180,7 @@ class BPETokenizer:
         Raises:
             ValueError: If the file is not of this kind, or damaged.
         """
-        merges: Any = read_content(path, kind="byte-pair").get("merges")
+        merges: Any = read_content(path, kind=cls.kind).get("merges")
         if not isinstance(merges, list) or not all(map(_is_pair, merges)):
             raise ValueError(f"{path} is damaged: 'merges' must be a list of pairs of ids")
         try:
@@ -160,8 +189,8 @@ class BPETokenizer:
             raise ValueError(f"{path} is damaged: {error}") from error
 
 
-def _is_pair(found: object) -> bool:
-    return isinstance(found, list) and [type(index) for index in found] == [int, int]
+def _is_pair(given: object) -> bool:
+    return isinstance(given, list) and [type(index) for index in given] == [int, int]
 
 
 def _tokens(merges: Sequence[tuple[int, int]]) -> tuple[bytes, ...]:

@@ -3,12 +3,11 @@
 from pathlib import Path
 
 from exformer.tokenizers.bpe import BPETokenizer
-from exformer.tokenizers.characters import CharTokenizer
+from exformer.tokenizers.characters_and_words import CharTokenizer, WordTokenizer
 from exformer.tokenizers.token_file import kind_of_tokenizer
 from exformer.tokenizers.tokenizer import Tokenizer
-from exformer.tokenizers.words import WordTokenizer
 
-_TOKENIZERS = {"word": WordTokenizer, "character": CharTokenizer, "byte-pair": BPETokenizer}
+_TOKENIZERS = {tokenizer.kind: tokenizer for tokenizer in (WordTokenizer, CharTokenizer, BPETokenizer)}
 
 
 def load_tokenizer(path: str | Path) -> Tokenizer:

@@ -1,5 +1,6 @@
 """What every tokenizer can do: text <-> token ids."""
 
+import reprlib
 from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
@@ -27,11 +28,20 @@ class Tokenizer(Protocol):
         ...
 
 
+def wrong_argument(kind: type, got: object, *, expected: str) -> str:
+    """Return the message for a tokenizer that is made from something else, such as a text."""
+    texts = [got[:20]] if isinstance(got, str) else "texts"
+    learn = f"to learn from texts, write {kind.__name__}.from_texts({texts})"
+    return f"expected {expected}, got {reprlib.repr(got)}: {learn}"
+
+
 def check_texts(texts: Iterable[str]) -> None:
-    """Refuse a single string where several texts are expected: each character would be taken for a text.
+    """Check that texts are several: each character of a single string would be taken for a text.
 
     Raises:
-        ValueError: If it is a string.
+        ValueError: If they are a string, or nothing that can be iterated over.
     """
+    if not isinstance(texts, Iterable):
+        raise ValueError(f"expected a list of texts, got {type(texts).__name__}")
     if isinstance(texts, str):
         raise ValueError(f"expected a list of texts, got one string: write [{texts[:20]!r}]")

@@ -1,9 +1,11 @@
 """Tokens <-> ids, kept in a file that holds nothing but text."""
 
 import re
+import reprlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -116,12 +118,18 @@ class Vocabulary:
 
 
 def check_ids(ids: Sequence[int], *, vocab_size: int) -> None:
-    """Refuse ids that no token has.
+    """Check that all ids are those of tokens.
 
     Raises:
-        ValueError: If an id is negative or too large; the message lists the first five.
+        ValueError: If they are no sequence of integers, or an id is negative or too large; the message lists
+            the first five.
     """
-    outside = [index for index in ids if not 0 <= index < vocab_size]
+    try:
+        if getattr(ids, "ndim", 1) != 1:  # an array of several texts
+            raise TypeError
+        outside = [each for each in map(index, ids) if not 0 <= each < vocab_size]
+    except TypeError:
+        raise ValueError(f"expected the integer ids of one text, got {reprlib.repr(ids)}") from None
     if outside:
         more = f" and {len(outside) - _MAX_HINTS} more" * (len(outside) > _MAX_HINTS)
         raise ValueError(f"expected ids from 0 to {vocab_size - 1}, got {outside[:_MAX_HINTS]}{more}")

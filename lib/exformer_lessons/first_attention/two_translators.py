@@ -24,7 +24,7 @@ from exformer.hub.pretrained import save_model
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.nn.loss import cross_entropy
 from exformer.recipes.datasets import hash_texts
-from exformer.tokenizers.words import WordTokenizer
+from exformer.tokenizers.characters_and_words import WordTokenizer
 from exformer.training.loop import set_seed, train
 from exformer.training.machine import machine
 from exformer.training.schedules import linear_schedule

@@ -14,10 +14,9 @@ from torch import nn
 from exformer.hub.shipped import find_model
 from exformer.storage.files import replace_file
 from exformer.tokenizers.bpe import BPETokenizer
-from exformer.tokenizers.characters import CharTokenizer
+from exformer.tokenizers.characters_and_words import CharTokenizer, WordTokenizer
 from exformer.tokenizers.tokenizer import Tokenizer
 from exformer.tokenizers.unicode_table import LETTERS, NUMBERS
-from exformer.tokenizers.words import WordTokenizer
 from exformer_lessons.checkpoints import lesson_models, load_lesson_model
 
 #: What of a card is told to readers of a page.
