@@ -48,7 +48,7 @@ class Ledger(SphinxDirective):
         own = [entry for entry in found if entry.belongs_to(lesson)]
         if not own:
             return None
-        section = nodes.section(ids=[f"lesson-{lesson['number']}"])
+        section = nodes.section(ids=[f"lesson-{lesson['slug']}"])
         section += nodes.title("", f"Lesson {lesson['number']}. {lesson['title']}")
         if not lesson["page"]:
             measured = "its evidence is" if lesson["evidence"] else "nothing is measured"

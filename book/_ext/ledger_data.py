@@ -67,7 +67,7 @@ class Entry:
 
     def belongs_to(self, lesson):
         """Say whether a lesson, or its evidence, measures it."""
-        return lesson["number"] in self.row["lessons"] or lesson["slug"] in self.row.get("evidence", [])
+        return lesson["slug"] in self.row["lessons"] or lesson["slug"] in self.row.get("evidence", [])
 
     def places_in(self, lesson):
         """Return the places in a lesson and in its evidence."""
@@ -84,7 +84,7 @@ def read_lessons(root):
     """Return the plan: number, slug, title and question of each lesson, and the names of its pages."""
     lessons = yaml.safe_load(Path(root, "book", "lessons.yml").read_text(encoding="utf-8"))
     for lesson in lessons:
-        found = sorted(Path(root, "notebooks").glob(f"{lesson['number']}_*.ipynb"))
+        found = sorted(Path(root, "notebooks").glob(f"[0-9][0-9]_{lesson['slug']}.ipynb"))
         lesson["page"] = f"notebooks/{found[0].stem}" if found else ""
         evidence = f"notebooks/evidence/{lesson['slug']}"
         lesson["evidence"] = evidence if Path(root, f"{evidence}.ipynb").is_file() else ""

@@ -23,7 +23,7 @@ ROWS = [
         "slide": "Codes",
         "claim": "One vector loses.",
         "verdict": "holds",
-        "lessons": ["05"],
+        "lessons": ["lines"],
         "evidence": ["lines"],
     },
     {
@@ -42,10 +42,17 @@ ROWS = [
         "slide": "Codes",
         "claim": "Codes.",
         "verdict": "holds",
-        "lessons": ["05"],
+        "lessons": ["lines"],
         "control": "An untrained one.",
     },
-    {"id": "A04", "lecture": "A", "slide": "Codes", "claim": "Later.", "verdict": "holds", "lessons": ["06"]},
+    {
+        "id": "A04",
+        "lecture": "A",
+        "slide": "Codes",
+        "claim": "Later.",
+        "verdict": "holds",
+        "lessons": ["points"],
+    },
 ]
 PLAN = [
     {"number": "05", "slug": "lines", "title": "Lines", "question": "?"},

@@ -177,7 +177,7 @@ def test_a_lesson_is_named_by_its_concept_then_its_claim(book: Path) -> None:
             continue
         first = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
         concept, colon, claim = first.partition("\n")[0].removeprefix("# ").partition(": ")
-        if path.stem == "05_positional_encoding" and not colon:
+        if path.stem.endswith("_positional_encoding") and not colon:
             continue  # its new text is being written, and brings its new title
         assert (concept, colon) == (lesson["title"], ": "), path.stem
         assert side.words[path.stem].strip() == f"{int(lesson['number'])}. {concept}: {claim}"

@@ -98,7 +98,7 @@ def test_a_notebook_is_plain_markdown(path: Path) -> None:
         "> **Predict.** $x^{2}$ or `{role}`?\n>\n> - one\n> - [two](https://example.org/{x})",
         "<details>\n<summary>Solution</summary>\n\n```python\nf'{x}'\n```\n\n</details>\n\nA word.",
         "| a | b |\n|---|---|\n| 1 | 2 |",
-        "$$\nx_{i}\n\\tag{3.1}\n$$\n\nas [(3.1)](#eq-3.1) in [lesson 4](04_heads.ipynb) says of `x` {y}",
+        "$$\nx_{i}\n\\tag{3.1}\n$$\n\nas [(3.1)](#eq-3.1) in [lesson 1](01_recurrence.ipynb) says of `x` {y}",
         "[softmax](../book/glossary.md#softmax), [`f()`](../lib/exformer/nn/masks.py)\\\nnext line",
         "```\nplain {term}`text`\n```",
     ],
@@ -142,8 +142,8 @@ def test_other_dialects_are_found(text: str, fault: str) -> None:
 
 def test_every_exercise_has_its_own_solution() -> None:
     for path in (ROOT / "notebooks").glob("*.ipynb"):
-        assert all(len(found) == 1 for found in exercises(path.stem).values()), path.stem
-        assert solutions(path.stem), path.stem
+        assert all(len(found) == 1 for found in exercises(path.stem[3:]).values()), path.stem
+        assert solutions(path.stem[3:]), path.stem
 
 
 # ---- what the build makes of it -------------------------------------------------------------------------

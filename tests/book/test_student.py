@@ -49,7 +49,7 @@ def test_no_output_and_no_solution_is_handed_out(handed_out: Path, lesson: str) 
     text = path.read_text(encoding="utf-8")
     assert "<details>" not in text
     assert "Solution" not in prose_of(path)
-    programs = solutions(lesson)
+    programs = solutions(lesson[3:])
     assert len(programs) >= 2
     for title, program in programs.items():
         assert f"({title}).**" in prose_of(path)
@@ -103,8 +103,7 @@ def test_a_cell_that_held_a_solution_alone_is_left_out() -> None:
 
 def test_one_lesson_can_be_handed_out(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("BOOK_REPOSITORY_URL", ADDRESS)
-    student.main(["03"], tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["03_self_attention.ipynb"]
-    assert f"]({ADDRESS}/blob/main/notebooks/06_transformer_layer.ipynb)" in prose_of(
-        next(tmp_path.iterdir())
-    )
+    student.main(["self_attention"], tmp_path)
+    [lesson] = tmp_path.glob("*.ipynb")
+    assert lesson.name.endswith("_self_attention.ipynb")
+    assert re.search(rf"]\({ADDRESS}/blob/main/notebooks/\d\d_transformer_layer.ipynb\)", prose_of(lesson))

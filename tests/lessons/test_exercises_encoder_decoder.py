@@ -1,4 +1,4 @@
-"""Graders of lesson 07: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+"""Graders: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
 import math
 
@@ -11,7 +11,7 @@ from folded_solutions import solutions
 from exformer.data.padding import pad
 from exformer_lessons.encoder_decoder.grader import grade_greedy, grade_log_likelihood, grade_shift
 
-LESSON = "07_encoder_decoder"
+LESSON = "encoder_decoder"
 
 
 def with_tensors(sentences, pad_id, bos_id, eos_id):

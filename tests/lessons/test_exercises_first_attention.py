@@ -1,4 +1,4 @@
-"""Graders of lesson 02: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+"""Graders: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
 import math
 
@@ -12,7 +12,7 @@ from exformer_lessons.exercises.grading import FINITE_FILL, NOT_STABLE
 from exformer_lessons.first_attention import mistakes as known
 from exformer_lessons.first_attention.grader import grade_agreement, grade_context, grade_first_mistake
 
-LESSON = "02_first_attention"
+LESSON = "first_attention"
 
 
 def by_library(h_d, h_e, real):

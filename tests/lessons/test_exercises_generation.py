@@ -1,4 +1,4 @@
-"""Graders of lesson 10: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+"""Graders: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
 import math
 
@@ -10,7 +10,7 @@ from folded_solutions import solutions
 
 from exformer_lessons.generation.grader import grade_beam_step, grade_tempered, grade_top_p
 
-LESSON = "10_generation"
+LESSON = "generation"
 
 
 def by_loops(logits, temperature):

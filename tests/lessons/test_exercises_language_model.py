@@ -1,4 +1,4 @@
-"""Graders of lesson 09: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+"""Graders: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
 import math
 from functools import reduce
@@ -12,7 +12,7 @@ from folded_solutions import solutions
 from exformer_lessons.language_model import mistakes as known
 from exformer_lessons.language_model.grader import grade_excess, grade_log_probability, grade_perplexity
 
-LESSON = "09_language_model"
+LESSON = "language_model"
 
 
 def chain(*, words=lambda s: [*s.split(), "</s>"], before=lambda w, n: w[:n], join=None):

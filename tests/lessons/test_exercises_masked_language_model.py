@@ -1,4 +1,4 @@
-"""Graders of lesson 11: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+"""Graders: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
 import math
 
@@ -11,7 +11,7 @@ from folded_solutions import solutions
 from exformer.nn.loss import cross_entropy
 from exformer_lessons.masked_language_model.grader import grade_fill, grade_loss, grade_show
 
-LESSON = "11_masked_language_model"
+LESSON = "masked_language_model"
 
 
 def by_loops(ids, chosen, chance, drawn, mask_id):

@@ -1,4 +1,4 @@
-"""Graders of lesson 04: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+"""Graders: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
 import math
 
@@ -10,7 +10,7 @@ from folded_solutions import solutions
 
 from exformer_lessons.multi_head_attention.grader import grade_multi_head, grade_silence, grade_split
 
-LESSON = "04_multi_head_attention"
+LESSON = "multi_head_attention"
 
 
 def cut(x, n_heads):

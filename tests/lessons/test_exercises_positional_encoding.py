@@ -1,4 +1,4 @@
-"""Graders of lesson 05: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+"""Graders: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
 import math
 
@@ -19,7 +19,7 @@ from exformer_lessons.positional_encoding.grader import (
     grade_shift_matrix,
 )
 
-LESSON = "05_positional_encoding"
+LESSON = "positional_encoding"
 
 
 def by_loops(n, d, *, row=0, angle=lambda pos, i, d: pos / 10_000 ** (2 * i / d), parts=(math.sin, math.cos)):

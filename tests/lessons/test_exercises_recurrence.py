@@ -1,4 +1,4 @@
-"""Graders of lesson 01: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+"""Graders: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
 import math
 
@@ -10,7 +10,7 @@ from torch import nn
 from exformer.models.rnn_cells import lstm_cell
 from exformer_lessons.recurrence.grader import grade_clip, grade_lstm_step, grade_reach
 
-LESSON = "01_recurrence"
+LESSON = "recurrence"
 
 
 def by_torch(x, h, c, w, u, b):

@@ -1,4 +1,4 @@
-"""Graders of lesson 03: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+"""Graders: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
 import math
 
@@ -20,7 +20,7 @@ from exformer_lessons.self_attention.grader import (
     suspect_b,
 )
 
-LESSON = "03_self_attention"
+LESSON = "self_attention"
 
 
 def loops(q, k, v):

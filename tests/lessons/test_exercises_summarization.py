@@ -1,4 +1,4 @@
-"""Graders of lesson 12: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+"""Graders: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from exformer_lessons.summarization.grader import grade_invented, grade_rouge_1, grade_row
 
-LESSON = "12_summarization"
+LESSON = "summarization"
 
 
 def from_one_row(article, separator, summary, bos, eos, pad):

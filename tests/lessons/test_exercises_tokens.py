@@ -1,4 +1,4 @@
-"""Graders of lesson 08: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+"""Graders: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
 import re
 from collections import Counter
@@ -19,7 +19,7 @@ from exformer_lessons.tokens.grader import (
     grade_table_gradient,
 )
 
-LESSON = "08_tokens"
+LESSON = "tokens"
 
 
 def walk(word, pair, new, *, step=2, rest=True, most=None):

@@ -1,4 +1,4 @@
-"""Graders of lesson 06: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+"""Graders: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from exformer.nn.normalization import layer_norm
 from exformer_lessons.transformer_layer import mistakes as known
 from exformer_lessons.transformer_layer.grader import grade_layer_norm, grade_parameters, grade_residual
 
-LESSON = "06_transformer_layer"
+LESSON = "transformer_layer"
 
 
 def by_rows(x, gain, bias, eps):

@@ -148,8 +148,8 @@ def check_shape(path):
     )
     assert places == sorted(places), "Question, Predict, Break it, In short: in this order"
     assert re.findall(r"^## (.+?)\s*$", text, flags=re.M)[-3:] == ["Exercises", "In short", "Sources"]
-    assert 2 <= len(solutions(path.stem)) <= 4, "two to four exercises that are graded"
-    for title, found in exercises(path.stem).items():
+    assert 2 <= len(solutions(path.stem[3:])) <= 4, "two to four exercises that are graded"
+    for title, found in exercises(path.stem[3:]).items():
         assert len(found) == 1, f"{title}: each exercise has its solution"
 
 
@@ -208,7 +208,7 @@ def check_twins(path):
 def check_claims(path):
     """A lesson, or evidence, claims what the ledger lists for it, each once, and shows each on a card."""
     rows = yaml.safe_load((ROOT / "book" / "claims.yml").read_text(encoding="utf-8"))
-    field, name = ("evidence", path.stem) if path in EVIDENCE else ("lessons", path.stem[:2])
+    field, name = ("evidence", path.stem) if path in EVIDENCE else ("lessons", path.stem[3:])
     listed = sorted(row["id"] for row in rows if name in row.get(field, []))
     called, shown = [], []
     for cell in cells(path, "code"):

@@ -24,7 +24,7 @@ from exformer_lessons.first_attention.two_translators import (
     train_translators,
 )
 
-NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "02_first_attention.ipynb"
+[NOTEBOOK] = Path(__file__).parents[2].glob("notebooks/[0-9][0-9]_first_attention.ipynb")
 
 
 @pytest.fixture(scope="module")

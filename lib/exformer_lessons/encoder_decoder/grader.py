@@ -1,4 +1,4 @@
-"""Graders of lesson 07: the shift of teacher forcing, the likelihood of a sentence, greedy decoding."""
+"""Graders: the shift of teacher forcing, the likelihood of a sentence, greedy decoding."""
 
 from collections.abc import Callable
 from typing import Any

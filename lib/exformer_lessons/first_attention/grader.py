@@ -1,4 +1,4 @@
-"""Graders of lesson 02: the context vector, the first mistake of a text, weights against an alignment."""
+"""Graders: the context vector, the first mistake of a text, weights against an alignment."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Graders of lesson 10: the softmax with a temperature, top-p, one step of beam search."""
+"""Graders: the softmax with a temperature, top-p, one step of beam search."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

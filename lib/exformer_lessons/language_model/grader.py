@@ -1,4 +1,4 @@
-"""Graders of lesson 09: the probability of a sentence, perplexity with padding, the excess over the truth."""
+"""Graders: the probability of a sentence, perplexity with padding, the excess over the truth."""
 
 from collections.abc import Callable
 

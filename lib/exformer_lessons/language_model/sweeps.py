@@ -1,4 +1,4 @@
-"""Wider sweeps of lesson 09: a quarter of the text and four times as much; batches by length."""
+"""Wider sweeps: a quarter of the text and four times as much; batches by length."""
 
 import random
 from statistics import fmean

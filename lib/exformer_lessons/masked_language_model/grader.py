@@ -1,4 +1,4 @@
-"""Graders of lesson 11: masking as BERT does, its loss, a gap filled by scoring."""
+"""Graders: masking as BERT does, its loss, a gap filled by scoring."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Graders of lesson 04: split and merge heads, attend with several, silence some."""
+"""Graders: split and merge heads, attend with several, silence some."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Wider sweeps of lesson 04: one head with more training, and with a loss that counts whole answers."""
+"""Wider sweeps: one head with more training, and with a loss that counts whole answers."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Graders of lesson 05: sinusoidal encoding and its shift, rotary positions, the biases of ALiBi and T5."""
+"""Graders: sinusoidal encoding and its shift, rotary positions, the biases of ALiBi and T5."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Graders of lesson 01: a step of an LSTM, the reach of a gradient, clipping."""
+"""Graders: a step of an LSTM, the reach of a gradient, clipping."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Wider sweeps of lesson 01: reciting after more steps; recall at distance 32 by rate, steps and start."""
+"""Wider sweeps: reciting after more steps; recall at distance 32 by rate, steps and start."""
 
 from exformer_lessons.trials import sweep
 

@@ -1,4 +1,4 @@
-"""Graders of lesson 03: attention, its mask, two projections that make a circle, two suspects to convict."""
+"""Graders: attention, its mask, two projections that make a circle, two suspects to convict."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Wider sweeps of lesson 03: attention with and without the division by √d_k; a network in its place."""
+"""Wider sweeps: attention with and without the division by √d_k; a network in its place."""
 
 from exformer_lessons.trials import sweep
 

@@ -1,4 +1,4 @@
-"""Graders of lesson 12: the row of a task, ROUGE-1, invented words."""
+"""Graders: the row of a task, ROUGE-1, invented words."""
 
 from collections.abc import Callable
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""Graders of lesson 08: a choice of a pair, a cut by merges, bytes to text, the gradient of a table."""
+"""Graders: a choice of a pair, a cut by merges, bytes to text, the gradient of a table."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Graders of lesson 06: layer norm, the wrapper around a sublayer, the number of parameters of a layer."""
+"""Graders: layer norm, the wrapper around a sublayer, the number of parameters of a layer."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Wider sweeps of lesson 06: stacks with and without sum and norm, for more steps; both orders, by rate.
+"""Wider sweeps: stacks with and without sum and norm, for more steps; both orders, by rate.
 
 And a mixing matrix in place of attention, on the lesson's task and on one whose partner depends on the
 content; gradients and positions over many starts; and smaller starting weights.
