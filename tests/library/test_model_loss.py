@@ -159,7 +159,7 @@ def test_a_wrapper_of_the_compiler_computes_the_loss() -> None:
 
 def test_what_data_parallelism_wraps_gives_the_loss() -> None:
     model = decoder()
-    whole = ModelWithLoss(model, DecoderLM.loss)
+    whole = ModelWithLoss(model, loss_fn=DecoderLM.loss)
     assert whole(PADDED).item() == model.loss(PADDED).item()
     assert list(whole.parameters()) == list(model.parameters())
 

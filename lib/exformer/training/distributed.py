@@ -66,7 +66,7 @@ class ModelWithLoss(nn.Module):
     that the loss must be in there: a wrapped model has no ``loss``, ``states`` or ``config``.
     """
 
-    def __init__(self, model: nn.Module, loss_fn: Callable[[nn.Module, Any], Tensor]) -> None:
+    def __init__(self, model: nn.Module, *, loss_fn: Callable[[nn.Module, Any], Tensor]) -> None:
         super().__init__()
         self.model, self.loss_fn = model, loss_fn
 

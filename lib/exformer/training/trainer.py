@@ -130,7 +130,7 @@ class Trainer:
         smoothing, losses = self.config.label_smoothing, Losses(first_step=self.step + 1)
         loss_fn = partial(self.loss_fn, label_smoothing=smoothing) if smoothing else self.loss_fn
         steps = training_steps(
-            self.processes.wrap(ModelWithLoss(self._compiled, loss_fn)),
+            self.processes.wrap(ModelWithLoss(self._compiled, loss_fn=loss_fn)),
             islice(self._micro_batches(), 0 if self.ended else self.config.steps - self.step),
             loss_fn=lambda model, batch: model(batch),
             optimizers=self.optimizers,
