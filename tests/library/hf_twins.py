@@ -80,6 +80,7 @@ NAMES["BertForSequenceClassification"] = (
     *NAMES["BertForMaskedLM"],
 )
 NAMES["BertForTokenClassification"] = NAMES["BertForSequenceClassification"]
+NAMES["MistralForCausalLM"] = NAMES["LlamaForCausalLM"]
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def hf_twins(named: dict[str, nn.Parameter], theirs: nn.Module) -> list[Twin]:
         twin = theirs.get_parameter(other)
         if kind == "GPT2LMHeadModel":
             found.append(_gpt2(name, ours, twin))
-        elif kind == "LlamaForCausalLM":
+        elif kind in ("LlamaForCausalLM", "MistralForCausalLM"):
             found.append(_llama(name, ours, twin, d_head=theirs.config.head_dim))
         else:
             found.append(Twin(ours, twin))

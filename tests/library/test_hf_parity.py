@@ -16,6 +16,8 @@ from transformers import (
     LlamaForCausalLM,
     MarianConfig,
     MarianMTModel,
+    MistralConfig,
+    MistralForCausalLM,
 )
 
 from exformer.models.classification import ClassHead, TagHead
@@ -132,8 +134,9 @@ class Angles(nn.Module):
         return angle.cos(), angle.sin()
 
 
-def llama(n_kv_heads: int) -> LlamaForCausalLM:
-    config = LlamaConfig(
+def llama(n_kv_heads: int, *, model: type = LlamaForCausalLM, config: type = LlamaConfig, **more):
+    """Make a Llama, or a model of the same parts."""
+    config = config(
         vocab_size=VOCAB,
         hidden_size=LLAMA_HEADS * LLAMA_D_HEAD,
         num_attention_heads=LLAMA_HEADS,
@@ -146,8 +149,9 @@ def llama(n_kv_heads: int) -> LlamaForCausalLM:
         bos_token_id=1,
         eos_token_id=2,
         attn_implementation="sdpa",  # the eager softmax is in float32 always
+        **more,
     )
-    theirs = LlamaForCausalLM(config)
+    theirs = model(config)
     # Its own norms compute in float32 always; PyTorch's is the same equation in the type that comes in.
     theirs.model.norm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
     for layer in theirs.model.layers:
@@ -157,10 +161,7 @@ def llama(n_kv_heads: int) -> LlamaForCausalLM:
     return ready(theirs)
 
 
-@pytest.mark.parametrize("n_kv_heads", [1, 2, 3, 6])
-@pytest.mark.parametrize("padding", [[0, 0], [0, 3]], ids=["whole", "left-padded"])
-def test_decoder_lm_is_llama(n_kv_heads, padding):
-    theirs = llama(n_kv_heads)
+def our_llama(n_kv_heads: int, **more) -> DecoderLM:
     config = DecoderLMConfig(
         VOCAB,
         d_model=LLAMA_HEADS * LLAMA_D_HEAD,
@@ -175,8 +176,15 @@ def test_decoder_lm_is_llama(n_kv_heads, padding):
         positions="rotary",
         bias=False,
         tie_output=False,
+        **more,
     )
-    ours = DecoderLM(config).eval()
+    return DecoderLM(config).eval()
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 3, 6])
+@pytest.mark.parametrize("padding", [[0, 0], [0, 3]], ids=["whole", "left-padded"])
+def test_decoder_lm_is_llama(n_kv_heads, padding):
+    theirs, ours = llama(n_kv_heads), our_llama(n_kv_heads)
     pairs = hf_twins(dict(ours.named_parameters()), theirs)
     copy_from_hf(pairs)
     attention_mask = (torch.arange(IDS.size(1)) >= torch.tensor(padding)[:, None]).long()
@@ -194,6 +202,24 @@ def test_decoder_lm_is_llama(n_kv_heads, padding):
         )
         kept = other.past_key_values
         close(mine[:, -1], other.logits[:, -1])
+
+
+@pytest.mark.parametrize("window", [1, 3, 5, 40])
+@pytest.mark.parametrize("padding", [[0, 0], [0, 3]], ids=["whole", "left-padded"])
+def test_decoder_lm_with_a_window_is_mistral(window, padding):
+    theirs = llama(2, model=MistralForCausalLM, config=MistralConfig, sliding_window=window)
+    ours, ids = our_llama(2, window=window), torch.randint(1, VOCAB, (2, 3 * MAX_LEN))
+    pairs = hf_twins(dict(ours.named_parameters()), theirs)
+    copy_from_hf(pairs)
+    attention_mask = (torch.arange(ids.size(1)) >= torch.tensor(padding)[:, None]).long()
+    seen, left = attention_mask[..., None], torch.tensor(padding) if any(padding) else None
+    wanted = theirs(ids, attention_mask=attention_mask, use_cache=False).logits
+    same_gradients(ours(ids, padding=left) * seen, wanted * seen, counts=torch.ones(1), pairs=pairs)
+    cache, start = ours.new_cache(), 0
+    for end in (7, 8, 9, 20, 21, 3 * MAX_LEN):  # in steps and pieces, far beyond max_len
+        got = ours(ids[:, start:end], cache=cache, padding=None if start else left)
+        close(got * seen[:, start:end], (wanted * seen)[:, start:end])
+        start = end
 
 
 @EVERY_WAY_TO_ATTEND

@@ -28,6 +28,10 @@ CHOICES = st.fixed_dictionaries({
     "bias": st.booleans(),
     "activation": st.sampled_from([*ACTIVATIONS, "swiglu"]),
 })  # fmt: skip
+#: And for language models.
+CAUSAL = st.builds(
+    lambda choices, window: choices | {"window": window}, CHOICES, st.sampled_from([None, 1, 2, 4, LENGTH])
+)
 SEEDS = st.integers(0, 2**20)
 few = settings(max_examples=8, phases=[Phase.explicit, Phase.generate])  # to shrink takes minutes
 CUTS = st.sets(st.integers(1, LENGTH - 1), max_size=4).map(sorted)
@@ -51,8 +55,14 @@ def language_model(positions: str, choices: dict, *, seed: int = 0) -> DecoderLM
     return ready(DecoderLM(DecoderLMConfig(VOCAB, **SIZES, positions=positions, **choices)), seed)
 
 
+def both_sides(choices: dict) -> dict:
+    """Leave out the window, which only a causal model can have."""
+    return {name: value for name, value in choices.items() if name != "window"}
+
+
 def translator(positions: str, choices: dict, *, seed: int = 0) -> EncoderDecoder:
-    config = EncoderDecoderConfig(VOCAB, VOCAB, **SIZES, positions=positions, pad_id=PAD, **choices)
+    own = {"positions": positions, "pad_id": PAD, **both_sides(choices)}
+    config = EncoderDecoderConfig(VOCAB, VOCAB, **SIZES, **own)
     return ready(EncoderDecoder(config), seed)
 
 
@@ -68,7 +78,7 @@ def chunks(ids: torch.Tensor, cuts: list[int]) -> list[torch.Tensor]:
 
 @EVERY_POSITION
 @few
-@given(choices=CHOICES, cuts=CUTS, seed=SEEDS)
+@given(choices=CAUSAL, cuts=CUTS, seed=SEEDS)
 def test_a_text_in_chunks_is_the_text_at_once(positions, choices, cuts, seed):
     model, ids = language_model(positions, choices, seed=seed), tokens(3, seed)
     cache = model.new_cache()
@@ -89,7 +99,7 @@ def test_a_translation_in_chunks_is_the_translation_at_once(positions, choices, 
 
 @EVERY_POSITION
 @few
-@given(choices=CHOICES, cuts=CUTS, padding=st.lists(st.integers(0, 5), min_size=2, max_size=3), seed=SEEDS)
+@given(choices=CAUSAL, cuts=CUTS, padding=st.lists(st.integers(0, 5), min_size=2, max_size=3), seed=SEEDS)
 def test_a_left_padded_row_is_its_text_alone(positions, choices, cuts, padding, seed):
     model, ids = language_model(positions, choices, seed=seed), tokens(len(padding), seed)
     padding = torch.tensor(padding)
@@ -104,7 +114,7 @@ def test_a_left_padded_row_is_its_text_alone(positions, choices, cuts, padding, 
 
 @EVERY_POSITION
 @few
-@given(choices=CHOICES, orders=st.lists(ROWS, min_size=1, max_size=3), padded=st.booleans(), seed=SEEDS)
+@given(choices=CAUSAL, orders=st.lists(ROWS, min_size=1, max_size=3), padded=st.booleans(), seed=SEEDS)
 def test_texts_that_change_rows_go_on_as_if_computed_anew(positions, choices, orders, padded, seed):
     model, ids = language_model(positions, choices, seed=seed), tokens(3, seed, length=4)
     padding = torch.tensor([0, 3, 1]) if padded else None
@@ -164,7 +174,7 @@ def rows_of_one_or_zero(weights: dict[str, torch.Tensor], n: int) -> None:
 
 @EVERY_POSITION
 @few
-@given(choices=CHOICES, seed=SEEDS)
+@given(choices=CAUSAL, seed=SEEDS)
 def test_recording_changes_no_output(positions, choices, seed):
     model, ids = language_model(positions, choices, seed=seed), tokens(3, seed)
     padding = torch.tensor([0, 5, 2])
@@ -185,7 +195,8 @@ def test_recording_changes_no_output(positions, choices, seed):
         if not name.endswith("self_attention") or "encoder" in name
     )
     encoder = ready(
-        EncoderLM(EncoderLMConfig(VOCAB, **SIZES, positions=positions, pad_id=PAD, **choices)), seed
+        EncoderLM(EncoderLMConfig(VOCAB, **SIZES, positions=positions, pad_id=PAD, **both_sides(choices))),
+        seed,
     )
     output, weights = recorded(encoder, ids)
     close(output, encoder(ids))
@@ -194,7 +205,7 @@ def test_recording_changes_no_output(positions, choices, seed):
 
 @EVERY_POSITION
 @few
-@given(choices=CHOICES, seed=SEEDS)
+@given(choices=CAUSAL, seed=SEEDS)
 def test_shared_heads_are_full_heads_with_copied_weights(positions, choices, seed):
     grouped = language_model(positions, choices, seed=seed)
     full = language_model(positions, choices | {"n_kv_heads": None})
@@ -227,7 +238,7 @@ def test_shared_heads_are_full_heads_with_copied_weights(positions, choices, see
 
 @EVERY_POSITION
 @few
-@given(choices=CHOICES, at=st.integers(0, LENGTH - 1), seed=SEEDS)
+@given(choices=CAUSAL, at=st.integers(0, LENGTH - 1), seed=SEEDS)
 def test_a_changed_token_moves_no_earlier_output(positions, choices, at, seed):
     model, ids = language_model(positions, choices, seed=seed), tokens(2, seed)
     changed = ids.clone()
@@ -235,6 +246,9 @@ def test_a_changed_token_moves_no_earlier_output(positions, choices, at, seed):
     before, after = model(ids), model(changed)
     assert torch.equal(after[:, :at], before[:, :at])
     assert ((after - before)[:, at].abs().amax(-1) > 1e-6).all()
+    if choices["window"] is not None:  # what each of the two layers sees lies that far back
+        reached = at + 2 * (choices["window"] - 1) + 1
+        assert torch.equal(after[:, reached:], before[:, reached:])
     both = translator(positions, choices, seed=seed)
     tgt = ids[:, :5].clamp(min=PAD + 1)
     longer = torch.cat((tgt, ids[:, :2]), dim=1)
@@ -243,7 +257,7 @@ def test_a_changed_token_moves_no_earlier_output(positions, choices, at, seed):
 
 @EVERY_POSITION
 @few
-@given(choices=CHOICES, seed=SEEDS)
+@given(choices=CAUSAL, seed=SEEDS)
 def test_a_model_that_becomes_double_has_lost_no_digit(positions, choices, seed):
     torch.set_default_dtype(torch.float32)
     try:

@@ -50,7 +50,7 @@ class Continuation:
 
     A text that outgrows the ``max_len`` of a language model keeps its last ``max_len // 2`` tokens as its
     context, read anew from position 0 on. So the model never sees positions that it was not trained on, at
-    the cost of one pass per ``max_len // 2`` tokens.
+    the cost of one pass per ``max_len // 2`` tokens. A model with a window and relative positions reads on.
 
     Args:
         model: A language model, or an encoder-decoder with ``src``; in evaluation mode.
@@ -131,10 +131,10 @@ class Continuation:
             padding = count_padding(ids, pad_id=self._pad_id)
             self._padding = padding if padding.any() else None
         max_len, padding = (
-            self._model.config.max_len,
+            self._model.config.max_positions,
             0 if self._padding is None else int(self._padding.min()),
         )
-        if ids.size(1) - self._start - padding > max_len:
+        if max_len is not None and ids.size(1) - self._start - padding > max_len:
             kept = max(1, max_len // 2)
             moved, self._start = ids.size(1) - kept - self._start, ids.size(1) - kept
             if self._padding is not None:

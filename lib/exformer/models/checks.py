@@ -9,12 +9,12 @@ from exformer.data.padding import check_batch
 from exformer.nn.cache import Cache
 
 
-def check_ids(ids: Tensor, *, max_len: int, start: int = 0, padding: Tensor | None = None) -> None:
+def check_ids(ids: Tensor, *, max_len: int | None, start: int = 0, padding: Tensor | None = None) -> None:
     """Refuse texts that a model can't read.
 
     Args:
         ids: The texts.
-        max_len: Longest text of the model, in tokens.
+        max_len: Longest text of the model, in tokens; None: it has no limit.
         start: How many positions came before, as in a cache.
         padding: How many ids at the front of each row are padding (batch,).
 
@@ -30,7 +30,7 @@ def check_ids(ids: Tensor, *, max_len: int, start: int = 0, padding: Tensor | No
                 f"fewer than {n}, got {padding.tolist()}"
             )
         n -= int(padding.min())
-    if n > max_len:
+    if max_len is not None and n > max_len:
         raise ValueError(
             f"the text has {n} tokens and max_len is {max_len}: "
             "cut it, or build the model with a larger max_len"

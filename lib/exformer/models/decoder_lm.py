@@ -84,7 +84,7 @@ class DecoderLM(nn.Module):
         super().__init__()
         c = self.config = config
         self.embedding = TokenEmbedding(c.vocab_size, d_model=c.d_model)
-        self.positions = added_positions(c.positions, c.d_model, max_len=c.max_len)
+        self.positions = added_positions(c.positions, c.d_model, max_len=c.max_positions)
         self.layers = nn.ModuleList(EncoderLayer(c) for _ in range(c.n_layers))
         # In a pre-norm stack nothing has normalized the last sum yet.
         self.norm = NORMS[c.norm](c.d_model, bias=c.bias) if c.pre_norm else nn.Identity()
@@ -133,7 +133,7 @@ class DecoderLM(nn.Module):
         """
         start = check_step(self, ids, cache, padding=padding)
         padding = padding if cache is None or start == 0 else cache.padding
-        check_ids(ids, max_len=self.config.max_len, start=start, padding=padding)
+        check_ids(ids, max_len=self.config.max_positions, start=start, padding=padding)
         if cache is not None:
             cache.padding = padding
         x = self.dropout(self.positions(self.embedding(ids), start=start, padding=padding))
@@ -177,4 +177,4 @@ class DecoderLM(nn.Module):
 
     def new_cache(self) -> Cache:
         """Return an empty key-value cache for this model."""
-        return Cache(len(self.layers))
+        return Cache(len(self.layers), window=self.config.window)

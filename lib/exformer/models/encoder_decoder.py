@@ -11,7 +11,7 @@ from exformer.data.padding import check_batch
 from exformer.data.translation import Seq2SeqBatch
 from exformer.models.checks import check_batch_type, check_step
 from exformer.nn.cache import Cache
-from exformer.nn.config import TransformerConfig
+from exformer.nn.config import TransformerConfig, check_no_window
 from exformer.nn.dropout import Dropout
 from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.layers import DecoderLayer, EncoderLayer
@@ -58,6 +58,7 @@ class EncoderDecoderConfig(TransformerConfig):
     def __post_init__(self) -> None:
         """Refuse what no model can be built from."""
         super().__post_init__()
+        check_no_window(self)
         if self.share_embeddings and self.src_vocab_size != self.tgt_vocab_size:
             raise ValueError(
                 "to share embeddings, source and target must have one vocabulary, got "

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from exformer.checks import whole_number
 from exformer.data.masking import MaskedBatch
 from exformer.models.checks import check_batch_type, check_ids
-from exformer.nn.config import TransformerConfig
+from exformer.nn.config import TransformerConfig, check_no_window
 from exformer.nn.dropout import Dropout
 from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.layers import EncoderLayer
@@ -51,6 +51,7 @@ class EncoderLMConfig(TransformerConfig):
     def __post_init__(self) -> None:
         """Refuse what no model can be built from."""
         super().__post_init__()
+        check_no_window(self)
         object.__setattr__(self, "n_segments", whole_number("n_segments", self.n_segments, least=0))
 
 

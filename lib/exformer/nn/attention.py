@@ -74,6 +74,7 @@ def attend(
     mask: Bool[Tensor, "#batch #query #key"] | None = None,
     bias: Float[Tensor, "heads query key"] | None = None,
     causal: bool = False,
+    window: int | None = None,
     dropout: float = 0.0,
     record: Callable[[Tensor], None] | None = None,
 ) -> Float[Tensor, "batch heads query d_head"]:
@@ -87,20 +88,33 @@ def attend(
         bias: Added to the scores.
         causal: Whether each query sees only the keys up to its own position. The last query is at the last
             key's position, also where earlier keys come from a cache.
+        window: How many keys each query sees, the one at its own position last; None: all. For causal
+            attention only.
         dropout: Fraction of the weights set to zero.
         record: Is given the weights (batch, heads, query, key); then they are computed without dropout.
 
     Returns:
         One vector per query and head; zero where a query may attend to no key at all.
 
+    Raises:
+        ValueError: If there is a window without ``causal``.
+
     Source:
-        Vaswani et al. 2017, section 3.2; Ainslie et al. 2023 for the shared heads of keys and values.
+        Vaswani et al. 2017, section 3.2; Ainslie et al. 2023 for the shared heads of keys and values;
+        Beltagy, Peters and Cohan 2020, section 3.1, for the window.
     """
+    if window is not None and not causal:
+        raise ValueError(
+            f"a window of {window} positions is for causal attention: build an encoder without a window"
+        )
     n_queries, n_keys = q.size(2), k.size(2)
+    windowed = window is not None and window < n_keys
     # The fused kernel has the causal triangle built in, but only for as many queries as keys, and no mask.
-    built_in = causal and n_queries == n_keys and mask is None and bias is None and record is None
-    if causal and n_queries > 1 and not built_in:  # a single query is the last one, and sees all keys
-        triangle = causal_mask(n_queries, n_keys, device=q.device)
+    plain = mask is None and bias is None and record is None and not windowed
+    built_in = causal and n_queries == n_keys and plain
+    # A single query is the last one, and sees all keys.
+    if causal and (n_queries > 1 or windowed) and not built_in:
+        triangle = causal_mask(n_queries, n_keys, window=window, device=q.device)
         mask = triangle[None] if mask is None else mask & triangle
     mask = None if mask is None else mask.unsqueeze(1)  # (batch or 1, 1, query or 1, key)
     if record is None:

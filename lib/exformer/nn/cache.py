@@ -13,16 +13,35 @@ class KVCache:
     A step writes only its own positions. Where the room is full, it doubles: for n positions fewer than 2n
     are moved, all steps together. Concatenating anew at each step would move about n²/2.
 
+    With a window only the positions that a later query sees are kept, so that the room stays below twice the
+    window, however long the text becomes.
+
     The keys are kept as they are compared: normalized and rotated. No gradient flows through the cache.
 
+    Args:
+        window: How many positions a query sees, its own among them; None: all.
+
     Source:
-        Shazeer 2019, section 2, "incremental".
+        Shazeer 2019, section 2, "incremental"; Jiang et al. 2023, section 2, for the window.
+
+    >>> cache = KVCache(window=3)
+    >>> for length in (5, 1):
+    ...     k, v = cache.append(torch.zeros(1, 2, length, 4), torch.zeros(1, 2, length, 4))
+    >>> cache.length, cache.n_kept, k.shape
+    (6, 2, torch.Size([1, 2, 3, 4]))
     """
 
-    def __init__(self) -> None:
-        self.length = 0  # positions that are kept
+    def __init__(self, *, window: int | None = None) -> None:
+        self.window = window
+        self.length = 0  # positions that were appended
         self._k: Tensor | None = None  # (batch, kv_heads, room, d_head)
         self._v: Tensor | None = None
+        self._start = self._end = 0  # of the positions in the room that are kept
+
+    @property
+    def n_kept(self) -> int:
+        """How many positions are kept; with a window, fewer than it has."""
+        return self._end - self._start
 
     @property
     def batch_size(self) -> int | None:
@@ -32,8 +51,9 @@ class KVCache:
     def append(
         self, k: Float[Tensor, "batch kv_heads key d_head"], v: Float[Tensor, "batch kv_heads key d_head"]
     ) -> tuple[Float[Tensor, "batch kv_heads ... d_head"], Float[Tensor, "batch kv_heads ... d_head"]]:
-        """Add the keys and values of new positions, and return those of all positions.
+        """Add the keys and values of new positions, and return those of all positions that are kept.
 
+        With a window these are the ones that a new query sees: the new ones and up to ``window - 1`` before.
         What is returned are views, valid until the next call.
 
         Raises:
@@ -43,11 +63,17 @@ class KVCache:
             raise ValueError(
                 f"the cache holds {len(self._k)} sequences, got {len(k)}: make a new cache for another batch"
             )
-        start, self.length = self.length, self.length + k.size(2)
-        if self._k is None or self._k.size(2) < self.length:
-            self._k, self._v = self._grown(self._k, k), self._grown(self._v, v)
-        self._k[:, :, start : self.length], self._v[:, :, start : self.length] = k.detach(), v.detach()
-        return self._k[:, :, : self.length], self._v[:, :, : self.length]
+        n_new = k.size(2)
+        if self._k is None or self._k.size(2) < self._end + n_new:
+            room = 2 * (self.n_kept + n_new)
+            self._k, self._v = self._resize(self._k, k, room), self._resize(self._v, v, room)
+            self._start, self._end = 0, self.n_kept
+        first, self._end = self._end, self._end + n_new
+        self._k[:, :, first : self._end], self._v[:, :, first : self._end] = k.detach(), v.detach()
+        self.length += n_new
+        k, v = (x[:, :, self._start : self._end] for x in (self._k, self._v))
+        self._forget()
+        return k, v
 
     def reorder(self, rows: Int64[Tensor, " batch"]) -> None:
         """Let row i continue from row ``rows[i]``, as beam search does.
@@ -59,13 +85,22 @@ class KVCache:
             raise ValueError("there is nothing to reorder yet: run the model with this cache first")
         self._k, self._v = self._k.index_select(0, rows), self._v.index_select(0, rows)
 
-    def _grown(self, old: Tensor | None, new: Tensor) -> Tensor:
-        """Return a tensor with room for twice as many positions as are needed now."""
+    def _forget(self) -> None:
+        """Let go of the positions that no later query sees."""
+        if self.window is None:
+            return
+        self._start = max(self._start, self._end - self.window + 1)
+        if self._k.size(2) > 2 * self.window:  # after a long text
+            self._k, self._v = (x[:, :, self._start : self._end].clone() for x in (self._k, self._v))
+            self._start, self._end = 0, self.n_kept
+
+    def _resize(self, old: Tensor | None, new: Tensor, room: int) -> Tensor:
+        """Move the positions that are kept to the front of a tensor with more room."""
         batch, heads, _, width = new.shape
-        room = new.new_empty(batch, heads, 2 * self.length, width)
+        resized = new.new_empty(batch, heads, room, width)
         if old is not None:
-            room[:, :, : old.size(2)] = old
-        return room
+            resized[:, :, : self.n_kept] = old[:, :, self._start : self._end]
+        return resized
 
 
 class MemoryCache:
@@ -97,10 +132,11 @@ class Cache:
     Args:
         n_layers: Layers of the stack that generates.
         cross: Whether its layers also attend to a memory.
+        window: How many positions a query sees, its own among them; None: all.
     """
 
-    def __init__(self, n_layers: int, *, cross: bool = False) -> None:
-        self.layers = [KVCache() for _ in range(n_layers)]
+    def __init__(self, n_layers: int, *, cross: bool = False, window: int | None = None) -> None:
+        self.layers = [KVCache(window=window) for _ in range(n_layers)]
         self.memories = [MemoryCache() for _ in range(n_layers)] if cross else []
         self.padding: Tensor | None = None  # (batch,), ids of each row that are padding, at its front
         self.memory_mask: Tensor | None = None  # (sentence, 1, src)
@@ -108,7 +144,7 @@ class Cache:
 
     @property
     def length(self) -> int:
-        """How many positions are kept."""
+        """How many positions the model has read."""
         return self.layers[0].length
 
     @property

@@ -31,6 +31,8 @@ class TransformerConfig:
             :data:`~exformer.nn.feedforward.ACTIVATIONS`, or ``"swiglu"``.
         positions: ``"sinusoidal"`` or ``"learned"`` (added to the embeddings), ``"rotary"`` or ``"alibi"``
             (acting inside self-attention), or ``"none"``.
+        window: How many positions each one attends to, itself and those before it (sliding-window attention,
+            of causal models only); None: all.
         bias: Whether linear maps and layer normalizations add a bias.
         qk_norm: Normalize the queries and keys of every head.
         zero_init: Start with the last matrix of every sublayer at zero, so that each layer begins as the
@@ -66,6 +68,7 @@ class TransformerConfig:
     norm: str = "layer"
     activation: str = "relu"
     positions: str = "none"
+    window: int | None = None
     bias: bool = True
     qk_norm: bool = False
     zero_init: bool = False
@@ -91,6 +94,15 @@ class TransformerConfig:
             )
 
     @property
+    def max_positions(self) -> int | None:
+        """Largest number of positions that a causal model reads; None: there is no largest.
+
+        Relative positions see offsets only, and a window keeps these small, however long the text is.
+        """
+        endless = self.window is not None and self.positions in ("rotary", "alibi", "none")
+        return None if endless else self.max_len
+
+    @property
     def d_head(self) -> int:
         """Width of a head."""
         return self.d_model // self.n_heads
@@ -103,15 +115,15 @@ def check_sizes(config: Any) -> None:
 
     Args:
         config: A dataclass whose fields bear the library's names: sizes (``d_model``, ``n_heads``,
-            ``n_kv_heads``, ``d_ff``, ``n_layers``, ``max_len``, ``…vocab_size``), ``dropout`` and
-            ``attention_dropout``, ``…_id`` of a token.
+            ``n_kv_heads``, ``d_ff``, ``n_layers``, ``max_len``, ``window``, ``…vocab_size``), ``dropout``
+            and ``attention_dropout``, ``…_id`` of a token.
 
     Raises:
         ValueError: If a size is no whole number or below 1, a dropout rate outside [0, 1), or an id not in
             the vocabulary.
     """
     values = {field.name: getattr(config, field.name) for field in fields(config)}
-    sizes = ("d_model", "n_heads", "n_kv_heads", "d_ff", "n_layers", "max_len")
+    sizes = ("d_model", "n_heads", "n_kv_heads", "d_ff", "n_layers", "max_len", "window")
     vocab_sizes = [value for name, value in values.items() if name.endswith("vocab_size")]
     for name, value in values.items():
         if name.endswith("dropout") and not 0.0 <= value < 1.0:
@@ -122,6 +134,15 @@ def check_sizes(config: Any) -> None:
             object.__setattr__(config, name, whole_number(name, value, least=1))
         if name.endswith("_id"):
             object.__setattr__(config, name, whole_number(name, value, least=0, most=min(vocab_sizes) - 1))
+
+
+def check_no_window(config: TransformerConfig) -> None:
+    """Check that a model whose layers are not all causal has no window."""
+    if config.window is not None:
+        raise ValueError(
+            f"a window ({config.window}) is for causal attention: build a DecoderLM with it, or leave it out "
+            f"of the {type(config).__name__}"
+        )
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -192,6 +192,7 @@ def self_attention(config: TransformerConfig) -> MultiHeadAttention:
         dropout=config.attention_dropout,
         qk_norm=config.qk_norm,
         positions=positions,
+        window=config.window,
         zero_init=config.zero_init,
     )
 

@@ -13,26 +13,31 @@ from exformer.checks import whole_number
 
 
 def causal_mask(
-    n_queries: int, n_keys: int | None = None, *, device: torch.device | None = None
+    n_queries: int,
+    n_keys: int | None = None,
+    *,
+    window: int | None = None,
+    device: torch.device | None = None,
 ) -> Bool[Tensor, "query key"]:
-    r"""Let each position attend to itself and to the positions before it.
+    r"""Let each position attend to itself and to the positions before it, or to the last ones of these.
 
-    .. math:: \mathrm{mask}_{ij} = [\, j \le i + n_{keys} - n_{queries} \,]
+    .. math:: \mathrm{mask}_{ij} = [\, p - window < j \le p \,], \qquad p = i + n_{keys} - n_{queries}
 
     Args:
         n_queries: How many positions have a query, at least 1.
         n_keys: How many positions have a key, at least ``n_queries``; None: ``n_queries``. The last query is
             at the last key's position, so that with a cache the queries are those of the newest positions.
+        window: How many positions a query sees, its own among them (sliding-window attention); None: all.
         device: Device of the mask.
 
     Returns:
-        A lower triangular matrix of True.
+        A lower triangular matrix of True; with a window, a band along the diagonal.
 
     Raises:
-        ValueError: If a number is not whole, there is no query, or there are fewer keys than queries.
+        ValueError: If a number is no integer or below 1, or there are fewer keys than queries.
 
     Source:
-        Vaswani et al. 2017, section 3.2.3.
+        Vaswani et al. 2017, section 3.2.3; Beltagy, Peters and Cohan 2020, section 3.1, for the window.
 
     >>> causal_mask(3).int()
     tensor([[1, 0, 0],
@@ -41,12 +46,19 @@ def causal_mask(
     >>> causal_mask(2, 4).int()
     tensor([[1, 1, 1, 0],
             [1, 1, 1, 1]], dtype=torch.int32)
+    >>> causal_mask(4, window=2).int()
+    tensor([[1, 0, 0, 0],
+            [1, 1, 0, 0],
+            [0, 1, 1, 0],
+            [0, 0, 1, 1]], dtype=torch.int32)
     """
     n_queries = whole_number("n_queries", n_queries, least=1)
     n_keys = n_queries if n_keys is None else whole_number("n_keys", n_keys, least=1)
     if n_keys < n_queries:
         raise ValueError(f"a causal mask needs at least as many keys as queries ({n_queries}), got {n_keys}")
-    return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)
+    last = n_keys - n_queries  # the column of the diagonal in the first row
+    mask = torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(last)
+    return mask if window is None else mask.triu(last + 1 - whole_number("window", window, least=1))
 
 
 def padding_mask(ids: Int64[Tensor, "batch position"], *, pad_id: int) -> Bool[Tensor, "batch 1 position"]:

@@ -69,6 +69,7 @@ class MultiHeadAttention(nn.Module):
             them; then no score exceeds :math:`\sqrt{d_{head}}`, as long as the gains are 1.
         positions: For relative positions, :class:`~exformer.nn.positions.rotary.RotaryPositions` or
             :class:`~exformer.nn.positions.alibi.ALiBi`: changes queries and keys, or adds to their scores.
+        window: In causal attention, how many positions a query sees, its own among them; None: all.
         zero_init: Whether the output projection starts at zero.
 
     Raises:
@@ -98,6 +99,7 @@ class MultiHeadAttention(nn.Module):
         dropout: float = 0.0,
         qk_norm: bool = False,
         positions: nn.Module | None = None,
+        window: int | None = None,
         zero_init: bool = False,
     ) -> None:
         super().__init__()
@@ -113,7 +115,7 @@ class MultiHeadAttention(nn.Module):
         self.dropout = dropout
         self.norm_q = RMSNorm(d_head) if qk_norm else None
         self.norm_k = RMSNorm(d_head) if qk_norm else None
-        self.positions = positions
+        self.positions, self.window = positions, window
         self.w_q = nn.Linear(d_model, d_model, bias=bias)
         self.w_k = nn.Linear(d_key or d_model, n_kv_heads * d_head, bias=bias)
         self.w_v = nn.Linear(d_value or d_model, n_kv_heads * d_head, bias=bias)
@@ -171,6 +173,8 @@ class MultiHeadAttention(nn.Module):
                 q, k, bias = self.positions(q, k, start=0 if cache is None else cache.length)
             if cache is not None:
                 k, v = cache.append(k, v)
+                # With a window the cache has let go of the first keys.
+                mask, bias = (_drop_columns(each, cache.length - k.size(2)) for each in (mask, bias))
         check_mask(mask, shape=(q.size(0), q.size(2), k.size(2)))
         heads = attend(
             q,
@@ -179,6 +183,7 @@ class MultiHeadAttention(nn.Module):
             mask=mask[None] if mask is not None and mask.dim() == 2 else mask,
             bias=bias,
             causal=causal,
+            window=self.window,
             dropout=self.dropout if self.training else 0.0,
             record=None if record is None else lambda weights: record(_apart(weights, n_rows)),
         )
@@ -211,3 +216,8 @@ def _apart(weights: Tensor, n_rows: int) -> Tensor:
     n_sentences, heads, _, n_keys = weights.shape
     apart = weights.view(n_sentences, heads, n_rows // n_sentences, -1, n_keys)
     return apart.transpose(1, 2).reshape(n_rows, heads, -1, n_keys)
+
+
+def _drop_columns(x: Tensor | None, n: int) -> Tensor | None:
+    """Leave out the first n columns, unless there is only one, which stands for all."""
+    return x if x is None or x.size(-1) == 1 else x[..., n:]

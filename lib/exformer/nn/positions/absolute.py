@@ -119,10 +119,10 @@ class NoPositions(nn.Module):
     """Add nothing: for models whose attention knows the distances, and for those that know no order.
 
     Args:
-        max_len: The longest sequence that is let through.
+        max_len: The longest sequence that is let through; None: any.
     """
 
-    def __init__(self, *, max_len: int) -> None:
+    def __init__(self, *, max_len: int | None) -> None:
         super().__init__()
         self.max_len = max_len
 
@@ -142,19 +142,22 @@ class NoPositions(nn.Module):
         return x
 
 
-def added_positions(name: str, d_model: int, *, max_len: int) -> nn.Module:
+def added_positions(name: str, d_model: int, *, max_len: int | None) -> nn.Module:
     """Make what a model adds to its embeddings: a code for each position, or nothing.
 
     Args:
         name: Of :data:`exformer.nn.config.POSITIONS`; those that act inside the attention add nothing.
         d_model: Width of the vectors.
-        max_len: Longest sequence.
+        max_len: Longest sequence; None: there is none, where nothing is added.
+
+    Raises:
+        ValueError: If there is a code for each position, but no ``max_len``.
     """
-    if name == "sinusoidal":
-        return SinusoidalPositions(d_model, max_len=max_len)
-    if name == "learned":
-        return LearnedPositions(d_model, max_len=max_len)
-    return NoPositions(max_len=max_len)
+    if name not in ("sinusoidal", "learned"):
+        return NoPositions(max_len=max_len)
+    if max_len is None:
+        raise ValueError(f"{name} positions need a max_len: there is a vector for each position")
+    return (SinusoidalPositions if name == "sinusoidal" else LearnedPositions)(d_model, max_len=max_len)
 
 
 def _rows(weight: Tensor, x: Tensor, *, start: int, padding: Tensor | None) -> Tensor:
@@ -168,14 +171,14 @@ def _rows(weight: Tensor, x: Tensor, *, start: int, padding: Tensor | None) -> T
     return weight[positions.clamp(min=0).to(weight.device)]
 
 
-def _check_range(x: Tensor, *, start: int, padding: Tensor | None, max_len: int) -> None:
+def _check_range(x: Tensor, *, start: int, padding: Tensor | None, max_len: int | None) -> None:
     if x.dim() != 3:
         raise ValueError(
             f"positions are for (batch, position, d_model), got the shape {tuple(x.shape)}: "
             "one sequence is x[None]"
         )
     end = start + x.size(1) - (0 if padding is None else int(padding.min()))
-    if start < 0 or end > max_len:
+    if start < 0 or (max_len is not None and end > max_len):
         raise ValueError(
             f"the sequence has {end} positions (from {start} on), and max_len is {max_len}: "
             "shorten it, or build the model with a larger max_len"
