@@ -12,7 +12,7 @@ export ATEN_CPU_CAPABILITY = avx2
 export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test notebooks student figures claim seeds doubt trials elsewhere lint format bench board live mutants clean
+.PHONY: help book serve test notebooks lesson student figures claim seeds doubt trials elsewhere lint format bench board live mutants clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 \t/p' Makefile | expand -t 20
@@ -38,6 +38,9 @@ test: $(READY) ## library, lessons and pages: everything
 
 notebooks: $(READY) ## run lessons and store their outputs: all, or NB=03_self_attention
 	$(PY) book/_tools/run_notebooks.py $(NB)
+
+lesson: $(READY) ## write the skeleton of a lesson: NAME=slug TITLE="…" QUESTION="…?"
+	$(PY) book/_tools/new_lesson.py "$(NAME)" --title "$(TITLE)" --question "$(QUESTION)"
 
 student: $(READY) ## lessons without outputs and solutions, to hand out: all, or NB=05, in _build/student
 	$(PY) book/_tools/student.py $(NB)
