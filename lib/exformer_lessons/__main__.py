@@ -24,6 +24,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     export.add_argument("--out", required=True, metavar="FOLDER", help="where the script is written")
     export.set_defaults(run=_export_live)
     asked = parser.parse_args(arguments)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
     try:
         asked.run(asked)
     except (ValueError, OSError) as error:

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from exformer.cli import train as commands
-from exformer.cli.generate import _named
+from exformer.cli.generate import _command_messages
 from exformer.cli.main import _one_line, main
 from exformer.generation.generate import generate
 from exformer.generation.translate import translate
@@ -165,16 +165,49 @@ def test_a_line_in_a_line_out(talk, translator: tuple[Path, EncoderDecoder]) -> 
             "--seed must lie from -9,223,372,036,854,775,808 to 18,",
         ),
         (("generate", "--model", "WRITER", "--seed", str(-(2**63) - 1)), f"got {-(2**63) - 1}"),
-        (("generate", "--model", ""), "expected a folder or one of "),
-        (("bench", ""), "got an empty name"),
+        (("generate", "--model", ""), "argument --model: expected a name, got an empty one"),
+        (("bench", ""), "expected a name, got an empty one"),
+        (
+            ("generate", "--model", "WRITER", "--tokens", "9" * 20),
+            "--tokens: expected an integer of at most",
+        ),
+        (
+            ("generate", "--model", "WRITER", "--tokens", "\u0663"),
+            "such as 12, got '\u0663'",
+        ),
+        (
+            ("generate", "--model", "WRITER", "--seed", "1_0"),
+            "argument --seed: expected an integer, such",
+        ),
+        (("generate", "--model", "WRITER", "--seed", "+5"), "got '+5'"),
+        (
+            ("generate", "--model", "WRITER", "--seed", "9" * 5000),
+            "such as 12, got '999",
+        ),
+        (("generate", "--model", "WRITER", "--top-p", "0_9"), "expected a number, such as 0.8, got '0_9'"),
+        (
+            ("generate", "--model", "WRITER", "--prompt", "the\udcff"),
+            "--prompt: expected a text of whole",
+        ),
+        (
+            ("tokenize", "train", "/dev/zero", "--merges", "1", "--out", "x"),
+            "/dev/zero is a device",
+        ),
+        (("tokenize", "encode", "--tokenizer", "/dev/zero"), "/dev/zero is a device"),
         (("generate", "--model", "WRITER", "--tokens", "0"), "exformer: --tokens must be at least 1, got 0"),
         (
             ("generate", "--model", "WRITER", "--prompt", "the fox sleeps"),
             "--prompt fills the model's max_len of 12 tokens: --tokens must say how many are to follow",
         ),
         (("generate", "--model", "WRITER", "--prompt", "Zebra"), "got unknown ones: 'Z'"),
-        (("generate", "--model", "TRANSLATOR"), "expected a DecoderLM to generate with, got EncoderDecoder"),
-        (("translate", "--model", "WRITER"), "expected an encoder-decoder to translate with, got DecoderLM"),
+        (
+            ("generate", "--model", "TRANSLATOR"),
+            "an encoder-decoder translates, see exformer translate",
+        ),
+        (
+            ("translate", "--model", "WRITER"),
+            "a language model continues a text, see exformer generate",
+        ),
         (("translate", "--model", "TRANSLATOR", "--beam", "0"), "exformer: --beam must lie from 1 to 10,000"),
         (("translate", "--model", "TRANSLATOR", "--alpha", "-1"), "exformer: --alpha must lie from 0 to 10"),
         (("tokenize", "encode", "--tokenizer", "nowhere"), "nowhere can't be read as a tokenizer file"),
@@ -218,7 +251,7 @@ def test_a_closed_standard_error_hides_only_what_goes_there(talk, translator, mo
 def test_what_is_no_text_on_the_standard_input_is_named(talk, translator) -> None:
     status, _, err = talk("translate", "--model", translator[0], text=b"fox\nfox\n\xff\n")
     assert (status, err.count("\n")) == (2, 1)
-    assert "line 3 of the standard input is not text in UTF-8: 'utf-8' codec can't decode byte 0xff" in err
+    assert "standard input, line 3: expected text in UTF-8, got the byte 0xff: save the text as UTF-8" in err
 
 
 def test_the_largest_and_the_smallest_seed(talk, writer: Path) -> None:
@@ -271,7 +304,6 @@ def test_a_place_is_looked_at_before_the_work(talk, writer: Path, tmp_path: Path
         ),
         (book / "x", f"there is no folder for {book}/x: make it, or choose another place for {what}"),
         (tmp_path, f"{tmp_path} is a folder: expected a file for {what}"),
-        ("", f"the name of the file is a folder: expected a file for {what}"),
     ):
         status, _, err = talk(*words, place)
         assert (status, err.startswith(f"exformer: {said}")) == (2, True), err
@@ -327,7 +359,7 @@ def test_a_file_that_is_no_text_is_named(talk, tmp_path: Path) -> None:
     words = ("tokenize", "train", tmp_path / "good.txt", tmp_path / "bad.txt", "--merges", 1)
     status, _, err = talk(*words, "--out", tmp_path / "pairs.json")
     assert (status, err.count("\n")) == (2, 1)
-    assert "bad.txt is not text in UTF-8: 'utf-8' codec can't decode byte 0xff" in err
+    assert "bad.txt, line 1: expected text in UTF-8, got the byte 0xff: save the text as UTF-8" in err
 
 
 def test_every_command_shows_an_example(talk) -> None:
@@ -457,8 +489,49 @@ def test_only_the_subject_of_a_message_is_called_as_the_option() -> None:
         ("sentence 3: no sentence", "line 3: no sentence"),
         ("give a larger max_new_tokens", "give a larger --tokens"),
     ):
-        with pytest.raises(ValueError, match=f"^{shown}$"), _named():
+        with pytest.raises(ValueError, match=f"^{shown}$"), _command_messages(remedy="wait"):
             raise ValueError(said)
+
+
+def test_ids_are_written_in_ascii_digits(talk, writer: Path) -> None:
+    words = ("tokenize", "decode", "--tokenizer", writer / "tokenizer.json")
+    right = talk(*words, text="3 4\n")
+    for same in ("\ufeff3 4\n", " 3\t 4 \r\n", "03 4\n"):
+        assert talk(*words, text=same) == right
+    for wrong in ("+3", "1_0", "\u0663", "\uff13", "3\u2028", "3\xa04", "-3", "9" * 5000, "3,4"):
+        status, _, err = talk(*words, text=f"3\n{wrong}\n")
+        assert status == 2
+        assert err.startswith("exformer: line 2: expected ids with spaces between them, got ")
+        assert len(err) < 150
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16"])
+def test_utf_16_is_named(talk, translator, tmp_path: Path, encoding: str) -> None:
+    text = "the red fox\nfox\n".encode(encoding)
+    status, out, err = talk("translate", "--model", translator[0], text=text)
+    said = "expected text in UTF-8, got UTF-16: save the text as UTF-8\n"
+    assert (status, out, err) == (2, "", f"exformer: standard input, line 1: {said}")
+    (tmp_path / "book.txt").write_bytes(text)
+    words = ("tokenize", "train", tmp_path / "book.txt", "--merges", 1, "--out", tmp_path / "t.json")
+    assert talk(*words)[::2] == (2, f"exformer: {tmp_path}/book.txt: {said}")
+
+
+def test_output_that_is_no_utf_8() -> None:
+    """A name of bytes that are no UTF-8 is printed with escapes, and ends no command."""
+    code = (
+        "from exformer.cli import doctor, main; doctor.report_environment = lambda _: print('\\udcff'); "
+        "main.main(['doctor'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"\\udcff\n", b"")
+
+
+def test_memory_of_generation(talk, writer: Path, monkeypatch) -> None:
+    monkeypatch.setattr("exformer.cli.generate.stream", lambda *_, **__: throw(MemoryError()))
+    said = "exformer: there is not enough memory: fewer --tokens need less\n"
+    assert talk("generate", "--model", writer, "--tokens", 10**9) == (2, "", said)
+    monkeypatch.setattr("exformer.cli.tokenize.load_tokenizer", lambda *_: throw(MemoryError()))
+    assert talk("tokenize", "encode", "--tokenizer", "x") == (2, "", "exformer: there is not enough memory\n")
 
 
 def throw(error: Exception) -> None:

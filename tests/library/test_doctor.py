@@ -148,6 +148,10 @@ def test_data_that_is_too_long_or_no_folder(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("EXFORMER_DATA", str(tmp_path / name))
     [problem] = found_in(doctor._data)
     assert problem.startswith("EXFORMER_DATA names no folder: ")
+    for odd in ("x" * 100_000, "\udcff"):
+        monkeypatch.setenv("EXFORMER_DATA", odd)
+        [problem] = found_in(doctor._data)
+        assert problem == f"EXFORMER_DATA names no folder: {odd[:300]}{'…' * (len(odd) > 300)}"
     monkeypatch.setenv("EXFORMER_DATA", "")  # as if it were not set
     assert [line.partition(",")[0] for line in doctor._data([])] == ["cache"]
 

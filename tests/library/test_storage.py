@@ -13,6 +13,7 @@ from torch import nn
 import exformer
 from exformer.storage.files import (
     check_writable,
+    make_folder,
     read_json,
     read_json_lines,
     replace_file,
@@ -374,3 +375,26 @@ def test_files_need_no_torch() -> None:
 )
 def test_old_weight_names(old: str, new: str) -> None:
     assert upgrade_weights({old: 1, "bias": 2}) == {new: 1, "bias": 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("", "expected the name of a folder for the model, got an empty one"),
+        ("file", "file is a file, or lies in one: expected a folder for the model"),
+        ("file/x", "file/x is a file, or lies in one: expected a folder for the model"),
+        ("nowhere", "nowhere is a link that leads nowhere: expected a folder for the model"),
+        ("loop", "loop is a link that leads nowhere: expected a folder for the model"),
+        ("/dev/null", "/dev/null is a file, or lies in one: expected a folder for the model"),
+    ],
+)
+def test_names_that_are_no_folder(tmp_path, monkeypatch, name, says):
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    Path("nowhere").symlink_to("gone")
+    Path("loop").symlink_to("loop")
+    with pytest.raises(ValueError, match=f"^{says}$"):
+        make_folder(name, what="the model")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "loop", "nowhere"]
+    assert make_folder(tmp_path / "a" / "b", what="the model").is_dir()
+    assert make_folder(Path(), what="the model") == Path()

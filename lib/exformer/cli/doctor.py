@@ -130,7 +130,7 @@ def _yes(holds: bool) -> str:
 
 def _data(problems: list[str]) -> Iterator[str]:
     own = os.environ.get("EXFORMER_DATA")
-    folders = {"EXFORMER_DATA": Path(own)} if own else {}
+    folders = {"EXFORMER_DATA": Path(own)} if own and os.path.isdir(own) else {}
     try:
         folders["cache"] = cache_folder()
     except ValueError as error:
@@ -142,7 +142,7 @@ def _data(problems: list[str]) -> Iterator[str]:
         if cut:
             names = ", ".join(cut)
             problems.append(f"not as long as they should be: {names}: remove them, they are fetched again")
-    if own and not Path(own).is_dir():
+    if own and not os.path.isdir(own):  # also where the name is too long for the system
         problems.append(f"EXFORMER_DATA names no folder: {_shorten(own)}")
 
 
@@ -171,6 +171,7 @@ def _models(problems: list[str]) -> Iterator[str]:
 
 
 def _shorten(path: str) -> str:
-    """Write the user's home as ~: a report is often posted."""
+    """Write the user's home as ~, and at most 300 characters: a report is often posted."""
     home = str(Path.home())
-    return "~" + path[len(home) :] if path == home or path.startswith(home + os.sep) else path
+    path = "~" + path[len(home) :] if path == home or path.startswith(home + os.sep) else path
+    return path if len(path) <= 300 else f"{path[:300]}…"

@@ -32,7 +32,7 @@ _NAMES = {
 def continue_text(args: argparse.Namespace) -> None:
     """Continue a text, and write each piece as soon as it is known."""
     model, tokenizer, _ = load_model(args.model)
-    with _named():
+    with _command_messages(remedy="fewer --tokens need less"):
         pieces = stream(
             model,
             tokenizer,
@@ -46,9 +46,9 @@ def continue_text(args: argparse.Namespace) -> None:
             stop=args.stop,
             seed=args.seed,
         )
-    print(show_controls(normalize_text(args.prompt)), end="")
-    for piece in pieces:
-        print(show_controls(piece), end="", flush=True)
+        print(show_controls(normalize_text(args.prompt)), end="")
+        for piece in pieces:
+            print(show_controls(piece), end="", flush=True)
     print()
 
 
@@ -57,21 +57,21 @@ def translate_lines(args: argparse.Namespace) -> None:
     model, tokenizer, _ = load_model(args.model)
     lines = list(read_lines())
     title = "translating" if sys.stderr.isatty() else ""
-    with _named():
+    with _command_messages(remedy="a smaller --beam needs less"):
         for text in translate(model, tokenizer, lines, beam=args.beam, alpha=args.alpha, progress=title):
             print(show_controls(text).replace("\n", " "))  # a line in, a line out
 
 
 @contextmanager
-def _named() -> Iterator[None]:
-    """Let messages speak of options and lines, and say what to do where the memory does not suffice."""
+def _command_messages(*, remedy: str) -> Iterator[None]:
+    """Let messages speak of options and lines, and name the remedy if the memory does not suffice."""
     try:
         yield
     except ValueError as error:
         begin = "|".join(map(re.escape, _NAMES))  # the subject of a message, and names that are no words
         text = re.sub(rf"^({begin})\b|\b(max_new_tokens)\b", lambda found: _NAMES[found[0]], str(error))
-        raise ValueError(text) from error
+        raise ValueError(re.sub(r"see (translate|generate)\(\)", r"see exformer \1", text)) from error
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and not re.search("memory|bad_alloc", str(error)):
             raise
-        raise ValueError("there is not enough memory: a smaller --beam needs less") from error
+        raise ValueError(f"there is not enough memory: {remedy}") from error

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from exformer.storage.text_files import decode_text
+
 # The symbols of Unicode for control characters, "␛" for escape; the later ones, up to U+009F, have none.
 _SYMBOLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
 _SYMBOLS |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
@@ -27,11 +29,7 @@ def read_lines() -> Iterator[str]:
     if sys.stdin is None:
         raise ValueError("the standard input is closed")
     for number, line in enumerate(sys.stdin.buffer, start=1):
-        try:
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise ValueError(f"line {number} of the standard input is not text in UTF-8: {error}") from error
-        yield text.removesuffix("\n").removesuffix("\r")
+        yield decode_text(line, name="standard input", line=number).removesuffix("\n").removesuffix("\r")
 
 
 @contextmanager

@@ -7,6 +7,7 @@ the standard error and exit status 2. This module loads no PyTorch: that takes a
 import argparse
 import importlib
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stderr is None:  # it is closed: nobody wants to read what goes wrong
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
     try:
         with interrupts_end_at_once():
             args = _parser().parse_args(arguments)
@@ -51,6 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, OSError) as error:
         print(f"exformer: {_one_line(str(error))}", file=sys.stderr)
+        return 2
+    except MemoryError:
+        print("exformer: there is not enough memory", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
@@ -157,4 +161,40 @@ def _command(group: Any, name: str, run: str, what: str, example: str) -> Callab
     parser = group.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
     parser.epilog = f"example: {parser.prog} {example}"
     parser.set_defaults(run=run)
-    return parser.add_argument
+
+    def add(option: str, **settings: Any) -> None:
+        if settings.get("type") is int:
+            settings["type"] = _seed if option.endswith("seed") else _integer
+        elif settings.get("type") is float:
+            settings["type"] = _number
+        elif settings.get("metavar") in ("NAME", "FILE", "DIR", "FOLDER"):
+            settings["type"] = _path
+        parser.add_argument(option, **settings)
+
+    return add
+
+
+def _integer(text: str) -> int:
+    """Read a count in ASCII digits; int() takes underscores and the digits of any script."""
+    number = _seed(text)
+    if abs(number) >= 2**31:
+        raise argparse.ArgumentTypeError(f"expected an integer of at most {2**31 - 1:,}, got {text}")
+    return number
+
+
+def _seed(text: str) -> int:
+    if not re.fullmatch("-?[0-9]{1,20}", text):
+        raise argparse.ArgumentTypeError(f"expected an integer, such as 12, got {text[:40]!r}")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    if not re.fullmatch(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?|-?inf|nan", text, re.IGNORECASE):
+        raise argparse.ArgumentTypeError(f"expected a number, such as 0.8, got {text[:40]!r}")
+    return float(text)
+
+
+def _path(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("expected a name, got an empty one")
+    return text

@@ -1,11 +1,13 @@
 """``exformer tokenize``: learn byte pairs from files; lines to ids and back. It needs no PyTorch."""
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
 from exformer.cli.lines import naming_line, read_lines
 from exformer.storage.files import check_writable
+from exformer.storage.text_files import decode_text, read_data
 from exformer.tokenizers.bpe import BPETokenizer
 from exformer.tokenizers.loading import load_tokenizer
 
@@ -17,10 +19,7 @@ def learn_merges(args: argparse.Namespace) -> None:
     for name in args.files:
         if out.is_file() and out.samefile(name):
             raise ValueError(f"--out {out} would replace the text that is learned from: choose another place")
-        try:
-            texts.append(Path(name).read_bytes().decode("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{name} is not text in UTF-8: {error}") from error
+        texts.append(decode_text(read_data(name), name=name))
     title = "learning byte pairs" if sys.stderr.isatty() else ""
     tokenizer = BPETokenizer.from_texts(texts, n_merges=args.merges, progress=title)
     tokenizer.save(out)
@@ -43,7 +42,9 @@ def decode_lines(args: argparse.Namespace) -> None:
 
 
 def _ids(line: str) -> list[int]:
-    try:
-        return [int(word) for word in line.split()]
-    except ValueError:
-        raise ValueError(f"expected ids with spaces between them, got {line[:40]!r}") from None
+    words = line.replace("\t", " ").split(" ")
+    for word in words:
+        if not re.fullmatch("[0-9]{0,18}", word):
+            more = "…" if len(word) > 40 else ""
+            raise ValueError(f"expected ids with spaces between them, got {word[:40]!r}{more}")
+    return [int(word) for word in words if word]

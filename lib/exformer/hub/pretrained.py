@@ -14,6 +14,7 @@ from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.models.unwrap import unwrap
+from exformer.storage.files import make_folder
 from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
 from exformer.storage.upgrade import upgrade_weights
 from exformer.tokenizers.loading import load_tokenizer
@@ -89,8 +90,7 @@ def save_model(
     _check_sizes(tokenizers, model.config, where=f"the {kind} to save")
     own = {"kind": kind, "config": asdict(model.config)}
     weights, text = pack_weights(model, card={**own, **card, **own}, dtype=dtype)
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = make_folder(folder, what="the model")
     with replaced_weights(folder / WEIGHTS, weights, text):
         for name, each in tokenizers.items():
             each.save(folder / f"{name}.json")

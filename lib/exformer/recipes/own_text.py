@@ -14,6 +14,7 @@ from exformer.generation.translate import translate
 from exformer.recipes.datasets import Pairs, Text
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.zoo import BYTE_PAIRS, EN_DE_ALONE
+from exformer.storage.text_files import decode_text, read_data
 from exformer.tokenizers.loading import load_tokenizer
 from exformer.training.trainer import Trainer
 
@@ -138,15 +139,10 @@ def describe(trainer: Trainer, data: Pairs | Text) -> str:
 
 def _read(path: str | Path) -> str:
     """Read a text in UTF-8, with the line ends of any system."""
-    data = Path(path).read_bytes()
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise ValueError(
-            f"{path}, line {line}: expected text in UTF-8, got the byte 0x{data[error.start]:02x}: save the "
-            "file as UTF-8"
-        ) from error
+    text = decode_text(read_data(path), name=path).replace("\r\n", "\n")
+    if "\r" in text and "\n" not in text:
+        raise ValueError(f"{path}: its lines end with CR alone, expected LF or CRLF: convert the line ends")
+    return text
 
 
 def _read_lines(path: str | Path) -> Sequence[str]:

@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from exformer.storage.text_files import read_data
+
 # What is behind these names may look like a file, but belongs to who started the process.
 _STREAMS = (Path("/dev"), Path("/dev/fd"))
 _PART = re.compile(r"[0-9a-f]{16}\.part")
@@ -100,6 +102,30 @@ def check_writable(path: str | Path, *, what: str) -> None:
         raise ValueError(f"{path} may not be written: choose another place for {what}")
 
 
+def make_folder(path: str | Path, *, what: str) -> Path:
+    """Make a folder where there is none yet, with those that it lies in.
+
+    Args:
+        what: Words for what is to be written there, as "the model".
+
+    Returns:
+        The path.
+
+    Raises:
+        ValueError: If the name is empty, or there is something else.
+        OSError: What the system says if it can't be made.
+    """
+    if path == "":
+        raise ValueError(f"expected the name of a folder for {what}, got an empty one")
+    path = Path(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        here = "is a link that leads nowhere" if path.is_symlink() else "is a file, or lies in one"
+        raise ValueError(f"{path} {here}: expected a folder for {what}") from error
+    return path
+
+
 def read_json(path: str | Path, *, what: str, kind: type = dict) -> Any:
     """Read a JSON file that anyone may have written.
 
@@ -139,7 +165,7 @@ def read_json_lines(path: str | Path, *, what: str) -> list[dict[str, Any]]:
 
 def _read_text(path: str | Path, *, what: str) -> str:
     try:
-        return Path(path).read_bytes().decode("utf-8-sig")
+        return read_data(path).decode("utf-8-sig")
     except OSError as error:
         raise ValueError(f"{path} can't be read as {what}: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from exformer.hub.shipped import find_model
-from exformer.storage.files import replace_file
+from exformer.storage.files import make_folder, replace_file
 from exformer.tokenizers.bpe import BPETokenizer
 from exformer.tokenizers.characters_and_words import CharTokenizer, WordTokenizer
 from exformer.tokenizers.tokenizer import Tokenizer
@@ -101,8 +101,7 @@ def export_live(name_or_folder: str | Path, folder: str | Path) -> Path:
     """
     name, script = live_script(name_or_folder)
     data = script.encode()
-    path = Path(folder, f"{name}.{hashlib.sha256(data).hexdigest()[:12]}.js")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = make_folder(folder, what="the script") / f"{name}.{hashlib.sha256(data).hexdigest()[:12]}.js"
     replace_file(path, data)
     return path
 
