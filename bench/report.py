@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from bench.timing import CLOCKS
+from exformer.recipes.hardware import processor_name
 from exformer.storage.files import check_writable, replace_file
-from exformer.training.machine import processor_name
 
 PACKAGES = ("exformer", "torch", "transformers", "x-transformers", "numpy")
 RATIO = "ours / it: median, over the rounds, of our time divided by its time; below 1 we are faster"

@@ -32,10 +32,10 @@ from bench.timing import CLOCKS  # noqa: E402
 from exformer.nn.loss import cross_entropy  # noqa: E402
 from exformer.recipes import find_recipe  # noqa: E402
 from exformer.recipes.datasets import CORPORA  # noqa: E402
+from exformer.recipes.malloc import disable_malloc_trim  # noqa: E402
 from exformer.recipes.task import Task, make_task  # noqa: E402
 from exformer.tokenizers.characters_and_words import CharTokenizer  # noqa: E402
 from exformer.training.loop import set_seed, training_steps  # noqa: E402
-from exformer.training.machine import keep_freed_memory  # noqa: E402
 from exformer.training.optimizers import make_optimizers  # noqa: E402
 from exformer.training.trainer import mean_loss  # noqa: E402
 
@@ -52,7 +52,7 @@ class Training:
         threads: Of torch; each has what is fastest for it.
         precision: "float32" or "bfloat16".
         seeds: How many trainings there are, from seeds 0, 1, ...
-        changes: Of the recipe; short runs want higher rates.
+        changes: Of the recipe's training; short runs want higher learning rates.
     """
 
     steps: int
@@ -112,9 +112,9 @@ def begin(name: str, how: Training, *, seed: int = 0) -> tuple[Task, Iterator[fl
     """
     changes = {"warmup": 10, **how.changes, "steps": how.steps, "seed": seed}
     changes["warmup"] = min(changes["warmup"], how.steps - 1)
-    recipe = replace(find_recipe("shakespeare-char"), **changes)
+    recipe = find_recipe("shakespeare-char").with_training(**changes)
     data = CORPORA[recipe.corpus]()
-    set_seed(recipe.seed)
+    set_seed(recipe.training.seed)
     tokenizer = CharTokenizer.from_texts([data.train, data.val])
     task = make_task(recipe, data, tokenizer)
     batches = map(task.batches.batch, task.batches.steps())
@@ -128,8 +128,8 @@ def begin(name: str, how: Training, *, seed: int = 0) -> tuple[Task, Iterator[fl
         task.model,
         islice(batches, how.steps),
         loss_fn=partial(_loss, how.precision),
-        optimizers=make_optimizers(task.model, recipe),
-        clip_norm=recipe.clip_norm,
+        optimizers=make_optimizers(task.model, recipe.training),
+        clip_norm=recipe.training.clip_norm,
     )
     return task, walk
 
@@ -219,7 +219,7 @@ def main() -> None:
     """Run what is asked for, print it, write it down."""
     parser = new_parser(__doc__, quick="a few steps: does it all work?", threads="")
     args = read_arguments(parser, name="shakespeare")
-    keep_freed_memory()  # as our training does; nanoGPT gains by it too
+    disable_malloc_trim()  # as our training does; nanoGPT gains by it too
     chosen = {
         name: replace(how, steps=4, threads=1, seeds=min(how.seeds, 2)) if args.quick else how
         for name, how in CONTENDERS.items()

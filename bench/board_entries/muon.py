@@ -20,9 +20,9 @@ from torch import Tensor
 from exformer.data.windows import TextWindows
 from exformer.hub.pretrained import save_model
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.recipes.malloc import disable_malloc_trim
 from exformer.tokenizers.characters_and_words import CharTokenizer
 from exformer.training.loop import set_seed, training_steps
-from exformer.training.machine import keep_freed_memory
 from exformer.training.muon import Muon
 from exformer.training.optimizers import adamw, split_parameters
 
@@ -59,7 +59,7 @@ def main() -> None:
     def rate(peak: float) -> Callable[[int], float]:
         return lambda step: peak * min(step / WARMUP, left())
 
-    keep_freed_memory()
+    disable_malloc_trim()
     set_seed(args.seed)
     text = args.train.read_text(encoding="utf-8")
     tokenizer = CharTokenizer.from_texts([text])

@@ -24,9 +24,9 @@ from torch import nn
 from exformer.data.windows import TextWindows
 from exformer.hub.pretrained import save_model
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.recipes.malloc import disable_malloc_trim
 from exformer.tokenizers.characters_and_words import CharTokenizer
 from exformer.training.loop import set_seed, training_steps
-from exformer.training.machine import keep_freed_memory
 
 CONTEXT, BATCH = 64, 12
 LR, WARMUP = 1e-3, 100  # steps
@@ -80,7 +80,7 @@ def main() -> None:
         cosine = 0.1 + 0.9 * (1 + math.cos(math.pi * passed())) / 2
         return LR * min(step / WARMUP, cosine)
 
-    keep_freed_memory()
+    disable_malloc_trim()
     set_seed(args.seed)
     text = args.train.read_text(encoding="utf-8")
     tokenizer = CharTokenizer.from_texts([text])

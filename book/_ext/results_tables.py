@@ -159,7 +159,7 @@ def _config(results, name):
     card = next((c for c in results.cards.values() if c.get("recipe", {}).get("name") == name), None)
     if card is None:
         return ""
-    r, m = card["recipe"], card["recipe"]["model"]
+    r, m, t = card["recipe"], card["recipe"]["model"], card["recipe"]["training"]
     symbols = f"{r['n_merges']:,} byte pairs" if r["n_merges"] else f"{r['tokenizer']} symbols"
     layers = f"{m['n_layers']}+{m['n_layers']}" if card["kind"] == "EncoderDecoder" else m["n_layers"]
     parts = [f"{layers} layers, d_model {m['d_model']}, {m['n_heads']} heads, d_ff {m['d_ff']}"]
@@ -168,10 +168,10 @@ def _config(results, name):
     parts += [
         f"dropout {m['dropout']:g}",
         symbols,
-        f"{OPTIMIZERS[r['optimizer']]}, at most {r['steps']:,} steps",
+        f"{OPTIMIZERS[t['optimizer']]}, at most {t['steps']:,} steps",
     ]
     parts += [f"at most {r['tokens']:,} target symbols a batch"]
-    parts += [f"mean of {r['average']} checkpoints"] if r["average"] > 1 else []
+    parts += [f"mean of {t['average_last']} checkpoints"] if t["average_last"] > 1 else []
     parts += [f"beam {r['beam']}, alpha {r['alpha']:g}"] if card["kind"] == "EncoderDecoder" else []
     parts += [f"taught by {' and '.join(r['teachers'])}"] if r.get("teachers") else []
     return Markup("{}: {}.").format(_code(name), ", ".join(parts))

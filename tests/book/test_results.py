@@ -465,7 +465,7 @@ def test_trained_models_have_a_row_a_seed_their_mean_and_what_others_published(r
     ):
         assert said in text
     assert ASKED["commands"]["seeds"] not in SHOWS["results-models"](read_results(root), "shakespeare")
-    assert f"at most {RECIPES['multi30k-en-de'].steps:,} steps" in text
+    assert f"at most {RECIPES['multi30k-en-de'].training.steps:,} steps" in text
 
 
 def test_all_that_makes_a_model_good_stands_below_its_scores(root):

@@ -153,7 +153,7 @@ def test_a_variation_that_no_training_can_follow_is_refused(wrong, message) -> N
 
 def fitted(batches, **variation):
     model, seen = Line(), []
-    config = TrainingConfig(steps=4, lr=0.1, warmup=2, every=2, rates={}, clip_norm=None)
+    config = TrainingConfig(steps=4, lr=0.1, warmup=2, eval_interval=2, lr_by_module={}, clip_norm=None)
 
     def loss_fn(model, batch):
         seen.append(batch)
@@ -169,14 +169,14 @@ def test_a_trainer_is_varied_too() -> None:
     assert fitted([1, 2, 3])[0] == [1, 2, 3, 1]
     seen, config, notes = fitted([1, 2, 3], steps=3, rate=2.0)
     assert len(seen) == notes[0].optimizer_steps == 12
-    assert (config.steps, config.warmup, config.every) == (12, 6, 6)
+    assert (config.steps, config.warmup, config.eval_interval) == (12, 6, 6)
     assert (config.lr, config.muon_lr) == (0.2, 0.04)
     seen, _, _ = fitted(list(range(20)), order=1)
     assert seen != [0, 1, 2, 3]
     seen, _, _ = fitted([1, 2, 3], order=1)
     assert (sorted(seen[:3]), seen[3]) == ([1, 2, 3], seen[0])  # the list in its new order, again and again
     with varied_training(Variation(rate=2.0)):
-        assert vary_run(TrainingConfig(rates={"output": 0.5}), [])[0].rates == {"output": 1.0}
+        assert vary_run(TrainingConfig(lr_by_module={"output": 0.5}), [])[0].lr_by_module == {"output": 1.0}
 
 
 def test_a_trainers_sampler_gets_another_seed() -> None:

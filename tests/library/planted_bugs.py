@@ -603,11 +603,11 @@ BUGS = [
         "library/test_encoder_lm.py::test_parity_with_torch",
     ),
     Bug(
-        "training.schedules.root_schedule",
+        "training.schedules.inverse_sqrt_schedule",
         "the root turned over",
         "sqrt(warmup / step)",
         "sqrt(step / warmup)",
-        "library/test_recipes.py::test_root_schedule_by_hand",
+        "library/test_recipes.py::test_inverse_sqrt_schedule_by_hand",
     ),
     Bug(
         "training.schedules.cosine_schedule",

@@ -4,24 +4,35 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import torch
 
 import exformer
+from exformer.recipes import Recipe
 from exformer.recipes.run import run_recipe
 from exformer.recipes.zoo import ENGLISH_ITALIAN
+from exformer.training.config import TrainingConfig
 
 LIBRARY = str(Path(exformer.__file__).parents[1])  # for other processes
 SIZES = {"d_model": 16, "n_heads": 2, "d_ff": 32, "n_layers": 1, "max_len": 32, "share_embeddings": True}
-TINY = replace(
+
+
+def changed(recipe: Recipe, **changes: object) -> Recipe:
+    """Return a recipe with other settings, of its own or of its training."""
+    names = {field.name for field in fields(TrainingConfig)} & changes.keys()
+    training = {name: changes.pop(name) for name in names}
+    return replace(recipe.with_training(**training), **changes)
+
+
+TINY = changed(
     ENGLISH_ITALIAN,
     model={**SIZES, "dropout": 0.1},
     steps=12,
     warmup=3,
-    every=3,
-    average=2,
+    eval_interval=3,
+    average_last=2,
     tokens=300,
     beam=1,
 )
@@ -29,7 +40,7 @@ TINY = replace(
 
 def train(folder: Path | str, **changes: object) -> Path:
     """Begin or go on."""
-    return run_recipe(replace(TINY, **changes), folder, resume=True)
+    return run_recipe(changed(TINY, **changes), folder, resume=True)
 
 
 def run_code(code: str, *words: str) -> str:

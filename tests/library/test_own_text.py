@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from exformer.models.decoder_lm import DecoderLM
 from exformer.recipes.datasets import Pairs, Text
 from exformer.recipes.own_text import read_pairs, read_text, recipe_for
 from exformer.recipes.zoo import BYTE_PAIRS, EN_DE_ALONE
-from exformer.training.distributed import leave_processes
+from exformer.training.distributed import destroy_process_group
 
 SENTENCES = [f"The {n}th key to the cabinet is by the door of the small café.\n" for n in range(60)]
 
@@ -102,7 +103,7 @@ def test_more_text_gets_a_larger_model_and_more_steps() -> None:
     found = [recipe_for(Text("a word " * n, "a word " * 99, {})) for n in (200, 20_000, 200_000, 2_000_000)]
     assert [recipe.model["d_model"] for recipe in found] == [64, 96, 128, 256]
     for small, large in pairwise(found):
-        assert small.steps <= large.steps
+        assert small.training.steps <= large.training.steps
         assert small.n_merges < large.n_merges
     pairs = [Pair("one two", "eins zwei")] * 300
     chosen = recipe_for(Pairs(pairs, [Pair("x" * 700, "y" * 10)], (), {}))
@@ -204,7 +205,7 @@ def test_the_command_leaves_the_other_processes_when_it_ends(book: Path, tmp_pat
         assert main(["train", "--text", str(book), "--out", str(tmp_path / "run"), "--steps", "4"]) == 0
         assert not dist.is_initialized()
     finally:
-        leave_processes()
+        destroy_process_group()
 
 
 def test_merges_are_counted_from_both_sides():
@@ -217,22 +218,23 @@ def test_a_recipe_by_hand() -> None:
     small = recipe_for(Text("a" * 50_000, "b" * 999, {}))
     assert small.model == base.model | {"d_model": 64, "n_heads": 2, "n_layers": 2, "d_ff": 256}
     assert (small.name, small.corpus, small.n_merges, small.tokens) == ("own text", "own text", 50, 2048)
-    assert (small.steps, small.warmup, small.every, small.average) == (150, 15, 15, 1)
-    assert (small.lr, small.muon_lr, small.rates) == (base.lr, base.muon_lr, base.rates)
+    assert small.training == replace(base.training, steps=150, warmup=15, eval_interval=15, average_last=1)
     assert recipe_for(Text("a" * 50_001, "", {})).model["d_model"] == 96
     for n_bytes, steps in ((1_000_000, 1953), (2_000_000, 3906)):  # 8 passes, two bytes a token
-        assert recipe_for(Text("a" * n_bytes, "", {})).steps == steps
+        assert recipe_for(Text("a" * n_bytes, "", {})).training.steps == steps
     large = recipe_for(Text("a" * 10_000_001, "", {}))
     assert large.model == base.model | {
         "d_model": 256, "n_heads": 8, "n_layers": 6, "d_ff": 1024, "max_len": 256, "dropout": 0.1,
     }  # fmt: skip
-    assert (large.n_merges, large.tokens, large.steps) == (8000, 4 * 2048, 8 * 10_000_001 // 2 // (4 * 2048))
+    assert (large.n_merges, large.tokens) == (8000, 4 * 2048)
+    base, large = base.training, large.training
+    assert large.steps == 8 * 10_000_001 // 2 // (4 * 2048)
     assert (large.lr, large.muon_lr) == (base.lr / 2, base.muon_lr / 2)
-    assert large.rates == {"output": base.rates["output"] / 2}
-    assert (large.warmup, large.every) == (base.warmup, -(-large.steps // 10))
-    assert recipe_for(Text("a" * 20_000_001, "", {}), steps=25_000).steps == 25_000
-    short = recipe_for(Text("a" * 5000, "", {}), steps=9)
-    assert (short.steps, short.warmup, short.every) == (9, 1, 1)
+    assert large.lr_by_module == {"output": base.lr_by_module["output"] / 2}
+    assert (large.warmup, large.eval_interval) == (base.warmup, -(-large.steps // 10))
+    assert recipe_for(Text("a" * 20_000_001, "", {}), steps=25_000).training.steps == 25_000
+    short = recipe_for(Text("a" * 5000, "", {}), steps=9).training
+    assert (short.steps, short.warmup, short.eval_interval) == (9, 1, 1)
 
 
 class Long(str):
@@ -257,7 +259,7 @@ def test_sizes_and_steps_by_the_bytes_of_a_text(n_bytes: int, sizes: tuple[int, 
     text.n_bytes = n_bytes
     found = recipe_for(Text(text, "", {}))
     assert tuple(found.model[name] for name in ("d_model", "n_heads", "n_layers")) == sizes
-    assert found.steps == steps
+    assert found.training.steps == steps
     assert found.n_merges == min(n_bytes // 1000, 8000)
 
 
@@ -266,7 +268,8 @@ def test_a_recipe_for_pairs_counts_the_targets_of_all_pairs() -> None:
     found = recipe_for(Pairs(train, val, (), {}))
     assert found.model["d_model"] == 64
     assert found.n_merges == (50_000 + 49 * 9 + 99) // 1000
-    assert (found.average, found.every, found.steps) == (3, 25, 20 * 50_000 // 2 // EN_DE_ALONE.tokens)
+    steps = 20 * 50_000 // 2 // EN_DE_ALONE.tokens
+    assert (found.training.average_last, found.training.eval_interval, found.training.steps) == (3, 25, steps)
     assert recipe_for(Pairs(train, [*val, Pair("s", "t")], (), {})).model["d_model"] == 96
 
 
@@ -279,7 +282,7 @@ def test_texts_at_their_bounds(tmp_path: Path) -> None:
     path.write_text("é" * 1000 + "\n" + "b\n" * 20, encoding="utf-8")  # 2,000 bytes are short enough
     data = read_pairs(path, path)
     assert (len(data.val), len([pair for pair in data.train if pair.target != "b"])) == (2, 1)
-    path.write_text("a\n" * 20)  # 20 pairs are enough
+    path.write_text("".join(f"{n}\n" for n in range(20)))  # 20 pairs are enough
     assert len(read_pairs(path, path).val) == 1
     path.write_text("a\n" * 19)
     with pytest.raises(ValueError, match="has 19 lines: expected at least 20 to learn from"):
@@ -294,4 +297,10 @@ def test_texts_at_their_bounds(tmp_path: Path) -> None:
 def test_an_empty_last_line_is_empty(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("a\n" * 30 + "\n")
     with pytest.raises(ValueError, match="line 31 is empty"):
+        read_pairs(tmp_path / "text", tmp_path / "text")
+
+
+def test_pairs_that_are_all_alike(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("a\n" * 30)
+    with pytest.raises(ValueError, match="are alike, so that all are held out: expected pairs that differ"):
         read_pairs(tmp_path / "text", tmp_path / "text")

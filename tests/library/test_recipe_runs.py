@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from recipe_run import LIBRARY, SIZES, TINY, run_code, train
+from recipe_run import LIBRARY, SIZES, TINY, changed, run_code, train
 from safetensors.torch import load_file
 
 from exformer.cli.main import main
@@ -62,7 +62,7 @@ def test_the_folder_says_how_it_was_done(whole: Path) -> None:
     assert len(log(whole, "validation_loss")) == 4
     card = found.card
     assert card["recipe"] == json.loads((whole / "recipe.json").read_text())
-    assert card["recipe"]["steps"] == card["steps"] == 12
+    assert card["recipe"]["training"]["steps"] == card["steps"] == 12
     assert {len(sha) for sha in card["data"].values()} == {64}
     assert card["parameters"] == sum(p.numel() for p in found.model.parameters())
     assert card["training"]["processor_seconds"] > 0
@@ -237,7 +237,7 @@ try:
 except ValueError as error:
     print(error)
 """
-    with RunFolder(tmp_path / "run").alone():
+    with RunFolder(tmp_path / "run").lock():
         said = run_code(code)
     assert "another process trains in " in said
     train(tmp_path / "run")  # the place is free again
@@ -265,8 +265,8 @@ def test_a_start_that_failed_is_no_run(tmp_path: Path, monkeypatch: pytest.Monke
     with monkeypatch.context() as changes:
         changes.setitem(CORPORA, TINY.corpus, no_network)
         with pytest.raises(ConnectionError):
-            run_recipe(replace(TINY, steps=3), tmp_path / "run")
-    run_recipe(replace(TINY, steps=3), tmp_path / "run")
+            run_recipe(changed(TINY, steps=3), tmp_path / "run")
+    run_recipe(changed(TINY, steps=3), tmp_path / "run")
 
 
 def test_a_finished_run_is_left_alone(whole: Path) -> None:
@@ -296,7 +296,7 @@ def test_both_ways_are_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert_same_run(tmp_path / "italian-english", tmp_path / "english-italian")
     tokenizer = load_tokenizer(tmp_path / "english-italian" / "tokenizer.json")
     for both_ways in (False, True):
-        recipe = replace(TINY, both_ways=both_ways)
+        recipe = changed(TINY, both_ways=both_ways)
         sentences = make_task(recipe, data, tokenizer).batches.sentences
         both = (sentences.src, sentences.tgt_out)
         read, written = ([tokenizer.decode(row) for row in rows.tolist()] for rows in both)
@@ -370,12 +370,12 @@ def test_a_language_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token
     monkeypatch.setitem(CORPORA, "keys", lambda: Text(TEXT[:cut], TEXT[cut:], {"keys": "0" * 64}))
     sizes = {"d_model": 16, "n_heads": 2, "d_ff": 32, "n_layers": 1, "max_len": 16, "dropout": 0.0}
     changes = {"model": sizes, "tokenizer": tokenizer, "n_merges": 20, "schedule": "cosine", "steps": 30}
-    recipe = replace(TINY, corpus="keys", every=15, lr=0.02, **changes)
+    recipe = changed(TINY, corpus="keys", eval_interval=15, lr=0.02, **changes)
     run_recipe(recipe, tmp_path)
     first = load_tokenizer(tmp_path / "tokenizer.json").encode(TEXT)[0]
     assert load_model(tmp_path / "model").model.config.begin_id == first
     with pytest.raises(ValueError, match="both_ways is for pairs of texts; the corpus keys has single ones"):
-        run_recipe(replace(recipe, both_ways=True), tmp_path / "both")
+        run_recipe(changed(recipe, both_ways=True), tmp_path / "both")
     scores = load_model(tmp_path / "model").card["scores"]
     assert scores["validation bits per byte"] < 3.5  # the letters alone have 3.6
     assert log(tmp_path, "validation_loss")[-1] < log(tmp_path)[0]
@@ -390,13 +390,13 @@ def test_a_language_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token
     ids=["text", "pairs"],
 )
 def test_byte_pairs_are_learned_from_the_training_texts_alone(tmp_path: Path, data: Text | Pairs) -> None:
-    recipe = replace(TINY, tokenizer="byte-pair", n_merges=1)
+    recipe = changed(TINY, tokenizer="byte-pair", n_merges=1)
     tokenizer = learn_tokenizer(recipe, data, tmp_path / "tokenizer.json")
     assert [tokenizer.tokens[index] for index in tokenizer.encode("abcd")] == [b"ab", b"c", b"d"]
 
 
 def test_characters_are_learned_from_the_validation_text_too(tmp_path: Path) -> None:
-    recipe = replace(TINY, tokenizer="character")
+    recipe = changed(TINY, tokenizer="character")
     tokenizer = learn_tokenizer(recipe, Text("ab", "cd", {}), tmp_path / "tokenizer.json")
     assert tokenizer.decode(tokenizer.encode("abcd")) == "abcd"
 
@@ -405,7 +405,7 @@ def test_characters_are_learned_from_the_validation_text_too(tmp_path: Path) -> 
 def test_a_text_begins_after_a_line_break_where_there_are_some(train: str, first: str) -> None:
     data, tokenizer = Text(train, train, {}), CharTokenizer.from_texts(["ab\n"])
     sizes = {"d_model": 4, "n_heads": 1, "d_ff": 4, "n_layers": 1, "max_len": 8}
-    task = make_task(replace(TINY, corpus="keys", model=sizes, tokens=3), data, tokenizer)
+    task = make_task(changed(TINY, corpus="keys", model=sizes, tokens=3), data, tokenizer)
     assert [task.model.config.begin_id] == tokenizer.encode(first)
     assert task.batches.batch_size == 1  # a window is longer than the tokens of a batch
 
@@ -414,7 +414,7 @@ def test_a_sentence_as_long_as_the_model_reads_and_no_longer() -> None:
     data = Pairs([Pair("a", "a"), Pair("a b", "b")], [Pair("a", "a")], [Pair("a", "a")], {})
     tokenizer = WordTokenizer.from_texts(["a b"])
     for max_len in (3, 2):  # two words and the end
-        recipe = replace(TINY, model={**SIZES, "max_len": max_len})
+        recipe = changed(TINY, model={**SIZES, "max_len": max_len})
         if max_len == 3:
             make_task(recipe, data, tokenizer)
         else:
@@ -446,7 +446,7 @@ def test_bits_are_counted_per_byte_and_not_per_character() -> None:
     config = DecoderLMConfig(6, d_model=4, n_heads=1, d_ff=4, n_layers=1, max_len=8)
     tokenizer = BPETokenizer.from_texts([TEXT], n_merges=3)
     model = DecoderLM(replace(config, vocab_size=tokenizer.vocab_size)).eval()
-    found = score(model, tokenizer, data, replace(TINY, corpus="keys"))
+    found = score(model, tokenizer, data, changed(TINY, corpus="keys"))
     nats, n_tokens = found["validation loss, nats per token"], len(tokenizer.encode(data.val))
     assert len(data.val.encode()) == len(data.val) + 3 * 9
     wanted = nats / math.log(2) * n_tokens / (len(data.val) + 3 * 9)
@@ -480,7 +480,7 @@ def test_validation_windows_stand_side_by_side_to_the_end(n: int) -> None:
 def test_mistakes(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(ValueError, match="holds a run: go on with --resume, or choose another folder"):
         run_recipe(TINY, whole)
-    with pytest.raises(ValueError, match="a run of another recipe, which differs in lr, steps: choose"):
+    with pytest.raises(ValueError, match=r"another recipe, which differs in lr \(0\.01, now 0\.5\): choose"):
         train(whole, steps=13, lr=0.5)
     with pytest.raises(ValueError, match=r"a sentence has \d+ tokens, the recipe's model max_len 4"):
         train(tmp_path / "long", model={**SIZES, "max_len": 4})
@@ -522,12 +522,12 @@ def test_what_a_killed_process_has_written_in_part_goes(tmp_path: Path) -> None:
     place = RunFolder(tmp_path)
     place.checkpoints.mkdir()
     place.model.mkdir()
-    ours, kept = "0123456789abcdef.part", "step_00000003.safetensors"
-    others = ("movie.part", "movie-0123456789abcdef.part", "00123456789abcdef.part")  # of other programs
+    ours, kept = "exformer-0123456789abcdef.part", "step_00000003.safetensors"
+    others = ("movie.part", "0123456789abcdef.part", "exformer-00123456789abcdef.part")  # of other programs
     for folder in (place.path, place.checkpoints, place.model):
         for name in (ours, kept, *others):
             (folder / name).touch()
-    with place.alone():
+    with place.lock():
         for folder in (place.checkpoints, place.model):
             assert sorted(path.name for path in folder.iterdir()) == sorted((kept, *others))
         assert not (place.path / ours).exists()
@@ -558,24 +558,25 @@ def test_a_run_that_is_older_than_a_setting_goes_on(tmp_path: Path) -> None:
     train(tmp_path, steps=2)
     path = tmp_path / "recipe.json"
     settings = json.loads(path.read_text())
-    del settings["both_ways"]
+    del settings["both_ways"], settings["training"]["accumulate"]
     path.write_text(json.dumps(settings))
     train(tmp_path, steps=2)
     path.write_text(json.dumps(settings | {"learns_by_heart": True}))
     with pytest.raises(ValueError, match="which differs in learns_by_heart"):
         train(tmp_path, steps=2)
-    path.write_text(json.dumps({key: value for key, value in settings.items() if key != "lr"}))
+    del settings["training"]["lr"]
+    path.write_text(json.dumps(settings))
     with pytest.raises(ValueError, match="which differs in lr"):
         train(tmp_path, steps=2)
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
-    monkeypatch.setitem(RECIPES, "tiny", replace(TINY, steps=3))
+    monkeypatch.setitem(RECIPES, "tiny", changed(TINY, steps=3))
     words = ["train", "tiny", "--out", str(tmp_path / "run"), "--seed", "7"]
     assert main(words) == 0
     assert capsys.readouterr() == ("", "")
     card = load_model(tmp_path / "run" / "model").card
-    assert (card["recipe"]["steps"], card["recipe"]["seed"], card["seed"]) == (3, 7, 7)
+    assert (card["steps"], card["recipe"]["training"]["seed"], card["seed"]) == (3, 7, 7)
     assert main(words) == 2
     assert main([*words, "--resume"]) == 0
 
@@ -598,10 +599,10 @@ def test_translations_are_judged_as_the_recipe_says(whole: Path, monkeypatch: py
 
 _FAULTS = """
 import resource, sys, torch
-from exformer.training.machine import keep_freed_memory
+from exformer.recipes.malloc import disable_malloc_trim
 torch.set_num_threads(1)
 if sys.argv[1] == "keep":
-    keep_freed_memory()
+    disable_malloc_trim()
 faults = []
 for _ in range(20):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -622,9 +623,9 @@ def test_freed_memory_is_kept() -> None:
 
 _END = """
 import ctypes, sys
-from exformer.training.machine import keep_freed_memory
+from exformer.recipes.malloc import disable_malloc_trim
 if sys.argv[1] == "keep":
-    keep_freed_memory()
+    disable_malloc_trim()
 libc = ctypes.CDLL(None)
 libc.malloc.restype = libc.sbrk.restype = ctypes.c_void_p
 before = libc.sbrk(0)

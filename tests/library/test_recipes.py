@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from recipe_run import run_code
+from recipe_run import changed, run_code
 
 from exformer.corpora.real.manifest import FILES
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
@@ -17,13 +17,13 @@ from exformer.recipes.datasets import CORPORA, hash_texts, licenses
 from exformer.recipes.recipe import Recipe
 from exformer.training.config import TrainingConfig
 from exformer.training.optimizers import make_optimizers
-from exformer.training.schedules import cosine_schedule, root_schedule
+from exformer.training.schedules import cosine_schedule, inverse_sqrt_schedule
 
 PLAIN = Recipe("plain", "english-italian")
 
 
-def test_root_schedule_by_hand() -> None:
-    got = [root_schedule(step, peak=6.0, warmup=4) for step in (1, 2, 4, 9, 16)]
+def test_inverse_sqrt_schedule_by_hand() -> None:
+    got = [inverse_sqrt_schedule(step, peak=6.0, warmup=4) for step in (1, 2, 4, 9, 16)]
     assert got == pytest.approx([1.5, 3, 6, 4, 3], rel=1e-12)
 
 
@@ -43,34 +43,35 @@ def test_schedules_refuse_steps_out_of_order(step: int, warmup: int, total: int)
         with pytest.raises(
             ValueError, match=f"counted from 1 and warmup is at least 1, got {step} and {warmup}"
         ):
-            root_schedule(step, peak=1.0, warmup=warmup)
+            inverse_sqrt_schedule(step, peak=1.0, warmup=warmup)
 
 
 def test_the_rates_of_a_recipe() -> None:
-    recipe = replace(PLAIN, warmup=2, steps=5)
+    config = TrainingConfig(warmup=2, steps=5)
     for schedule, wanted in (
-        ("root", [0.5, 1, 0.4**0.5]),
+        ("inverse_sqrt", [0.5, 1, 0.4**0.5]),
         ("linear", [0.5, 1, 0.25]),
         ("cosine", [0.5, 1, 0.1]),
     ):
-        rate = replace(recipe, schedule=schedule).rate(1.0)
+        rate = replace(config, schedule=schedule).make_schedule(1.0)
         assert [rate(step) for step in (1, 2, 5)] == pytest.approx(wanted)
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"optimizer": "sgd"}, "optimizer must be one of adamw, muon, got 'sgd'"),
-        ({"schedule": "flat"}, "schedule must be one of root, linear, cosine, got 'flat'"),
+        ({"schedule": "flat"}, "schedule must be one of inverse_sqrt, linear, cosine, got 'flat'"),
         ({"tokenizer": "bytes"}, "tokenizer must be one of byte-pair, character, word"),
         ({"precision": "fp16"}, "precision must be one of no, bf16"),
         ({"steps": 0}, "steps must be at least 1, got 0"),
-        ({"average": 0}, "average must be at least 1, got 0"),
+        ({"average_last": 0}, "average_last must be at least 1, got 0"),
         ({"n_merges": -5}, "n_merges must be at least 0, got -5"),
         ({"lr": -1.0}, r"lr must be a number of at least 0, got -1\.0"),
         ({"lr": math.nan}, "lr must be a number of at least 0, got nan"),
         ({"muon_lr": math.inf}, "muon_lr must be a number of at least 0, got inf"),
-        ({"rates": {"output": -1.0}}, "the rate of output must be a number of at least 0"),
+        ({"lr_by_module": {"output": -1.0}}, r"lr_by_module\['output'\] must be a number of at least 0"),
         ({"weight_decay": -1.0}, "weight_decay must be a number of at least 0"),
         ({"label_smoothing": 2.0}, r"label_smoothing must lie in \[0, 1\), got 2\.0"),
         ({"momentum": 5.0}, r"momentum must lie in \[0, 1\), got 5\.0"),
@@ -83,10 +84,11 @@ def test_the_rates_of_a_recipe() -> None:
         ({"label_smoothing": 1.0}, "label_smoothing must lie in"),
         ({"momentum": 1.0}, "momentum must lie in"),
         ({"lr": math.inf}, "lr must be a number of at least 0, got inf"),
-        ({"rates": [1.0]}, r"rates must be numbers by the names of parts, got \[1\.0\]"),
+        ({"lr_by_module": [1.0]}, r"must be learning rates by names of modules, got \[1\.0\]"),
+        ({"steps": 10**20}, "steps must lie from 1 to 1,000,000,000, got 1000"),
         ({"accumulate": 0}, "accumulate must be at least 1, got 0"),
         ({"warmup": 0}, "warmup must be at least 1, got 0"),
-        ({"every": 0}, "every must be at least 1, got 0"),
+        ({"eval_interval": 0}, "eval_interval must be at least 1, got 0"),
         ({"tokens": 0}, "tokens must be at least 1, got 0"),
         ({"alpha": 10.01}, "alpha lie from 0 to 10"),
         ({"clip_norm": 0.0}, "clip_norm must be above 0, got 0"),
@@ -106,31 +108,33 @@ def test_the_rates_of_a_recipe() -> None:
 )
 def test_recipes_that_no_run_can_follow(changes: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        replace(PLAIN, **changes)
+        changed(PLAIN, **changes)
 
 
 _OTHER_KINDS = """
 from exformer.recipes import Recipe
 settings = Recipe("x", "y").settings()
 for name, value in (("corpus", ["z"]), ("model", [1]), ("steps", 1.5), ("seed", 0.5), ("lr", "fast")):
+    training = settings["training"]
+    other = {"training": training | {name: value}} if name in training else {name: value}
     try:
-        Recipe.from_settings(settings | {name: value})
+        Recipe.from_settings(settings | other)
     except ValueError as error:
         print(error)
 """
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
 def test_whole_numbers_that_numpy_made_are_whole_numbers() -> None:
-    own = Recipe("x", "y", steps=7, seed=3, beam=2)
-    assert json.dumps(Recipe("x", "y", steps=np.int64(7), seed=np.uint32(3), beam=np.int8(2)).settings()) == (
-        json.dumps(own.settings())
-    )
+    own = Recipe("x", "y", TrainingConfig(steps=7, seed=3), beam=2)
+    numpys = Recipe("x", "y", TrainingConfig(steps=np.int64(7), seed=np.uint32(3)), beam=np.int8(2))
+    assert json.dumps(numpys.settings()) == json.dumps(own.settings())
 
 
 def test_a_recipe_is_of_byte_pairs_and_a_beam_of_five_unless_told_otherwise() -> None:
     own = {"name": "x", "corpus": "y", "model": {}, "tokenizer": "byte-pair", "n_merges": 0, "tokens": 4096}
     texts = {"both_ways": False, "teachers": [], "teachers_seed": None, "beam": 5, "alpha": 1.0}
-    training = asdict(TrainingConfig()) | {"betas": [0.9, 0.98]}
+    training = {"training": asdict(TrainingConfig()) | {"betas": [0.9, 0.98]}}
     assert Recipe("x", "y").settings() == training | own | texts
 
 
@@ -144,14 +148,16 @@ def test_the_classic_recipe_is_nanogpts_for_a_macbook() -> None:
         model=sizes,
         tokenizer="character",
         tokens=12 * 64,
-        steps=2000,
-        lr=1e-3,
-        schedule="cosine",
-        warmup=100,
-        betas=(0.9, 0.99),
-        weight_decay=0.1,
-        clip_norm=1.0,
-        every=250,
+        training=TrainingConfig(
+            steps=2000,
+            lr=1e-3,
+            schedule="cosine",
+            warmup=100,
+            betas=(0.9, 0.99),
+            weight_decay=0.1,
+            clip_norm=1.0,
+            eval_interval=250,
+        ),
     )
 
 
@@ -159,14 +165,14 @@ def test_teachers_learn_alone_what_their_student_learns_from_them() -> None:
     student = find_recipe("multi30k-en-de")
     for name in student.teachers:
         teacher = find_recipe(name)
-        assert (teacher.steps, teacher.model["dropout"], teacher.alpha, teacher.teachers) == (
+        assert (teacher.training.steps, teacher.model["dropout"], teacher.alpha, teacher.teachers) == (
             6000,
             0.3,
             1.0,
             (),
         )
         own = {"name": name, "corpus": teacher.corpus, "model": teacher.model, "steps": 6000, "alpha": 1.0}
-        assert teacher == replace(student, teachers=(), **own)
+        assert teacher == changed(student, teachers=(), **own)
         assert teacher.model == student.model | {"dropout": 0.3}
 
 
@@ -182,19 +188,22 @@ def test_settings_of_other_kinds() -> None:
 
 
 def test_settings_at_their_bounds() -> None:
-    replace(PLAIN, lr=0.0, clip_norm=None, warmup=50, steps=10, schedule="root")
-    replace(PLAIN, warmup=9, steps=10, schedule="cosine")
-    replace(PLAIN, muon_lr=0.0, weight_decay=0.0, momentum=0.0, label_smoothing=0.0, betas=(0.0, 0.0))
-    replace(PLAIN, seed=2**32 - 1, patience=0, n_merges=0, tokens=1, beam=10_000, alpha=10.0)
-    replace(PLAIN, beam=1, alpha=0.0, rates={"output": 0.0}, average=1, every=1, accumulate=1)
+    changed(PLAIN, lr=0.0, clip_norm=None, warmup=50, steps=10, schedule="inverse_sqrt")
+    changed(PLAIN, warmup=9, steps=10, schedule="cosine")
+    changed(PLAIN, muon_lr=0.0, weight_decay=0.0, momentum=0.0, label_smoothing=0.0, betas=(0.0, 0.0))
+    changed(PLAIN, seed=2**32 - 1, patience=0, n_merges=0, tokens=1, beam=10_000, alpha=10.0)
+    changed(
+        PLAIN, beam=1, alpha=0.0, lr_by_module={"output": 0.0}, average_last=1, eval_interval=1, accumulate=1
+    )
 
 
 @pytest.mark.parametrize(
-    ("every", "steps", "wanted"),
+    ("interval", "steps", "wanted"),
     [(3, 7, [3, 6, 7]), (3, 6, [3, 6]), (9, 6, [6]), (1, 2, [1, 2]), (6, 6, [6])],
 )
-def test_measured_is_each_so_many_steps_and_the_last(every: int, steps: int, wanted: list[int]) -> None:
-    assert replace(PLAIN, every=every, steps=steps).measured_steps() == wanted
+def test_measured_steps(interval: int, steps: int, wanted: list[int]) -> None:
+    config = TrainingConfig(eval_interval=interval, steps=steps)
+    assert list(filter(config.is_measured, range(1, steps + 1))) == wanted
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -202,7 +211,7 @@ def test_each_recipe_makes_a_small_model(name: str) -> None:
     recipe = find_recipe(name)
     assert recipe.name == name
     assert recipe.corpus in CORPORA
-    assert recipe.every <= recipe.steps
+    assert recipe.training.eval_interval <= recipe.training.steps
     size = 259 + recipe.n_merges if recipe.tokenizer == "byte-pair" else 100
     if recipe.model.get("share_embeddings"):
         model = EncoderDecoder(EncoderDecoderConfig(size, size, **recipe.model))
@@ -223,10 +232,10 @@ def test_parts_of_a_model_have_their_own_rates(optimizer: str) -> None:
     sizes = {"d_model": 6, "n_heads": 2, "d_ff": 10, "n_layers": 1, "max_len": 7}
     model = DecoderLM(DecoderLMConfig(11, tie_output=False, **sizes))
     rates = {"embedding": 3.0, "output": 5.0}
-    recipe = replace(PLAIN, optimizer=optimizer, lr=2.0, muon_lr=7.0, rates=rates, warmup=4)
+    config = TrainingConfig(optimizer=optimizer, lr=2.0, muon_lr=7.0, lr_by_module=rates, warmup=4)
     moved = [
         (id(parameter), schedule(4))
-        for each, schedule in make_optimizers(model, recipe)
+        for each, schedule in make_optimizers(model, config)
         for group in each.param_groups
         for parameter in group["params"]
     ]
@@ -241,16 +250,16 @@ def test_parts_of_a_model_have_their_own_rates(optimizer: str) -> None:
 
 def test_momentum_and_decay_reach_muon() -> None:
     sizes = {"d_model": 6, "n_heads": 2, "d_ff": 10, "n_layers": 1, "max_len": 7}
-    recipe = replace(PLAIN, optimizer="muon", momentum=0.7, weight_decay=0.3)
-    (muon, _), *_ = make_optimizers(DecoderLM(DecoderLMConfig(11, **sizes)), recipe)
+    config = TrainingConfig(optimizer="muon", momentum=0.7, weight_decay=0.3)
+    (muon, _), *_ = make_optimizers(DecoderLM(DecoderLMConfig(11, **sizes)), config)
     assert [(group["momentum"], group["weight_decay"]) for group in muon.param_groups] == [(0.7, 0.3)]
 
 
 def test_a_rate_for_a_part_that_is_not_there() -> None:
     sizes = {"d_model": 6, "n_heads": 2, "d_ff": 10, "n_layers": 1, "max_len": 7}
-    recipe = replace(PLAIN, rates={"output": 1.0})
-    with pytest.raises(ValueError, match=r"rates are for parts of the model \(embedding, .*\), got output"):
-        make_optimizers(DecoderLM(DecoderLMConfig(11, **sizes)), recipe)
+    config = TrainingConfig(lr_by_module={"output": 1.0})
+    with pytest.raises(ValueError, match=r"is for modules of the model \(embedding, .*\), got output"):
+        make_optimizers(DecoderLM(DecoderLMConfig(11, **sizes)), config)
 
 
 def test_a_name_like_another_is_told_which() -> None:

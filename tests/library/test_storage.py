@@ -16,9 +16,9 @@ from exformer.storage.files import (
     make_folder,
     read_json,
     read_json_lines,
+    remove_partial_files,
     replace_file,
     staged_file,
-    sweep_parts,
 )
 from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
 from exformer.storage.upgrade import upgrade_weights
@@ -226,12 +226,18 @@ def test_what_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_only_parts_are_swept(tmp_path: Path) -> None:
-    kept = ["model.safetensors", "notes.part", "train.de.gz.part", f"x{7:016x}.part", f"{7:016x}.part.part"]
-    kept += [f"{7:015x}.part", f"{7:017x}.part", f"{'A' * 16}.part"]
-    for name in (*kept, f"{7:016x}.part"):
+    kept = [
+        "model.safetensors",
+        "notes.part",
+        "train.de.gz.part",
+        f"{7:016x}.part",
+        f"exformer-{7:016x}.part.x",
+    ]
+    kept += [f"exformer-{7:015x}.part", f"exformer-{7:017x}.part", f"exformer-{'A' * 16}.part"]
+    for name in (*kept, f"exformer-{7:016x}.part"):
         (tmp_path / name).touch()
-    sweep_parts(tmp_path)
-    sweep_parts(tmp_path / "nowhere")
+    remove_partial_files(tmp_path)
+    remove_partial_files(tmp_path / "nowhere")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
 
 
@@ -244,7 +250,7 @@ def test_a_killed_process_leaves_a_part_that_is_swept(
         with pytest.raises(pytest.fail.Exception, match="killed"):
             replace_file(tmp_path / "x", b"text")
     assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
-    sweep_parts(tmp_path)
+    remove_partial_files(tmp_path)
     assert not list(tmp_path.iterdir())
 
 

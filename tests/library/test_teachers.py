@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from recipe_run import SIZES, TINY
+from recipe_run import SIZES, TINY, changed
 from safetensors.torch import load_file
 
 from exformer.cli.main import main
@@ -27,12 +27,12 @@ from exformer.tokenizers.characters_and_words import CharTokenizer
 
 LETTERS = CharTokenizer.from_texts(["abcdefghijklmnopqrstuvwxyz "])
 SMALL = Pairs([Pair("ab", "xyz"), Pair("c", "z")], [Pair("a", "x")], [Pair("b", "y")], {"file": "0" * 64})
-LEARNER = replace(TINY, steps=6, teachers=("there", "back"))
+LEARNER = changed(TINY, steps=6, teachers=("there", "back"))
 AT_ONCE = 30
 
 
 def recipe(name: str, corpus: str) -> Recipe:
-    return replace(TINY, name=name, corpus=corpus, steps=3, alpha=0.5)
+    return changed(TINY, name=name, corpus=corpus, steps=3, alpha=0.5)
 
 
 @pytest.fixture
@@ -89,10 +89,10 @@ def test_teachers_of_other_texts(few: Pairs, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_run_with_teachers(few: Pairs, tmp_path: Path) -> None:
-    run_recipe(replace(LEARNER, seed=3), tmp_path)
+    run_recipe(changed(LEARNER, seed=3), tmp_path)
     card, place = load_model(tmp_path / "model").card, RunFolder(tmp_path)
     assert card["recipe"]["teachers"] == ["there", "back"]
-    assert Recipe.from_settings(card["recipe"]) == replace(LEARNER, seed=3)
+    assert Recipe.from_settings(card["recipe"]) == changed(LEARNER, seed=3)
     assert list(card["times"]) == [LEARNER.name, "there", "back"]
     for name, side in (("there", "source"), ("back", "target")):
         room = place.teacher(name)
@@ -116,7 +116,7 @@ def test_a_run_with_teachers(few: Pairs, tmp_path: Path) -> None:
 def test_a_further_seed_with_the_same_teachers(
     few: Pairs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    monkeypatch.setitem(RECIPES, "learner", replace(LEARNER, name="learner"))
+    monkeypatch.setitem(RECIPES, "learner", changed(LEARNER, name="learner"))
     run_recipe(RECIPES["learner"], tmp_path / "first")  # seed 0 is a seed, and not the lack of one
     for seed, status, said in (
         (2, 0, ""),
@@ -141,7 +141,7 @@ def test_answers_are_learned(few: Pairs, tmp_path: Path, monkeypatch: pytest.Mon
     )
     weights = []
     for names in (("there", "back"), ("back",), ()):
-        folder = run_recipe(replace(LEARNER, teachers=names), tmp_path / str(len(names)))
+        folder = run_recipe(changed(LEARNER, teachers=names), tmp_path / str(len(names)))
         weights.append(load_file(folder / "model.safetensors"))
         assert ("times" in load_model(folder).card) == bool(names)
     for some, others in ((0, 1), (1, 2), (0, 2)):
@@ -194,7 +194,7 @@ def test_a_teacher_that_is_there_is_not_trained_again(few: Pairs, tmp_path: Path
 def test_a_teacher_that_another_process_trains_is_waited_for(few: Pairs, tmp_path: Path) -> None:
     room = RunFolder(tmp_path).teacher("there")
     with ThreadPoolExecutor() as pool:
-        with room.alone():
+        with room.lock():
             run = pool.submit(run_recipe, LEARNER, tmp_path)
             while not (tmp_path / "tokenizer.json").exists() and not run.done():
                 time.sleep(0.01)
@@ -204,13 +204,16 @@ def test_a_teacher_that_another_process_trains_is_waited_for(few: Pairs, tmp_pat
             assert not run.done()
             assert not room.recipe.exists()
         assert run.result() == tmp_path / "model"
-    with pytest.raises(ValueError, match="another process trains in"), room.alone(), room.alone():
+    with pytest.raises(ValueError, match="another process trains in"), room.lock(), room.lock():
         pass
 
 
 def test_teachers_compute_as_the_learner_does(few: Pairs, tmp_path: Path) -> None:
-    run_recipe(replace(LEARNER, steps=3, precision="bf16", teachers=("there",)), tmp_path)
-    assert load_model(RunFolder(tmp_path).teacher("there").model).card["recipe"]["precision"] == "bf16"
+    run_recipe(changed(LEARNER, steps=3, precision="bf16", teachers=("there",)), tmp_path)
+    assert (
+        load_model(RunFolder(tmp_path).teacher("there").model).card["recipe"]["training"]["precision"]
+        == "bf16"
+    )
 
 
 def test_what_is_known_at_once_is_refused_before_the_teachers(
@@ -222,25 +225,28 @@ def test_what_is_known_at_once_is_refused_before_the_teachers(
     for number, (changes, message) in enumerate(
         (
             ({"teachers": ("there", "stranger")}, "the teacher stranger must have learned"),
-            ({"model": {**SIZES, "wings": 2, "pad_id": 7}}, "none of: pad_id, wings; expected"),
-            ({"rates": {"wings": 0.1}}, r"rates are for parts of the model \(.*\), got wings"),
+            (
+                {"model": {**SIZES, "wings": 2, "pad_id": 7}},
+                "unknown model settings: pad_id, wings; expected",
+            ),
+            ({"lr_by_module": {"wings": 0.1}}, r"lr_by_module is for modules of the model \(.*\), got wings"),
             ({"model": {**SIZES, "max_len": 4}}, r"a sentence has \d+ tokens, the recipe's model max_len 4"),
         )
     ):
         with pytest.raises(ValueError, match=message):
-            run_recipe(replace(LEARNER, **changes), tmp_path / str(number))
+            run_recipe(changed(LEARNER, **changes), tmp_path / str(number))
         assert not (tmp_path / str(number) / "teachers").exists()
 
 
 def test_mistakes(
     few: Pairs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    monkeypatch.setitem(RECIPES, "learner", replace(LEARNER, name="learner", teachers=("therex",)))
+    monkeypatch.setitem(RECIPES, "learner", changed(LEARNER, name="learner", teachers=("therex",)))
     assert main(["train", "learner", "--out", str(tmp_path / "a")]) == 2
     assert "there is no recipe 'therex' (close: there)" in capsys.readouterr().err
     with pytest.raises(ValueError, match="each teacher is asked once, got there, there: name each one once"):
-        run_recipe(replace(LEARNER, teachers=("there", "there")), tmp_path / "b")
-    monkeypatch.setitem(RECIPES, "back", replace(LEARNER, name="back", teachers=("there",)))
+        run_recipe(changed(LEARNER, teachers=("there", "there")), tmp_path / "b")
+    monkeypatch.setitem(RECIPES, "back", changed(LEARNER, name="back", teachers=("there",)))
     with pytest.raises(ValueError, match="the teacher back has teachers itself: choose a recipe that learns"):
         run_recipe(LEARNER, tmp_path / "b")
     assert not (tmp_path / "b").exists()  # the first teacher was not trained in vain

@@ -34,7 +34,7 @@ SIZES = {"d_model": 8, "n_heads": 2, "d_ff": 12, "n_layers": 1, "max_len": 7}
 IDS = torch.arange(210) * torch.arange(210) % 10 + 1
 WINDOWS = TextWindows(IDS[:170], width=7, batch_size=5, seed=3)
 VALIDATION = [WINDOWS.batch(torch.arange(0, 30, 7).numpy())]
-CONFIG = TrainingConfig(steps=10, lr=0.02, warmup=2, every=3, average=2)
+CONFIG = TrainingConfig(steps=10, lr=0.02, warmup=2, eval_interval=3, average_last=2)
 
 
 def model_of(dropout: float = 0.1) -> DecoderLM:
@@ -105,7 +105,7 @@ def test_it_is_the_loop_of_train() -> None:
         batches,
         loss_fn=partial(DecoderLM.loss, label_smoothing=0.1),
         optimizer=adamw(theirs.parameters()),
-        schedule=CONFIG.rate(CONFIG.lr),
+        schedule=CONFIG.make_schedule(CONFIG.lr),
         clip_norm=1.0,
     )
     assert losses == wanted
@@ -154,7 +154,7 @@ class OnDevice(torch.Tensor):
 
 
 def test_losses_of_a_device_are_read_where_they_are_needed(tmp_path: Path) -> None:
-    config = replace(CONFIG, steps=50, every=40)
+    config = replace(CONFIG, steps=50, eval_interval=40)
     logs = []
     for kind in (torch.Tensor, OnDevice):
         folder = tmp_path / kind.__name__
@@ -200,7 +200,9 @@ def test_a_newest_checkpoint_that_was_cut_can_be_deleted(tmp_path: Path) -> None
     whole.fit()
     last = find_checkpoints(tmp_path / "checkpoints")[-1]
     last.write_bytes(last.read_bytes()[:1000])
-    with pytest.raises(ValueError, match=r"00010\.safetensors is not a whole .*; delete this file, and "):
+    with pytest.raises(
+        ValueError, match=r"00010\.safetensors is truncated or corrupt.*; delete this file, and "
+    ):
         trainer_of(tmp_path).fit(resume=True)
     last.unlink()
     again = trainer_of(tmp_path)
@@ -290,7 +292,7 @@ def test_plain_batches_cannot_be_split() -> None:
 
 
 def test_a_wild_run_is_not_saved(tmp_path: Path) -> None:
-    trainer = trainer_of(tmp_path, replace(CONFIG, lr=1e38, clip_norm=None, every=1))
+    trainer = trainer_of(tmp_path, replace(CONFIG, lr=1e38, clip_norm=None, eval_interval=1))
     with pytest.raises(ValueError, match="lower the learning rate"):
         trainer.fit()
     for path in find_checkpoints(tmp_path / "checkpoints"):
@@ -355,7 +357,7 @@ print(len(Trainer(model, [windows.batch(rows) for _, rows in zip(range(5), windo
 def test_patience_waits_for_the_best_not_for_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     losses = iter([3.0, 2.0, 2.5, 2.4, 1.0])
     monkeypatch.setattr(Trainer, "validation_loss", lambda self: next(losses))
-    assert len(trainer_of(config=replace(CONFIG, steps=15, patience=2)).fit()) == 4 * CONFIG.every
+    assert len(trainer_of(config=replace(CONFIG, steps=15, patience=2)).fit()) == 4 * CONFIG.eval_interval
 
 
 @pytest.mark.parametrize(
@@ -377,7 +379,7 @@ def test_without_validation_nothing_is_in_the_history(tmp_path: Path) -> None:
     trainer.fit()
     assert trainer.history == []
     assert seen == [3, 6, 9, 10]
-    assert len(find_checkpoints(tmp_path / "checkpoints")) == CONFIG.average
+    assert len(find_checkpoints(tmp_path / "checkpoints")) == CONFIG.average_last
 
 
 def test_validation_batches_that_can_be_read_once_are_kept() -> None:
@@ -428,8 +430,8 @@ def test_a_run_that_goes_on_has_its_history_and_its_time(tmp_path: Path) -> None
 
 
 def test_settings_of_a_run_unless_told_otherwise() -> None:
-    numbers = {"steps": 1000, "accumulate": 1, "warmup": 100, "every": 100, "average": 1, "patience": 0}
-    rates = {"lr": 1e-3, "rates": {}, "muon_lr": 0.02, "momentum": 0.95, "betas": (0.9, 0.98)}
-    choices = {"optimizer": "adamw", "schedule": "root", "precision": "no", "seed": 0}
+    numbers = {"steps": 1000, "accumulate": 1, "warmup": 100, "eval_interval": 100, "average_last": 1}
+    rates = {"lr": 1e-3, "lr_by_module": {}, "muon_lr": 0.02, "momentum": 0.95, "betas": (0.9, 0.98)}
+    choices = {"optimizer": "adamw", "schedule": "inverse_sqrt", "precision": "no", "seed": 0, "patience": 0}
     against_overfitting = {"weight_decay": 0.0, "clip_norm": 1.0, "label_smoothing": 0.0}
     assert asdict(TrainingConfig()) == numbers | rates | choices | against_overfitting

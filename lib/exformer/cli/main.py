@@ -138,10 +138,24 @@ def _add_train(group: Any) -> None:
     add("--source", metavar="FILE", help="learn a translator: sentences, one a line, in UTF-8")
     add("--target", metavar="FILE", help="their translations, in the same lines")
     add("--out", required=True, metavar="DIR", help="folder of the run; the model will be in DIR/model")
-    add("--resume", action="store_true", help="go on with the run in the folder, to the same weights")
-    add("--steps", type=int, metavar="N", help="in place of the recipe's, or of what fits the text")
-    add("--seed", type=int, metavar="N", help="in place of the recipe's")
-    add("--teachers-seed", type=int, metavar="N", help="of all teachers, in place of the run's own seed")
+    add(
+        "--resume",
+        action="store_true",
+        help="go on with the run in the folder, with its settings, to the same weights; with more --steps, a "
+        "finished run goes on too",
+    )
+    add("--steps", type=int, metavar="N", help="instead of the recipe's, or of what fits the text")
+    add("--seed", type=int, metavar="N", help="instead of the recipe's")
+    add("--lr", type=float, metavar="R", help="peak learning rate of AdamW; others change by the same factor")
+    add("--batch", type=int, metavar="N", help="target tokens in a batch")
+    add("--d-model", type=int, metavar="N", help="width of the model")
+    add("--n-layers", type=int, metavar="N", help="layers, of an encoder-decoder on each side")
+    add("--n-heads", type=int, metavar="N", help="attention heads")
+    add(
+        "--max-len", type=int, metavar="N", help="longest sentence, or context of a language model, in tokens"
+    )
+    add("--dropout", type=float, metavar="P", help="probability of dropout")
+    add("--teachers-seed", type=int, metavar="N", help="of all teachers, instead of the run's own seed")
     add("--device", choices=("cpu", "cuda"), help="on which one process computes (cuda where there is one)")
 
 

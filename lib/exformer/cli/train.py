@@ -2,52 +2,56 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Collection
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from tqdm import tqdm
 
+from exformer.checks import whole_number
+from exformer.cli.lasting import lasting_stderr
+from exformer.cli.lines import show_controls
 from exformer.hub.shipped import shipped_models
-from exformer.recipes import find_recipe
+from exformer.recipes import Recipe, find_recipe
 from exformer.recipes.datasets import Pairs, Text
 from exformer.recipes.evaluate import judge, prepare
-from exformer.recipes.own_text import describe, read_pairs, read_text, recipe_for
+from exformer.recipes.options import OPTIONS, change_recipe
+from exformer.recipes.own_text import OWN_TEXT, describe, read_pairs, read_text, recipe_for
 from exformer.recipes.run import run_recipe
+from exformer.recipes.run_folder import RunFolder
 from exformer.storage.files import check_writable, read_json, replace_file
-from exformer.training.distributed import leave_processes
+from exformer.training.distributed import destroy_process_group
 from exformer.training.trainer import Trainer
 
 
 def train_model(args: argparse.Namespace) -> None:
     """Train a model by a recipe, or on the reader's own texts."""
-    given = {name: getattr(args, name) for name in ("seed", "teachers_seed", "steps")}
-    given = {name: number for name, number in given.items() if number is not None}
-    data = _own_data(args)
-    if data is None:
-        recipe, show = replace(find_recipe(args.recipe), **given), None
-    else:
-        recipe = replace(recipe_for(data, steps=args.steps), **given)
-
-        def show(trainer: Trainer) -> None:
-            tqdm.write(describe(trainer, data), file=sys.stderr)
-
     has_gpu = torch.cuda.is_available()
     if args.device == "cuda" and not has_gpu:
         raise ValueError("PyTorch finds no CUDA device here: leave --device out, or give --device cpu")
-    run_recipe(
-        recipe,
-        args.out,
-        data=data,
-        resume=args.resume,
-        device=args.device or ("cuda" if has_gpu else "cpu"),
-        progress=sys.stderr.isatty(),
-        on_measure=show,
-    )
-    leave_processes()
+    with lasting_stderr():
+        data, folder = _own_data(args), RunFolder(args.out)
+        recipe = _recipe(args, data, folder)
+
+        def show(trainer: Trainer) -> None:
+            if data is not None:
+                tqdm.write(show_controls(describe(trainer, data)), file=sys.stderr)
+
+        if args.resume and folder.is_finished(recipe):
+            print(f"{args.out} holds a finished run: its model is in {folder.model}", file=sys.stderr)
+        run_recipe(
+            recipe,
+            args.out,
+            data=data,
+            resume=args.resume,
+            device=args.device or ("cuda" if has_gpu else "cpu"),
+            progress=sys.stderr.isatty(),
+            on_measure=show,
+        )
+        destroy_process_group()
 
 
 def _own_data(args: argparse.Namespace) -> Pairs | Text | None:
@@ -57,7 +61,27 @@ def _own_data(args: argparse.Namespace) -> Pairs | Text | None:
         raise ValueError("give one of: a RECIPE, --text FILE, or --source FILE with --target FILE")
     if args.text is not None:
         return read_text(args.text)
-    return None if args.source is None else read_pairs(args.source, args.target)
+    if args.source is None:
+        return None
+    if (
+        os.path.exists(args.source)
+        and os.path.exists(args.target)
+        and os.path.samefile(args.source, args.target)
+    ):
+        raise ValueError("--source and --target name one file: expected sentences, and their translations")
+    return read_pairs(args.source, args.target)
+
+
+def _recipe(args: argparse.Namespace, data: Pairs | Text | None, folder: RunFolder) -> Recipe:
+    """Return the recipe of the run: a resumed run's own, with what the options change."""
+    options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
+    if args.steps is not None:
+        whole_number("--steps", args.steps, least=2)
+    begun = folder.read_recipe() if args.resume and folder.recipe.exists() else None
+    if begun is not None and begun.name == (args.recipe or OWN_TEXT):
+        return change_recipe(begun, options, resumed=True)
+    recipe = find_recipe(args.recipe) if data is None else recipe_for(data, steps=args.steps)
+    return change_recipe(recipe, options)
 
 
 def score_models(args: argparse.Namespace) -> None:

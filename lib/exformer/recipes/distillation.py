@@ -15,7 +15,7 @@ from exformer.recipes.recipe import Recipe
 from exformer.recipes.run_folder import RunFolder
 from exformer.storage.files import read_json, replace_file
 from exformer.tokenizers.tokenizer import Tokenizer
-from exformer.training.machine import Clock
+from exformer.training.clock import Clock
 
 _AT_ONCE = 1000  # texts between two writings of the file
 
@@ -68,7 +68,7 @@ def ask_teacher(
 
     Returns:
         Under "texts" one translation for each, and under "time" the seconds that they took, as
-        :meth:`~exformer.training.machine.Clock.read` gives them.
+        :meth:`~exformer.training.clock.Clock.read` gives them.
 
     Raises:
         ValueError: If the file is damaged, or holds more translations than there are texts.

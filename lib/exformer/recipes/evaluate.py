@@ -15,13 +15,13 @@ from exformer.hub.pretrained import Pretrained, load_model, save_model
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.encoder_decoder import EncoderDecoder
 from exformer.recipes.datasets import CORPORA, Pairs, Text, licenses
+from exformer.recipes.hardware import describe_machine
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.task import Task, validation_batches
 from exformer.tokenizers.tokenizer import Tokenizer
 from exformer.training.checkpoint import average_weights
 from exformer.training.loop import default_loss
-from exformer.training.machine import machine
 from exformer.training.trainer import Trainer, mean_loss
 
 FILE_TYPE = torch.float16  # of the final weights: half the bytes
@@ -56,7 +56,7 @@ def finish_run(
         "recipe": recipe.settings(),
         "data": data.hashes,
         "data_licenses": licenses(data.hashes),
-        "seed": recipe.seed,
+        "seed": recipe.training.seed,
         "steps": trainer.step,
         "mean_of": [path.stem for path in last],
         "parameters": sum(p.numel() for p in task.model.parameters()),
@@ -64,7 +64,7 @@ def finish_run(
             clock: round(sum(each[clock] for each in times.values()), 3) for clock in times[recipe.name]
         },
         **({"times": times} if recipe.teachers else {}),
-        "machine": machine(device),
+        "machine": describe_machine(device),
         "scores": score(task.model, task.tokenizer, data, recipe, progress=progress),
         "history": trainer.history,
     }
@@ -125,13 +125,13 @@ def judge(candidate: Candidate, *, progress: bool = False) -> dict[str, Any]:
     return {
         "model": candidate.name,
         "recipe": recipe.name,
-        "seed": recipe.seed,
+        "seed": recipe.training.seed,
         **({"teachers_seed": recipe.seed_of_teachers} if recipe.teachers else {}),
         **{name: found.card[name] for name in ("parameters", "training")},
         "signatures": scores.pop("signatures", {}),
         "scores": scores,
         "seconds": round(time.perf_counter() - start, 1),
-        "machine": machine(torch.device("cpu")),
+        "machine": describe_machine(torch.device("cpu")),
     }
 
 

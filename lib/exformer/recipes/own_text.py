@@ -18,7 +18,8 @@ from exformer.storage.text_files import decode_text, read_data
 from exformer.tokenizers.loading import load_tokenizer
 from exformer.training.trainer import Trainer
 
-CORPUS = "own text"
+#: Name of the recipe and of the corpus.
+OWN_TEXT = "own text"
 _LEAST_CHARACTERS, _LEAST_PAIRS, _LONGEST_LINE = 1000, 20, 2000  # the last one in bytes
 _MOST_HELD_OUT = 200_000, 500  # characters of a text; pairs
 _STEPS = 150, 20_000  # fewest and most
@@ -40,24 +41,26 @@ def read_text(path: str | Path) -> Text:
         ValueError: If it is not UTF-8, or too short.
         OSError: If it can't be read.
     """
-    text = _read(path)
+    text, sha256 = _read(path)
     if len(text) < _LEAST_CHARACTERS:
         raise ValueError(
             f"{path} has {len(text):,} characters: expected at least {_LEAST_CHARACTERS:,} to learn from"
         )
     cut = len(text) - min(len(text) // 10, _MOST_HELD_OUT[0])
-    return Text(text[:cut], text[cut:], {"text": _sha256(path)})
+    return Text(text[:cut], text[cut:], {"text": sha256})
 
 
 def read_pairs(source: str | Path, target: str | Path) -> Pairs:
     """Read two files whose lines translate each other; a twentieth of the pairs is held out.
 
     Raises:
-        ValueError: If a file is not UTF-8, the files have unlike numbers of lines, or too few, or a line is
-            empty or very long.
+        ValueError: If a file is not UTF-8, the files have unlike numbers of lines, or too few, a line is
+            empty or very long, or all pairs are alike.
         OSError: If a file can't be read.
     """
-    sides = [_read_lines(path) for path in (source, target)]
+    texts = [_read(path) for path in (source, target)]
+    hashes = {name: sha256 for name, (_, sha256) in zip(("source", "target"), texts, strict=True)}
+    sides = [_split_lines(text, path) for (text, _), path in zip(texts, (source, target), strict=True)]
     if len(sides[0]) != len(sides[1]):
         raise ValueError(
             f"{source} has {len(sides[0]):,} lines and {target} {len(sides[1]):,}: expected a sentence in "
@@ -71,7 +74,12 @@ def read_pairs(source: str | Path, target: str | Path) -> Pairs:
     held_out = [pairs[number] for number in sorted(chosen)]
     known = {(pair.source, pair.target) for pair in held_out}  # a sentence may be in the files twice
     train = [pair for pair in pairs if (pair.source, pair.target) not in known]
-    return Pairs(train, held_out, (), {"source": _sha256(source), "target": _sha256(target)})
+    if not train:
+        raise ValueError(
+            f"the pairs of {source} and {target} are alike, so that all are held out: expected pairs that "
+            "differ"
+        )
+    return Pairs(train, held_out, (), hashes)
 
 
 def recipe_for(data: Pairs | Text, *, steps: int | None = None) -> Recipe:
@@ -105,21 +113,24 @@ def recipe_for(data: Pairs | Text, *, steps: int | None = None) -> Recipe:
     tokens = 4 * base.tokens if large else base.tokens
     if steps is None:  # two bytes make a token, or more
         steps = min(max(_STEPS[0], passes * n_bytes // 2 // tokens), _STEPS[1])
-    slower = 0.5 if large else 1.0
+    slower, training = 0.5 if large else 1.0, base.training
     return replace(
         base,
-        name=CORPUS,
-        corpus=CORPUS,
+        name=OWN_TEXT,
+        corpus=OWN_TEXT,
         model=model,
         n_merges=min(all_bytes // 1000, 8000),
         tokens=tokens,
-        steps=steps,
-        warmup=max(1, min(base.warmup, steps // 10)),
-        every=-(-steps // 10),
-        average=min(base.average, 3),
-        muon_lr=slower * base.muon_lr,
-        lr=slower * base.lr,
-        rates={part: slower * rate for part, rate in base.rates.items()},
+        training=replace(
+            training,
+            steps=steps,
+            warmup=max(1, min(training.warmup, steps // 10)),
+            eval_interval=-(-steps // 10),
+            average_last=min(training.average_last, 3),
+            muon_lr=slower * training.muon_lr,
+            lr=slower * training.lr,
+            lr_by_module={name: slower * lr for name, lr in training.lr_by_module.items()},
+        ),
     )
 
 
@@ -130,23 +141,30 @@ def describe(trainer: Trainer, data: Pairs | Text) -> str:
     tokenizer = load_tokenizer(trainer.checkpoints.parent / "tokenizer.json")
     if isinstance(data, Pairs):
         sources = [pair.source for pair in data.val[:2]]
-        found = translate(trainer.model, (tokenizer, tokenizer), sources)
+        # An untrained model does not stop by itself, and may write 2,000 tokens.
+        most = 2 * max(len(tokenizer.encode(pair.target)) for pair in data.val[:2]) + 10
+        found = translate(trainer.model, (tokenizer, tokenizer), sources, max_new_tokens=most)
         lines += [f"{source} -> {target}" for source, target in zip(sources, found, strict=True)]
     else:
         lines += ["".join(stream(trainer.model, tokenizer, max_new_tokens=40, temperature=0.8, seed=0))]
     return "\n    ".join(line for text in lines for line in text.splitlines())
 
 
-def _read(path: str | Path) -> str:
-    """Read a text in UTF-8, with the line ends of any system."""
-    text = decode_text(read_data(path), name=path).replace("\r\n", "\n")
+def _read(path: str | Path) -> tuple[str, str]:
+    """Read a text in UTF-8, with the line ends of any system; return it, and the SHA-256 of its bytes.
+
+    The bytes are read once: a pipe gives them once, and a file may change in between.
+    """
+    data = read_data(path)
+    text = decode_text(data, name=path).replace("\r\n", "\n")
     if "\r" in text and "\n" not in text:
         raise ValueError(f"{path}: its lines end with CR alone, expected LF or CRLF: convert the line ends")
-    return text
+    return text, hashlib.sha256(data).hexdigest()
 
 
-def _read_lines(path: str | Path) -> Sequence[str]:
-    lines = _read(path).removesuffix("\n").split("\n")
+def _split_lines(text: str, path: str | Path) -> Sequence[str]:
+    """Split a text into sentences, one a line, and check each."""
+    lines = text.removesuffix("\n").split("\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             raise ValueError(f"{path}, line {number} is empty: expected a sentence in each line")
@@ -156,7 +174,3 @@ def _read_lines(path: str | Path) -> Sequence[str]:
                 f"{_LONGEST_LINE:,}; cut it, and its translation"
             )
     return lines
-
-
-def _sha256(path: str | Path) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()

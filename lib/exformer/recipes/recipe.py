@@ -1,35 +1,39 @@
 """A recipe: all that a training run depends on."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from exformer.training.config import TrainingConfig, check_choices, check_seed, check_whole_numbers
+from exformer.storage.upgrade import upgrade_recipe
+from exformer.training.config import TrainingConfig, check_choices, check_integers, check_seed
 
 
 @dataclass(frozen=True)
-class Recipe(TrainingConfig):
-    """Say all that a training run depends on; the same recipe gives the same weights.
+class Recipe:
+    """All that a training run depends on: the same recipe gives the same weights.
 
     Args:
         name: What the command knows it by.
-        corpus: What is learned from, a name in :data:`~exformer.recipes.datasets.CORPORA`.
-        model: Settings of the model's configuration, but for the sizes of vocabularies.
+        corpus: The training data, a name in :data:`~exformer.recipes.datasets.CORPORA`.
+        training: Steps, optimizer, learning rates, seed.
+        model: Settings of the model's configuration, except the sizes of vocabularies.
         tokenizer: "byte-pair", "character" or "word"; one for both languages of a translation.
-        n_merges: Of the byte pairs.
+        n_merges: Number of byte-pair merges.
         both_ways: Learn each pair of sentences in both directions; the source tells which one is wanted.
         teachers: Recipes whose models are trained first, on the same pairs in either direction; their
             translations of the training texts are learned too.
-        teachers_seed: Of all teachers; None: the recipe's own.
+        teachers_seed: Seed of all teachers; None: the recipe's own.
         tokens: Most target tokens in a batch.
-        beam: Candidates kept when translations are scored.
-        alpha: How much the beam makes up for length then.
+        beam: Number of beams when translations are scored.
+        alpha: Length penalty of that beam search.
 
-    The other settings are those of a :class:`~exformer.training.config.TrainingConfig`.
+    Raises:
+        ValueError: If a setting is out of its range.
     """
 
     name: str
     corpus: str
+    training: TrainingConfig = field(default_factory=TrainingConfig)
     model: Mapping[str, Any] = field(default_factory=dict)
     tokenizer: str = "byte-pair"
     n_merges: int = 0
@@ -41,15 +45,16 @@ class Recipe(TrainingConfig):
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse what no run can follow."""
+        """Check all settings."""
         for name in ("name", "corpus"):
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name} must be a text, got {getattr(self, name)!r}")
+        if not isinstance(self.training, TrainingConfig):
+            raise ValueError(f"training must be a TrainingConfig, got {self.training!r}")
         if not isinstance(self.model, Mapping):
             raise ValueError(f"model must be settings by their names, got {self.model!r}")
         check_choices(self, {"tokenizer": ("byte-pair", "character", "word")})
-        check_whole_numbers(self, {"tokens": 1, "n_merges": 0, "beam": 1})
-        super().__post_init__()
+        check_integers(self, {"tokens": 1, "n_merges": 0, "beam": 1})
         if self.beam > 10_000 or not 0 <= self.alpha <= 10:  # so that NaN is refused too
             raise ValueError(
                 f"beam must be at most 10,000 and alpha lie from 0 to 10, got {self.beam} and {self.alpha}"
@@ -62,24 +67,34 @@ class Recipe(TrainingConfig):
     @property
     def seed_of_teachers(self) -> int:
         """The seed that all teachers are trained with."""
-        return self.seed if self.teachers_seed is None else self.teachers_seed
+        return self.training.seed if self.teachers_seed is None else self.teachers_seed
+
+    def with_training(self, **changes: Any) -> "Recipe":
+        """Return the recipe with other settings of its training.
+
+        >>> Recipe("mine", "english-italian").with_training(steps=500).training.steps
+        500
+        """
+        return replace(self, training=replace(self.training, **changes))
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> "Recipe":
-        """Read a recipe as :meth:`settings` gave it.
+        """Read a recipe as :meth:`settings` gave it, now or in an earlier version.
 
         Raises:
             ValueError: If they are those of no recipe.
         """
         try:
-            given = dict(settings)
-            given |= {"betas": tuple(given["betas"]), "teachers": tuple(given.get("teachers", ()))}
+            given = upgrade_recipe(settings)
+            training = dict(given["training"])
+            training["betas"] = tuple(training["betas"])
+            given |= {"training": TrainingConfig(**training), "teachers": tuple(given.get("teachers", ()))}
             return cls(**given)
         except (TypeError, KeyError) as error:
             raise ValueError(f"expected the settings of a recipe: {error}") from error
 
     def settings(self) -> dict[str, Any]:
         """Return the recipe as JSON holds it."""
-        own = {"model": dict(self.model), "rates": dict(self.rates)}
-        lists = {"betas": list(self.betas), "teachers": list(self.teachers)}
-        return asdict(self) | own | lists
+        own = asdict(self) | {"model": dict(self.model), "teachers": list(self.teachers)}
+        training = {"betas": list(self.training.betas), "lr_by_module": dict(self.training.lr_by_module)}
+        return own | {"training": own["training"] | training}

@@ -13,13 +13,13 @@ from exformer.recipes import find_recipe
 from exformer.recipes.datasets import CORPORA, Pairs, Text
 from exformer.recipes.distillation import add_answers, ask_teacher, check_teachers, texts_for
 from exformer.recipes.evaluate import finish_run
+from exformer.recipes.malloc import disable_malloc_trim
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run_folder import RunFolder
-from exformer.recipes.task import learn_tokenizer, make_task
+from exformer.recipes.task import learn_tokenizer, make_task, training_batches
 from exformer.tokenizers.tokenizer import Tokenizer
 from exformer.training.distributed import Processes
 from exformer.training.loop import set_seed
-from exformer.training.machine import keep_freed_memory
 from exformer.training.optimizers import make_optimizers
 from exformer.training.trainer import Trainer
 
@@ -57,7 +57,7 @@ def run_recipe(
             not to be had or not what the run began with, or training fails.
     """
     check_teachers(recipe)
-    keep_freed_memory()
+    disable_malloc_trim()
     processes = Processes()
     run = _Run(
         recipe,
@@ -66,8 +66,14 @@ def run_recipe(
         device=processes.device or torch.device(device),
         progress=progress,
     )
-    with run.alone():
-        run.train(data, resume=resume, on_measure=on_measure)
+    with run.lock():
+        is_new = not run.folder.recipe.exists()
+        try:
+            run.train(data, resume=resume, on_measure=on_measure)
+        except ValueError:
+            if is_new and processes.is_main:
+                run.folder.discard()
+            raise
     return run.folder.model
 
 
@@ -86,9 +92,9 @@ class _Run:
         self.recipe, self.folder, self.processes, self.device = recipe, folder, processes, device
         self.progress = progress and processes.is_main
 
-    def alone(self, *, wait: bool = False) -> AbstractContextManager[None]:
+    def lock(self, *, wait: bool = False) -> AbstractContextManager[None]:
         """Keep other runs out of the folder."""
-        return self.folder.alone(wait=wait) if self.processes.is_main else nullcontext()
+        return self.folder.lock(wait=wait) if self.processes.is_main else nullcontext()
 
     def train(
         self,
@@ -107,20 +113,22 @@ class _Run:
             title = "learning byte pairs" if self.progress else ""
             tokenizer = learn_tokenizer(recipe, data, folder.tokenizer, progress=title)
             folder.check_input("tokenizer", hashlib.sha256(folder.tokenizer.read_bytes()).hexdigest())
-        if folder.is_finished():
+        if folder.is_finished(recipe):
             return
-        spent: _Times = {}
+        set_seed(recipe.training.seed)
+        task, spent = make_task(recipe, data, tokenizer), {}
         if recipe.teachers:
-            answers, spent = self._teach(data, tokenizer)
-            data = add_answers(data, answers, tokenizer=tokenizer)
+            # Teachers take hours: what no run can follow is to be found before.
+            make_optimizers(task.model, recipe.training)
+            data, spent = self._teach(data, tokenizer)
             if is_main:
                 folder.check_input("teachers' translations", data.hashes)
-        set_seed(recipe.seed)
-        task = make_task(recipe, data, tokenizer)
+            max_len = task.model.config.max_len
+            task = replace(task, batches=training_batches(recipe, data, tokenizer, max_len=max_len))
         trainer = Trainer(
             task.model.to(self.device),
             task.batches,
-            config=recipe,
+            config=recipe.training,
             validation=task.validation,
             folder=folder.path,
             on_measure=on_measure,
@@ -132,19 +140,16 @@ class _Run:
             finish_run(recipe, task, data, trainer, folder, times=times, progress=self.progress)
         self.processes.wait()
 
-    def _teach(
-        self, data: Pairs | Text, tokenizer: Tokenizer
-    ) -> tuple[dict[str, tuple[str, list[str]]], _Times]:
-        """Train the teachers; return what each has read and translated, and how long it took."""
-        recipe = self.recipe
-        # Teachers take hours: what no run can follow is to be found before.
-        make_optimizers(make_task(recipe, data, tokenizer).model, recipe)
+    def _teach(self, data: Pairs | Text, tokenizer: Tokenizer) -> tuple[Pairs, _Times]:
+        """Train the teachers; return the data with their translations, and how long each took."""
+        seed, precision = self.recipe.seed_of_teachers, self.recipe.training.precision
         teachers = {
-            name: replace(find_recipe(name), seed=recipe.seed_of_teachers, precision=recipe.precision)
-            for name in recipe.teachers
+            name: find_recipe(name).with_training(seed=seed, precision=precision)
+            for name in self.recipe.teachers
         }
         reads = {name: texts_for(teacher, data) for name, teacher in teachers.items()}
-        answers, spent = {}, {}
+        answers: dict[str, tuple[str, list[str]]] = {}
+        spent: _Times = {}
         for name, teacher in teachers.items():
             side, texts = reads[name]
             run = _Run(
@@ -155,11 +160,11 @@ class _Run:
                 progress=self.progress,
             )
             # Two runs that learn from one teacher may be started together: the second waits.
-            with run.alone(wait=True):
+            with run.lock(wait=True):
                 run.train(None, resume=True)
                 with self.processes.main_first():  # the others read what it has written
                     found = ask_teacher(teacher, run.folder, texts, progress=name if self.progress else "")
             answers[name] = (side, found["texts"])
             training = load_model(run.folder.model).card["training"]
             spent[name] = {what: round(training[what] + found["time"][what], 3) for what in training}
-        return answers, spent
+        return add_answers(data, answers, tokenizer=tokenizer), spent

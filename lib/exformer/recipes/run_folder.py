@@ -2,27 +2,28 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
+from exformer.hub.pretrained import load_model
 from exformer.recipes.recipe import Recipe
-from exformer.storage.files import read_json, replace_file, sweep_parts
+from exformer.storage.files import check_name, read_json, remove_partial_files, replace_file
+from exformer.storage.upgrade import upgrade_recipe
+from exformer.training.resume import differences
 
 
 class RunFolder:
-    """Name the files of a run.
-
-    A :class:`~exformer.training.trainer.Trainer` writes the log and the checkpoints.
+    """The files of a run; a :class:`~exformer.training.trainer.Trainer` writes the log and the checkpoints.
 
     Raises:
-        ValueError: If the path is empty.
+        ValueError: If the path is empty or not UTF-8.
     """
 
     def __init__(self, path: str | Path) -> None:
-        if path == "":
-            raise ValueError("expected the name of a folder for the run, got an empty one")
+        check_name(path, what="a folder for the run")
         self.path = Path(path)
         self.recipe, self.tokenizer = self.path / "recipe.json", self.path / "tokenizer.json"
         self.inputs, self.translations = self.path / "inputs.json", self.path / "translations.json"
@@ -30,18 +31,24 @@ class RunFolder:
         self.model = self.path / "model"
 
     @contextmanager
-    def alone(self, *, wait: bool = False) -> Iterator[None]:
-        """Keep other processes from running here; the system ends it where this process is killed.
+    def lock(self, *, wait: bool = False) -> Iterator[None]:
+        """Keep other processes from training here; the system ends the lock of a process that is killed.
 
-        What a killed process has written in part is deleted.
+        Files that a killed process has written in part are removed.
 
         Args:
-            wait: For the end of one that runs here already.
+            wait: Wait for the end of a process that trains here already.
 
         Raises:
-            ValueError: If one runs here already, and its end is not waited for.
+            ValueError: If one trains here already and ``wait`` is false, or the path is a file.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise ValueError(
+                f"{self.path} is or lies in a file, or is a link that leads nowhere: expected a folder for "
+                "the run"
+            ) from error
         lock = FileLock(self.path / "run.lock", timeout=-1 if wait else 0)
         try:
             lock.acquire()
@@ -49,34 +56,30 @@ class RunFolder:
             raise ValueError(f"another process trains in {self.path}: wait for its end") from error
         try:
             for folder in (self.path, self.checkpoints, self.model):
-                sweep_parts(folder)
+                remove_partial_files(folder)
             yield
         finally:
             lock.release()
 
     def open(self, recipe: Recipe, *, resume: bool) -> None:
-        """Make the folder, or look whether it holds the run that is to go on.
+        """Make the folder, or check that it holds the run to resume.
 
         Args:
-            recipe: Of the run.
+            recipe: Of the run. One that is resumed may have other settings of
+                :data:`~exformer.training.resume.MAY_CHANGE`, such as more steps.
             resume: Go on with what is there; where nothing is, begin.
 
         Raises:
             ValueError: If it holds a run that is not to go on, one of another recipe, or one without recipe.
         """
-        settings, defaults = (
-            json.loads(json.dumps(each.settings())) for each in (recipe, Recipe(recipe.name, recipe.corpus))
-        )
         if self.recipe.exists():
             if not resume:
                 raise ValueError(f"{self.path} holds a run: go on with --resume, or choose another folder")
-            # A setting that is newer than the run has its default.
-            found = defaults | read_json(self.recipe, what="the recipe of a run")
-            other = sorted(name for name in settings | found if settings.get(name) != found.get(name))
-            if other:
+            began = read_json(self.recipe, what="the recipe of a run")
+            if other := differences(_flatten(began), _flatten(recipe.settings())):
                 raise ValueError(
-                    f"{self.path} holds a run of another recipe, which differs in {', '.join(other)}: "
-                    "choose another folder"
+                    f"{self.path} holds a run of another recipe, which differs in {other}: choose another "
+                    "folder"
                 )
         elif any(path.exists() for path in vars(self).values() if path != self.path):
             raise ValueError(
@@ -84,10 +87,18 @@ class RunFolder:
                 "this one"
             )
         self.path.mkdir(parents=True, exist_ok=True)
-        replace_file(self.recipe, (json.dumps(settings, indent=2) + "\n").encode())
+        replace_file(self.recipe, (json.dumps(recipe.settings(), indent=2) + "\n").encode())
+
+    def read_recipe(self) -> Recipe:
+        """Return the recipe of the run.
+
+        Raises:
+            ValueError: If it can't be read.
+        """
+        return Recipe.from_settings(read_json(self.recipe, what="the recipe of a run"))
 
     def check_input(self, name: str, found: str | Mapping[str, str]) -> None:
-        """Note what the run is made from, or refuse it if it is not what the run began with.
+        """Note what the run is made from, or check that it is what the run began with.
 
         Args:
             name: Of the input.
@@ -105,9 +116,23 @@ class RunFolder:
                 "another folder"
             )
 
-    def is_finished(self) -> bool:
-        """Say whether the final model is there; its card is written last."""
-        return (self.model / "model.json").exists()
+    def is_finished(self, recipe: Recipe) -> bool:
+        """Tell whether the final model of a recipe is there and can be loaded."""
+        try:
+            found = load_model(self.model).card.get("recipe")
+        except (ValueError, OSError):
+            return False
+        return isinstance(found, dict) and _flatten(found) == _flatten(recipe.settings())
+
+    def discard(self) -> None:
+        """Delete the files of a run that has taken no step, and the folder if nothing else is in it."""
+        if self.log.exists() or (self.path / "teachers").exists() or not self.recipe.exists():
+            return
+        for path in (self.tokenizer, self.inputs, self.recipe, self.path / "run.lock"):
+            with suppress(OSError):
+                path.unlink()
+        with suppress(OSError):
+            self.path.rmdir()
 
     def teacher(self, name: str) -> "RunFolder":
         """Return the folder of the run that makes a teacher, inside this one.
@@ -116,3 +141,16 @@ class RunFolder:
             name: The teacher's recipe.
         """
         return RunFolder(self.path / "teachers" / name)
+
+
+def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a recipe, its training and its model in one dictionary.
+
+    Settings that are newer than the run have their defaults.
+    """
+    default, found = Recipe("", "").settings(), upgrade_recipe(settings)
+    training, model = found.get("training", {}), found.get("model", {})
+    if not isinstance(training, Mapping) or not isinstance(model, Mapping):
+        raise ValueError(f"expected the settings of a recipe, got {settings!r}")
+    flat = {**default, **found, **default["training"], **training, **model}
+    return {name: value for name, value in flat.items() if name not in ("training", "model")}

@@ -69,6 +69,25 @@ def learn_tokenizer(recipe: Recipe, data: Pairs | Text, path: Path, *, progress:
     return tokenizer
 
 
+def training_batches(
+    recipe: Recipe, data: Pairs | Text, tokenizer: Tokenizer, *, max_len: int
+) -> BatchSampler:
+    """Return the training set as a run reads it.
+
+    Args:
+        recipe: Of the run.
+        data: Its corpus.
+        tokenizer: Of the model, for both languages.
+        max_len: Of the model: the longest sentence, or the width of the windows.
+
+    Raises:
+        ValueError: If a sentence is too long, or the text too short.
+    """
+    if isinstance(data, Pairs):
+        return _sentences(recipe, data.train, tokenizer, tokens=recipe.tokens, max_len=max_len)
+    return _windows(recipe, data.train, tokenizer, width=max_len)
+
+
 def validation_batches(
     recipe: Recipe, data: Pairs | Text, tokenizer: Tokenizer, *, max_len: int
 ) -> list[MicroBatch]:
@@ -87,7 +106,8 @@ def validation_batches(
         sampler = _sentences(recipe, data.val, tokenizer, tokens=_VALIDATION_TOKENS, max_len=max_len)
         rows = next(sampler.epochs())
     else:
-        sampler = _windows(recipe, data.val, tokenizer, width=max_len)
+        what = "the part of the text that is held out for validation"
+        sampler = _windows(recipe, data.val, tokenizer, width=max_len, what=what)
         starts = np.arange(0, len(sampler.ids) - max_len, max_len)  # side by side
         rows = np.array_split(starts, -(-len(starts) * max_len // _VALIDATION_TOKENS))
     counts = list(map(sampler.n_targets, rows))
@@ -101,7 +121,7 @@ def _translation(recipe: Recipe, data: Pairs, tokenizer: Tokenizer) -> Task:
     return Task(
         EncoderDecoder(config),
         (tokenizer, tokenizer),
-        _sentences(recipe, data.train, tokenizer, tokens=recipe.tokens, max_len=config.max_len),
+        training_batches(recipe, data, tokenizer, max_len=config.max_len),
         validation_batches(recipe, data, tokenizer, max_len=config.max_len),
     )
 
@@ -115,7 +135,7 @@ def _language_model(recipe: Recipe, data: Text, tokenizer: Tokenizer) -> Task:
     return Task(
         DecoderLM(config),
         tokenizer,
-        _windows(recipe, data.train, tokenizer, width=config.max_len),
+        training_batches(recipe, data, tokenizer, max_len=config.max_len),
         validation_batches(recipe, data, tokenizer, max_len=config.max_len),
     )
 
@@ -127,12 +147,19 @@ def _sentences(
     sentences, lengths = encode_pairs(chosen, src_tokenizer=tokenizer, tgt_tokenizer=tokenizer)
     if (longest := int(lengths.max())) > max_len:
         raise ValueError(f"a sentence has {longest} tokens, the recipe's model max_len {max_len}")
-    return TranslationBatches(sentences, lengths, tokens=tokens, seed=recipe.seed)
+    return TranslationBatches(sentences, lengths, tokens=tokens, seed=recipe.training.seed)
 
 
-def _windows(recipe: Recipe, text: str, tokenizer: Tokenizer, *, width: int) -> TextWindows:
+def _windows(
+    recipe: Recipe, text: str, tokenizer: Tokenizer, *, width: int, what: str = "the text"
+) -> TextWindows:
     ids = torch.tensor(tokenizer.encode(text))
-    return TextWindows(ids, width, max(1, recipe.tokens // width), recipe.seed)
+    if len(ids) <= width:
+        raise ValueError(
+            f"{what} has {len(ids)} tokens, expected more than the model's context of {width}: it is too "
+            "short, or too uniform"
+        )
+    return TextWindows(ids, width, max(1, recipe.tokens // width), recipe.training.seed)
 
 
 def _configure(kind: type, recipe: Recipe, own: Mapping[str, int]) -> Any:
@@ -140,8 +167,8 @@ def _configure(kind: type, recipe: Recipe, own: Mapping[str, int]) -> Any:
     known = [each.name for each in fields(kind) if each.name not in own]
     if unknown := sorted(recipe.model.keys() - set(known)):
         raise ValueError(
-            f"the recipe {recipe.name} has settings of its model that there are none of: "
-            f"{', '.join(unknown)}; expected some of {', '.join(known)}"
+            f"the recipe {recipe.name} has unknown model settings: {', '.join(unknown)}; expected some of "
+            f"{', '.join(known)}"
         )
     return kind(**own, **recipe.model)
 

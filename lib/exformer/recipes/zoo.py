@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from exformer.recipes.recipe import Recipe
+from exformer.training.config import TrainingConfig
 
 #: As small as "Transformer-Tiny" of Wu et al. 2021, with its dropout, smoothing and mean of ten checkpoints.
 #: Its sines are replaced by rotary positions: with so few captions they are what helped most.
@@ -25,18 +26,20 @@ EN_DE_ALONE = Recipe(
     tokenizer="byte-pair",
     n_merges=5_000,
     tokens=2048,
-    steps=6000,
-    optimizer="muon",
-    muon_lr=0.02,
-    lr=0.015,
-    schedule="linear",
-    warmup=100,
-    betas=(0.9, 0.98),
-    weight_decay=0.0,
-    clip_norm=1.0,
-    label_smoothing=0.1,
-    every=100,
-    average=10,
+    training=TrainingConfig(
+        steps=6000,
+        optimizer="muon",
+        muon_lr=0.02,
+        lr=0.015,
+        schedule="linear",
+        warmup=100,
+        betas=(0.9, 0.98),
+        weight_decay=0.0,
+        clip_norm=1.0,
+        label_smoothing=0.1,
+        eval_interval=100,
+        average_last=10,
+    ),
     beam=5,
     alpha=1.0,
 )
@@ -50,7 +53,7 @@ EN_DE = replace(
     name="multi30k-en-de",
     teachers=("multi30k-en-de-alone", "multi30k-de-en-alone"),
     model={**EN_DE_ALONE.model, "dropout": 0.2},
-    steps=9000,
+    training=replace(EN_DE_ALONE.training, steps=9000),
     alpha=1.5,
 )
 
@@ -63,14 +66,16 @@ CHARACTERS_CLASSIC = Recipe(
     model={"d_model": 128, "n_heads": 4, "d_ff": 512, "n_layers": 4, "max_len": 64, "dropout": 0.0},
     tokenizer="character",
     tokens=12 * 64,
-    steps=2000,
-    lr=1e-3,
-    schedule="cosine",
-    warmup=100,
-    betas=(0.9, 0.99),
-    weight_decay=0.1,
-    clip_norm=1.0,
-    every=250,
+    training=TrainingConfig(
+        steps=2000,
+        lr=1e-3,
+        schedule="cosine",
+        warmup=100,
+        betas=(0.9, 0.99),
+        weight_decay=0.1,
+        clip_norm=1.0,
+        eval_interval=250,
+    ),
 )
 
 #: The same sizes and batches, with what was found out since; each change is a switch of its own.
@@ -85,14 +90,17 @@ CHARACTERS = replace(
         "activation": "squared_relu",
         "tie_output": False,
     },
-    optimizer="muon",
-    muon_lr=0.03,
-    momentum=0.9,
-    lr=0.01,
-    warmup=30,
-    betas=(0.8, 0.95),
-    weight_decay=0.0,
-    schedule="linear",
+    training=replace(
+        CHARACTERS_CLASSIC.training,
+        optimizer="muon",
+        muon_lr=0.03,
+        momentum=0.9,
+        lr=0.01,
+        warmup=30,
+        betas=(0.8, 0.95),
+        weight_decay=0.0,
+        schedule="linear",
+    ),
 )
 
 #: Writes whole words; larger batches, for more text is read in the same time.
@@ -103,11 +111,9 @@ BYTE_PAIRS = replace(
     tokenizer="byte-pair",
     n_merges=1000,
     tokens=32 * 64,
-    steps=1500,
-    muon_lr=0.04,
-    momentum=0.95,
-    lr=0.015,
-    rates={"output": 0.02},
+    training=replace(
+        CHARACTERS.training, steps=1500, muon_lr=0.04, momentum=0.95, lr=0.015, lr_by_module={"output": 0.02}
+    ),
 )
 
 ENGLISH_ITALIAN = Recipe(
@@ -125,11 +131,8 @@ ENGLISH_ITALIAN = Recipe(
     },
     tokenizer="word",
     tokens=512,
-    steps=60,
-    lr=1e-2,
-    warmup=10,
-    label_smoothing=0.1,
-    every=5,
-    average=3,
+    training=TrainingConfig(
+        steps=60, lr=1e-2, warmup=10, label_smoothing=0.1, eval_interval=5, average_last=3
+    ),
     beam=2,
 )

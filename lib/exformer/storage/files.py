@@ -15,16 +15,16 @@ from exformer.storage.text_files import read_data
 
 # What is behind these names may look like a file, but belongs to who started the process.
 _STREAMS = (Path("/dev"), Path("/dev/fd"))
-_PART = re.compile(r"[0-9a-f]{16}\.part")
+_PART = re.compile(r"exformer-[0-9a-f]{16}\.part")
 
 
 def replace_file(path: str | Path, data: bytes) -> None:
     """Write bytes to a file beside the final one, push them to the disk, then give that file the final name.
 
     Where this fails (a full disk, a read-only folder), the old file stays as it was and nothing is left
-    beside it; a process that is killed may leave a part, which :func:`sweep_parts` deletes. A file that is
-    replaced keeps its mode, a link stays a link. To a pipe, and to ``/dev/stdout`` whatever is behind it, the
-    bytes are appended.
+    beside it; a process that is killed may leave a part, which :func:`remove_partial_files` deletes. A file
+    that is replaced keeps its mode, a link stays a link. To a pipe, and to ``/dev/stdout`` whatever is behind
+    it, the bytes are appended.
 
     Raises:
         OSError: What the system says, with the file's name.
@@ -55,14 +55,14 @@ def staged_file(path: str | Path, data: bytes) -> Iterator[Callable[[], None]]:
         yield lambda: _append(path, data)
         return
     final = path.resolve()
-    part = final.with_name(f"{secrets.token_hex(8)}.part")
+    part = final.with_name(f"exformer-{secrets.token_hex(8)}.part")
 
     def put() -> None:
-        with _named(path):
+        with _naming_file(path):
             os.replace(part, final)
 
     try:
-        with _named(path), part.open("wb") as out:
+        with _naming_file(path), part.open("wb") as out:
             if mode is not None:
                 part.chmod(stat.S_IMODE(mode))
             out.write(data)
@@ -74,11 +74,30 @@ def staged_file(path: str | Path, data: bytes) -> Iterator[Callable[[], None]]:
             part.unlink()
 
 
-def sweep_parts(folder: str | Path) -> None:
+def remove_partial_files(folder: str | Path) -> None:
     """Delete what killed processes have left in a folder that no other process writes to now."""
-    for path in Path(folder).glob("*.part"):
+    for path in Path(folder).glob("exformer-*.part"):
         if _PART.fullmatch(path.name):
             path.unlink(missing_ok=True)
+
+
+def check_name(path: str | Path, *, what: str) -> None:
+    """Check the name of a file or folder that safetensors is to read: it is not empty, and UTF-8.
+
+    Args:
+        what: Words for what it names, as "a folder for the run".
+
+    Raises:
+        ValueError: If it is not.
+    """
+    if str(path) == "":
+        raise ValueError(f"expected the name of {what}, got an empty one")
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"expected the name of {what} in UTF-8, got {str(path)!r}: choose another name"
+        ) from error
 
 
 def check_writable(path: str | Path, *, what: str) -> None:
@@ -173,8 +192,8 @@ def _read_text(path: str | Path, *, what: str) -> str:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Let what the system says name the final file."""
+def _naming_file(path: Path) -> Iterator[None]:
+    """Let an error of the system name the final file."""
     try:
         yield
     except OSError as error:

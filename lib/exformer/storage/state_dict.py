@@ -87,16 +87,33 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     Raises:
         ValueError: If the file can't be read, is something else, cut, or its header lies about its length.
     """
+    with _open_tensors(path) as opened:
+        names = opened.keys()
+        return {name: opened.get_tensor(name) for name in names}, opened.metadata() or {}
+
+
+def read_header(path: str | Path) -> dict[str, str]:
+    """Return the notes in the header of a safetensors file, without reading its tensors.
+
+    Raises:
+        ValueError: As :func:`read_tensors`.
+    """
+    with _open_tensors(path) as opened:
+        return opened.metadata() or {}
+
+
+@contextmanager
+def _open_tensors(path: str | Path) -> Iterator[Any]:
+    """Open a safetensors file."""
     try:
         Path(path).open("rb").close()  # safetensors says "no such file" of one that may not be read
     except OSError as error:
         raise ValueError(f"{path} can't be read: {error.strerror}") from error
     try:
         with safe_open(path, framework="pt") as opened:
-            names = opened.keys()
-            return {name: opened.get_tensor(name) for name in names}, opened.metadata() or {}
+            yield opened
     except (SafetensorError, OSError, OverflowError) as error:
-        raise ValueError(f"{path} is not a whole safetensors file: {error}") from error
+        raise ValueError(f"{path} is truncated or corrupt: expected a safetensors file ({error})") from error
 
 
 def check_weights(found: Mapping[str, Tensor], model: nn.Module, *, path: str | Path) -> None:

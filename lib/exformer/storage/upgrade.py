@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 _Value = TypeVar("_Value")
 
@@ -14,6 +14,36 @@ RENAMED_WEIGHTS: tuple[tuple[str, str], ...] = (
     (r"(^|[._])(norm|norm_[a-z_]+)\.gain$", r"\1\2.weight"),
     (r"(^|[._])(embedding|positions|segments)\.table$", r"\1\2.weight"),
 )
+
+
+#: The settings of a training that were among a recipe's others until 0.1, and what they are called today.
+_TRAINING_SETTINGS = {
+    **{
+        name: name
+        for name in (
+            "steps", "accumulate", "optimizer", "lr", "muon_lr", "momentum", "schedule", "warmup", "betas",
+            "weight_decay", "clip_norm", "label_smoothing", "precision", "seed", "patience",
+        )
+    },
+    "rates": "lr_by_module",
+    "every": "eval_interval",
+    "average": "average_last",
+}  # fmt: skip
+
+
+def upgrade_recipe(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a recipe, as a card or a run holds them, in the form of today.
+
+    >>> upgrade_recipe({"name": "mine", "schedule": "root", "every": 10})
+    {'name': 'mine', 'training': {'schedule': 'inverse_sqrt', 'eval_interval': 10}}
+    """
+    if "training" in settings:
+        return dict(settings)
+    own = {name: value for name, value in settings.items() if name not in _TRAINING_SETTINGS}
+    training = {today: settings[name] for name, today in _TRAINING_SETTINGS.items() if name in settings}
+    if training.get("schedule") == "root":
+        training["schedule"] = "inverse_sqrt"
+    return own | {"training": training}
 
 
 def upgrade_weights(tensors: Mapping[str, _Value]) -> dict[str, _Value]:

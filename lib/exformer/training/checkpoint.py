@@ -2,7 +2,8 @@
 
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 
 from exformer.checks import whole_number
 from exformer.storage.files import replace_file
-from exformer.storage.state_dict import check_names, check_weights, read_tensors
+from exformer.storage.state_dict import check_names, check_weights, read_header, read_tensors
 from exformer.storage.upgrade import upgrade_weights
 
 _FORMAT = "exformer checkpoint 1"
@@ -101,7 +102,7 @@ def load_checkpoint(path: str | Path, *, model: nn.Module, optimizers: _OPTIMIZE
         ValueError: If the file is no checkpoint, damaged, or of another model or optimizer.
     """
     tensors, state = _read(path)
-    weights = upgrade_weights(_named(tensors, "model."))
+    weights = upgrade_weights(_with_prefix(tensors, "model."))
     check_weights(weights, model, path=path)
     if len(state["optimizers"]) != len(optimizers):
         raise ValueError(
@@ -109,9 +110,21 @@ def load_checkpoint(path: str | Path, *, model: nn.Module, optimizers: _OPTIMIZE
             "give those of the run that wrote it"
         )
     for number, (optimizer, plain) in enumerate(zip(optimizers, state["optimizers"], strict=True)):
-        _restore_optimizer(optimizer, _named(tensors, f"optimizer.{number}."), plain, path=path)
+        _restore_optimizer(optimizer, _with_prefix(tensors, f"optimizer.{number}."), plain, path=path)
     _restore_random_state(state["random"], tensors, path=path)
     model.load_state_dict(weights)
+    return state["step"], state["notes"]
+
+
+def read_notes(path: str | Path) -> tuple[int, dict[str, Any]]:
+    """Return the number of steps that a checkpoint has taken and its notes, without reading the tensors.
+
+    Raises:
+        ValueError: As :func:`load_checkpoint`.
+    """
+    with _remedy():
+        header = read_header(path)
+    state = _parse_state(header, path)
     return state["step"], state["notes"]
 
 
@@ -194,7 +207,7 @@ def average_weights(
     """
     if not paths:
         raise ValueError("expected at least one checkpoint to take the mean of, got none")
-    many = [upgrade_weights(_named(_read(path)[0], "model.")) for path in paths]
+    many = [upgrade_weights(_with_prefix(_read(path)[0], "model.")) for path in paths]
     for path, one in zip(paths, many, strict=True):
         check_names(one, many[0], path=path)
     mean = {}
@@ -206,25 +219,42 @@ def average_weights(
 
 def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Return the tensors of a checkpoint and its state."""
-    try:
-        tensors, notes = read_tensors(path)
-    except ValueError as error:  # a full disk or a stopped machine cuts the newest one, not those before it
-        raise ValueError(
-            f"{error}; delete this file, and the run goes on from the checkpoint before it"
-        ) from error
-    if notes.get("format") != _FORMAT:
-        raise ValueError(f"{path} is not a checkpoint: expected the format {_FORMAT!r}")
-    try:
-        state = json.loads(notes["state"])
-        complete = {"step", "optimizers", "random", "notes"} <= state.keys() and "random.torch" in tensors
-        complete &= isinstance(state.get("optimizers"), list)
-    except (KeyError, ValueError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged: its state is no JSON object ({error})") from error
-    if not complete:
+    with _remedy():
+        tensors, header = read_tensors(path)
+    state = _parse_state(header, path)
+    if "random.torch" not in tensors:
         raise ValueError(f"{path} is damaged: a part of its state is missing")
     return tensors, state
 
 
-def _named(tensors: Mapping[str, Tensor], begin: str) -> dict[str, Tensor]:
-    """Return the tensors whose names begin so, by the rest of their names."""
-    return {name.removeprefix(begin): value for name, value in tensors.items() if name.startswith(begin)}
+@contextmanager
+def _remedy() -> Iterator[None]:
+    """Let the message about a damaged checkpoint say what to do: a full disk cuts the newest one alone."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(
+            f"{error}; delete this file, and the run goes on from the checkpoint before it"
+        ) from error
+
+
+def _parse_state(header: Mapping[str, str], path: str | Path) -> dict[str, Any]:
+    """Return the state that the header of a checkpoint holds as JSON."""
+    if header.get("format") != _FORMAT:
+        raise ValueError(f"{path} is not a checkpoint: expected the format {_FORMAT!r}")
+    try:
+        state = json.loads(header["state"])
+        complete = {"step", "optimizers", "random", "notes"} <= state.keys()
+        complete &= isinstance(state["optimizers"], list) and isinstance(state["notes"], dict)
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: its state is no JSON object ({error})") from error
+    except KeyError:
+        complete = False
+    if not complete:
+        raise ValueError(f"{path} is damaged: a part of its state is missing")
+    return state
+
+
+def _with_prefix(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Return the tensors whose names have a prefix, by the rest of their names."""
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

@@ -75,7 +75,7 @@ class ModelWithLoss(nn.Module):
         return self.loss_fn(self.model, batch)
 
 
-def leave_processes() -> None:
+def destroy_process_group() -> None:
     """Close this process's connections to the others, as the last act of a program.
 
     A process that still listens while another one ends is told so by an error from a thread of PyTorch, and

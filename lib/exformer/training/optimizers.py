@@ -27,22 +27,24 @@ def make_optimizers(model: nn.Module, config: TrainingConfig) -> list[tuple[torc
         matrices, rest = [], trainable_parameters(model)
     if matrices:
         muon = Muon(matrices, momentum=config.momentum, weight_decay=config.weight_decay)
-        optimizers.append((muon, config.rate(config.muon_lr)))
-    for peak, parameters in _by_rate(config, model, rest):
+        optimizers.append((muon, config.make_schedule(config.muon_lr)))
+    for peak, parameters in _by_learning_rate(config, model, rest):
         adam = adamw(parameters, betas=config.betas, weight_decay=config.weight_decay)
-        optimizers.append((adam, config.rate(peak)))
+        optimizers.append((adam, config.make_schedule(peak)))
     return optimizers
 
 
-def _by_rate(
+def _by_learning_rate(
     config: TrainingConfig, model: nn.Module, parameters: list[nn.Parameter]
 ) -> Iterator[tuple[float, list[nn.Parameter]]]:
     """Yield the parameters that AdamW moves, those of one learning rate together."""
-    parts = dict(model.named_children())
-    if unknown := sorted(config.rates.keys() - parts.keys()):
-        raise ValueError(f"rates are for parts of the model ({', '.join(parts)}), got {', '.join(unknown)}")
-    own = {id(p): name for name in config.rates for p in parts[name].parameters()}
-    for name, peak in {"": config.lr, **config.rates}.items():
+    modules = dict(model.named_children())
+    if unknown := sorted(config.lr_by_module.keys() - modules.keys()):
+        raise ValueError(
+            f"lr_by_module is for modules of the model ({', '.join(modules)}), got {', '.join(unknown)}"
+        )
+    own = {id(p): name for name in config.lr_by_module for p in modules[name].parameters()}
+    for name, peak in {"": config.lr, **config.lr_by_module}.items():
         if chosen := [p for p in parameters if own.get(id(p), "") == name]:
             yield peak, chosen
 

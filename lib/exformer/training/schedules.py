@@ -7,7 +7,7 @@ from collections.abc import Callable
 Schedule = Callable[[int], float]
 
 
-def root_schedule(step: int, *, peak: float, warmup: int) -> float:
+def inverse_sqrt_schedule(step: int, *, peak: float, warmup: int) -> float:
     r"""Give a learning rate that climbs to its peak, then falls with the root of the step.
 
     .. math:: lr = peak \cdot \min\left(\frac{step}{warmup},\, \sqrt{\frac{warmup}{step}}\right)
@@ -26,7 +26,7 @@ def root_schedule(step: int, *, peak: float, warmup: int) -> float:
     Source:
         Vaswani et al. 2017, equation 3, with the peak instead of the width.
 
-    >>> [root_schedule(step, peak=1.0, warmup=4) for step in (1, 4, 16)]
+    >>> [inverse_sqrt_schedule(step, peak=1.0, warmup=4) for step in (1, 4, 16)]
     [0.25, 1.0, 0.5]
     """
     if step < 1 or warmup < 1:

@@ -17,7 +17,15 @@ from tqdm import tqdm
 from exformer.data.sampler import BatchSampler, MicroBatch, split_steps
 from exformer.models.unwrap import unwrap
 from exformer.nn.eval_mode import evaluating
-from exformer.training.checkpoint import checkpoint_path, find_checkpoints, load_checkpoint, save_checkpoint
+from exformer.storage.files import check_name
+from exformer.training.checkpoint import (
+    checkpoint_path,
+    find_checkpoints,
+    load_checkpoint,
+    read_notes,
+    save_checkpoint,
+)
+from exformer.training.clock import Clock
 from exformer.training.config import TrainingConfig
 from exformer.training.distributed import ModelWithLoss, Processes
 from exformer.training.log import TrainingLog
@@ -29,8 +37,8 @@ from exformer.training.loop import (
     set_seed,
     training_steps,
 )
-from exformer.training.machine import Clock
 from exformer.training.optimizers import make_optimizers
+from exformer.training.resume import check_same_run, describe_run
 from exformer.training.variation import vary_run
 
 
@@ -40,7 +48,12 @@ class Trainer:
     It adds optimizers with schedules, clipping, accumulation, validation, checkpoints and several processes.
 
     The same settings give the same weights, however often a run is interrupted: the batch and the dropout
-    of a step depend on the seed and the step alone.
+    of a step depend on the seed and the step alone. So a run that is resumed must have the settings and the
+    first batch with which it began, or :meth:`fit` refuses it and says what differs. Free are ``steps`` and
+    ``patience``, and with them a finished run goes on; ``eval_interval`` and ``average_last``; and
+    ``accumulate``, which changes rounding alone. With more steps, the learning rate of the new steps is that
+    of the longer schedule, but the steps already taken followed the shorter one: the weights are not those of
+    a run that was long from the beginning.
 
     Args:
         model: It is trained in place, on the device where it is; also the result of ``torch.compile``. Frozen
@@ -48,8 +61,9 @@ class Trainer:
         batches: A :class:`~exformer.data.sampler.BatchSampler`, or batches that are iterated over as often
             as the steps require.
         config: The settings; None: one pass over batches that have a length, else 1,000 steps.
-        validation: Batches on which the loss is measured every ``config.every`` steps: micro-batches with
-            their weights, the fractions of all tokens, or plain ones of equal weight. None: no validation.
+        validation: Batches on which the loss is measured every ``config.eval_interval`` steps: micro-batches
+            with their weights, the fractions of all tokens, or plain ones of equal weight. None: no
+            validation.
         loss_fn: Computes the loss of the model on a batch; it must take ``label_smoothing`` if the config
             sets it. None: the model's own ``loss(batch)``, which every model of the library has, and yours
             may have.
@@ -88,6 +102,8 @@ class Trainer:
         self.model, self.validation = unwrap(model), list(validation)
         self._compiled = model  # what a step calls; all else takes the model inside
         self.loss_fn = default_loss(self.model) if loss_fn is None else loss_fn
+        if folder is not None:
+            check_name(folder, what="a folder for the run")
         self.folder = None if folder is None else Path(folder)
         self.on_measure, self.progress = on_measure, progress
         self.processes = Processes()
@@ -99,6 +115,8 @@ class Trainer:
         self.clock = Clock({})
         self._unwritten: list[dict[str, Any]] = []  # lines of the log whose losses are still on the device
         self._notes: dict[str, Any] = {}  # of the last measurement: what a checkpoint holds beside weights
+        self._run: dict[str, Any] = {}  # by what a checkpoint knows its run
+        self._saved: list[int] = []  # steps of the checkpoints that are kept
 
     @property
     def checkpoints(self) -> Path:
@@ -110,7 +128,7 @@ class Trainer:
     @property
     def ended(self) -> bool:
         """Whether all steps are done, or ``patience`` validations have brought no improvement."""
-        return self._notes.get("ended", False)
+        return self.step >= self.config.steps or 0 < self.config.patience <= self._notes.get("since", 0)
 
     def fit(self, *, resume: bool = False) -> list[float]:
         """Take all remaining steps.
@@ -122,7 +140,8 @@ class Trainer:
             The loss before each step of this call.
 
         Raises:
-            ValueError: If the folder has checkpoints and ``resume`` is false, a checkpoint is damaged or
+            ValueError: If the folder has checkpoints and ``resume`` is false; if the run began with other
+                settings or data, or took more steps than the config has; if a checkpoint is damaged or
                 missing, the batches run out before the steps, or a loss or parameter becomes NaN or infinite.
         """
         self._begin(resume=resume)
@@ -160,13 +179,15 @@ class Trainer:
         Raises:
             ValueError: If one is missing.
         """
-        last_step = self.step if self.ended else self.config.steps
-        needed = [step for step in self.config.measured_steps() if step <= last_step][-self.config.average :]
-        paths = [checkpoint_path(self.checkpoints, step) for step in needed if step <= self.step]
+        steps, interval = self.config.steps, self.config.eval_interval
+        n_coming = 0 if self.ended else steps // interval - self.step // interval + (steps % interval > 0)
+        n_needed = max(0, self.config.average_last - n_coming)
+        needed = self._saved[max(0, len(self._saved) - n_needed) :]
+        paths = [checkpoint_path(self.checkpoints, step) for step in needed]
         if missing := [str(path) for path in paths if not path.exists()]:
             raise ValueError(
                 f"{', '.join(missing)} is missing: the final weights are the mean of the last "
-                f"{self.config.average} checkpoints; bring it back, or begin anew in another folder"
+                f"{self.config.average_last} checkpoints; bring it back, or begin anew in another folder"
             )
         return paths
 
@@ -174,12 +195,16 @@ class Trainer:
         """Put the run back to its last checkpoint, if there is one."""
         if self.folder is None and not resume:
             return
+        self._run = describe_run(self.config, self.batches)
         found = find_checkpoints(self.checkpoints)
         if found and not resume:
             raise ValueError(f"{self.checkpoints} holds a run: resume it, or choose another folder")
         if found:
+            check_same_run(*read_notes(found[-1]), self._run)
             plain = [optimizer for optimizer, _ in self.optimizers]
             self.step, self._notes = load_checkpoint(found[-1], model=self.model, optimizers=plain)
+            before = range(self.config.eval_interval, self.step, self.config.eval_interval)
+            self._saved = self._notes.get("checkpoints", [*before, self.step])  # older notes lack them
             self.last_checkpoints()
         self.clock = Clock(self._notes)
         if self.processes.is_main:
@@ -232,7 +257,7 @@ class Trainer:
     def _after_step(self, losses: Losses) -> None:
         """Measure and save where it is due, and write the log."""
         line: dict[str, Any] = {"step": self.step, "loss": math.nan}  # the device may not have it yet
-        due = self.step == self.config.steps or self.step % self.config.every == 0
+        due = self.config.is_measured(self.step)
         if due:
             losses.read()
             check_parameters(self.model, self.step)  # before they are saved
@@ -260,21 +285,22 @@ class Trainer:
 
     def _save(self) -> None:
         """Write a checkpoint, if there is a folder."""
-        if self.folder is not None:
-            save_checkpoint(
-                self.checkpoints,
-                step=self.step,
-                model=self.model,
-                optimizers=[optimizer for optimizer, _ in self.optimizers],
-                notes=self._notes | self.clock.read(),
-                keep=self.config.average,
-            )
+        if self.folder is None:
+            return
+        self._saved = [*self._saved, self.step][-self.config.average_last :]
+        save_checkpoint(
+            self.checkpoints,
+            step=self.step,
+            model=self.model,
+            optimizers=[optimizer for optimizer, _ in self.optimizers],
+            notes=self._notes | self.clock.read() | self._run | {"checkpoints": self._saved},
+            keep=self.config.average_last,
+        )
 
     def _measure(self) -> dict[str, Any]:
-        """Measure the model on the validation set, and decide whether the run ends here."""
-        ended = self.step == self.config.steps
+        """Measure the model on the validation set, and count the validations without improvement."""
         if not self.validation:
-            return {"ended": ended}
+            return {}
         own = torch.tensor(self.validation_loss(), dtype=torch.float64, device=_device(self.model))
         found = self.processes.sum(own).item() / self.processes.count  # all must come to the same end
         if not math.isfinite(found):
@@ -283,8 +309,7 @@ class Trainer:
             )
         best = self._notes.get("best", math.inf)
         since = 0 if found < best else self._notes["since"] + 1
-        ended = ended or 0 < self.config.patience <= since
-        return {"validation_loss": found, "best": min(found, best), "since": since, "ended": ended}
+        return {"validation_loss": found, "best": min(found, best), "since": since}
 
 
 def mean_loss(model: nn.Module, batches: Sequence[Any], loss_fn: LossFn) -> float:

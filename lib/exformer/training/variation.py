@@ -128,10 +128,10 @@ def vary_run(config: TrainingConfig, batches: Any) -> tuple[TrainingConfig, Any]
     if now is None:
         return config, batches
     variation = now[0]
-    counts = {name: getattr(config, name) * variation.steps for name in ("steps", "warmup", "every")}
+    counts = {name: getattr(config, name) * variation.steps for name in ("steps", "warmup", "eval_interval")}
     rates = {name: getattr(config, name) * variation.rate for name in ("lr", "muon_lr")}
-    parts = {name: rate * variation.rate for name, rate in config.rates.items()}
-    config = replace(config, **counts, **rates, rates=parts)
+    parts = {name: rate * variation.rate for name, rate in config.lr_by_module.items()}
+    config = replace(config, **counts, **rates, lr_by_module=parts)
     if not variation.order:
         return config, batches
     if not isinstance(batches, BatchSampler):

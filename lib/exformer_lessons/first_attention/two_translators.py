@@ -24,9 +24,9 @@ from exformer.hub.pretrained import save_model
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.nn.loss import cross_entropy
 from exformer.recipes.datasets import hash_texts
+from exformer.recipes.hardware import describe_machine
 from exformer.tokenizers.characters_and_words import WordTokenizer
 from exformer.training.loop import set_seed, train
-from exformer.training.machine import machine
 from exformer.training.schedules import linear_schedule
 
 #: The English words that the lesson takes from the library's grammar.
@@ -180,7 +180,7 @@ def save_translators(folder: str | Path, *, seeds: Iterable[int] = range(5)) -> 
             "steps": steps,
             "parameters": sum(p.numel() for p in models[name].parameters()),
             "training": {"seconds of both": round(seconds)},
-            "machine": machine(torch.device("cpu")),
+            "machine": describe_machine(torch.device("cpu")),
             "scores": {
                 length: {**by_seed[name][str(seed)][length], "content by seed": list(shares)}
                 for length, *shares in zip(
