@@ -15,6 +15,8 @@ from ledger_data import entries, read_claims, read_lessons, sources
 from sphinx.util.docutils import SphinxDirective
 from templates import macros
 
+from exformer_lessons.trials import typeset
+
 CARD = re.compile(
     r'<div class="claim" id="claim-(\w+)" style="[^"]*"><strong>(Claim|Shown) \w+</strong> (.*?)</div>',
     re.S,
@@ -46,13 +48,13 @@ class Ledger(SphinxDirective):
 
     def _section(self, lesson, found, seen):
         own = [entry for entry in found if entry.belongs_to(lesson)]
+        if not lesson["page"]:  # a lesson to come repeats nothing
+            own = [entry for entry in own if entry.row["id"] not in seen]
         if not own:
             return None
         section = nodes.section(ids=[f"lesson-{lesson['slug']}"])
-        section += nodes.title("", f"Lesson {lesson['number']}. {lesson['title']}")
-        if not lesson["page"]:
-            measured = "its evidence is" if lesson["evidence"] else "nothing is measured"
-            section += raw(f'<p class="ledger-note">This lesson is not written yet: {measured}.</p>')
+        title = f"Lesson {lesson['number']}. {lesson['title']}" if lesson["page"] else lesson["title"]
+        section += nodes.title("", title)
         told = [(entry, entry.places_in(lesson), entry.row["id"] not in seen) for entry in own]
         seen |= {entry.row["id"] for entry in own}
         section += raw(HTML.claims(told, lesson["page"]))
@@ -115,13 +117,11 @@ class Counts(SphinxDirective):
         found = entries(self.env.srcdir)
         kinds = [entry.kind for entry in found]
         verdicts = [entry.row["verdict"] for entry in found]
-        lessons = len([lesson for lesson in read_lessons(self.env.srcdir) if lesson["page"]])
         shown = f", and {kinds.count('shown')} shown, as they are true by definition" * ("shown" in kinds)
         text = (
-            f"Five university lectures make {len(found)} statements about transformers that can be tested. "
+            f"Five university lectures make {len(found)} statements about transformers. "
             f"{verdicts.count('care')} of them hold only under conditions, and {verdicts.count('wrong')} "
-            f"are not true as they stand. {kinds.count('claimed')} are measured{shown}, in {lessons} "
-            f"{'lesson' if lessons == 1 else 'lessons'}."
+            f"are not true as they stand. {kinds.count('claimed')} are measured{shown}."
         )
         return [nodes.paragraph("", text)]
 
@@ -144,7 +144,7 @@ def cards(app, pagename, templatename, context, doctree):
     def replace(match):
         row = rows.get(match[1])
         up = "../" * pagename.count("/")
-        return HTML.card(row, match[2].lower(), match[3], up) if row else match[0]
+        return HTML.card(row, match[2].lower(), typeset(match[3]), up) if row else match[0]
 
     context["body"] = CARD.sub(replace, context["body"])
 

@@ -1,13 +1,14 @@
 """What the ledger says of each claim: where it is measured, what was found, how it was tried and doubted."""
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
-from exformer_lessons.trials import Trial, read_trial, value_specs, write_value
+from exformer_lessons.trials import Trial, read_trial, typeset, value_specs, write_apart
 
 #: Where the records are.
 LESSONS = "lib/exformer_lessons"
@@ -34,13 +35,12 @@ class Place:
         """What was sabotaged, and what became of the figures, in words; nothing where it was not."""
         if not self.doubt or not self.doubt["refused"]:
             return ""
-        specs = value_specs(self.doubt.get("says", ""))
-        values = [
-            f"{name} {write_value(value, specs.get(name, ''))} instead of "
-            f"{write_value(self.doubt['normally'].get(name), specs.get(name, ''))}"
-            for name, value in self.doubt["sabotaged"].items()
-            if value != self.doubt["normally"].get(name)
-        ]
+        specs, values = value_specs(self.doubt.get("says", "")), []
+        for name, value in self.doubt["sabotaged"].items():
+            before = self.doubt["normally"].get(name)
+            if not _is_same(value, before):
+                now, then = write_apart(value, before, specs.get(name, ""))
+                values.append(f"{name.replace('_', ' ')} {now} instead of {then}")
         return f"{self.doubt['what'].rstrip('.')}; {', '.join(values)}"
 
     @property
@@ -49,7 +49,7 @@ class Place:
         if not self.trial:
             return ""
         names = [name for name in value_specs(self.trial.says) if self.trial.over_seeds(name) != "–"]
-        return ", ".join(f"{name} {self.trial.over_seeds(name)}" for name in names)
+        return ", ".join(f"{name.replace('_', ' ')} {self.trial.over_seeds(name)}" for name in names)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,9 @@ def measured(root, page):
             heading = (HEADING.findall(FENCE.sub("", "".join(cell.get("source", "")))) or [heading])[-1]
         for output in cell.get("outputs", []):
             text = "".join(output.get("data", {}).get("text/plain", output.get("text", "")))
-            found |= {m[2]: (m[1], m[3], heading) for m in map(LINE.fullmatch, text.splitlines()) if m}
+            found |= {
+                m[2]: (m[1], typeset(m[3]), heading) for m in map(LINE.fullmatch, text.splitlines()) if m
+            }
     return found
 
 
@@ -143,6 +145,13 @@ def entries(root):
     """Return all rows of the ledger with their places."""
     found = places(root)
     return [Entry(row, found.get(row["id"], [])) for row in read_claims(root)]
+
+
+def _is_same(one, other):
+    """Say whether two values are equal, rounding apart."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-6)
+    return one == other
 
 
 def _read(path):

@@ -1,11 +1,21 @@
 """Templates of generated HTML: files of Jinja macros, which escape what they are given."""
 
+import re
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 _FOLDER = Path(__file__).parents[1] / "_templates"
 _JINJA = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined)
+
+
+def subscripts(text):
+    """Return text as HTML, the k of d_k set lower."""
+    return Markup(re.sub(r"\bd_([a-z]+)\b", r"d<sub>\1</sub>", str(escape(text))))
+
+
+_JINJA.filters["subscripts"] = subscripts
 
 
 def macros(name):

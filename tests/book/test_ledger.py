@@ -173,9 +173,27 @@ def test_evidence_may_be_there_before_its_lesson(tmp_path) -> None:
     assert (lines["page"], lines["evidence"]) == ("", "notebooks/evidence/lines")
     found = entries(root)
     assert [entry.kind for entry in found if entry.row["id"] in ("A01", "A02")] == ["claimed", "claimed"]
-    notes = [Ledger._section(None, each, found, set()).astext() for each in (lines, points)]
-    assert "This lesson is not written yet: its evidence is." in notes[0]
-    assert "This lesson is not written yet: nothing is measured." in notes[1]
+    assert Ledger._section(None, lines, found, set()).astext().startswith("Lines\n")
+    assert Ledger._section(None, points, found, {"A01"}).astext().startswith("Points\n")
+    assert Ledger._section(None, points, found, {"A04"}) is None
+
+
+def test_different_values_look_different(tmp_path) -> None:
+    doubt = DOUBT | {
+        "says": "{share:.0%} of {n}, {gap:.0f}, {times:.1%}, 10^{far:.0f} and {noise:.0%}.",
+        "normally": {"share": 0.28, "n": 12, "gap": 0.0, "times": 0.002, "far": -14.2, "noise": 0.3},
+        "sabotaged": {"share": 0.279, "n": 12, "gap": 6e-9, "times": 42.5, "far": -0.08, "noise": 0.3 + 1e-9},
+    }
+    page = page_of(book_of(tmp_path, doubt=doubt))
+    assert (
+        "share 27.9% instead of 28.0%, gap 6·10⁻⁹ instead of 0, times 42 times instead of 0.2%, far" in page
+    )
+    assert "far 10⁰ instead of 10⁻¹⁴." in page, "and no noise"
+
+
+def test_widths_have_subscripts() -> None:
+    row = ROWS[1] | {"claim": "√d_k <is> a root."}
+    assert "√d<sub>k</sub> &lt;is&gt; a root." in str(HTML.card(row, "claim", "8 steps.", ""))
 
 
 def test_a_trial_whose_seeds_all_diverged_says_so(tmp_path) -> None:
@@ -189,7 +207,8 @@ def test_a_trial_whose_seeds_all_diverged_says_so(tmp_path) -> None:
 def test_the_summary_counts_what_is_claimed_shown_and_to_come(tmp_path) -> None:
     found = entries(book_of(tmp_path))
     text = " ".join(str(HTML.summary(found)).split())
-    assert "<strong>4</strong> claims. <strong>2</strong> are measured" in text
+    assert "<strong>4</strong> statements: 3 " in text
+    assert "<strong>2</strong> are measured, 1 <span" in text
     one = '1 <span class="verdict shown">shown, not claimed</span>, as it is true by definition; '
     assert f"{one}1 waits to be measured." in text
     done = [entry for entry in found if entry.kind != "not yet"]
