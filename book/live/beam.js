@@ -21,7 +21,7 @@
       const candidates = live.flatMap((node) => {
         const { logits, from } = next(node.ids, node.from);
         const further = logProbabilities(logits);
-        return ranked(further).slice(0, beam).map((id) => [node, id, Math.fround(node.logProbability + further[id]), from]);
+        return ranked(further, beam).map((id) => [node, id, Math.fround(node.logProbability + further[id]), from]);
       });
       candidates.sort((a, b) => b[2] - a[2]);
       const kept = candidates.slice(0, slots).map((each) => grow(...each));

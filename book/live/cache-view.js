@@ -59,7 +59,8 @@
         yield;
       }
       const [old, now] = both;
-      const moved = (a, b) => Math.hypot(...a.map((each, i) => each - b[i])) / Math.hypot(...a);
+      const length = (a) => Math.sqrt(a.reduce((sum, each) => sum + each * each, 0));
+      const moved = (a, b) => length(a.map((each, i) => each - b[i])) / length(a);
       return old.map(({ k, v }, layer) =>
         Array.from({ length: ids.length + 1 }, (_, t) => Math.max(moved(k.row(t), now[layer].k.row(t)), moved(v.row(t), now[layer].v.row(t)))));
     }
@@ -78,9 +79,11 @@
         this.head.textContent = "Type a text.";
         return;
       }
-      const other = ranked(rows[at]).find((id) => id !== ids[at]);
+      const other = ranked(rows[at], 2).find((id) => id !== ids[at]);
       const edited = ids.with ? ids.with(at, other) : [...ids.slice(0, at), other, ...ids.slice(at + 1)];
-      this.moves = yield* this.compare(ids, edited);
+      const compared = [ids, edited].join();
+      if (this.compared !== compared) this.moves = yield* this.compare(ids, edited);
+      this.compared = compared;
       const column = at + 1; // the token that begins every text is number 0
       const last = ids.length;
       this.asks = new Map(last > column && column > 1 ? [[`3 ${column - 1}`, 0], [`3 ${last}`, 0], [`0 ${last}`, 0]].map(([name]) => [name, this.dies(name)]) : []);

@@ -10,12 +10,10 @@
       const { p, config } = this;
       const start = cache?.length ?? 0;
       this.check(ids, start);
-      return this.pass(() => {
-        let x = addPositions(p.positions, embed(p.embedding, ids, Math.sqrt(config.d_model)), config, start);
-        for (let i = 0; i < config.n_layers; i++)
-          x = layer(p.layers[i], x, config, { causal: true, cache: cache?.layers[i], hooks });
-        return this.logitsOf(this.norm(p.norm, x), p.embedding.weight);
-      });
+      let x = addPositions(p.positions, embed(p.embedding, ids, Math.sqrt(config.d_model)), config, start);
+      for (let i = 0; i < config.n_layers; i++)
+        x = layer(p.layers[i], x, config, { causal: true, cache: cache?.layers[i], hooks });
+      return this.logitsOf(this.norm(p.norm, x), p.embedding.weight);
     }
   }
 

@@ -1,17 +1,17 @@
-// needs: kernel, vectors
+// needs: vectors
 // The parts of a transformer layer, each a function of `p`, the module with its parameters, and its input.
 "use strict";
 (() => {
-  const { Matrix, kernel, room, copyOf, dots, normalize, sinusoidalCode, rotate, alibiSlopes, softmax } = exformer;
+  const { Matrix, dots, normalize, sinusoidalCode, rotate, alibiSlopes, softmax } = exformer;
 
   // What a figure may look at and change: hooks["layers.0.self_attention.weights"] = (weights) => other weights.
-  // What it is given may change afterwards: who keeps it copies it.
+  // Scores become weights in place: a hook that keeps them copies them.
   const through = (hooks, path, name, value) => hooks?.[`${path}.${name}`]?.(value) ?? value;
 
   const linear = ({ weight, bias }, x, floor) => weight.products(x, bias, floor);
 
   function add(a, b) {
-    const out = room(a.rows, a.cols);
+    const out = new Matrix(a.rows, a.cols);
     for (let i = 0; i < out.data.length; i++) out.data[i] = a.data[i] + b.data[i];
     return out;
   }
@@ -50,7 +50,7 @@
   }
 
   function embed({ weight }, ids, factor) {
-    const out = room(ids.length, weight.cols);
+    const out = new Matrix(ids.length, weight.cols);
     ids.forEach((id, t) => {
       if (!(id >= 0 && id < weight.rows)) throw new Error(`there is no token ${id}: ids go up to ${weight.rows - 1}`);
       const row = weight.row(id);
@@ -142,13 +142,8 @@
     const columns = Array.from({ length: nHeads }, (_, h) => h * dHead); // where those of a head begin
     const shared = columns.map((_, h) => Math.floor((h * nKvHeads) / nHeads) * dHead); // and in keys and values
 
-    const heads = room(q.rows, q.cols);
-    const changed = slopes || hooks?.[`${path}.scores`] || hooks?.[`${path}.weights`];
-    if (!changed && kernel()?.attend(q, k, v, heads, { columns, shared, dHead, causal, start, factor }))
-      return through(hooks, path, "heads", heads);
-
     let scores = columns.map((column, h) => {
-      const out = room(q.rows, k.rows);
+      const out = new Matrix(q.rows, k.rows);
       for (let t = 0; t < q.rows; t++) {
         const row = t * k.rows;
         const seen = causal ? Math.min(start + t + 1, k.rows) : k.rows;
@@ -162,7 +157,7 @@
     scores = through(hooks, path, "scores", scores);
     const weights = through(hooks, path, "weights", scores.map(softmaxRows));
 
-    heads.data.fill(0);
+    const heads = new Matrix(q.rows, q.cols);
     columns.forEach((column, h) => {
       const { data } = weights[h];
       for (let t = 0; t < q.rows; t++) {
@@ -191,7 +186,7 @@
     if (!memoryCache || memoryCache.source !== source) {
       k = turned("k", source, p.w_k, p.norm_k);
       v = through(hooks, p.path, "v", linear(p.w_v, source));
-      if (memoryCache) Object.assign(memoryCache, { source, k: copyOf(k), v: copyOf(v) });
+      if (memoryCache) Object.assign(memoryCache, { source, k, v });
     }
     if (cache) {
       k = (cache.k ??= new Rows(0, k.cols)).append(k);

@@ -10,11 +10,6 @@
       Object.defineProperty(this, "p", { value: parameters }); // is not listed: millions of numbers
     }
 
-    // The results on the way to what is computed are given up: see kernel.js.
-    pass(compute) {
-      return this.p.kernel.pass(compute);
-    }
-
     newCache() {
       return new Cache(this.config.n_layers);
     }

@@ -20,15 +20,16 @@
     return words;
   }
 
-  // Translate greedily. `off` has paths and heads ("decoder.3.cross_attention 2"), `pointed` goes from the number of a
-  // target word to that of the source word which all heads shall attend to where that word begins. A generator: it stops
-  // after each token, so that the browser may draw in between, and returns what it has found.
-  exformer.pointedSteps = function* (model, [source, target], text, { off = [], pointed = new Map() } = {}) {
+  // Translate greedily. `off` has paths and heads of the decoder ("decoder.3.cross_attention 2"), `pointed` goes from the
+  // number of a target word to that of the source word which all heads shall attend to where that word begins; `memory` is
+  // that of the text, where it is known. A generator: it stops after each token, so that the browser may draw in between,
+  // and returns what it has found.
+  exformer.pointedSteps = function* (model, [source, target], text, { off = [], pointed = new Map(), memory } = {}) {
     const { n_heads: nHeads, n_layers: nLayers, max_len: maxLen } = model.config;
     const srcIds = source.encode(exformer.normalizeLine(text));
     const srcWords = wordsOf(source, srcIds);
     const hooks = exformer.withoutHeads(off, nHeads);
-    const memory = model.encode([...srcIds, source.endId], { hooks });
+    memory ??= model.encode([...srcIds, source.endId]);
     yield;
     const cache = model.newCache();
     const ids = [];

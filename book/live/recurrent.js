@@ -56,7 +56,7 @@
       this.check(ids, 0, "sentence");
       const zeros = () => new Float32Array(this.config.d_model);
       const states = Array.from({ length: this.config.n_layers }, () => ({ h: zeros(), c: zeros() }));
-      return this.pass(() => this.unroll(p.encoder, this.embedded(p.src_embedding, ids), states)[0]);
+      return this.unroll(p.encoder, this.embedded(p.src_embedding, ids), states)[0];
     }
 
     decode(ids, memory, { cache, hooks } = {}) {
@@ -64,21 +64,19 @@
       this.check(ids, cache?.length ?? 0, "translation");
       const last = memory.row(memory.rows - 1); // every layer starts from it, and an LSTM's cell state too
       const first = Array.from({ length: config.n_layers }, () => ({ h: last, c: last }));
-      return this.pass(() => {
-        let [h, states] = this.unroll(p.decoder, this.embedded(p.tgt_embedding, ids), cache?.states ?? first);
-        if (cache) Object.assign(cache, { states, length: cache.length + ids.length });
-        if (config.attention) {
-          const context = attend("attention", h, memory, memory, { nHeads: 1, scale: 1, hooks });
-          const both = new Matrix(h.rows, 2 * config.d_model);
-          for (let t = 0; t < h.rows; t++) {
-            both.row(t).set(context.row(t));
-            both.row(t).set(h.row(t), config.d_model);
-          }
-          h = linear(p.combine, both);
-          h.data.forEach((each, i) => { h.data[i] = Math.tanh(each); });
+      let [h, states] = this.unroll(p.decoder, this.embedded(p.tgt_embedding, ids), cache?.states ?? first);
+      if (cache) Object.assign(cache, { states, length: cache.length + ids.length });
+      if (config.attention) {
+        const context = attend("attention", h, memory, memory, { nHeads: 1, scale: 1, hooks });
+        const both = new Matrix(h.rows, 2 * config.d_model);
+        for (let t = 0; t < h.rows; t++) {
+          both.row(t).set(context.row(t));
+          both.row(t).set(h.row(t), config.d_model);
         }
-        return this.logitsOf(h, p.tgt_embedding.weight);
-      });
+        h = linear(p.combine, both);
+        h.data.forEach((each, i) => { h.data[i] = Math.tanh(each); });
+      }
+      return this.logitsOf(h, p.tgt_embedding.weight);
     }
   }
 

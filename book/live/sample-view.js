@@ -153,8 +153,7 @@
       const { tokenizer, ids } = figure;
       const spelled = (id) => visible(tokenizer.decode([id]));
       const [was, now] = [probabilities(logits), probabilities(changed)];
-      const order = ranked(logits);
-      const shown = order.slice(0, SHOWN);
+      const shown = ranked(logits, SHOWN);
       if (!shown.includes(all[at])) shown.splice(SHOWN - 1, 1, all[at]);
       const rest = [was, now].map((p) => Math.max(0, 1 - shown.reduce((total, id) => total + p[id], 0)));
       const kept = this.kept[at] - shown.filter((id) => now[id] > 0).length;

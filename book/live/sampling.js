@@ -5,33 +5,35 @@
   const { softmax } = exformer;
   const probabilities = (logits) => softmax(Float64Array.from(logits));
 
-  // Ids from the most probable on; of equals the lower one first.
-  const ranked = (logits) => Array.from(logits.keys()).sort((a, b) => logits[b] - logits[a] || a - b);
+  // The ids of the n most probable tokens, best first; of equals the lower id comes first. Sorting bare numbers is fast.
+  function ranked(logits, n = logits.length) {
+    const least = Float64Array.from(logits).sort()[Math.max(0, logits.length - n)];
+    const ids = [];
+    for (let id = 0; id < logits.length; id++) if (logits[id] >= least) ids.push(id);
+    return ids.sort((a, b) => logits[b] - logits[a] || a - b).slice(0, n);
+  }
 
   // Keep the tokens for which `keeps` is true; the others can't be drawn.
   const only = (logits, keeps) => logits.map((each, id) => (keeps(each, id) ? each : -Infinity));
 
+  function keepTopK(logits, k) {
+    const kept = new Set(ranked(logits, k));
+    return only(logits, (_, id) => kept.has(id));
+  }
+
   function keepTopP(logits, p) {
     if (p >= 1) return logits;
-    const probability = probabilities(logits);
-    const kept = new Set();
-    let reached = 0;
-    for (const id of ranked(logits)) {
-      kept.add(id);
-      reached += probability[id];
-      if (reached >= p) break;
-    }
-    return only(logits, (_, id) => kept.has(id));
+    const sorted = probabilities(logits).sort().reverse();
+    let n = 0;
+    for (let reached = 0; n < sorted.length && reached < p; n++) reached += sorted[n];
+    return keepTopK(logits, n);
   }
 
   // In the library's order: each step judges what the one before has left.
   function transformLogits(logits, { temperature = 1, topK, topP, minP } = {}) {
     const by = Math.fround(temperature); // as the library, whose logits are float32
     logits = logits.map((each) => each / by);
-    if (topK) {
-      const kept = new Set(ranked(logits).slice(0, topK));
-      logits = only(logits, (_, id) => kept.has(id));
-    }
+    if (topK) logits = keepTopK(logits, topK);
     if (topP !== undefined) logits = keepTopP(logits, topP);
     if (minP) {
       const least = Math.fround(logits[best(logits)] + Math.fround(Math.log(minP)));

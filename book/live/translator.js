@@ -135,7 +135,8 @@
         this.whole ??= pointedTranslation(this.model, this.tokenizer, this.text);
         for (const [word, at] of this.pointed) if (!(word >= 0) || !this.whole.srcWords[at]) this.pointed.delete(word);
         const changed = this.off.size || this.pointed.size;
-        this.found = changed ? pointedTranslation(this.model, this.tokenizer, this.text, this) : this.whole;
+        const { off, pointed, whole: { memory } } = this; // the encoder stays as it is
+        this.found = changed ? pointedTranslation(this.model, this.tokenizer, this.text, { off, pointed, memory }) : this.whole;
         for (const word of [...this.pointed.keys()]) if (!this.found.words[word]) this.pointed.delete(word);
         this.trouble = null;
       } catch (error) {
@@ -215,10 +216,13 @@
       this.all(".head").forEach((button) => button.setAttribute("aria-pressed", String(this.off.has(button.dataset.head))));
       this.all(".layer").forEach((button) =>
         button.setAttribute("aria-pressed", String(this.all(`[data-head^="decoder.${button.dataset.layer}."]`).every((head) => this.off.has(head.dataset.head)))));
+      if (!this.one(".heads").open) return; // nobody sees what follows
       const n = this.off.size;
-      const loss = this.found === this.whole ? 0 : this.whole.logProbability - logProbabilityOf(this.model, this.tokenizer, this.found.ids, this.whole.memory);
-      this.one(".loss").textContent = `${n ? `${n} of 16 heads are out.` : "All 16 heads are in."}${loss > 0.005 ? ` To the whole model, this translation is ${loss.toFixed(1)} nats less probable than its own.` : ""}`;
-      if (!this.one(".heads").open) return; // nobody sees the pictures
+      this.one(".loss").textContent = n ? `${n} of 16 heads are out.` : "All 16 heads are in.";
+      if (this.found !== this.whole) {
+        const { found } = this;
+        requestAnimationFrame(() => exformer.pause().then(() => this.addLoss(found)));
+      }
       const ink = getComputedStyle(this).getPropertyValue("--encoder-edge").trim() || "#741af2";
       this.all(".head").forEach((button, i) => {
         const [layer, head] = [Math.floor(i / this.model.config.n_heads), i % this.model.config.n_heads];
@@ -231,6 +235,13 @@
           pen.fillRect(s, w, 1, 1);
         }));
       });
+    }
+
+    // How probable the translation is to the whole model; computed once the translation can be seen.
+    addLoss(found) {
+      if (found !== this.found || this.trouble) return;
+      const loss = this.whole.logProbability - logProbabilityOf(this.model, this.tokenizer, found.ids, this.whole.memory);
+      if (loss > 0.005) this.one(".loss").textContent += ` To the whole model, this translation is ${loss.toFixed(1)} nats less probable than its own.`;
     }
 
     showTask() {

@@ -1,14 +1,13 @@
-// needs: kernel
+// needs: matrix
 // What layers do with single vectors: normalization, softmax, the codes of positions.
 "use strict";
 (() => {
-  const { kernel, room } = exformer;
+  const { Matrix } = exformer;
 
   // Layer normalization, or root mean square normalization where the model has that, of each `width` columns.
-  function normalize({ weight, bias }, x, { norm = "layer", width = x.cols, out = room(x.rows, x.cols) } = {}) {
+  function normalize({ weight, bias }, x, { norm = "layer", width = x.cols, out = new Matrix(x.rows, x.cols) } = {}) {
     const [from, to] = [x.data, out.data];
     const epsilon = norm === "rms" ? 1e-6 : 1e-5;
-    if (kernel()?.normalize(x, weight, bias, out, width, norm === "layer", epsilon)) return out;
     for (let start = 0; start < from.length; start += width) {
       let mean = 0;
       if (norm === "layer") for (let i = 0; i < width; i++) mean += from[start + i];

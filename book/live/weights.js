@@ -1,4 +1,4 @@
-// needs: kernel
+// needs: matrix
 // A model's file calls exformer.provide; exformer.load fetches the file and builds the model.
 "use strict";
 (() => {
@@ -19,16 +19,17 @@
   }
 
   // The parameters as a tree, like the library's modules: p.layers[0].self_attention.w_q.weight. Every module knows its
-  // path. A vector is an array of floats, a matrix stays in the kernel's memory.
+  // path. A vector is an array of floats.
   function treeOf(tensors, kernel) {
-    const root = { kernel };
+    const root = {};
     let start = 0;
     for (const [name, ...shape] of tensors) {
       const path = name.split(".");
       const own = path.pop();
       const module = path.reduce((at, each) => (at[each] ??= { path: at.path ? `${at.path}.${each}` : each }), root);
       const end = start + sizeOf(shape);
-      module[own] = shape.length > 1 ? new exformer.Inside(kernel, start, ...shape) : exformer.part(kernel.numbers, start, end);
+      const values = exformer.part(kernel.numbers, start, end);
+      module[own] = shape.length > 1 ? new exformer.Matrix(...shape, values, kernel) : values;
       start = end;
     }
     return root;
@@ -61,7 +62,7 @@
     }
   }
 
-  async function build({ kind, config, card, dtype, tensors, tokenizers }, text, options) {
+  async function build({ kind, config, card, dtype, tensors, tokenizers }, text) {
     if (!exformer.models[kind]) throw new Error(`no model of the kind ${kind} is known here`);
     const bytes = read(text);
     const [Numbers, decode] = KINDS[dtype];
@@ -69,7 +70,7 @@
     const expected = tensors.reduce((sum, [, ...shape]) => sum + sizeOf(shape), 0);
     if (found !== expected) throw new Error(`the model's file is damaged: it has ${found} numbers, expected ${expected}`);
     await pause();
-    const kernel = new exformer.Kernel(expected, options);
+    const kernel = new exformer.Kernel(expected);
     decode(new Numbers(bytes.buffer), kernel.numbers);
     const model = new exformer.models[kind](config, treeOf(tensors, kernel));
     await pause();
@@ -81,13 +82,13 @@
   exformer.provide = (name, header, text) => provided.set(name, [header, text]);
 
   // The model of this name, with its tokenizer (a pair for translators) and its card.
-  exformer.load = (name, options) => {
+  exformer.load = (name) => {
     if (!waiting.has(name))
       waiting.set(name, fetchScript(name).then(() => {
         if (!provided.has(name)) throw new Error(`the file of the model ${name} is damaged: load the page again`);
         const [header, text] = provided.get(name);
         provided.delete(name);
-        return build(header, text, options);
+        return build(header, text);
       }).catch((error) => {
         waiting.delete(name); // who asks again tries again
         throw error;

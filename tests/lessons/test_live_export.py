@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +17,7 @@ from exformer.tokenizers.characters_and_words import WordTokenizer
 from exformer_lessons.__main__ import run
 from exformer_lessons.live.export import export_live, live_script, model_script
 
-ROOT = Path(__file__).parents[2]
 SIZES = {"d_model": 6, "n_heads": 2, "d_ff": 7, "n_layers": 1, "max_len": 5}
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
-import kernel  # noqa: E402
 
 
 def parts(script: str) -> tuple[str, dict, bytes]:
@@ -102,11 +98,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert capsys.readouterr().out.startswith(f"{path}: 2.")
     assert run(["export-live", "--model", "nowhere", "--out", str(tmp_path)]) == 2
     assert "there is no model nowhere" in capsys.readouterr().err
-
-
-def test_the_kernel_is_what_its_source_says() -> None:
-    assert kernel.built() == kernel.build()
-    assert len(base64.b64decode(kernel.built())) < 1700
 
 
 def test_what_a_page_is_told_of_a_model_and_its_two_tokenizers(tmp_path: Path) -> None:

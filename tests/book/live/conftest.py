@@ -48,18 +48,9 @@ def engine_folder(tmp_path_factory):
     return tmp_path_factory.mktemp("engine")
 
 
-@pytest.fixture(scope="session", params=["wasm", "plain"])
-def engine_page(request, either, engine_folder):
-    """Open a page with the engine, its kernel in WebAssembly or in plain JavaScript."""
-    opened = either.page().open(engine.write_page(engine_folder, plain=request.param == "plain"))
-    yield opened
-    assert not opened.messages
-    opened.close()
-
-
 @pytest.fixture(scope="session")
-def text_page(either, engine_folder):
-    """Open a page with the engine, for what does not depend on its kernel."""
+def engine_page(either, engine_folder):
+    """Open a page with the engine."""
     opened = either.page().open(engine.write_page(engine_folder))
     yield opened
     assert not opened.messages

@@ -84,7 +84,7 @@ def scripts(*wanted):
     return found
 
 
-def write_page(folder, *, plain=False):
+def write_page(folder):
     """Write the page with the engine, its models beside it; return its path."""
     files = {}
     for name in SHIPPED:
@@ -96,14 +96,13 @@ def write_page(folder, *, plain=False):
     if not path.exists():
         path.write_text("".join(small_scripts()), encoding="utf-8")
     names = (*MODELS, "weights", "tokenizers", "generate", "beam")
-    # Without WebAssembly and half precision, as in an old browser, the engine must find its own way.
     lines = [
         "<!doctype html><meta charset='utf-8'><title>engine</title>",
-        f"<script>{'delete globalThis.WebAssembly; delete globalThis.Float16Array;' * plain}{ASKED}</script>",
+        f"<script>{ASKED}</script>",
         *(f"<script src='{path.as_uri()}'></script>" for path in (*scripts(*names), folder / "small.js")),
         f"<script>exformer.files = {json.dumps(files)};</script>",
     ]
-    path = folder / f"{'plain' if plain else 'wasm'}.html"
+    path = folder / "engine.html"
     path.write_text("\n".join(lines), encoding="utf-8")
     return path
 
@@ -121,7 +120,7 @@ def pack(tensor):
 @cache
 def shipped(name):
     """Return a model, its tokenizer or pair of them."""
-    return load_model(name)[:2]
+    return load_model(FOLDERS[name])[:2]
 
 
 # --- Fifty inputs a model

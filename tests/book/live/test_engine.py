@@ -1,7 +1,9 @@
-"""The engine of the live figures is the library: logits, every switch, ε, caches, with both kernels."""
+"""The engine of the live figures is the library: products, logits, every setting, ε, caches, hooks."""
 
 import base64
 import copy
+import sys
+from pathlib import Path
 
 import engine
 import numpy as np
@@ -11,16 +13,44 @@ from engine import SHIPPED
 
 from exformer.nn.normalization import layer_norm, rms_norm
 
+sys.path.insert(0, str(Path(__file__).parents[3] / "book" / "_tools"))
+import kernel
+
 # The library's shapes have tests of their own, and what is expected here takes a third of the time without.
 pytestmark = pytest.mark.usefixtures("unchecked_shapes")
 
 CLOSE = 5e-5
 
 
-def test_the_kernel_is_the_one_that_is_asked_for(engine_page, request) -> None:
-    """Where there is WebAssembly it is used."""
-    wasm = engine_page.run("async () => !!(await exformer.load('shakespeare-char')).model.p.kernel.run")
-    assert wasm == engine_page.run("() => 'WebAssembly' in globalThis")
+@pytest.mark.parametrize("wasm", [True, False])
+@pytest.mark.parametrize(
+    ("rows", "n", "width"), [(1, 4, 8), (3, 7, 16), (2, 3, 8), (2, 5, 12), (29, 5259, 128)]
+)
+def test_products(engine_page, wasm: bool, rows: int, n: int, width: int) -> None:
+    """X W^T + bias, cut off below, with the kernel and on a page that forbids WebAssembly."""
+    rng = torch.Generator().manual_seed(n)
+    x, w, bias = (torch.randn(size, generator=rng) for size in ((rows, width), (n, width), (n,)))
+    fast, found = engine_page.run(
+        """(wasm, x, w, bias, rows, n, width) => {
+            const { WebAssembly } = globalThis;
+            if (!wasm) delete globalThis.WebAssembly;
+            const kernel = new exformer.Kernel(1 + n * width);
+            globalThis.WebAssembly = WebAssembly;
+            const weights = exformer.part(kernel.numbers, 1, 1 + n * width);
+            weights.set(unpack(w));
+            const input = new exformer.Matrix(rows, width, unpack(x));
+            const matrix = new exformer.Matrix(n, width, weights, kernel);
+            return [!!kernel.run, pack(matrix.products(input, unpack(bias), -1).data)];
+        }""",
+        wasm, *map(engine.pack, (x, w, bias)), rows, n, width,
+    )  # fmt: skip
+    assert fast == wasm
+    expected = (x @ w.T + bias).clamp(min=-1)
+    torch.testing.assert_close(engine.numbers(found).view(rows, n), expected, atol=2e-5, rtol=1e-5)
+
+
+def test_kernel_is_its_source() -> None:
+    assert kernel.LITERAL.search((kernel.LIVE / "matrix.js").read_text())[0] == kernel.assemble()
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -87,8 +117,9 @@ def test_every_switch(engine_page) -> None:
     assert not far
 
 
-def test_halves(engine_page) -> None:
-    """Each finite number of half precision becomes what it is, to the last bit."""
+@pytest.mark.parametrize("native", [True, False])
+def test_halves(engine_page, native: bool) -> None:
+    """Each finite number of half precision becomes what it is, also where a browser has no Float16Array."""
     bits = np.arange(65536, dtype=np.uint16)
     bits = bits[(bits & 0x7C00) != 0x7C00]
     found = engine_page.run(
@@ -126,27 +157,6 @@ def test_epsilon(engine_page, norm: str) -> None:
     halves = x.unflatten(1, (2, 8))
     expected = layer_norm(halves, weight, bias) if norm == "layer" else rms_norm(halves, weight)
     torch.testing.assert_close(engine.numbers(found), expected.flatten(), atol=1e-6, rtol=1e-5)
-
-
-def test_attention_is_the_same_with_and_without_the_kernel(engine_page) -> None:
-    """A hook on the weights keeps them out of the kernel; also from scores that are 200 apart."""
-    differences = engine_page.run(
-        """async () => {
-            const { model } = await exformer.load("shakespeare-char");
-            const random = (rows) =>
-                new exformer.Matrix(rows, 16, Float32Array.from({ length: 16 * rows }, Math.random));
-            return [0.1, 1, 10, 100].flatMap((size) => [1, 2, 5, 8, 13].map((n) => {
-                const [q, k, v] = [random(Math.min(n, 3)), random(n), random(n)];
-                for (let i = 0; i < q.data.length; i++) q.data[i] = size * (q.data[i] - 0.5);
-                const options = { nHeads: 4, nKvHeads: 2, causal: true, start: n - q.rows };
-                const run = (hooks) =>
-                    model.pass(() => exformer.attend("one", q, k, v, { ...options, hooks }));
-                const [all, alone] = [run(), run({ "one.weights": (weights) => weights })];
-                return Math.max(...all.data.map((each, i) => Math.abs(each - alone.data[i])));
-            }));
-        }"""
-    )
-    assert max(differences) < 2e-5
 
 
 def test_a_cache_changes_nothing(engine_page) -> None:
