@@ -3,10 +3,13 @@
 import json
 import math
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import mean, median
+from textwrap import shorten
 
 import yaml
+from jsonschema import Draft202012Validator
 
 FILES = ("models", "seeds", "bench", "generation", "byte_pairs", "shakespeare", "board", "live", "samples")
 OURS = "exformer"
@@ -14,105 +17,29 @@ ASKED = {"most": "at most {}", "least": "at least {}", "times": "at least {} tim
 LOSS_DIGITS = 4  # of a loss beside nanoGPT's: as it is shown and judged
 LOSS, BITS = "validation loss, nats per token", "validation bits per byte"
 
-#: The form of each file: names must be there, "*" stands for all others, a list has at least one of its kind.
-_TIMING = {"median_s": float, "ratio": float, "ratio_low": float, "ratio_high": float}
-_TIMED = _TIMING | {"seconds": [float]}
-_MACHINE = {"cpu": str, "cores": int, "vector_instructions": str, "system": str, "python": str, "torch": str}
-_RUN = {"machine": _MACHINE, "threads": int, "clock": str}
-_WORK = {"peers": {"tokenizers": _TIMING, "*": _TIMING}, "seconds": {OURS: [float], "*": [float]}}
-_MODEL = {
-    "recipe": str,
-    "seed": int,
-    "parameters": int,
-    "training": {"processor_seconds": float},
-    "signatures": {"*": str},
-    "scores": {LOSS: float, "*": float},
-    "machine": {"device": str, "threads": int, "torch": str},
-}
-_RACE = {
-    "name": str,
-    "optimizer": str,
-    "setting": {},
-    "sizes": str,
-    "rounds": int,
-    "best_peer": str,
-    "ratio_to_best_peer": float,
-}
-_TEXT = {"name": str, "characters": int, "merges": int, "peak_bytes": {OURS: None, "*": None}}
-_WORKS = dict.fromkeys(("training", "encoding", "encoding_new"), _WORK)
-_NANO = {
-    **{"steps": int, "threads": int, "precision": str, "parameters": int, "seconds": [float]},
-    **{"ms_per_step": float, "ratio": float, "validation_losses": [float]},
-}
-_IN_PAGE = dict.fromkeys(("page ms", "library ms", "page / library", "lowest ratio", "highest ratio"), float)
-_IN_PAGE |= {"page tokens a second": float}
-_SPEEDS = [kernel + rate for kernel in ("kernel", "plain") for rate in ("", ", processor 4 times slower")]
-_FIGURE = dict.fromkeys(("ms from scrolling to running", "longest frame, ms"), float)
-_FIGURE |= dict.fromkeys(("bytes of scripts", "bytes of scripts, compressed", "bytes of models"), int)
-_ENTRY = {
-    **{"entry": str, "title": str, "budget": int, "sitting": str, "machine": _MACHINE, "threads": int},
-    **{"clock": str, "losses": [float], "mean": float, "sd": float, "seconds": [float]},
-    **{"processor_seconds": [float], "against": None, "p": None, "record": None},
-}
-_CONTENDER = _TIMED | {"peak_bytes": None, "parameters": int, "loss": float}
-FORMS = {
-    "models": [_MODEL],
-    "seeds": [_MODEL],
-    "bench": {"races": [_RUN | _RACE | {"contenders": {OURS: _CONTENDER, "*": _CONTENDER}}]},
-    "generation": _RUN
-    | {
-        "gpt": {"d_model": int, "n_layers": int},
-        "translator": {"d_model": int, "n_layers": int},
-        "races": {
-            "*": {"texts": int, "symbols": int, "rounds": int, "contenders": {OURS: _TIMED, "*": _TIMED}}
-        },
-    },
-    "byte_pairs": _RUN | {"races": [_TEXT | _WORKS], "recounting": {"name": str, "ratio": float}},
-    "shakespeare": {
-        "machine": _MACHINE,
-        "clock": str,
-        "reference": str,
-        "contenders": {"nanoGPT": _NANO, "*": _NANO},
-    },
-    "board": {"window": int, "limit": float, "rows": [_ENTRY]},
-    "samples": {
-        "captions": [dict.fromkeys(("English", "German", "to German", "to English"), str)],
-        "failures": [dict.fromkeys(("from", "to", "sentence", "translation", "why"), str)],
-        "italian": dict.fromkeys(("English", "Italian", "to Italian"), str),
-        "shakespeare": {"shakespeare-bpe": [str], "*": [str]},
-        "masked": {"steps": int, "parameters": int, "sentence": [str], "filled": [[None]]},
-    },
-    "live": {
-        "machine": _MACHINE,
-        "rounds": int,
-        "ms": dict.fromkeys(("load and build", "first token, cold", "first token, warm"), float),
-        "beside the library, one thread": {"a caption": _IN_PAGE, "*": _IN_PAGE},
-        "tokens a second": dict.fromkeys(_SPEEDS, float),
-        "translator, tokens a second": {"*": float},
-        "figures": {"translator": _FIGURE, "*": _FIGURE},
-    },
-}
+SCHEMA = Path(__file__).parents[2] / "bench" / "results.schema.json"
 
 
-def faults(found, form, place=""):
-    """Return what a file lacks of its form: one line for each place."""
-    if isinstance(form, dict):
-        if not isinstance(found, dict):
-            return [f"{place} is no object"]
-        lines = [f"{place}.{name} is missing" for name in form if name != "*" and name not in found]
-        return lines + [
-            line
-            for name, part in found.items()
-            if name in form or "*" in form
-            for line in faults(part, form.get(name, form.get("*")), f"{place}.{name}")
-        ]
-    if isinstance(form, list):
-        if not isinstance(found, list) or not found:
-            return [f"{place} is no list, or empty"]
-        return [line for i, part in enumerate(found) for line in faults(part, form[0], f"{place}[{i}]")]
-    kind = (int, float) if form is float else form
-    right = form is None or (isinstance(found, kind) and not isinstance(found, bool))
-    return [] if right else [f"{place} is {found!r}, and no {form.__name__}"]
+@cache
+def _validator(name):
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    part = schema["properties"][name] | {"$defs": schema["$defs"]}
+    return Draft202012Validator(part)
+
+
+def faults(found, name):
+    """Return what is wrong with a file, by its schema: one line for each fault."""
+    errors = sorted(_validator(name).iter_errors(found), key=lambda error: error.json_path)
+    return [f"{error.json_path.removeprefix('$')} {_words(error)}".strip() for error in errors]
+
+
+def _words(error):
+    if error.validator == "required":
+        missing = error.message.removesuffix(" is a required property")
+        return f"lacks {missing[1:-1]}"  # without the quotes
+    if error.validator == "minItems":
+        return "is empty"
+    return f"is {shorten(repr(error.instance), 60)}, expected {error.validator_value}"
 
 
 def asked_words(asked, unit=""):
@@ -172,7 +99,7 @@ def read_results(root):
         except ValueError as error:
             broken[name] = [f"no JSON: {error}"]
             continue
-        if wrong := faults(found, FORMS[name]):
+        if wrong := faults(found, name):
             broken[name] = wrong
         else:
             files[name] = found

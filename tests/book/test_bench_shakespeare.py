@@ -15,7 +15,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "book" / "_ext")]
 from bench import nano_gpt, shakespeare  # noqa: E402
 from bench.gpt import gpt2  # noqa: E402
 from bench.shakespeare import PEERS, Run, Training, race, race_all, summarize  # noqa: E402
-from results_data import FORMS, faults  # noqa: E402
+from results_data import faults  # noqa: E402
 
 from exformer.models.decoder_lm import DecoderLMConfig  # noqa: E402
 from exformer.recipes.datasets import CORPORA, Text  # noqa: E402
@@ -162,7 +162,7 @@ def test_a_quick_run_from_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
     finally:
         torch.set_num_threads(threads)
     found = json.loads(file.read_text(encoding="utf-8"))
-    assert faults(found, FORMS["shakespeare"]) == []
+    assert faults(found, "shakespeare") == []
     assert found["reference"] in PEERS
     assert list(found["contenders"]) == list(shakespeare.CONTENDERS)
     for one in found["contenders"].values():

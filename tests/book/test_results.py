@@ -19,7 +19,7 @@ from bench.report import write  # noqa: E402
 from bench.suites import SETTINGS, SUITES  # noqa: E402
 from results import SHOWS  # noqa: E402
 from results_curves import describe, draw, histories  # noqa: E402
-from results_data import FILES, FORMS, LOSS, Finding, faults, findings, read_results  # noqa: E402
+from results_data import FILES, LOSS, Finding, faults, findings, read_results  # noqa: E402
 
 from exformer.recipes import RECIPES  # noqa: E402
 
@@ -694,45 +694,41 @@ def test_a_file_that_is_not_whole_is_not_shown(root):
     found = written()["bench"]
     del found["races"][1]["sizes"]
     put(path, found)
-    assert "not whole (.races[1].sizes is missing)" in SHOWS["results-steps"](read_results(root), "gpt")
+    assert "not whole (.races[1] lacks sizes)" in SHOWS["results-steps"](read_results(root), "gpt")
     path.write_text("{", encoding="utf-8")
     assert "not whole (no JSON" in SHOWS["results-steps"](read_results(root), "gpt")
     assert overview(root)["Training step, decoder alone"] == "not measured yet"
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_each_missing_part_of_a_file_is_found(name):
-    assert faults(written()[name], FORMS[name]) == []
-    for path in list(parts(FORMS[name], written()[name])):
-        found = written()[name]
-        *way, last = path
-        holder = found
-        for step in way:
-            holder = holder[step]
-        del holder[last]
-        assert faults(found, FORMS[name]), path
+def test_form_of_whole_files(name):
+    assert faults(written()[name], name) == []
 
 
-def parts(form, found, way=()):
-    """Give the way to each part that a form asks for by name, or that is the only one of a list."""
-    if isinstance(form, dict):
-        for name, inner in form.items():
-            if name == "*":
-                continue
-            yield (*way, name)
-            yield from parts(inner, found[name], (*way, name))
-    elif isinstance(form, list):
-        if len(found) == 1:
-            yield (*way, 0)
-        yield from parts(form[0], found[0], (*way, 0))
-
-
-def test_a_part_of_another_kind_is_found():
-    assert faults({"ratio": "fast"}, {"ratio": float}) == [".ratio is 'fast', and no float"]
-    assert faults({"ratio": 1}, {"ratio": float}) == []
-    assert faults({"steps": True}, {"steps": int}) == [".steps is True, and no int"]
-    assert faults([], [float]) == [" is no list, or empty"]
-    assert faults({"a": {}, "b": 3}, {"*": {"c": int}}) == [".a.c is missing", ".b is no object"]
+@pytest.mark.parametrize(
+    ("name", "path", "value", "said"),
+    [
+        ("models", (), [], "is empty"),
+        ("models", (0, "scores"), {}, "[0].scores lacks validation loss, nats per token"),
+        ("seeds", (0, "seed"), True, "[0].seed is True, expected integer"),
+        ("bench", ("races", 0, "rounds"), "9", ".races[0].rounds is '9', expected integer"),
+        ("bench", ("races", 0, "setting"), [1], ".races[0].setting is [1], expected object"),
+        ("generation", ("gpt",), {"d_model": 8}, ".gpt lacks n_layers"),
+        ("byte_pairs", ("races", 0, "training", "peers"), {}, ".races[0].training.peers lacks tokenizers"),
+        ("shakespeare", ("contenders",), {}, ".contenders lacks nanoGPT"),
+        ("board", ("rows", 0, "losses"), [None], ".rows[0].losses[0] is None, expected number"),
+        ("board", ("rows",), "none", ".rows is 'none', expected array"),
+        ("samples", ("captions", 0, "German"), 3, ".captions[0].German is 3, expected string"),
+        ("live", ("figures",), {}, ".figures lacks translator"),
+    ],
+)  # fmt: skip
+def test_faults_of_a_file(name, path, value, said):
+    holder = found = {"whole": written()[name]}
+    *way, last = ("whole", *path)
+    for step in way:
+        holder = holder[step]
+    holder[last] = value
+    assert faults(found["whole"], name) == [said]
 
 
 # --- the book's own page and files ---
