@@ -1,385 +1,248 @@
-"""The CPU-minute board: how well can a model learn Shakespeare's characters in a minute of two cores?
+"""The CPU-minute board: how low a loss on Shakespeare's characters can two cores reach in one minute?
 
     python bench/board.py [--seconds 60 180] [--entries NAME ...] [--json FILE] [--quick]
 
-An entry is a program of one file in bench/board_entries/. In an empty folder, on two cores, it is started as
+To take part, add a function like `nanogpt` and `muon` below to `ENTRIES`, run the board, and propose both the
+function and the new bench/results/board.json. An entry gets the training text, a seed and `left`, which tells
+the fraction of its time that is left; it returns a DecoderLM and its CharTokenizer. The rules:
 
-    python ENTRY.py --train FILE --seed S --seconds 60 --out FOLDER
-
-and must leave a model in FOLDER, as the library's `save_model` writes it: a `DecoderLM` with its
-`CharTokenizer`, in safetensors and JSON. The clock on the wall counts, from the start of Python to its end:
-imports, data and saving too. An entry that is not done in time, leaves no model, or fails is refused.
-
-What counts is the validation loss of the model that it leaves, in nats per character; finding it is not part
-of the time. The validation part of Tiny Shakespeare, its last tenth, is cut into windows side by side, as in
-bench/shakespeare.py: a window of 65 characters begins at each multiple of 64; the model reads the first 64
-and predicts the last 64, each from those before it in its window. So every character is predicted once, but
-for the first and the up to 64 at the end that fill no window. All models are judged in these windows,
-whatever length they were trained on: a longer context gains nothing here, and a model that can't read 64
-characters is refused. FILE holds the training part and nothing else.
-
-The rules:
-
-- An entry is readable: one file, without weights or data of its own, without a network or other processes. It
-  may import the standard library, NumPy, PyTorch and this library, but neither its texts and recipes nor a
-  trained model. `check_source` finds the slips; for the rest a person reads the entry.
-- A record is beaten if the mean loss over five seeds is lower with p < 0.01 in a one-sided Welch t-test. For
-  that the record is run again, on the same machine, in the same sitting: the entries take turns, seed by seed
-  (A B A B ...). Rows of other sittings are kept, with their machines, and compared with nothing here.
-- The first entry of `ENTRIES` that runs in a sitting is its first record; each later one tries to beat the
-  record that it finds. A new entry is added at the end.
+- An entry learns from the given text and nothing else: no weights, no other text, no network. It uses this
+  library, PyTorch, NumPy and the standard library, on two cores and in one process.
+- The wall clock counts everything, from the start of Python to the saved model. A late entry is refused.
+- The score is the loss on the validation part of Tiny Shakespeare, in nats per character, in windows side by
+  side: the model reads 64 characters and predicts each from those before it in the window.
+- A record is beaten by a lower mean over five seeds with p < 0.01 in a one-sided Welch t-test, on the same
+  machine in one sitting, in which the entries take turns, seed by seed. The first entry is the first record.
 """
 
-import ast
 import json
+import math
 import os
 import subprocess
 import sys
 import time
-from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from math import atan, cos, exp, lgamma, pi, sqrt
+from argparse import ArgumentParser
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from shutil import copyfile
 from statistics import mean, stdev, variance
 from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-if __name__ == "__main__":  # and not where a test imports this: lessons that run after it need the setting
-    os.environ.pop("ATEN_CPU_CAPABILITY", None)  # that makes numbers the same on all machines
 
-import torch  # noqa: E402
+import torch
+from torch import Tensor, nn
 
-from bench.report import machine, result_file, write  # noqa: E402
-from exformer.hub.pretrained import load_model  # noqa: E402
-from exformer.models.decoder_lm import DecoderLM  # noqa: E402
-from exformer.recipes import find_recipe  # noqa: E402
-from exformer.recipes.datasets import CORPORA, Text  # noqa: E402
-from exformer.recipes.task import validation_batches  # noqa: E402
-from exformer.tokenizers.characters_and_words import CharTokenizer  # noqa: E402
-from exformer.training.trainer import mean_loss  # noqa: E402
+from bench.report import machine, result_file, write
+from exformer import CharTokenizer, DecoderLM, DecoderLMConfig, Muon, TextWindows, load_model, save_model
+from exformer.recipes import find_recipe
+from exformer.recipes.datasets import CORPORA, Text
+from exformer.recipes.malloc import disable_malloc_trim
+from exformer.recipes.task import validation_batches
+from exformer.training.loop import set_seed, training_steps
+from exformer.training.optimizers import adamw, split_parameters
+from exformer.training.trainer import mean_loss
 
-FOLDER = Path(__file__).parent / "board_entries"
-#: Files of that folder, in the order in which they came.
-ENTRIES = ("nanogpt", "muon")
 BUDGETS, SEEDS, CORES = (60, 180), 5, 2
-WINDOW, LIMIT = 64, 0.01
-#: Of a quick run: seconds for an entry, and for how long it may really take; a busy machine starts slowly.
-QUICK, PATIENCE = 3, 120
+WINDOW, BATCH, LIMIT = 64, 12, 0.01
+RESERVE = 1.5  # seconds, to save the model and to end
+QUICK, PATIENCE = 3, 120  # seconds that an entry of a quick run is told, and that it may take
 
-_PACKAGES = {"torch", "numpy", "exformer"}
-_MODULES = {
-    *("exformer.corpora", "exformer.recipes", "exformer_lessons", "exformer.cli"),  # texts
-    *("asyncio", "ftplib", "http", "imaplib", "poplib", "smtplib", "socket", "ssl", "urllib"),  # a network
-    *("concurrent", "ctypes", "multiprocessing", "subprocess"),  # other processes
-    *("importlib", "pickle", "runpy"),  # code from elsewhere
-}
-_NAMES = {"__import__", "eval", "exec", "load_model", "tiny_shakespeare"}
+Left = Callable[[], float]
+Trained = tuple[DecoderLM, CharTokenizer]
+Trial = tuple[float, float, float]  # loss, seconds, and seconds of all cores together
 
 
-class RefusalError(Exception):
-    """An entry broke a rule; the message says which."""
+# --- The entries
 
 
-@dataclass(frozen=True)
-class Trial:
-    """Hold what one training reached.
+def nanogpt(text: str, seed: int, left: Left) -> Trained:
+    """nanoGPT: its recipe for a laptop's processor, its learning rate following the clock."""
+    tokenizer, batches = read(text, seed)
+    model = new_nanogpt(tokenizer.vocab_size, d_model=128, n_heads=4, n_layers=4, context=WINDOW)
 
-    Args:
-        loss: On the validation part, in nats per character.
-        seconds: From the start of Python to its end.
-        processor_seconds: All cores together; much less than twice the seconds: others used the cores too.
-    """
+    def lr(step: int) -> float:
+        cosine = 0.1 + 0.9 * (1 + math.cos(math.pi * (1 - left()))) / 2
+        return 1e-3 * min(step / 100, cosine)
 
-    loss: float
-    seconds: float
-    processor_seconds: float
-
-
-# --- one training ---
+    train(model, batches, left, DecoderLM.loss, [(nanogpt_adamw(model), lr)], clip_norm=1.0)
+    scale_embeddings(model)
+    return model, tokenizer
 
 
-def check_source(path: Path) -> str:
-    """Return the first line of an entry's docstring; refuse imports and names that an entry may not have.
-
-    Raises:
-        RefusalError: If it has one.
-    """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            used = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            used = [f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names]
-        else:
-            used = []
-            name = getattr(node, "attr", getattr(node, "id", ""))  # of attributes and of names
-            if name in _NAMES:
-                raise RefusalError(
-                    f"{path.stem} uses {name}: an entry learns from the text it is given alone"
-                )
-        for module in used:
-            first, name = module.split(".")[0], module.rsplit(".", 1)[-1]
-            if first not in _PACKAGES | sys.stdlib_module_names:
-                raise RefusalError(
-                    f"{path.stem} imports {module}: expected numpy, torch, exformer, or the standard library"
-                )
-            if name in _NAMES or any(f"{module}.".startswith(f"{own}.") for own in _MODULES):
-                raise RefusalError(
-                    f"{path.stem} imports {module}: it has texts, weights, a network or processes"
-                )
-    return (ast.get_docstring(tree) or path.stem).split("\n")[0].rstrip(".")
+def new_nanogpt(vocab_size: int, *, d_model: int, n_heads: int, n_layers: int, context: int) -> DecoderLM:
+    """Make nanoGPT's model (Karpathy 2022): no biases, and embeddings that are not scaled."""
+    sizes = {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers, "max_len": context}
+    model = DecoderLM(DecoderLMConfig(vocab_size, d_ff=4 * d_model, dropout=0.0, bias=False, **sizes))
+    model.embedding.factor = 1.0
+    for name, p in model.named_parameters():
+        if p.ndim == 2:
+            before_sum = name.endswith(("w_o.weight", "w_2.weight"))
+            nn.init.normal_(p, std=0.02 / math.sqrt(2 * n_layers) if before_sum else 0.02)
+    return model
 
 
-def judge(path: Path, data: Text, *, seed: int, seconds: int, limit: float, cores: int = CORES) -> Trial:
-    """Start an entry, wait for its model, and find the model's validation loss.
+def nanogpt_adamw(model: nn.Module) -> torch.optim.Optimizer:
+    """Make AdamW with weight decay for matrices alone."""
+    groups = [
+        {"params": [p for p in model.parameters() if p.ndim >= 2], "weight_decay": 0.1},
+        {"params": [p for p in model.parameters() if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.99))
 
-    Args:
-        path: The entry's file.
-        data: The entry is given the training part.
-        seed: Of the entry.
-        seconds: That it is told it has.
-        limit: Seconds after which it is stopped.
-        cores: That it may use.
 
-    Raises:
-        RefusalError: If there is no model in time, or not one that can be judged.
-    """
-    who = f"{path.stem}, seed {seed}"
+@torch.no_grad()
+def scale_embeddings(model: DecoderLM) -> None:
+    """Divide the embeddings by the factor √d_model that a loaded model multiplies with: the same logits."""
+    root = math.sqrt(model.config.d_model)
+    model.embedding.factor = root
+    model.embedding.weight /= root
+    model.norm.weight *= root  # for the tied output layer
+
+
+def muon(text: str, seed: int, left: Left) -> Trained:
+    """Muon: the recipe shakespeare-char, its learning rates following the clock."""
+    tokenizer, batches = read(text, seed)
+    sizes = {"d_model": 128, "n_heads": 4, "d_ff": 512, "n_layers": 4, "max_len": WINDOW, "dropout": 0.0}
+    block = {"positions": "rotary", "qk_norm": True, "zero_init": True, "activation": "squared_relu"}
+    model = DecoderLM(DecoderLMConfig(tokenizer.vocab_size, **sizes, **block, tie_output=False))
+    can = torch.cpu.get_capabilities()
+    half = any(can.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+
+    def loss(model: DecoderLM, batch: Tensor) -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            return model.loss(batch)
+
+    matrices, rest = split_parameters(model)
+    optimizers = [
+        (Muon(matrices, momentum=0.9), lambda step: 0.03 * min(step / 10, left())),
+        (adamw(rest, betas=(0.8, 0.95)), lambda step: 0.01 * min(step / 10, left())),
+    ]
+    train(model, batches, left, loss, optimizers)
+    return model, tokenizer
+
+
+ENTRIES = {"nanogpt": nanogpt, "muon": muon}  # in the order in which they came
+
+
+def read(text: str, seed: int) -> tuple[CharTokenizer, TextWindows]:
+    """Return a tokenizer of the text's characters, and random windows of its tokens."""
+    set_seed(seed)
+    tokenizer = CharTokenizer.from_texts([text])
+    return tokenizer, TextWindows(torch.tensor(tokenizer.encode(text)), WINDOW, BATCH, seed)
+
+
+def train(model: DecoderLM, data: TextWindows, left: Left, loss: Any, optimizers: Any, **more: Any) -> None:
+    """Take steps until the time is over."""
+    batches = map(data.batch, data.steps())
+    for _ in training_steps(model, batches, loss_fn=loss, optimizers=optimizers, **more):
+        if not left():
+            break
+
+
+# --- One training, in a process of its own
+
+
+def run_entry(name: str, seed: str, start: str, seconds: str, text: str, out: str) -> None:
+    """Train an entry and save its model: what the process of an entry does."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: torch.get_num_threads()])
+    disable_malloc_trim()
+    given, budget = Path(text).read_bytes().decode(), int(seconds) - RESERVE
+    left = lambda: max(0.0, 1 - (time.time() - float(start)) / budget)  # noqa: E731
+    save_model(out, *ENTRIES[name](given, int(seed), left), card={"seed": int(seed)})
+
+
+def judge(name: str, data: Text, *, seed: int, seconds: int, limit: float, cores: int) -> Trial:
+    """Let an entry train on the training part, for at most `limit` seconds, and evaluate what it saved."""
     with TemporaryDirectory() as folder:
-        here = Path(folder)
-        for name in ("work", "nothing", "model"):
-            (here / name).mkdir()
-        program, train = here / "work" / path.name, here / "train.txt"
-        copyfile(path, program)
-        train.write_text(data.train, encoding="utf-8", newline="")
-        command = [sys.executable, str(program), "--train", str(train), "--seed", str(seed)]
-        command += ["--seconds", str(seconds), "--out", str(here / "model")]
-        before, start = os.times(), time.perf_counter()
-        try:
-            with only_cores(cores):
-                done = subprocess.run(
-                    command,
-                    cwd=here / "work",
-                    env=environment(here / "nothing", cores),
-                    timeout=limit,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                )
-        except subprocess.TimeoutExpired:
-            raise RefusalError(f"{who}: refused, it was not done after {limit:g} seconds") from None
-        used, after = time.perf_counter() - start, os.times()
-        if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise RefusalError(f"{who}: refused, it ended with code {done.returncode}: {last}")
-        if not any((here / "model").iterdir()):
-            raise RefusalError(f"{who}: refused, it left no model")
-        try:
-            loss = validation_loss(here / "model", data.val)
-        except ValueError as error:
-            raise RefusalError(f"{who}: refused, its model can't be judged: {error}") from error
-    worked = after.children_user + after.children_system - before.children_user - before.children_system
-    return Trial(loss, used, worked)
+        text, out = Path(folder, "train.txt"), Path(folder, "model")
+        text.write_bytes(data.train.encode())
+        env = {key: value for key, value in os.environ.items() if key != "ATEN_CPU_CAPABILITY"}
+        env |= {"OMP_NUM_THREADS": str(cores), "PYTHONPATH": str(ROOT / "lib")}
+        before, start = os.times(), time.time()
+        command = [sys.executable, __file__, "--train", name, seed, start, seconds, text, out]
+        subprocess.run([*map(str, command)], env=env, timeout=limit, check=True)
+        used, after = time.time() - start, os.times()
+        worked = after.children_user + after.children_system - before.children_user - before.children_system
+        return validation_loss(out, data.val), used, worked
 
 
 def validation_loss(folder: Path, text: str) -> float:
-    """Return the loss of a saved model in nats per character, in windows of `WINDOW` side by side.
-
-    Raises:
-        ValueError: If there is no model, or one that can't be judged so.
-    """
+    """Return the loss of a saved model in nats per character, in windows of 64 side by side."""
     model, tokenizer, _ = load_model(folder)
-    if not isinstance(model, DecoderLM) or not isinstance(tokenizer, CharTokenizer):
-        raise ValueError("expected a DecoderLM with a CharTokenizer")
-    recipe = find_recipe("shakespeare-char")
-    batches = validation_batches(recipe, Text("", text, {}), tokenizer, max_len=WINDOW)
+    batches = validation_batches(
+        find_recipe("shakespeare-char"), Text("", text, {}), tokenizer, max_len=WINDOW
+    )
     return mean_loss(model, batches, DecoderLM.loss)
 
 
-def environment(nothing: Path, cores: int) -> dict[str, str]:
-    """Return an entry's environment: the library, but no text of its, no network, no thread too many.
-
-    Args:
-        nothing: An empty folder.
-        cores: How many threads torch may use.
-    """
-    nowhere = dict.fromkeys(("EXFORMER_DATA", "HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"), str(nothing))
-    closed = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(cores))
-    own = {name: value for name, value in os.environ.items() if name != "ATEN_CPU_CAPABILITY"}
-    return own | nowhere | closed | threads | {"PYTHONPATH": str(ROOT / "lib")}
-
-
-@contextmanager
-def only_cores(cores: int) -> Iterator[None]:
-    """Let what is started here run on so many cores; where the system can't say so, on all."""
-    if not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, sorted(before)[:cores])
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
-
-
-# --- records ---
+# --- Records
 
 
 def welch(new: Sequence[float], old: Sequence[float]) -> float:
-    r"""Return p of the one-sided Welch t-test that the mean of the new is lower.
-
-    .. math::
-        t = \frac{\bar x_{old} - \bar x_{new}}{\sqrt{s_{new}^2/n_{new} + s_{old}^2/n_{old}}}
-    """
+    """Return p of the one-sided Welch t-test that the mean of the new is lower."""
     a, b = variance(new) / len(new), variance(old) / len(old)
     lower = mean(old) - mean(new)
-    if a + b == 0:
-        return 0.0 if lower > 0 else 1.0
     freedom = (a + b) ** 2 / (a**2 / (len(new) - 1) + b**2 / (len(old) - 1))
-    return student_tail(lower / sqrt(a + b), freedom)
+    # The tail of Student's distribution: the integral of cos^(freedom - 1) from arctan(t / √freedom) to π/2.
+    pieces, begin = 10_000, math.atan(lower / math.sqrt(a + b) / math.sqrt(freedom))
+    width = (math.pi / 2 - begin) / pieces
+    area = width * sum(math.cos(begin + (i + 0.5) * width) ** (freedom - 1) for i in range(pieces))
+    return area * math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(math.pi)
 
 
-def student_tail(t: float, freedom: float) -> float:
-    r"""Return how probable more than t is under Student's distribution.
-
-    .. math::
-        P(T > t) = \frac{1}{B(\frac12, \frac\nu2)} \int_{\arctan(t / \sqrt\nu)}^{\pi/2} \cos^{\nu-1} x \, dx
-
-    Args:
-        t: Any number.
-        freedom: Degrees of freedom, at least 1.
-    """
-    pieces, begin = 10_000, atan(t / sqrt(freedom))
-    width = (pi / 2 - begin) / pieces
-    area = width * sum(cos(begin + (i + 0.5) * width) ** (freedom - 1) for i in range(pieces))
-    return area * exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2)) / sqrt(pi)
-
-
-def make_rows(trials: dict[str, list[Trial]], titles: dict[str, str], **common: Any) -> list[dict[str, Any]]:
-    """Make the rows of one sitting and budget: what each entry reached, and whether it beat the record.
-
-    Args:
-        trials: Of each entry, one a seed, in the order of the entries.
-        titles: Of each entry, in words.
-        common: What all rows have in common: budget, machine and so on.
-    """
+def make_rows(trials: dict[str, list[Trial]], **common: Any) -> list[dict[str, Any]]:
+    """Make the rows of one sitting and budget: what each entry reached, and whether it beat the record."""
     rows: list[dict[str, Any]] = []
-    record: dict[str, Any] | None = None
+    record: dict[str, Any] = {}
     for entry, own in trials.items():
-        losses = [trial.loss for trial in own]
-        p = None if record is None else welch(losses, record["losses"])
-        rows.append(
-            {
-                "entry": entry,
-                "title": titles[entry],
-                **common,
-                "losses": losses,
-                "mean": mean(losses),
-                "sd": stdev(losses),
-                "seconds": [trial.seconds for trial in own],
-                "processor_seconds": [trial.processor_seconds for trial in own],
-                "against": None if record is None else record["entry"],
-                "p": p,
-                "record": False,
-            }
-        )
+        losses, seconds, worked = ([*each] for each in zip(*own, strict=True))
+        title = (ENTRIES[entry].__doc__ or entry).rstrip(".")
+        row = {"entry": entry, "title": title, **common, "losses": losses, "mean": mean(losses)}
+        row |= {"sd": stdev(losses), "seconds": seconds, "processor_seconds": worked}
+        p = welch(losses, record["losses"]) if record else None
+        rows.append(row | {"against": record.get("entry"), "p": p, "record": False})
         if p is None or p < LIMIT:
             record = rows[-1]
-    if record is not None:
-        record["record"] = True
+    record["record"] = True
     return rows
 
 
-def merge(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Put new rows in the place of those of the same entry and budget, in order of budgets and entries."""
-    rows = {(row["budget"], row["entry"]): row for row in [*old, *new]}
-    order = {entry: place for place, entry in enumerate(ENTRIES)}
-    return [rows[key] for key in sorted(rows, key=lambda key: (key[0], order.get(key[1], len(order))))]
-
-
-def sit(
-    entries: Sequence[str], data: Text, *, seconds: int, seeds: int, limit: float, cores: int
-) -> tuple[dict[str, list[Trial]], list[str]]:
-    """Let the entries train in turns, seed by seed.
-
-    Returns:
-        Their trials, and a sentence for each that was refused.
-    """
-    trials: dict[str, list[Trial]] = {entry: [] for entry in entries}
-    refused = []
-    for seed in range(seeds):
-        for entry in [*trials]:
-            path = FOLDER / f"{entry}.py"
-            try:
-                one = judge(path, data, seed=seed, seconds=seconds, limit=limit, cores=cores)
-            except RefusalError as error:
-                refused.append(str(error))
-                del trials[entry]
-                print(refused[-1], flush=True)
-                continue
-            trials[entry].append(one)
-            print(
-                f"{seconds:4} s  {entry:12} seed {seed}  loss {one.loss:.4f}  {one.seconds:6.1f} s used, "
-                f"{one.processor_seconds:6.1f} s of processor time",
-                flush=True,
-            )
-    return trials, refused
-
-
-def read_arguments() -> Namespace:
-    """Read the command line; be sure that the file can be written before the minutes it takes."""
-    parser = ArgumentParser(description=__doc__.split("\n")[0])
+def main() -> None:
+    """Let the entries take turns, print what they reached, and write it beside what was there."""
+    parser = ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seconds", type=int, nargs="+", default=BUDGETS, metavar="N", help="60 and 180")
-    parser.add_argument("--entries", nargs="+", default=ENTRIES, choices=ENTRIES, help="all")
+    parser.add_argument("--entries", nargs="+", default=[*ENTRIES], choices=ENTRIES, help="all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="bench/results/board.json")
-    parser.add_argument("--quick", action="store_true", help="two seeds, seconds: does it all work?")
+    parser.add_argument("--quick", action="store_true", help="two seeds of three seconds: does it all work?")
     args = parser.parse_args()
-    args.seconds = [QUICK] if args.quick else args.seconds
     if min(args.seconds) < 1:
         parser.error(f"--seconds must be at least 1, got {min(args.seconds)}")
-    args.entries = [entry for entry in ENTRIES if entry in args.entries]
-    args.json = result_file(parser, args.json, name="quick_board" if args.quick else "board")
-    return args
-
-
-def main() -> None:
-    """Run what is asked for, print it, write it down beside what was there."""
-    args = read_arguments()
-    titles = {}
-    for entry in args.entries:
-        try:
-            titles[entry] = check_source(FOLDER / f"{entry}.py")
-        except RefusalError as error:
-            sys.exit(f"refused: {error}")
+    file = result_file(parser, args.json, name="quick_board" if args.quick else "board")
     data = CORPORA["tiny shakespeare"]()
     seeds, cores = (2, 1) if args.quick else (SEEDS, CORES)
-    torch.set_num_threads(cores)
     sitting = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     common = {"sitting": sitting, "machine": machine(), "threads": cores, "clock": "wall"}
-    refused = []
-    for seconds in args.seconds:
+    for seconds in [QUICK] if args.quick else args.seconds:
         limit = PATIENCE if args.quick else seconds
-        trials, sentences = sit(args.entries, data, seconds=seconds, seeds=seeds, limit=limit, cores=cores)
-        refused += sentences
-        rows = make_rows(trials, titles, budget=seconds, **common)
-        there = json.loads(args.json.read_text(encoding="utf-8"))["rows"] if args.json.is_file() else []
+        trials: dict[str, list[Trial]] = {entry: [] for entry in ENTRIES if entry in args.entries}
+        for seed in range(seeds):
+            for entry, own in trials.items():
+                own.append(judge(entry, data, seed=seed, seconds=seconds, limit=limit, cores=cores))
+                print(f"{seconds:4} s  {entry:12} seed {seed}  loss {own[-1][0]:.4f}", flush=True)
+        rows = make_rows(trials, budget=seconds, **common)
         for row in rows:
-            figures = f"{seconds:4} s  {row['entry']:12} {row['mean']:.4f} ± {row['sd']:.4f}"
             p = "" if row["p"] is None else f"  p {row['p']:.2g} against {row['against']}"
-            print(f"{figures}{p}{'  the record' if row['record'] else ''}")
-        if rows:
-            write({"window": WINDOW, "limit": LIMIT, "rows": merge(there, rows)}, args.json)
-    if refused:
-        sys.exit("\n".join(refused))
+            p += "  the record" * row["record"]
+            print(f"{seconds:4} s  {row['entry']:12} {row['mean']:.4f} ± {row['sd']:.4f}{p}")
+        if file.is_file():  # rows of other budgets, entries and sittings stay
+            old = json.loads(file.read_text(encoding="utf-8"))["rows"]
+            rows += [row for row in old if row["budget"] != seconds or row["entry"] not in trials]
+        rows.sort(key=lambda row: (row["budget"], [*ENTRIES, row["entry"]].index(row["entry"])))
+        write({"window": WINDOW, "limit": LIMIT, "rows": rows}, file)
 
 
 if __name__ == "__main__":
-    main()
+    run_entry(*sys.argv[2:]) if sys.argv[1:2] == ["--train"] else main()
