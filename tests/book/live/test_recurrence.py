@@ -11,9 +11,9 @@ import pytest
 import recurrence_evidence as evidence
 from axe_playwright_python.sync_playwright import Axe
 
-from exformer import load_model
 from exformer.corpora.english_italian.grammar import derive
 from exformer.corpora.english_italian.parser import parse
+from exformer_lessons.checkpoints import load_lesson_model
 from exformer_lessons.first_attention.live import ATTENTION, FIGURE, FIRST, ONE_VECTOR
 from exformer_lessons.first_attention.two_translators import LENGTHS, content_words, sample_pair
 
@@ -35,7 +35,7 @@ CHOOSE = """(slot, text) => { const choice = document.querySelector(`[data-slot=
 
 @pytest.fixture(scope="module")
 def models():
-    return {"a": load_model(ONE_VECTOR), "b": load_model(ATTENTION)}
+    return {"a": load_lesson_model(ONE_VECTOR), "b": load_lesson_model(ATTENTION)}
 
 
 # --- What the caption says ---
