@@ -54,7 +54,7 @@ BUGS = [
         "what comes is not checked",
         "    if _hash(part) != file.sha256:\n",
         "    if False:\n",
-        "library/test_corpora_real.py::test_other_bytes_are_refused_and_not_kept",
+        "library/test_corpora_real.py::test_wrong_bytes_from_the_server",
     ),
     Bug(
         "corpora.news.checking._verdict",
@@ -96,21 +96,21 @@ BUGS = [
         "ids by order of appearance",
         "different = sorted(set(tokens))",
         "different = list(dict.fromkeys(tokens))",
-        "library/test_tokenizer.py::test_ids_do_not_depend_on_the_order_of_the_texts",
+        "library/test_tokenizer.py::test_vocabulary_of_texts_in_another_order",
     ),
     Bug(
         "tokenizers.bpe_merges._Corpus._recount",
         "two pairs in a row counted as one",
         "before, now = second, token",
         'before = now = ""',
-        "library/test_bpe.py::test_runs_are_merged_from_the_left",
+        "library/test_bpe.py::test_merges_of_runs_by_hand",
     ),
     Bug(
         "tokenizers.bpe.BPETokenizer.decode",
         "half characters end the decoding",
         '.decode("utf-8", "replace")',
         '.decode("utf-8")',
-        "library/test_bpe.py::test_half_a_character_is_decoded_to_a_replacement",
+        "library/test_bpe.py::test_decode_of_incomplete_characters",
     ),
     Bug(
         "data.masking._choose",
@@ -1034,7 +1034,7 @@ BUGS = [
         "a byte order mark is taken for text",
         'data.decode("utf-8-sig")',
         'data.decode("utf-8")',
-        "library/test_cli.py::test_ids_are_written_in_ascii_digits",
+        "library/test_cli.py::test_digits_of_ids",
     ),
     Bug(
         "tokenizers.text_normalization.normalize_text",
@@ -1055,7 +1055,7 @@ BUGS = [
         "what nobody sees is encoded",
         "normalize_text(text)",
         "text",
-        "library/test_text_normalization.py::test_tokenizers_see_what_people_see",
+        "library/test_text_normalization.py::test_ids_of_disguised_texts",
     ),
     Bug(
         "generation.translate._encode",
@@ -1076,7 +1076,7 @@ BUGS = [
         "spaces at the end of a line are lost",
         '.removesuffix("\\n").removesuffix("\\r")',
         ".rstrip()",
-        "library/test_cli.py::test_spaces_at_the_end_of_a_line_belong_to_it",
+        "library/test_cli.py::test_spaces_at_the_end_of_a_line",
     ),
     Bug(
         "lessons.diagrams.dials.vectors",
@@ -1104,7 +1104,7 @@ BUGS = [
         "nothing is seen before all is generated",
         'end="", flush=True',
         'end=""',
-        "library/test_cli.py::test_a_piece_is_seen_as_soon_as_it_is_known",
+        "library/test_cli.py::test_pieces_are_written_at_once",
     ),
     Bug(
         "training.variation._stretched",

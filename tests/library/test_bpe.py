@@ -55,7 +55,7 @@ def test_peter_piper_in_a_line_by_hand():
     assert pieces_of(tokenizer, PIPER)[:5] == [b"pe", b"t", b"e", b"r", b" pi"]
 
 
-def test_of_equal_pairs_the_one_with_smaller_ids_comes_first():
+def test_ties_between_pairs():
     assert learned(BPETokenizer.from_texts(["zy", "ab", "xz", "aa"], n_merges=9, min_count=1)) == [
         *("aa", "ab", "xz", "zy"),
     ]
@@ -66,12 +66,12 @@ def test_of_equal_pairs_the_one_with_smaller_ids_comes_first():
     ("word", "merges"),
     [("aaa", ["aa", "Āa"]), ("aaaaa", ["aa", "Āa", "Āā"]), ("abababab", ["ab", "ĀĀ", "āā"])],
 )
-def test_runs_are_merged_from_the_left(word, merges):
+def test_merges_of_runs_by_hand(word, merges):
     # The first new token is Ā, the second ā.
     assert learn_merges({word: 2}, n_merges=9, first=256) == merges
 
 
-def test_a_pair_must_occur_often_enough():
+def test_min_count_and_n_merges():
     words = {"ab": 3, "cd": 2, "ef": 1}
     assert learn_merges(words, n_merges=9, first=256, min_count=2) == ["ab", "cd"]
     assert learn_merges(words, n_merges=9, first=256) == ["ab", "cd", "ef"]
@@ -95,13 +95,13 @@ few_letters = st.dictionaries(
 
 
 @given(few_letters, st.integers(1, 3))
-def test_merges_are_those_of_counting_all_pairs_anew(words, min_count):
+def test_merges_equal_those_of_recounting(words, min_count):
     options = {"n_merges": 41, "first": 256, "min_count": min_count}
     assert learn_merges(words, **options) == learn_merges_by_recounting(words, **options)
 
 
 @given(few_letters, st.text("abc", max_size=31))
-def test_a_word_is_merged_in_the_order_of_learning(words, word):
+def test_apply_merges_equals_one_merge_after_the_other(words, word):
     merges = learn_merges(words, n_merges=41, first=256)
     expected = tuple(word)
     for number, pair in enumerate(merges, start=256):
@@ -111,7 +111,7 @@ def test_a_word_is_merged_in_the_order_of_learning(words, word):
     )
 
 
-def test_what_was_learned_first_goes_before_what_comes_first_or_is_longer():
+def test_order_of_merges_by_hand():
     assert apply_merges("abcd", {"bc": "0", "ab": "1", "cd": "2", "1c": "3"}) == "a0d"
     assert apply_merges("aaaaa", {"aa": "0"}) == "00a"
     assert apply_merges("ababc", {"ab": "0", "00": "1", "1c": "2"}) == "2"  # a token is its own neighbor
@@ -145,7 +145,7 @@ def test_pieces_by_hand(text, pieces):
 
 
 @given(st.text(st.characters()))
-def test_the_pieces_are_the_text(text):
+def test_pieces_joined(text):
     assert "".join(split_pieces(text)) == text
 
 
@@ -159,7 +159,7 @@ def mixed():
 
 
 @given(text=st.one_of(st.text(max_size=41), st.lists(st.sampled_from([*MIXED, *"lo 3é語"])).map("".join)))
-def test_every_text_comes_back(mixed, text):
+def test_round_trip_of_texts(mixed, text):
     ids, normal = mixed.encode(text), normalize_text(text)
     assert mixed.decode(ids) == normal
     assert mixed.encode_bytes(normal.encode()) == ids
@@ -171,12 +171,12 @@ def test_every_text_comes_back(mixed, text):
         st.binary(max_size=41), st.lists(st.sampled_from([b"\xe6\x97", b"na\xc3", b" "])).map(b"".join)
     )
 )
-def test_all_bytes_come_back(mixed, data):
+def test_round_trip_of_bytes(mixed, data):
     assert mixed.decode_bytes(mixed.encode_bytes(data)) == data
     assert mixed.decode(mixed.encode_bytes(data)) == data.decode(errors="replace")
 
 
-def test_half_a_character_is_decoded_to_a_replacement():
+def test_decode_of_incomplete_characters():
     tokenizer = BPETokenizer.from_texts(["è"], n_merges=0)
     ids = tokenizer.encode("è!")
     assert len(ids) == 3
@@ -197,17 +197,17 @@ def test_ids_by_hand():
 
 
 @pytest.mark.parametrize("special", [PAD, BOS, EOS])
-def test_a_special_token_in_a_text_is_plain_text(special):
+def test_special_tokens_are_plain_text(special):
     tokenizer = BPETokenizer.from_texts([f"il {special} {special}"], n_merges=9)
     ids = tokenizer.encode(f"il{special}")
     assert min(ids) > 2
     assert tokenizer.decode([1, *ids, 2, 0]) == f"il{special}"
 
 
-def test_pieces_are_remembered_within_bounds(mixed, monkeypatch):
+def test_bounds_of_the_cache_of_pieces(mixed, monkeypatch):
     expected = [mixed.encode(text) for text in MIXED]
-    monkeypatch.setattr(bpe._Pieces, "most", 2)
-    monkeypatch.setattr(bpe._Pieces, "longest", 4)
+    monkeypatch.setattr(bpe._PieceCache, "max_pieces", 2)
+    monkeypatch.setattr(bpe._PieceCache, "max_length", 4)
     made = BPETokenizer(mixed.merges)
     for _ in range(2):
         assert [made.encode(text) for text in MIXED] == expected
@@ -220,13 +220,13 @@ def test_pieces_are_remembered_within_bounds(mixed, monkeypatch):
     assert list(made._pieces) == ["xy"]
 
 
-def test_a_piece_of_256_characters_is_remembered_and_no_longer_one():
+def test_longest_piece_in_the_cache():
     made = BPETokenizer([])
     made.encode("a" * 256 + "\n" + "b" * 257)
     assert sorted(map(len, made._pieces)) == [1, 256]
 
 
-def test_ids_that_are_given_out_can_be_changed(mixed):
+def test_returned_ids_are_a_copy(mixed):
     first = mixed.encode("volpe")
     expected = list(first)
     first.append(1)
@@ -234,11 +234,11 @@ def test_ids_that_are_given_out_can_be_changed(mixed):
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
-def test_a_copy_for_another_process_is_the_same(mixed, copied):
+def test_deepcopy_and_pickle(mixed, copied):
     assert copied(mixed).encode(MIXED[0]) == mixed.encode(MIXED[0])
 
 
-def test_a_long_piece_without_spaces_takes_no_quadratic_time(mixed):
+def test_time_for_a_long_piece_without_spaces(mixed):
     text = "volpe" * 30_000
     assert mixed.decode(mixed.encode(text)) == text
     merges = learn_merges({"abcabcabd" * 20_000: 1}, n_merges=60, first=256)
@@ -249,7 +249,7 @@ def test_a_long_piece_without_spaces_takes_no_quadratic_time(mixed):
 
 
 @pytest.mark.parametrize("kind", [str, lambda path: path])
-def test_a_saved_tokenizer_is_the_same(tmp_path, mixed, kind):
+def test_save_and_load(tmp_path, mixed, kind):
     path = tmp_path / "tokenizer.json"
     path.write_text("old")
     mixed.save(kind(path))
@@ -259,7 +259,7 @@ def test_a_saved_tokenizer_is_the_same(tmp_path, mixed, kind):
     assert [file.name for file in tmp_path.iterdir()] == ["tokenizer.json"]
 
 
-def test_a_failed_save_keeps_the_old_file(tmp_path, mixed, monkeypatch):
+def test_the_old_file_after_a_failed_save(tmp_path, mixed, monkeypatch):
     path = tmp_path / "t.json"
     path.write_text("old")
 
@@ -278,17 +278,17 @@ def content(**changes):
     return json.dumps(right | changes)
 
 
-def test_the_content_of_the_next_test_is_otherwise_right(tmp_path):
+def test_a_valid_file(tmp_path):
     (tmp_path / "t.json").write_text(content())
     assert BPETokenizer.load(tmp_path / "t.json").encode("bcb bc") == [260, 223, 259]
 
 
-def test_the_bytes_of_all_tokens_together_are_bounded(monkeypatch):
-    assert bpe._MOST_BYTES == 128 * 2**20
+def test_bound_on_the_bytes_of_all_tokens(monkeypatch):
+    assert bpe._MAX_BYTES == 128 * 2**20
     three = [(68, 69), (259, 70), (260, 71)]  # of 2, 3 and 4 bytes
-    monkeypatch.setattr(bpe, "_MOST_BYTES", 9)
+    monkeypatch.setattr(bpe, "_MAX_BYTES", 9)
     assert len(BPETokenizer(three).tokens[-1]) == 4
-    monkeypatch.setattr(bpe, "_MOST_BYTES", 8)
+    monkeypatch.setattr(bpe, "_MAX_BYTES", 8)
     with pytest.raises(ValueError, match="all tokens together must have at most 8 bytes"):
         BPETokenizer(three)
 
@@ -315,7 +315,7 @@ def test_the_bytes_of_all_tokens_together_are_bounded(monkeypatch):
         (content(merges=[[-1, 69]]), r"is damaged: .* got \(-1, 69\)"),
         (
             content(merges=[[68, 69], [68, 69]]),
-            r"is damaged: expected merges that differ, got \[\(68, 69\)\] twice",
+            r"is damaged: expected different merges, got \[\(68, 69\)\] twice",
         ),
         (
             content(merges=[[68, 68], *([i, i] for i in range(259, 999))]),
@@ -323,7 +323,7 @@ def test_the_bytes_of_all_tokens_together_are_bounded(monkeypatch):
         ),
     ],
 )
-def test_foreign_and_damaged_files_are_refused(tmp_path, written, message):
+def test_foreign_and_damaged_files(tmp_path, written, message):
     path = tmp_path / "t.json"
     path.write_bytes(written if isinstance(written, bytes) else written.encode())
     with pytest.raises(ValueError, match=message):
@@ -345,19 +345,19 @@ def test_foreign_and_damaged_files_are_refused(tmp_path, written, message):
         (["ab", "a\ud83d"], {"n_merges": 1}, r"got half a surrogate pair, '\\ud83d', at 1"),
     ],
 )
-def test_training_on_what_cannot_be_is_refused(texts, options, message):
+def test_texts_and_numbers_that_merges_cannot_come_from(texts, options, message):
     with pytest.raises(ValueError, match=message):
         BPETokenizer.from_texts(texts, **options)
 
 
-def test_half_a_character_is_refused_even_after_bytes_that_look_like_it(mixed):
+def test_lone_surrogate_after_the_same_bytes(mixed):
     mixed.encode_bytes(b"\xe9")
     with pytest.raises(ValueError, match=r"the byte 0xe9 \(as '\\udce9'\) at 3: read"):
         mixed.encode("la \udce9")
 
 
 @pytest.mark.parametrize("ids", [[-1], [3, 99_999]])
-def test_ids_outside_the_vocabulary_are_refused(mixed, ids):
+def test_ids_outside_the_vocabulary(mixed, ids):
     for decode in (mixed.decode, mixed.decode_bytes):
         with pytest.raises(
             ValueError, match=rf"expected ids from 0 to {mixed.vocab_size - 1}, got \[{ids[-1]}\]"
@@ -365,18 +365,18 @@ def test_ids_outside_the_vocabulary_are_refused(mixed, ids):
             decode(ids)
 
 
-def test_the_last_id_is_a_token_and_the_next_is_refused(mixed):
+def test_the_last_id_and_the_next(mixed):
     assert mixed.decode_bytes([mixed.vocab_size - 1]) == mixed.tokens[-1]
     with pytest.raises(ValueError, match=rf"got \[{mixed.vocab_size}\]"):
         mixed.decode([mixed.vocab_size])
 
 
-def test_more_merges_than_ids_are_refused():
+def test_more_merges_than_ids():
     with pytest.raises(ValueError, match="at most 1,113,853 merges, got 1,113,854"):
         BPETokenizer([(3, 4)] * 1_113_854)
 
 
-def test_as_many_merges_as_there_are_ids(monkeypatch):
+def test_largest_number_of_merges(monkeypatch):
     assert learn_merges({"ab": 1}, n_merges=0x110000 - 256, first=256) == ["ab"]
     with pytest.raises(ValueError, match="n_merges must be at most 1,113,856, got 1,113,857"):
         learn_merges({"ab": 1}, n_merges=0x110000 - 255, first=256)
@@ -386,7 +386,7 @@ def test_as_many_merges_as_there_are_ids(monkeypatch):
         BPETokenizer([(3, 4), (259, 5), (260, 6)])
 
 
-def test_both_ways_to_learn_take_pairs_that_occur_once_unless_told_otherwise(capsys):
+def test_default_of_min_count_and_progress(capsys):
     for learn in (learn_merges, learn_merges_by_recounting):
         assert learn({"ab": 1}, n_merges=9, first=256) == ["ab"]
         assert learn({"ab": 1}, n_merges=9, first=256, min_count=2) == []
@@ -395,11 +395,11 @@ def test_both_ways_to_learn_take_pairs_that_occur_once_unless_told_otherwise(cap
     assert "pairs" in capsys.readouterr().err
 
 
-def test_the_tokens_of_a_tokenizer_cannot_be_changed():
+def test_tokens_and_merges_are_tuples():
     made = BPETokenizer([(3, 4)])
     assert (type(made.merges), type(made.tokens)) == (tuple, tuple)
 
 
-def test_a_merge_of_neighbors_that_follow_each_other():
+def test_merges_of_repeated_pairs():
     merges = {"ab": "X", "XX": "Y", "YY": "Z"}
     assert [apply_merges("ab" * n, merges) for n in (1, 2, 3, 4, 5)] == ["X", "Y", "YX", "Z", "ZX"]

@@ -109,7 +109,7 @@ def random_text(rng):
 # --- letters and numbers ---
 
 
-def test_the_table_has_the_version_that_it_names():
+def test_version_of_the_unicode_table():
     later = {each for each in map(chr, range(0x110000)) if kind(each)} - LETTERS - NUMBERS
     version = "14.0.0"  # of Python 3.11, the first that the library runs on
     assert f"Unicode {version};" in unicode_table.__doc__
@@ -129,7 +129,7 @@ def test_the_table_has_the_version_that_it_names():
         ("MONGOLIAN LETTER ALI GALI BALUDA", "L", ""),
     ],
 )
-def test_characters_whose_class_has_changed_since_unicode_3_2(name, before, now):
+def test_characters_of_another_class_in_unicode_3_2(name, before, now):
     character = unicodedata.lookup(name)
     assert kind(character, unicodedata.ucd_3_2_0) == before
     pieces = {
@@ -141,12 +141,12 @@ def test_characters_whose_class_has_changed_since_unicode_3_2(name, before, now)
 
 
 @pytest.mark.parametrize("character", ["\u1c89", "\U0001e5d0", "\U00033479"])
-def test_letters_of_later_versions_are_signs(character):
+def test_letters_of_later_unicode_versions(character):
     assert regex.match(r"\p{L}", character)  # it has a later version of Unicode: 16 or 17 made them letters
     assert split_pieces(f"a{character}!") == ["a", f"{character}!"]
 
 
-def test_the_classes_are_those_of_the_regex_module_up_to_later_versions():
+def test_classes_equal_those_of_the_regex_module():
     letter, number = (regex.compile(rf"\p{{{kind}}}") for kind in "LN")
     assert all(map(letter.match, LETTERS))
     assert all(map(number.match, NUMBERS))
@@ -157,7 +157,7 @@ def test_the_classes_are_those_of_the_regex_module_up_to_later_versions():
 # --- pieces ---
 
 
-def test_all_characters_are_in_the_same_classes():
+def test_pieces_of_all_characters():
     # Within a run of one category each sixteenth, and both ends of the run.
     kinds = ["", *map(unicodedata.category, ASSIGNED), ""]
     tried = [
@@ -172,7 +172,7 @@ def test_all_characters_are_in_the_same_classes():
         assert split_pieces(text) == [text[first:last] for first, last in spans]
 
 
-def test_pieces_of_random_texts_are_the_same():
+def test_pieces_of_random_texts():
     rng = random.Random(1)
     for _ in range(3000):
         text = random_text(rng)
@@ -184,14 +184,14 @@ def test_pieces_of_random_texts_are_the_same():
 
 
 @pytest.mark.parametrize("corpus", [manual, sources, shakespeare])
-def test_the_merges_are_the_same(corpus):
+def test_merges_of_real_texts(corpus):
     ours, peer = both(corpus)
     assert len(ours.merges) == N_MERGES
     assert ours.merges == merges_of(peer)
     assert ours.vocab_size == peer.get_vocab_size()
 
 
-def test_the_merges_are_the_same_where_most_pairs_are_equally_frequent():
+def test_merges_with_many_ties():
     rng = random.Random(2)
     for _ in range(200):
         letters = rng.choice(["a", "ab", "abc", "abé "])
@@ -202,7 +202,7 @@ def test_the_merges_are_the_same_where_most_pairs_are_equally_frequent():
 
 
 @pytest.mark.parametrize(("corpus", "seed"), [(manual, 3), (sources, 4)])
-def test_the_ids_of_10_000_random_texts_are_the_same(corpus, seed):
+def test_ids_of_10_000_random_texts(corpus, seed):
     ours, peer = both(corpus)
     rng = random.Random(seed)
     texts = [random_text(rng) for _ in range(5_000)]
@@ -211,7 +211,7 @@ def test_the_ids_of_10_000_random_texts_are_the_same(corpus, seed):
 
 
 @pytest.mark.parametrize("corpus", [manual, sources])
-def test_the_ids_of_the_corpus_are_the_same(corpus):
+def test_ids_of_the_corpus(corpus):
     ours, peer = both(corpus)
     text = "\n".join(corpus())[:300_000]
     ids = ours.encode(text)
@@ -219,7 +219,7 @@ def test_the_ids_of_the_corpus_are_the_same(corpus):
     assert ours.decode(ids) == text
 
 
-def test_any_ids_are_decoded_to_the_same_text():
+def test_decode_of_any_ids():
     ours, peer = both(manual)
     rng = random.Random(4)
     for _ in range(2000):
@@ -227,7 +227,7 @@ def test_any_ids_are_decoded_to_the_same_text():
         assert ours.decode(ids) == peer.decode(ids)
 
 
-def test_special_symbols_in_a_text_are_plain_text_to_us_and_by_default_not_to_them():
+def test_special_tokens_in_a_text_for_both():
     ours, peer = BPETokenizer.from_texts(["a a </s> </s>"], n_merges=9), theirs(["a a </s> </s>"], 9)
     assert ours.encode("a</s>") == peer.encode("a</s>").ids
     peer.encode_special_tokens = False

@@ -76,7 +76,7 @@ def test_tokens_there_and_back(talk, tmp_path: Path) -> None:
     assert talk("tokenize", "decode", "--tokenizer", out, text=ids) == (0, lines, "")
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text(talk, translator, tmp_path: Path) -> None:
+def test_byte_order_mark(talk, translator, tmp_path: Path) -> None:
     plain, marked = "the fox\nfox \n", "\ufeffthe fox\nfox \ufeff\n"
     for text in (plain, marked):
         (tmp_path / "book.txt").write_text(text, encoding="utf-8")
@@ -91,7 +91,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(talk, translator, tmp_path: Pa
     assert translated[0][0] == 0
 
 
-def test_generation_repeats_with_its_seed(talk, writer: Path) -> None:
+def test_generation_with_a_seed(talk, writer: Path) -> None:
     first, again, other = (
         talk("generate", "--model", writer, "--prompt", "the", "--seed", seed) for seed in (1, 1, 2)
     )
@@ -100,12 +100,12 @@ def test_generation_repeats_with_its_seed(talk, writer: Path) -> None:
     assert first[1].startswith("the")
 
 
-def test_generation_without_a_seed_is_that_of_seed_0(talk, writer: Path) -> None:
+def test_default_seed_of_generation(talk, writer: Path) -> None:
     asked = ("generate", "--model", writer, "--prompt", "the")
     assert talk(*asked) == talk(*asked) == talk(*asked, "--seed", 0)
 
 
-def test_what_narrows_the_draw_to_one_is_greedy(talk, writer: Path) -> None:
+def test_options_that_make_sampling_greedy(talk, writer: Path) -> None:
     common = ("generate", "--model", writer, "--prompt", "fox", "--tokens", 5)
     status, text, _ = talk(*common, "--temperature", 0)
     assert status == 0
@@ -113,7 +113,7 @@ def test_what_narrows_the_draw_to_one_is_greedy(talk, writer: Path) -> None:
         assert talk(*common, *narrow) == (0, text, "")
 
 
-def test_words_get_their_space(talk, tmp_path: Path) -> None:
+def test_space_between_prompt_and_text(talk, tmp_path: Path) -> None:
     model = DecoderLM(DecoderLMConfig(WORDS.vocab_size, **SIZES))
     save_model(tmp_path, model, WORDS, card={})
     options = ("--tokens", 1, "--top-k", 4)
@@ -125,7 +125,7 @@ def test_words_get_their_space(talk, tmp_path: Path) -> None:
     assert len(texts) > 1
 
 
-def test_a_line_in_a_line_out(talk, translator: tuple[Path, EncoderDecoder]) -> None:
+def test_translation_line_by_line(talk, translator: tuple[Path, EncoderDecoder]) -> None:
     folder, model = translator
     lines = ["the fox sleeps", "", "fox", "the red fox sleeps"] * 20
     for beam in (1, 2):
@@ -216,7 +216,7 @@ def test_a_line_in_a_line_out(talk, translator: tuple[Path, EncoderDecoder]) -> 
     ],
 )
 @pytest.mark.usefixtures("unchecked_shapes")
-def test_mistakes_are_one_line(
+def test_messages_of_one_line(
     talk, writer: Path, translator: tuple[Path, EncoderDecoder], words: tuple[str, ...], message: str
 ) -> None:
     named = {"WRITER": str(writer), "TRANSLATOR": str(translator[0])}
@@ -228,7 +228,7 @@ def test_mistakes_are_one_line(
     assert message in err
 
 
-def test_what_is_closed(talk, translator, monkeypatch, capsys) -> None:
+def test_closed_streams(talk, translator, monkeypatch, capsys) -> None:
     words = ["translate", "--model", str(translator[0])]
     monkeypatch.setattr(sys, "stdin", None)
     assert main(words) == 2
@@ -238,7 +238,7 @@ def test_what_is_closed(talk, translator, monkeypatch, capsys) -> None:
     assert capsys.readouterr().err == "exformer: the standard output is closed\n"
 
 
-def test_a_closed_standard_error_hides_only_what_goes_there(talk, translator, monkeypatch) -> None:
+def test_closed_standard_error(talk, translator, monkeypatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
     status, out, _ = talk("translate", "--model", translator[0], text="fox\n")
     assert (status, out.count("\n")) == (0, 1)
@@ -248,7 +248,7 @@ def test_a_closed_standard_error_hides_only_what_goes_there(talk, translator, mo
     sys.stderr.close()
 
 
-def test_what_is_no_text_on_the_standard_input_is_named(talk, translator) -> None:
+def test_invalid_utf_8_on_the_standard_input(talk, translator) -> None:
     status, _, err = talk("translate", "--model", translator[0], text=b"fox\nfox\n\xff\n")
     assert (status, err.count("\n")) == (2, 1)
     assert "standard input, line 3: expected text in UTF-8, got the byte 0xff: save the text as UTF-8" in err
@@ -267,7 +267,7 @@ def candidate(name: str) -> SimpleNamespace:
     return SimpleNamespace(name=name)
 
 
-def test_scoring_begins_when_all_can_be_scored(talk, writer: Path, monkeypatch) -> None:
+def test_models_are_checked_before_scoring(talk, writer: Path, monkeypatch) -> None:
     judged_by_nobody(monkeypatch)
 
     def prepared(name: str) -> object:
@@ -289,7 +289,7 @@ WRITES = {
 
 
 @pytest.mark.parametrize("what", WRITES)
-def test_a_place_is_looked_at_before_the_work(talk, writer: Path, tmp_path: Path, monkeypatch, what) -> None:
+def test_output_paths_are_checked_first(talk, writer: Path, tmp_path: Path, monkeypatch, what) -> None:
     judged_by_nobody(monkeypatch)
     monkeypatch.setattr(BPETokenizer, "from_texts", lambda *given, **options: pytest.fail("learned"))
     monkeypatch.setattr(commands, "prepare", candidate)
@@ -313,7 +313,7 @@ def test_a_place_is_looked_at_before_the_work(talk, writer: Path, tmp_path: Path
     assert (status, err) == (2, wanted)
 
 
-def test_what_is_learned_from_is_not_replaced(talk, tmp_path: Path) -> None:
+def test_output_path_that_is_an_input(talk, tmp_path: Path) -> None:
     book, other, link = tmp_path / "book.txt", tmp_path / "other.txt", tmp_path / "link"
     for file in (book, other):
         file.write_text("a good text")
@@ -322,7 +322,7 @@ def test_what_is_learned_from_is_not_replaced(talk, tmp_path: Path) -> None:
     for out in (book, link, tmp_path / "x" / ".." / "book.txt"):
         status, _, err = talk("tokenize", "train", other, book, "--merges", 1, "--out", out)
         assert (status, err.count("\n")) == (2, 1)
-        assert f"--out {out} would replace the text that is learned from: choose another place" in err
+        assert f"--out {out} would replace a text that is read: choose another file" in err
         assert book.read_text() == "a good text"
     assert talk("tokenize", "train", book, "--merges", 1, "--out", other)[0] == 0  # an old one is replaced
 
@@ -353,7 +353,7 @@ def test_scores_of_other_models_stay(talk, writer: Path, translator, tmp_path: P
             assert file.read_text() == wrong
 
 
-def test_a_file_that_is_no_text_is_named(talk, tmp_path: Path) -> None:
+def test_invalid_utf_8_in_a_file(talk, tmp_path: Path) -> None:
     (tmp_path / "good.txt").write_text("a good text")
     (tmp_path / "bad.txt").write_bytes(b"abc\xff")
     words = ("tokenize", "train", tmp_path / "good.txt", tmp_path / "bad.txt", "--merges", 1)
@@ -362,14 +362,14 @@ def test_a_file_that_is_no_text_is_named(talk, tmp_path: Path) -> None:
     assert "bad.txt, line 1: expected text in UTF-8, got the byte 0xff: save the text as UTF-8" in err
 
 
-def test_every_command_shows_an_example(talk) -> None:
+def test_examples_in_the_help(talk) -> None:
     for words in (["generate"], ["translate"], ["tokenize", "train"], ["tokenize", "encode"]):
         status, out, _ = talk(*words, "--help")
         assert status == 0
         assert f"example: exformer {' '.join(words)} " in " ".join(out.split())
 
 
-def test_models_are_offered_to_those_who_can_use_them(talk) -> None:
+def test_models_in_the_help(talk) -> None:
     for words, can, cannot in (
         ("translate", "multi30k", "shakespeare"),
         ("generate", "shakespeare", "multi30k"),
@@ -400,9 +400,7 @@ def test_models_are_offered_to_those_who_can_use_them(talk) -> None:
         (("translate", "--model", "TRANSLATOR"), "fox", "fox " * 12, "is longer than the model's max_len"),
     ],
 )
-def test_a_bad_line_is_named_by_its_number(
-    talk, writer, translator, words, good, bad, message, number
-) -> None:
+def test_number_of_a_bad_line(talk, writer, translator, words, good, bad, message, number) -> None:
     words = [word.replace("WRITER", str(writer)).replace("TRANSLATOR", str(translator[0])) for word in words]
     status, _, err = talk(*words, text="\n".join([*[good] * (number - 1), bad, good]))
     assert (status, err.count("\n")) == (2, 1)
@@ -410,7 +408,7 @@ def test_a_bad_line_is_named_by_its_number(
     assert message in err
 
 
-def test_a_message_is_short_however_long_what_it_speaks_of(talk, writer: Path) -> None:
+def test_messages_about_long_input(talk, writer: Path) -> None:
     ids = ("tokenize", "decode", "--tokenizer", writer / "tokenizer.json")
     for words, text, end in (
         (ids, " ".join(["999999"] * 200_000), "more\n"),
@@ -423,21 +421,21 @@ def test_a_message_is_short_however_long_what_it_speaks_of(talk, writer: Path) -
         assert err.endswith(end)
 
 
-def test_spaces_at_the_end_of_a_line_belong_to_it(talk, writer: Path) -> None:
+def test_spaces_at_the_end_of_a_line(talk, writer: Path) -> None:
     tokenizer = writer / "tokenizer.json"
     status, ids, _ = talk("tokenize", "encode", "--tokenizer", tokenizer, text="fox  \nthe \r\n")
     assert (status, ids.splitlines()[0]) == (0, " ".join(map(str, CHARACTERS.encode("fox  "))))
     assert talk("tokenize", "decode", "--tokenizer", tokenizer, text=ids) == (0, "fox  \nthe \n", "")
 
 
-def test_a_text_may_be_longer_than_the_models_max_len(talk, writer: Path) -> None:
+def test_a_text_longer_than_max_len(talk, writer: Path) -> None:
     options = ("generate", "--model", writer, "--prompt", "the", "--tokens", 60, "--top-k", 9, "--seed")
     texts = {talk(*options, seed) for seed in range(3)}
     assert all((status, err) == (0, "") for status, _, err in texts)
     assert max(len(text) for _, text, _ in texts) > 20  # max_len is 12
 
 
-def test_a_text_ends_before_a_stop_string(talk, writer: Path) -> None:
+def test_stop_strings(talk, writer: Path) -> None:
     options = ("generate", "--model", writer, "--tokens", 40, "--top-k", 9, "--seed", 1)
     _, text, _ = talk(*options)
     middle = text[5:7]
@@ -448,7 +446,7 @@ def test_a_text_ends_before_a_stop_string(talk, writer: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "value"), [("min_p", 0.3), ("repetition_penalty", 1.5), ("top_k", 3), ("top_p", 0.5)]
 )
-def test_options_are_the_functions_arguments(talk, writer: Path, option: str, value: float) -> None:
+def test_options_equal_arguments_of_generate(talk, writer: Path, option: str, value: float) -> None:
     model, tokenizer, _ = load_model(writer)
     texts = set()
     for seed in range(5):
@@ -468,7 +466,7 @@ def test_options_are_the_functions_arguments(talk, writer: Path, option: str, va
     assert any(one != other for one, other in texts)
 
 
-def test_too_little_memory_is_a_mistake_like_others(talk, translator, monkeypatch) -> None:
+def test_memory_of_translation(talk, translator, monkeypatch) -> None:
     for error in (RuntimeError("DefaultCPUAllocator: can't allocate memory"), RuntimeError("std::bad_alloc")):
         monkeypatch.setattr("exformer.cli.generate.translate", lambda *_, error=error, **__: throw(error))
         status, out, err = talk("translate", "--model", translator[0], "--beam", 3000, text="fox\n")
@@ -482,7 +480,7 @@ def test_too_little_memory_is_a_mistake_like_others(talk, translator, monkeypatc
         talk("translate", "--model", translator[0], text="fox\n")
 
 
-def test_only_the_subject_of_a_message_is_called_as_the_option() -> None:
+def test_names_of_options_in_messages() -> None:
     for said, shown in (
         ("stop must not be empty: each stop is a text", "--stop must not be empty: each stop is a text"),
         ("stopping needs a text", "stopping needs a text"),
@@ -493,7 +491,7 @@ def test_only_the_subject_of_a_message_is_called_as_the_option() -> None:
             raise ValueError(said)
 
 
-def test_ids_are_written_in_ascii_digits(talk, writer: Path) -> None:
+def test_digits_of_ids(talk, writer: Path) -> None:
     words = ("tokenize", "decode", "--tokenizer", writer / "tokenizer.json")
     right = talk(*words, text="3 4\n")
     for same in ("\ufeff3 4\n", " 3\t 4 \r\n", "03 4\n"):
@@ -506,7 +504,7 @@ def test_ids_are_written_in_ascii_digits(talk, writer: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16"])
-def test_utf_16_is_named(talk, translator, tmp_path: Path, encoding: str) -> None:
+def test_utf_16(talk, translator, tmp_path: Path, encoding: str) -> None:
     text = "the red fox\nfox\n".encode(encoding)
     status, out, err = talk("translate", "--model", translator[0], text=text)
     said = "expected text in UTF-8, got UTF-16: save the text as UTF-8\n"
@@ -516,7 +514,7 @@ def test_utf_16_is_named(talk, translator, tmp_path: Path, encoding: str) -> Non
     assert talk(*words)[::2] == (2, f"exformer: {tmp_path}/book.txt: {said}")
 
 
-def test_output_that_is_no_utf_8() -> None:
+def test_output_of_names_that_are_not_utf_8() -> None:
     """A name of bytes that are no UTF-8 is printed with escapes, and ends no command."""
     code = (
         "from exformer.cli import doctor, main; doctor.report_environment = lambda _: print('\\udcff'); "
@@ -541,7 +539,7 @@ def throw(error: Exception) -> None:
 @pytest.mark.parametrize(
     "words", [["--help"], ["translate", "--help"], ["tokenize", "encode", "--tokenizer", "T"]]
 )
-def test_what_needs_no_torch_loads_none(words: list[str], writer: Path) -> None:
+def test_commands_that_load_no_torch(words: list[str], writer: Path) -> None:
     words = [word.replace("T", str(writer / "tokenizer.json")) if word == "T" else word for word in words]
     code = (
         "import sys; from exformer.cli.main import main\ntry: main(sys.argv[1:])\nexcept SystemExit: pass\n"
@@ -572,7 +570,7 @@ def hear_interrupts():
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.05, 0.2, 0.5, 1.0])
-def test_an_interrupt_is_quiet_while_modules_are_loaded(seconds: float) -> None:
+def test_interrupt_while_modules_are_loaded(seconds: float) -> None:
     options = ["generate", "--model", "shakespeare-char", "--tokens", "5000"]  # it takes long enough
     running = subprocess.Popen(
         [sys.executable, "-c", SAYING_WHEN, *options],
@@ -588,7 +586,7 @@ def test_an_interrupt_is_quiet_while_modules_are_loaded(seconds: float) -> None:
     assert running.returncode in (-signal.SIGINT, 130)
 
 
-def test_the_handler_of_interrupts_comes_back(talk) -> None:
+def test_handler_of_interrupts_afterwards(talk) -> None:
     outside = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored behind a shell's &
     try:
         talk("translate", "--help")
@@ -598,7 +596,7 @@ def test_the_handler_of_interrupts_comes_back(talk) -> None:
         signal.signal(signal.SIGINT, outside)
 
 
-def test_a_piece_is_seen_as_soon_as_it_is_known(writer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_are_written_at_once(writer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen, begun = io.BytesIO(), []  # what has come out of the process, and when
 
     def stream(*_: object, **__: object) -> Iterator[str]:
@@ -629,13 +627,13 @@ def test_lines_of_odd_text(talk, translator) -> None:
     assert plain[1].split("\n")[1:] == ["", plain[1].split("\n")[2], ""]
 
 
-def test_it_runs_as_a_module_and_minds_a_closed_pipe(writer: Path) -> None:
+def test_run_as_a_module_with_a_closed_pipe(writer: Path) -> None:
     code = f"{sys.executable} -m exformer generate --model {writer} --seed 1 | true"
     done = subprocess.run(code, shell=True, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_message_has_six_hundred_characters_at_most() -> None:
+def test_longest_message() -> None:
     assert _one_line("a\n  b") == "a b"
     assert _one_line("a" * 600) == "a" * 600
     assert _one_line("a" * 400 + "b" + "c" * 200) == "a" * 400 + " … " + "c" * 200

@@ -9,7 +9,7 @@ from exformer.corpora.captions import captions
 from exformer.corpora.real import multi30k
 
 
-def test_forty_pairs_of_sentences() -> None:
+def test_number_of_captions() -> None:
     pairs = captions()
     assert len(pairs) == len({pair.source for pair in pairs}) == len({pair.target for pair in pairs}) == 40
     for pair in pairs:
@@ -19,7 +19,7 @@ def test_forty_pairs_of_sentences() -> None:
             assert text.endswith(".")
 
 
-def test_none_is_in_multi30k() -> None:
+def test_captions_are_not_in_multi30k() -> None:
     if not (Path(os.environ.get("EXFORMER_DATA", "nowhere")) / "multi30k").is_dir():
         pytest.skip("no Multi30k: EXFORMER_DATA names no folder that has it")
     theirs = [pair for part in ("train", "val", "test") for pair in multi30k(part, src="en", tgt="de")]

@@ -77,14 +77,14 @@ def left_in(cache: Path) -> list[str]:
     return sorted(path.name for path in cache.rglob("*") if path.is_file() and path.suffix != ".lock")
 
 
-def test_a_file_is_fetched_once(server: str, tmp_path: Path) -> None:
+def test_one_download_of_a_file(server: str, tmp_path: Path) -> None:
     file = data_file(f"{server}/whole")
     assert [fetch(file, cache=tmp_path).read_bytes() for _ in range(2)] == [DATA, DATA]
     assert Server.asked == [None]
     assert left_in(tmp_path) == ["data.bin"]
 
 
-def test_who_comes_second_waits(server: str, tmp_path: Path) -> None:
+def test_two_processes_that_fetch_one_file(server: str, tmp_path: Path) -> None:
     file = data_file(f"{server}/slow")
     with ThreadPoolExecutor(3) as together:
         found = list(together.map(lambda _: fetch(file, cache=tmp_path).read_bytes(), range(3)))
@@ -93,7 +93,7 @@ def test_who_comes_second_waits(server: str, tmp_path: Path) -> None:
     assert left_in(tmp_path) == ["data.bin"]
 
 
-def test_a_cut_download_goes_on_where_it_stopped(server: str, tmp_path: Path) -> None:
+def test_resumed_download(server: str, tmp_path: Path) -> None:
     file = data_file(f"{server}/cut")
     with pytest.raises(ConnectionError, match=r"ended after 100,000 of 251,000 bytes; set EXFORMER_DATA"):
         fetch(file, cache=tmp_path)
@@ -103,7 +103,7 @@ def test_a_cut_download_goes_on_where_it_stopped(server: str, tmp_path: Path) ->
     assert left_in(tmp_path) == ["data.bin"]
 
 
-def test_a_server_that_does_not_resume_sends_all(server: str, tmp_path: Path) -> None:
+def test_server_without_range_requests(server: str, tmp_path: Path) -> None:
     part = tmp_path / "some" / "data.bin.part"
     part.parent.mkdir()
     part.write_bytes(DATA[:777])
@@ -112,7 +112,7 @@ def test_a_server_that_does_not_resume_sends_all(server: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("begun", [b"x" * 500, b"x" * len(DATA), b"x" * (len(DATA) + 9)])
-def test_a_part_of_something_else_is_thrown_away(server: str, tmp_path: Path, begun: bytes) -> None:
+def test_partial_file_of_another_file(server: str, tmp_path: Path, begun: bytes) -> None:
     part = tmp_path / "some" / "data.bin.part"
     part.parent.mkdir()
     part.write_bytes(begun)
@@ -121,14 +121,14 @@ def test_a_part_of_something_else_is_thrown_away(server: str, tmp_path: Path, be
     assert left_in(tmp_path) == ["data.bin"]
 
 
-def test_a_poisoned_cache_is_fetched_anew(server: str, tmp_path: Path) -> None:
+def test_wrong_file_in_the_cache(server: str, tmp_path: Path) -> None:
     path = tmp_path / "some" / "data.bin"
     path.parent.mkdir()
     path.write_bytes(PAGE)
     assert fetch(data_file(f"{server}/whole"), cache=tmp_path).read_bytes() == DATA
 
 
-def test_other_bytes_are_refused_and_not_kept(server: str, tmp_path: Path) -> None:
+def test_wrong_bytes_from_the_server(server: str, tmp_path: Path) -> None:
     wrong = replace(data_file(f"{server}/whole"), sha256="0" * 64)
     with pytest.raises(ValueError, match=r"sent other bytes, not the file with SHA-256 000000000000…"):
         fetch(wrong, cache=tmp_path)
@@ -136,7 +136,7 @@ def test_other_bytes_are_refused_and_not_kept(server: str, tmp_path: Path) -> No
     assert Server.asked == [None]  # a server that has sent all of it is not asked again
 
 
-def test_a_part_that_is_whole_is_not_fetched(server: str, tmp_path: Path) -> None:
+def test_complete_partial_file(server: str, tmp_path: Path) -> None:
     part = tmp_path / "some" / "data.bin.part"
     part.parent.mkdir()
     part.write_bytes(DATA)
@@ -145,7 +145,7 @@ def test_a_part_that_is_whole_is_not_fetched(server: str, tmp_path: Path) -> Non
     assert left_in(tmp_path) == ["data.bin"]
 
 
-def test_a_web_page_is_called_one(server: str, tmp_path: Path) -> None:
+def test_web_page_from_the_server(server: str, tmp_path: Path) -> None:
     file = replace(data_file(f"{server}/page"), n_bytes=len(PAGE))
     with pytest.raises(ValueError, match=r"sent a web page, .* log-in page"):
         fetch(file, cache=tmp_path)
@@ -153,7 +153,7 @@ def test_a_web_page_is_called_one(server: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("path", "why"), [("missing", "404"), ("silent", "timed out")])
-def test_a_server_in_trouble(server: str, tmp_path: Path, path: str, why: str) -> None:
+def test_server_error(server: str, tmp_path: Path, path: str, why: str) -> None:
     with pytest.raises(ConnectionError, match=f"could not fetch .*{why}.*set EXFORMER_DATA"):
         fetch(data_file(f"{server}/{path}"), cache=tmp_path, timeout=0.3)
     assert "data.bin" not in left_in(tmp_path)
@@ -166,9 +166,7 @@ def test_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         fetch(data_file("http://127.0.0.1:9/closed"), cache=tmp_path)
 
 
-def test_a_full_disk_is_no_network_error(
-    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
     def full(path: Path, mode: str) -> Iterator[object]:
         class Full:
@@ -183,7 +181,7 @@ def test_a_full_disk_is_no_network_error(
     assert not isinstance(caught.value, ConnectionError)
 
 
-def test_ones_own_folder_comes_first(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exformer_data_comes_first(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own, cache = tmp_path / "own", tmp_path / "cache"
     monkeypatch.setenv("EXFORMER_DATA", str(own))
     file = data_file(f"{server}/whole")
@@ -198,13 +196,13 @@ def test_ones_own_folder_comes_first(server: str, tmp_path: Path, monkeypatch: p
     assert path.read_bytes() == PAGE  # what is yours stays
 
 
-def test_the_cache_is_where_the_system_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_folder_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
     assert cache_folder() == tmp_path / "exformer"
 
 
-def test_the_manifest_is_well_formed() -> None:
+def test_manifest() -> None:
     assert len(FILES) == 13
     for name, file in FILES.items():
         assert name == file.name
@@ -237,7 +235,7 @@ def small_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_texts")
-def test_the_texts_come_as_they_were_written() -> None:
+def test_texts_are_unchanged() -> None:
     assert real.tiny_shakespeare() == ("012345678901234567", "89")
     pairs = real.multi30k("val", src="de", tgt="en")
     assert [(pair.source, pair.target) for pair in pairs] == [
@@ -247,7 +245,7 @@ def test_the_texts_come_as_they_were_written() -> None:
     assert real.tokenized_references("de") == ["ein hund ."]
 
 
-def test_the_real_parts_have_their_sizes() -> None:
+def test_sizes_of_the_real_parts() -> None:
     if not (Path(os.environ.get("EXFORMER_DATA", "nowhere")) / "multi30k").is_dir():
         pytest.skip("no Multi30k: EXFORMER_DATA names no folder that has it")
     for tgt in ("de", "fr"):
@@ -256,7 +254,7 @@ def test_the_real_parts_have_their_sizes() -> None:
         assert len(real.tokenized_references(tgt)) == 1_000
 
 
-def test_what_there_is_not() -> None:
+def test_unknown_parts_and_languages() -> None:
     with pytest.raises(ValueError, match="part must be train, val or test, got 'dev'"):
         real.multi30k("dev", src="en", tgt="de")
     for src, tgt in (("en", "en"), ("en", "it")):
@@ -266,9 +264,7 @@ def test_what_there_is_not() -> None:
         real.tokenized_references("it")
 
 
-def test_of_letters_that_no_ten_divides_the_cut_is_before_nine_tenths(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cut_of_a_text_of_odd_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "text").write_text("abcdefghijklmno")  # nine tenths of them are 13.5
     monkeypatch.setattr(real, "fetch", lambda file: tmp_path / "text")
     assert real.tiny_shakespeare() == ("abcdefghijklm", "no")

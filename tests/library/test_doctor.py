@@ -33,7 +33,7 @@ def problems(lines: list[str]) -> list[str]:
     return [line.removeprefix("  - ") for line in lines[lines.index("Problems") + 1 :]]
 
 
-def test_a_sound_installation(report) -> None:
+def test_report_of_a_sound_installation(report) -> None:
     lines = report()
     assert lines[-1] == "No problems found."
     text = "\n".join(lines)
@@ -58,12 +58,12 @@ def test_a_package_is_missing(report, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "  extra processes: accelerate not installed" in lines
 
 
-def test_another_text_than_expected(report, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_continuation(report, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(doctor.CONTINUATIONS, "shakespeare-char", ("ROMEO:\n", "Hello"))
     assert problems(report()) == ["shakespeare-char continues 'ROMEO:\\n' with 'Why, ', expected 'Hello'"]
 
 
-def test_a_model_that_was_cut(report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_truncated_model(report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     name, folder = next(iter(shipped_models().items()))
     shutil.copytree(folder, tmp_path / name)
     weights = tmp_path / name / "model.safetensors"
@@ -74,7 +74,7 @@ def test_a_model_that_was_cut(report, monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert problems(lines)[0].startswith(f"{name}: ")
 
 
-def test_data_that_is_cut_or_nowhere(report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_truncated_and_missing_data(report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("EXFORMER_DATA", str(tmp_path / "nowhere"))
     assert problems(report()) == [
         f"EXFORMER_DATA names no folder: {doctor._shorten(str(tmp_path / 'nowhere'))}"
@@ -105,38 +105,38 @@ def found_in(part) -> list[str]:
     return found
 
 
-def test_a_thread_for_each_core_is_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_thread_per_core(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     assert found_in(doctor._pytorch) == []
 
 
-def test_a_processor_without_names_of_instructions_lacks_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processor_without_instruction_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "DEFAULT")
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
     assert found_in(doctor._pytorch) == []
 
 
-def test_memory_is_counted_in_gibibytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_in_gibibytes(monkeypatch: pytest.MonkeyPatch) -> None:
     pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 3 * 2**17}
     monkeypatch.setattr("os.sysconf", pages.__getitem__, raising=False)
     assert doctor._memory() == ", 1.5 GiB of memory"
 
 
-def test_packages_of_extras_are_not_needed() -> None:
+def test_packages_of_extras() -> None:
     lines = ["torch>=2", 'tqdm; extra == "bars"', "rich ; python_version > '3' and extra == 'bars'"]
     assert doctor._requirements(lines) == (["torch"], {"bars": ["tqdm", "rich"]})
 
 
-def test_a_library_that_is_not_installed_says_how(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_library_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_version", lambda package: None)
     [problem] = found_in(doctor._packages)
     assert "pip install -e ." in problem
 
 
-def test_data_that_is_too_long_or_no_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_data_of_a_wrong_size_or_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "cache"))
     name = "tinyshakespeare/input.txt"
@@ -156,7 +156,7 @@ def test_data_that_is_too_long_or_no_folder(monkeypatch: pytest.MonkeyPatch, tmp
     assert [line.partition(",")[0] for line in doctor._data([])] == ["cache"]
 
 
-def test_a_cache_without_a_home_is_a_problem_and_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
     def nowhere() -> Path:
         raise ValueError("there is no folder to keep downloads in")
 
@@ -165,14 +165,14 @@ def test_a_cache_without_a_home_is_a_problem_and_no_end(monkeypatch: pytest.Monk
     assert found_in(doctor._data) == ["there is no folder to keep downloads in"]
 
 
-def test_the_home_of_a_user_is_not_posted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_home_folder_in_the_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     assert doctor._shorten(str(tmp_path)) == "~"
     assert doctor._shorten(str(tmp_path / "a")) == str(Path("~", "a"))
     assert doctor._shorten(f"{tmp_path}b") == f"{tmp_path}b"
 
 
-def test_settings_and_instructions_that_change_what_a_run_gives_are_reported(
+def test_settings_and_instructions_in_the_report(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("OMP_NUM_THREADS", "ATEN_CPU_CAPABILITY", "EXFORMER_DATA", "CUDA_VISIBLE_DEVICES"):

@@ -79,31 +79,31 @@ def test_normal_text_by_hand(text, normal):
         "ไทย हिन्दी עבריתּ العربيةُ 한국어",
     ],
 )
-def test_joiners_and_selectors_that_one_sees(text):
+def test_visible_joiners_and_selectors(text):
     assert normalize_text(text) == unicodedata.normalize("NFC", text)
 
 
-def test_every_unseen_character_is_removed():
+def test_invisible_characters():
     assert len(UNSEEN) > 4000
     assert [each for each in UNSEEN if normalize_text(f"x{each}y {each}") != "xy "] == []
     assert [each for each in MARKS if normalize_text(f"{each}x {each}") != "x "] == []
     assert all(normalize_text(chr(code)) for code in SEEN_FORMATS)
 
 
-def test_every_other_character_stays():
+def test_visible_characters():
     left = "x".join(sorted(set(ALL) - {*UNSEEN, *MARKS, *"\x1c\x1d\x1e\x1f\u2800"}))
     assert normalize_text(left) == unicodedata.normalize("NFC", left)
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_a_line_has_one_kind_of_space(space):
+def test_white_space_of_a_line(space):
     assert normalize_line(f"{space}A{space}{space}dog{space}") == "A dog"
 
 
 @settings(max_examples=500)
 @given(anything)
 @example("\u2adc\ufe0f")
-def test_a_normal_text_is_its_own_normal_form(text):
+def test_idempotence_and_canonical_equivalence(text):
     normal = normalize_text(text)
     assert normalize_text(normal) == normal
     assert normalize_text(unicodedata.normalize("NFD", text)) == normal
@@ -124,7 +124,7 @@ def test_a_normal_text_is_its_own_normal_form(text):
         ([1, 2], r"expected a text \(str\), got list"),
     ],
 )
-def test_what_is_no_text(text, message):
+def test_arguments_that_are_not_texts(text, message):
     tokenizers = (each.from_texts(["ab"]).encode for each in (CharTokenizer, WordTokenizer))
     for function in (normalize_text, normalize_line, BPETokenizer([]).encode, *tokenizers):
         with pytest.raises(ValueError, match=message):
@@ -149,7 +149,7 @@ BYTES = BPETokenizer.from_texts(["A dog runs.", "naïve é"], n_merges=9, min_co
 
 
 @given(disguised())
-def test_tokenizers_see_what_people_see(both):
+def test_ids_of_disguised_texts(both):
     text, other = both
     assert BYTES.encode(other) == BYTES.encode(text)
     assert (
@@ -163,7 +163,7 @@ def test_tokenizers_see_what_people_see(both):
 
 
 @given(st.one_of(st.binary(max_size=23), anything.map(str.encode)))
-def test_bytes_stay_as_they_are(data):
+def test_round_trip_of_any_bytes(data):
     assert BYTES.decode_bytes(BYTES.encode_bytes(data)) == data
 
 
@@ -179,7 +179,7 @@ def translator():
     return model, tokenizer
 
 
-def test_nothing_seen_nothing_translated(translator):
+def test_translations_of_invisible_sentences(translator):
     kinds = [
         "\u200b",
         "\u200d",
@@ -214,7 +214,7 @@ def test_prompts_in_disguise():
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
-def test_a_sentence_that_is_no_text_is_named(translator):
+def test_number_of_a_sentence_that_is_not_a_text(translator):
     with pytest.raises(ValueError, match=r"^sentence 2: expected a text \(str\), got int"):
         translate(*translator, ["A dog.", 3])
     with pytest.raises(ValueError, match=r"^sentence 2: expected a text of whole characters"):

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def interrupts_end_at_once() -> Iterator[None]:
-    """Let Ctrl-C end the process without a word, for as long as nothing can be lost.
+    """Let Ctrl-C end the process silently while modules are imported.
 
-    An exception in the midst of an import comes out as pages of traceback, or not at all.
+    A KeyboardInterrupt within an import ends in pages of traceback, or is lost.
     """
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:

@@ -1,4 +1,4 @@
-"""Lines of the standard input, mistakes in them by their number, and what a terminal may show."""
+"""Lines of the standard input, the numbers of wrong ones, and text that is safe for a terminal."""
 
 import sys
 from collections.abc import Iterator
@@ -6,13 +6,13 @@ from contextlib import contextmanager
 
 from exformer.storage.text_files import decode_text
 
-# The symbols of Unicode for control characters, "␛" for escape; the later ones, up to U+009F, have none.
+# Unicode has symbols for control characters, such as "␛" for escape, but not for U+0080 to U+009F.
 _SYMBOLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
 _SYMBOLS |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 
 
 def show_controls(text: str) -> str:
-    r"""Replace control characters by their symbols, so that no text of a model commands a terminal.
+    r"""Replace control characters by their symbols, so that the text of a model cannot control a terminal.
 
     >>> show_controls("\x1b[31mred\n")
     '␛[31mred\n'
@@ -21,10 +21,10 @@ def show_controls(text: str) -> str:
 
 
 def read_lines() -> Iterator[str]:
-    """Yield the lines that come in, without their ends; spaces at the end of a line belong to it.
+    """Yield the lines of the standard input without their line ends; spaces at the end of a line stay.
 
     Raises:
-        ValueError: If the standard input is closed, or a line is no UTF-8.
+        ValueError: If the standard input is closed, or a line is not UTF-8.
     """
     if sys.stdin is None:
         raise ValueError("the standard input is closed")
@@ -34,7 +34,7 @@ def read_lines() -> Iterator[str]:
 
 @contextmanager
 def naming_line(number: int) -> Iterator[None]:
-    """Let the message of a ValueError begin with the number of the line."""
+    """Begin the message of a ValueError with the number of the line."""
     try:
         yield
     except ValueError as error:

@@ -16,11 +16,11 @@ from exformer.cli.interrupts import interrupts_end_at_once
 from exformer.hub.shipped import shipped_models
 from exformer.recipes import RECIPES
 
-_LONGEST = 600  # characters of a message: a line of the input can be a megabyte
+_MAX_LENGTH = 600  # characters, because a line of the input can be a megabyte
 
 
 class _Parser(argparse.ArgumentParser):
-    """Say what is wrong in one line."""
+    """A parser whose messages take one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {_one_line(message)}; see {self.prog} --help\n")
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0, or 2 after a mistake.
     """
-    if sys.stderr is None:  # it is closed: nobody wants to read what goes wrong
+    if sys.stderr is None:  # it is closed: nobody reads messages
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise ValueError("the standard output is closed")
         run(args)
         sys.stdout.flush()
-    except BrokenPipeError:  # who reads our output has seen enough
+    except BrokenPipeError:  # the reader of our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, OSError) as error:
         print(f"exformer: {_one_line(str(error))}", file=sys.stderr)
@@ -62,9 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _one_line(message: str) -> str:
-    """Put a message into one line of bounded length; its end often says what to do."""
+    """Put a message into one line of bounded length; its end often names the remedy."""
     line = " ".join(message.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST * 2 // 3]} … {line[-_LONGEST // 3 :]}"
+    return (
+        line if len(line) <= _MAX_LENGTH else f"{line[: _MAX_LENGTH * 2 // 3]} … {line[-_MAX_LENGTH // 3 :]}"
+    )
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -18,7 +18,7 @@ def learn_merges(args: argparse.Namespace) -> None:
     out, texts = Path(args.out), []
     for name in args.files:
         if out.is_file() and out.samefile(name):
-            raise ValueError(f"--out {out} would replace the text that is learned from: choose another place")
+            raise ValueError(f"--out {out} would replace a text that is read: choose another file")
         texts.append(decode_text(read_data(name), name=name))
     title = "learning byte pairs" if sys.stderr.isatty() else ""
     tokenizer = BPETokenizer.from_texts(texts, n_merges=args.merges, progress=title)

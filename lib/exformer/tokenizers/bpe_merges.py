@@ -1,4 +1,4 @@
-"""Pairs of neighbors -> merges: how byte-pair encoding learns, and how it applies what it has learned.
+"""Pairs of neighbors -> merges: how byte-pair encoding learns merges, and how it applies them.
 
 A word is a string whose characters stand for tokens: token number i is ``chr(i)``. So a pair is a string of
 two characters, pairs are ordered as the numbers of their tokens are, and merging is a replacement of text.
@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from exformer.checks import whole_number
 
-#: Strings have no more different characters.
+#: The number of different characters that a string can hold.
 MAX_TOKENS = 0x110000
 
 
@@ -24,7 +24,7 @@ def count_pairs(words: Mapping[str, int]) -> Counter[str]:
     """Count the pairs of neighbors in words.
 
     Args:
-        words: Strings of tokens, each with how often it occurs.
+        words: Strings of tokens with their counts.
 
     >>> count_pairs({"low": 5, "lot": 2})
     Counter({'lo': 7, 'ow': 5, 'ot': 2})
@@ -39,7 +39,7 @@ def count_pairs(words: Mapping[str, int]) -> Counter[str]:
 def learn_merges_by_recounting(
     words: Mapping[str, int], *, n_merges: int, first: int, min_count: int = 1
 ) -> list[str]:
-    """Learn merges in the plainest way; :func:`learn_merges` does the same faster.
+    """Learn merges in the plainest way; :func:`learn_merges` finds the same ones faster.
 
     Args:
         words, n_merges, first, min_count: As for :func:`learn_merges`.
@@ -58,30 +58,29 @@ def learn_merges_by_recounting(
     return merges
 
 
-# --- The same, fast. A merge changes few words, so counting all of them again is a waste. `_Corpus` knows
-# which words hold a pair and changes only their counts; a heap finds the most frequent pair at once.
+# --- The same, fast. A merge changes few words, so there is no need to count all of them again. `_Corpus`
+# knows which words hold a pair and updates only their counts; a heap finds the most frequent pair.
 
 
 def learn_merges(
     words: Mapping[str, int], *, n_merges: int, first: int, min_count: int = 1, progress: str = ""
 ) -> list[str]:
-    """Merge the most frequent pair of neighbors, again and again.
+    """Learn merges: merge the most frequent pair of neighbors, again and again.
 
-    Of pairs that are equally frequent, the one with the smaller numbers comes first, as in Hugging Face's
-    trainer.
+    Among equally frequent pairs, the one with the smaller numbers comes first, as in Hugging Face's trainer.
 
     Args:
-        words: Strings of tokens, each with how often it occurs.
-        n_merges: How many merges to learn.
+        words: Strings of tokens with their counts.
+        n_merges: Number of merges to learn.
         first: Number of the first new token, greater than those in the words.
-        min_count: A pair must occur so often; when none does, there are fewer merges.
-        progress: Title of a progress bar; if empty, there is none.
+        min_count: The least number of times that a pair must occur; learning stops when no pair does.
+        progress: Title of a progress bar; empty for none.
 
     Returns:
         The pairs in the order in which they were learned; merge number i makes the token ``chr(first + i)``.
 
     Raises:
-        ValueError: If a number is too small, or there are more tokens than strings can hold.
+        ValueError: If a number is too small, or there would be more tokens than characters.
 
     Source: Sennrich et al. (2016), "Neural Machine Translation of Rare Words with Subword Units",
     section 3.2.
@@ -89,7 +88,7 @@ def learn_merges(
     >>> learn_merges({"low": 5, "lowest": 2, "newest": 6, "widest": 3}, n_merges=3, first=256)
     ['es', 'Āt', 'wā']
     """
-    _check(n_merges, first=first, min_count=min_count)
+    _check_numbers(n_merges, first=first, min_count=min_count)
     corpus = _Corpus(words)
     waiting = [(-count, pair) for pair, count in corpus.counts.items() if count >= min_count]
     heapify(waiting)
@@ -105,7 +104,7 @@ def learn_merges(
     return merges
 
 
-def _check(n_merges: int, *, first: int, min_count: int) -> None:
+def _check_numbers(n_merges: int, *, first: int, min_count: int) -> None:
     whole_number("n_merges", n_merges, least=0)
     whole_number("min_count", min_count, least=1)
     if first + n_merges > MAX_TOKENS:
@@ -117,8 +116,8 @@ def _pop_most_frequent(
 ) -> str | None:
     """Take the most frequent pair off the heap.
 
-    A count on the heap may be too high by now, because merges of other pairs use a pair's tokens up: it is
-    put right when its pair comes up. It is never too low, because all pairs that a merge makes are new.
+    A count on the heap may be too high, because merges of other pairs have used up tokens of the pair; it is
+    corrected when the pair comes up. It is never too low, because all pairs that a merge makes are new.
     """
     while waiting:
         count, pair = heappop(waiting)
@@ -131,10 +130,10 @@ def _pop_most_frequent(
 
 
 class _Corpus:
-    """Hold all different words with the counts of their pairs, and keep both right from merge to merge.
+    """The different words of a corpus and the counts of their pairs, both updated by each merge.
 
     Args:
-        words: Strings of tokens, each with how often it occurs.
+        words: Strings of tokens with their counts.
     """
 
     def __init__(self, words: Mapping[str, int]):
@@ -148,10 +147,10 @@ class _Corpus:
             self.counts[pair] = sum(map(self.frequencies.__getitem__, indices))
 
     def merge(self, pair: str, token: str) -> set[str]:
-        """Put a new token for a pair, in the words that hold it and nowhere else.
+        """Replace a pair by a new token in the words that hold it.
 
         Returns:
-            The pairs that are new.
+            The new pairs.
         """
         made: set[str] = set()
         for index in set(self.holders.pop(pair)):  # a word may hold it more than once
@@ -163,10 +162,10 @@ class _Corpus:
         return made
 
     def _recount(self, parts: Sequence[str], pair: str, token: str, index: int) -> list[str]:
-        """Count what has changed in one word: the neighbors of each pair that was between its parts."""
+        """Update the counts for one word: the neighbors of each merged pair have changed."""
         counts, frequency, (first, second) = self.counts, self.frequencies[index], pair
         made = []
-        before = now = parts[0][-1:]  # what was left of the pair, and what is left of the new token
+        before = now = parts[0][-1:]  # the left neighbor of the pair, and that of the new token
         for part in parts[1:]:
             if now:
                 counts[before + first] -= frequency
@@ -183,20 +182,20 @@ class _Corpus:
         return made
 
 
-# --- What was learned, applied to a word that may be new.
+# --- Applying merges to a word that may be new.
 
 
 def apply_merges(word: str, merges: Mapping[str, str]) -> str:
-    """Merge the pairs of one word in the order in which they were learned.
+    """Apply merges to one word in the order in which they were learned.
 
-    A heap holds the merges that the word has a pair for, so that each is tried at most once.
+    A heap holds the merges for which the word has a pair, so that each is tried once.
 
     Args:
         word: A string of tokens.
-        merges: The token that each pair becomes; a greater one was learned later.
+        merges: The token that each pair becomes; greater tokens were learned later.
 
     Returns:
-        The word with no pair left that is in ``merges``.
+        The word, in which no pair of ``merges`` is left.
 
     >>> apply_merges("lowest", {"es": "Ā", "Āt": "ā", "lo": "Ă"})
     'Ăwā'

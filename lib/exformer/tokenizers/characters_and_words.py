@@ -10,17 +10,17 @@ from exformer.tokenizers.vocabulary import SPECIALS, Vocabulary, check_no_specia
 
 
 class VocabularyTokenizer:
-    """Cut a text into tokens and look them up; :class:`CharTokenizer` and :class:`WordTokenizer` say how.
+    """Cut a text into tokens of a vocabulary, as :class:`CharTokenizer` and :class:`WordTokenizer` define.
 
     Args:
         vocabulary: The known tokens; :meth:`from_texts` collects them from texts.
 
     Raises:
-        ValueError: If it is something else, such as a text.
+        ValueError: If it is not a vocabulary but, for example, a text.
     """
 
     kind: ClassVar[str]  # the name in a file
-    separator: ClassVar[str]  # stands between two tokens
+    separator: ClassVar[str]  # between two tokens
 
     def __init__(self, vocabulary: Vocabulary):
         if not isinstance(vocabulary, Vocabulary):
@@ -55,7 +55,7 @@ class VocabularyTokenizer:
         """Return the text; special tokens are left out.
 
         Raises:
-            ValueError: If an id is no integer or outside the vocabulary.
+            ValueError: If an id is not an integer or outside the vocabulary.
         """
         return self.separator.join(self.vocabulary.lookup(ids))
 

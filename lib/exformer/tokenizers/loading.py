@@ -1,4 +1,4 @@
-"""A tokenizer's file -> the tokenizer, of whatever kind it is."""
+"""A file -> the tokenizer that was saved in it, of any kind."""
 
 from pathlib import Path
 
@@ -11,10 +11,10 @@ _TOKENIZERS = {tokenizer.kind: tokenizer for tokenizer in (WordTokenizer, CharTo
 
 
 def load_tokenizer(path: str | Path) -> Tokenizer:
-    """Read the file that a tokenizer's ``save`` wrote, of whatever kind it is.
+    """Read the file that the ``save`` of any tokenizer wrote.
 
     Raises:
-        ValueError: If the file is not there, of no known kind, or damaged.
+        ValueError: If there is no such file, or it is damaged or of an unknown kind.
     """
     kind = kind_of_tokenizer(path)
     if kind not in _TOKENIZERS:

@@ -1,4 +1,4 @@
-"""A text <-> pieces: the words, numbers and gaps that byte-pair encoding never joins."""
+"""A text -> pieces: words, numbers and gaps, across which byte-pair encoding never merges."""
 
 import re
 from bisect import bisect_right
@@ -13,15 +13,15 @@ _BEYOND = re.compile(r"[\U00010000-\U0010ffff]")
 
 
 def split_pieces(text: str) -> list[str]:
-    r"""Cut a text as GPT-2 does: a run of letters, of digits or of other signs, with the space before it.
+    r"""Split a text as GPT-2 does: runs of letters, of digits or of other signs, with the space before each.
 
-    The pattern is ``'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+``. Of several
-    spaces before a word all but the last are a piece of their own. Joined, the pieces are the text. What is a
-    letter or a number, the table in ``unicode_table.py`` says; its version of Unicode is fixed, so ids do not
-    depend on the Python that runs.
+    The pattern is ``'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+``. Several
+    spaces before a word are a piece of their own, but for the last. The pieces joined are the text. The table
+    in ``unicode_table.py`` says which characters are letters and numbers; its version of Unicode is fixed, so
+    ids do not depend on the version of Python.
 
     Args:
-        text: Any string; half a surrogate pair counts as a sign.
+        text: Any string; half of a surrogate pair is a sign.
 
     Returns:
         The pieces, in order.
@@ -39,10 +39,10 @@ def split_pieces(text: str) -> list[str]:
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    """Return GPT-2's pattern with its classes written out, which ``re`` lacks.
+    r"""Return GPT-2's pattern with the classes ``\p{L}`` and ``\p{N}``, which ``re`` lacks, written out.
 
-    Only characters below 0x10000 are in the classes: ``re`` finds them in a table, and would search a list
-    for the others. :func:`_stand_in` brings those down.
+    The classes hold only characters below 0x10000, which ``re`` finds in a table; it would search a list for
+    the others, for which :func:`_stand_in` puts lower ones.
     """
     letter, number = _class(LETTERS), _class(NUMBERS)
     return re.compile(
@@ -52,26 +52,26 @@ def _pattern() -> re.Pattern[str]:
 
 
 def _class(table: str) -> str:
-    """Return the characters of a table that are below 0x10000, as the inside of a character class."""
+    """Return the characters of a table below 0x10000 as the inside of a character class."""
     return "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in _runs(table) if run[-1] < 0x10000)
 
 
-def _stand_in(found: re.Match[str]) -> str:
-    """Return a character below 0x10000 that is a letter, a number or neither, as the one that was found.
+def _stand_in(match: re.Match[str]) -> str:
+    """Return a character below 0x10000 that is a letter, a number or a sign, as the matched one is.
 
-    The letter is none of those that follow an apostrophe in the pattern.
+    The letter is not one of those that may follow an apostrophe in the pattern.
     """
-    code = ord(found[0])
-    return "ª" if _holds(LETTERS, code) else "0" if _holds(NUMBERS, code) else "!"
+    code = ord(match[0])
+    return "ª" if _contains(LETTERS, code) else "0" if _contains(NUMBERS, code) else "!"
 
 
-def _holds(table: str, code: int) -> bool:
+def _contains(table: str, code: int) -> bool:
     runs = _runs(table)
     return code in runs[bisect_right(runs, code, key=lambda run: run[0]) - 1]
 
 
 @cache
 def _runs(table: str) -> tuple[range, ...]:
-    """Read a table: runs of codes, in order."""
+    """Parse a table into runs of codes, in order."""
     ends = (run.split("-") for run in table.split())
     return tuple(range(int(run[0], 16), int(run[-1], 16) + 1) for run in ends)

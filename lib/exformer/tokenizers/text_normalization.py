@@ -1,9 +1,9 @@
-"""Text as people have it -> text as it is tokenized: composed, and without characters that nobody sees."""
+"""Text as people have it -> normalized text: composed (NFC), and without invisible characters."""
 
 import re
 import unicodedata
 
-# Unicode's default-ignorable code points, control characters, and what other format characters nobody sees.
+# Control characters, Unicode's default-ignorable code points, and the other invisible format characters.
 _CONTROLS = r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"
 _IGNORABLE = (
     r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
@@ -25,10 +25,8 @@ _VARIED = (
 )
 _SELECTORS = r"\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
 
-_SEPARATORS = re.compile(
-    r"[\x1c-\x1f\u2800]"
-)  # they look like a space; U+2800 is a cell of braille without dots
-# Most texts have none of these, and are searched only; ``re`` is slow for classes that go above U+FFFF.
+_SEPARATORS = re.compile(r"[\x1c-\x1f\u2800]")  # they look like a space; U+2800 is braille
+# Most texts have none of these. Above U+FFFF ``re`` is slow, and most texts need no search there.
 _UNSEEN = re.compile(rf"[{_CONTROLS}\x1c-\x1f\u2800{_IGNORABLE}\ud800-\udfff]")
 _UNSEEN_BEYOND = re.compile(f"[{_IGNORABLE_BEYOND}]")
 _SEEN_OR_UNSEEN = re.compile(
@@ -40,34 +38,34 @@ _SEEN_OR_UNSEEN = re.compile(
 )
 _PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-# A word whose first character may be a combining mark; the class comes first, so that the search is fast.
+# A word whose first character may be a combining mark; a search that begins with a class is fast.
 _MARKED_WORD = re.compile(r"[\u0300-\uffff\U000101fd-\U0001efff](?<=\S)(?<!\S.)\S*", re.DOTALL)
 
 
 def normalize_text(text: str) -> str:
-    r"""Normalize a text that a person wrote: what looks the same becomes the same.
+    r"""Normalize a text, so that texts that look the same become the same.
 
-    Every tokenizer normalizes the texts that it learns from and those that it encodes; so do therefore
-    training, ``generate``, ``translate`` and the command. In this order:
+    Every tokenizer normalizes the texts that it learns from and the texts that it encodes. The same rule
+    therefore holds for training, ``generate``, ``translate`` and the command:
 
-    1. The two halves of a surrogate pair become their character.
-    2. Characters that nobody sees are removed: control characters, Unicode's default-ignorable code points
-       (zero-width spaces, soft hyphens, byte order marks, direction marks, fillers, tags and others), and a
-       combining mark that has no letter before it. Joiners, variation selectors and tags stay where they
-       change what one sees: in emoji, and in scripts such as Arabic, Devanagari and Chinese.
-    3. A letter and its marks are composed (normalization form C of Unicode).
+    1. The two halves of a surrogate pair become one character.
+    2. Invisible characters are removed: control characters, Unicode's default-ignorable code points (such as
+       zero-width spaces, soft hyphens, byte order marks, direction marks, fillers and tags), and combining
+       marks without a letter before them. Joiners, variation selectors and tags stay where they change what
+       one sees: in emoji, and in scripts such as Arabic, Devanagari and Chinese.
+    3. A letter and its combining marks are composed (normalization form C of Unicode).
 
-    White space stays: tabs, line ends, no-break spaces. The four separators U+001C to U+001F and the empty
-    cell of braille, which look like a space, become one.
+    White space stays: tabs, line ends, no-break spaces. The separators U+001C to U+001F and the empty cell of
+    braille look like a space and become one.
 
     Args:
         text: Any string.
 
     Returns:
-        The text; normalized again, it does not change.
+        The normalized text; a second normalization would not change it.
 
     Raises:
-        ValueError: If it is no string, or holds half a surrogate pair.
+        ValueError: If it is not a string, or holds half a surrogate pair.
 
     Source: Unicode Standard, sections 5.21 (default-ignorable code points) and 23.2 (joiners); Unicode
     Standard Annex 15 (normalization forms).
@@ -87,10 +85,10 @@ def normalize_text(text: str) -> str:
 
 
 def normalize_line(text: str) -> str:
-    r"""Normalize a sentence: a text in which any white space is a space between two words.
+    r"""Normalize a sentence: its words, with one space between them.
 
-    ``translate`` reads its sentences so. A tab, a no-break space or one of Unicode's line separators is a
-    space; there is one between two words and none at the ends.
+    ``translate`` reads its sentences in this form. Every kind of white space separates words: tabs, no-break
+    spaces, Unicode's line separators.
 
     Raises:
         ValueError: As :func:`normalize_text`.

@@ -1,4 +1,4 @@
-"""A tokenizer's content <-> a JSON file: nothing that can run code."""
+"""The content of a tokenizer <-> a JSON file, which can run no code."""
 
 import json
 from pathlib import Path
@@ -10,33 +10,31 @@ _FORMAT = "exformer tokenizer 1"
 
 
 def write_content(path: str | Path, *, kind: str, content: dict[str, Any]) -> None:
-    """Write a tokenizer's content as JSON, all at once: the old file stays until the new one is whole.
+    """Write the content of a tokenizer as JSON in one step: the old file stays until the new one is complete.
 
     Args:
-        path: Where to; a file that is there is replaced.
+        path: The file; one that exists is replaced.
         kind: The kind of tokenizer: "word", "character" or "byte-pair".
-        content: What JSON can hold.
+        content: Values that JSON can hold.
     """
     text = json.dumps({"format": _FORMAT, "kind": kind, **content}, ensure_ascii=False)
     replace_file(path, f"{text}\n".encode())
 
 
 def kind_of_tokenizer(path: str | Path) -> str:
-    """Return what kind of tokenizer a file holds.
+    """Return the kind of tokenizer that a file holds.
 
     Raises:
-        ValueError: If the file is not there or something else.
+        ValueError: If there is no such file, or it is not a tokenizer.
     """
     return str(_content(path).get("kind"))
 
 
 def read_content(path: str | Path, *, kind: str) -> dict[str, Any]:
-    """Read what :func:`write_content` wrote for a tokenizer of this kind.
-
-    Whether the content makes sense is for the caller to check.
+    """Read what :func:`write_content` wrote for a tokenizer of this kind; the caller checks the content.
 
     Raises:
-        ValueError: If the file is not there, something else, or of another kind.
+        ValueError: If there is no such file, or it is not a tokenizer of this kind.
     """
     content = _content(path)
     if content.get("kind") != kind:

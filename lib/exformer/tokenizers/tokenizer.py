@@ -1,4 +1,4 @@
-"""What every tokenizer can do: text <-> token ids."""
+"""The interface of every tokenizer: text <-> token ids."""
 
 import reprlib
 from collections.abc import Iterable, Sequence
@@ -7,11 +7,12 @@ from typing import Protocol, runtime_checkable
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """Say what every tokenizer can do.
+    """The interface of every tokenizer.
 
-    Ids run from 0 to ``vocab_size`` - 1. Three of them are special: ``pad_id`` fills up the short rows of a
-    batch, ``bos_id`` and ``eos_id`` stand before and after a text. ``encode`` never gives them, ``decode``
-    skips them.
+    Ids run from 0 to ``vocab_size`` - 1. Three of them are special: ``pad_id`` fills up the short sequences
+    of a batch, ``bos_id`` and ``eos_id`` mark the beginning and the end of a text. ``encode`` never returns
+    them, and ``decode`` leaves them out. A text is encoded as
+    :func:`~exformer.tokenizers.text_normalization.normalize_text` returns it.
     """
 
     vocab_size: int
@@ -36,10 +37,10 @@ def wrong_argument(kind: type, got: object, *, expected: str) -> str:
 
 
 def check_texts(texts: Iterable[str]) -> None:
-    """Check that texts are several: each character of a single string would be taken for a text.
+    """Check that texts are a list: each character of a single string would be taken for a text.
 
     Raises:
-        ValueError: If they are a string, or nothing that can be iterated over.
+        ValueError: If they are a string or not iterable.
     """
     if not isinstance(texts, Iterable):
         raise ValueError(f"expected a list of texts, got {type(texts).__name__}")

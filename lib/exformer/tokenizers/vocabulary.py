@@ -1,4 +1,4 @@
-"""Tokens <-> ids, kept in a file that holds nothing but text."""
+"""Tokens <-> ids, and the JSON file that holds the tokens."""
 
 import re
 import reprlib
@@ -9,6 +9,7 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
+from exformer.tokenizers.text_normalization import normalize_text
 from exformer.tokenizers.token_file import read_content, write_content
 
 PAD, BOS, EOS = SPECIALS = ("<pad>", "<s>", "</s>")
@@ -17,7 +18,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class Vocabulary:
-    """Number the tokens: padding, begin and end of a text first, then the others in the order given.
+    """The ids of tokens: padding, beginning and end of a text first, then the others in the given order.
 
     Args:
         tokens: Different strings, none of them a special token.
@@ -48,7 +49,7 @@ class Vocabulary:
 
     @classmethod
     def from_tokens(cls, tokens: Iterable[str]) -> "Vocabulary":
-        """Number the different ones of some tokens in sorted order, so that ids depend on nothing else.
+        """Number the different tokens in sorted order, so that ids depend on nothing else.
 
         Raises:
             ValueError: If there is no token.
@@ -68,8 +69,8 @@ class Vocabulary:
         """Return the id of each token.
 
         Raises:
-            ValueError: If tokens are unknown; the message lists the first five with close matches, and says
-                how many more there are.
+            ValueError: If tokens are unknown; the message lists the first five with close matches, and the
+                number of the others.
         """
         unknown = [token for token in dict.fromkeys(tokens) if token not in self._ids]
         if unknown:
@@ -81,10 +82,12 @@ class Vocabulary:
 
     def _hint(self, token: str) -> str:
         close = get_close_matches(token, self.tokens[len(SPECIALS) :])
-        return f"{token!r} (close: {', '.join(map(repr, close))})" if close else repr(token)
+        # A known token that is not normalized, as in old files, may look like the unknown one.
+        shown = [repr(each) if each == normalize_text(each) else ascii(each) for each in close]
+        return f"{token!r} (close: {', '.join(shown)})" if close else repr(token)
 
     def lookup(self, ids: Sequence[int]) -> list[str]:
-        """Return the token of each id, leaving out the special ones.
+        """Return the token of each id, without the special ones.
 
         Raises:
             ValueError: If an id is negative or too large.
@@ -93,11 +96,11 @@ class Vocabulary:
         return [self.tokens[index] for index in ids if index >= len(SPECIALS)]
 
     def save(self, path: str | Path, *, kind: str) -> None:
-        """Write a JSON file, all at once: the old file stays until the new one is whole.
+        """Write a JSON file in one step: the old file stays until the new one is complete.
 
         Args:
-            path: Where to; a file that is there is replaced.
-            kind: Which tokenizer cuts texts into such tokens: "word" or "character".
+            path: The file; one that exists is replaced.
+            kind: The kind of tokenizer: "word" or "character".
         """
         write_content(path, kind=kind, content={"symbols": self.tokens[len(SPECIALS) :]})
 
@@ -106,7 +109,7 @@ class Vocabulary:
         """Read what ``save`` wrote for a tokenizer of this kind.
 
         Raises:
-            ValueError: If the file is something else, of another kind, or damaged.
+            ValueError: If the file is not a tokenizer, of another kind, or damaged.
         """
         tokens: Any = read_content(path, kind=kind).get("symbols")
         if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
@@ -118,11 +121,11 @@ class Vocabulary:
 
 
 def check_ids(ids: Sequence[int], *, vocab_size: int) -> None:
-    """Check that all ids are those of tokens.
+    """Check that every id is that of a token.
 
     Raises:
-        ValueError: If they are no sequence of integers, or an id is negative or too large; the message lists
-            the first five.
+        ValueError: If they are not a sequence of integers, or an id is negative or too large; the message
+            lists the first five.
     """
     try:
         if getattr(ids, "ndim", 1) != 1:  # an array of several texts
@@ -136,10 +139,10 @@ def check_ids(ids: Sequence[int], *, vocab_size: int) -> None:
 
 
 def check_no_specials(text: str) -> str:
-    """Return the text, or refuse it if it holds a special token as plain text.
+    """Check that no special token stands in a text, and return the text.
 
     Raises:
-        ValueError: If it does.
+        ValueError: If one does.
     """
     found = [token for token in SPECIALS if token in text]
     if found:

@@ -89,7 +89,7 @@ def _is_new_mark(character):
     return regex.match(r"\p{M}", character) and not unicodedata.category(character).startswith("M")
 
 
-def test_the_strings_are_odd() -> None:
+def test_odd_strings() -> None:
     """They hold what the tokenizers could stumble over."""
     seen = set("".join(strings()))
     assert {"\x85", "\ufeff", "\x1c", "😀", "\u0308", "ẞ"} <= seen
@@ -125,7 +125,7 @@ def test_byte_pairs(engine_page, name: str) -> None:
         assert [text for text, a, b in zip(strings(), mine, theirs, strict=True) if a != b] == []
 
 
-def test_any_ids_become_the_same_text(engine_page) -> None:
+def test_decode_of_any_ids_in_the_browser(engine_page) -> None:
     """What is no UTF-8 becomes as many U+FFFD as in the library."""
     tokenizer = BPETokenizer([])
     rng = random.Random(1)
@@ -210,7 +210,7 @@ def _ids_and_text(tokenizer, text):
     return [ids, tokenizer.decode(ids)]
 
 
-def test_half_a_character_is_refused(engine_page) -> None:
+def test_lone_surrogate(engine_page) -> None:
     """Half a surrogate pair is refused in words, as in the library."""
     said = engine_page.run(
         """async () => {
@@ -321,7 +321,7 @@ def translations(name, beam=1):
     return translate(*engine.shipped(name), engine.sentences(name)[: 50 if beam == 1 else 12], beam=beam)
 
 
-def test_nothing_stays_nothing(engine_page) -> None:
+def test_empty_sentences(engine_page) -> None:
     """An empty sentence has an empty translation, and no text is longer than the model can."""
     found = engine_page.run(engine.TRANSLATE, "multi30k-de-en", ["", " \n"])
     assert found == translate(*engine.shipped("multi30k-de-en"), ["", " \n"])
