@@ -1,4 +1,4 @@
-"""Forty captions of pictures that nobody took, with translations: to see a model of real German at work."""
+"""Forty English captions in the style of Multi30k, with German translations, to try translators on."""
 
 from exformer.corpora.pairs import Pair
 

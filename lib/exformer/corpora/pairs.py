@@ -8,16 +8,16 @@ Example = TypeVar("Example")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Hold a source text and its right target text, with what the corpus knows about them.
+    """A source text and its target text, with what the corpus knows about them.
 
-    In made-up languages both texts are words with one space between them, so that a word's index is that in
+    In made-up languages, both texts are words with one space between them; a word is indexed as in
     ``source.split()`` or ``target.split()``.
 
     Args:
-        source: The text to be translated, copied or answered.
-        target: Its right translation, copy or answer.
-        construction: Kind of sentence, in the words of the corpus that made it; empty if it has no kinds.
-        antecedent: The source noun that the pronoun stands for; empty without a pronoun.
+        source: The text to translate, copy or answer.
+        target: Its translation, copy or answer.
+        construction: The kind of sentence, as the corpus names it; empty if there are no kinds.
+        antecedent: The source noun to which the pronoun refers; empty without a pronoun.
         alignment: (source index, target index) of each pair of words that translate each other.
     """
 
@@ -30,11 +30,11 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Split(Generic[Example]):
-    """Hold a training set and a test set that share no example.
+    """A training set and a test set without common examples.
 
     Args:
         train: Examples to learn from.
-        test: Examples to be judged by.
+        test: Examples to evaluate on.
     """
 
     train: list[Example]

@@ -21,7 +21,7 @@ _OTHER_FORM = dict(_PAIRS) | {plural: singular for singular, plural in _PAIRS}
 
 @dataclass(frozen=True, slots=True)
 class LabeledSentence:
-    """Hold a sentence, a class for the whole, and a tag for each word.
+    """A sentence, its class, and a tag for each word.
 
     Args:
         sentence: Words with spaces between them.
@@ -77,7 +77,7 @@ def _labeled(rng: Random) -> LabeledSentence:
 
 @dataclass(frozen=True, slots=True)
 class JudgedSentence:
-    """Hold a text, and whether the grammar can make it.
+    """A text, and whether the grammar can generate it.
 
     Args:
         sentence: Words with spaces between them.

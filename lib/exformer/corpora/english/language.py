@@ -1,4 +1,4 @@
-"""What is known exactly of the English language: probabilities, entropy, grammaticality, the next word."""
+"""The exact properties of the English language: probabilities, entropy, grammaticality, the next word."""
 
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
@@ -26,7 +26,7 @@ def entropy_per_token() -> float:
 
     .. math:: \frac{H}{E[\mathrm{length}] + 1}
 
-    The 1 is the end symbol, which a model predicts too. It is the limit of the loss over many sentences: all
+    The 1 is the end token, which a model predicts too. It is the limit of the loss over many sentences: all
     nats by all tokens.
     """
     return entropy() / (expected_length() + 1)
@@ -49,7 +49,7 @@ def sentence_probability(sentence: str) -> float:
 
 
 def is_grammatical(sentence: str) -> bool:
-    """Tell whether the grammar can make a sentence.
+    """Return whether the grammar can generate a sentence.
 
     Args:
         sentence: Words of ``WORDS`` with spaces between them.
@@ -61,7 +61,7 @@ def is_grammatical(sentence: str) -> bool:
 
 
 def first_error(sentence: str) -> int | None:
-    """Find the word at which a sentence breaks.
+    """Find the first ungrammatical word of a sentence.
 
     Args:
         sentence: Words of ``WORDS`` with spaces between them.
@@ -133,7 +133,7 @@ def nats_per_token(sentences: Iterable[str]) -> float:
         sentences: At least one; words of ``WORDS`` with spaces between them.
 
     Returns:
-        Nats per token, end symbols counted; infinite if a sentence is not grammatical.
+        Nats per token, end tokens counted; infinite if a sentence is not grammatical.
 
     Raises:
         ValueError: If there is no sentence, or a word is unknown.

@@ -1,4 +1,4 @@
-"""How long sentences become: all of a length, by listing, and its probability, by dynamic programming."""
+"""The lengths of sentences: all sentences of a length, and its probability by dynamic programming."""
 
 from collections.abc import Iterator
 from functools import cache, reduce

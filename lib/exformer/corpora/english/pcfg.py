@@ -1,4 +1,4 @@
-"""Grammars with probabilities: what a sentence costs on average, how long it is, and sentences by chance."""
+"""Probabilistic grammars: the entropy and the mean length of their sentences, and samples of them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Rule = tuple[float, tuple[str, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Grammar:
-    """Hold a probabilistic context-free grammar: a symbol with rules is a nonterminal, any other is a word.
+    """A probabilistic context-free grammar: symbols with rules are nonterminals, the others are words.
 
     Args:
         start: The nonterminal that becomes a sentence.
@@ -34,7 +34,7 @@ class Grammar:
     rules: Mapping[str, tuple[Rule, ...]]
 
     def __post_init__(self) -> None:
-        """Refuse what is no grammar of finite sentences."""
+        """Check that the rules make a grammar of finite sentences."""
         if self.start not in self.rules:
             raise ValueError(f"the start symbol {self.start!r} has no rules")
         for name, rules in self.rules.items():
@@ -63,7 +63,7 @@ class Grammar:
 
     @cached_property
     def _expected_symbols(self) -> np.ndarray:
-        """Count, for each nonterminal (row), the nonterminals (columns) of one rule of it, on average."""
+        """Return the mean number of each nonterminal (column) in a rule of each nonterminal (row)."""
         place = {name: i for i, name in enumerate(self.rules)}
         matrix = np.zeros((len(place), len(place)))
         for name, rules in self.rules.items():
@@ -74,7 +74,7 @@ class Grammar:
         return matrix
 
     def _expected_sum(self, of_rule: Callable[[float, tuple[str, ...]], float]) -> float:
-        r"""Add a number up over all rules of a sentence, on average: solve x = r + M x for the start."""
+        r"""Return the mean over sentences of a number summed over their rules: solve x = r + M x."""
         r = [sum(p * of_rule(p, symbols) for p, symbols in rules) for rules in self.rules.values()]
         x = np.linalg.solve(np.eye(len(r)) - self._expected_symbols, r)
         return float(x[list(self.rules).index(self.start)])

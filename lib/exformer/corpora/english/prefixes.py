@@ -14,7 +14,7 @@ END = "</s>"  #: Stands for the end of the sentence among the words that may com
 
 @cache
 def beginnings(grammar: Grammar) -> dict[str, dict[str, Stacks]]:
-    """Tell with which words each nonterminal can begin, and what is to come after each: its Greibach form.
+    """Return the words with which each nonterminal can begin, and what follows each: its Greibach form.
 
     Returns:
         nonterminal -> first word -> what is to come -> probability.

@@ -1,4 +1,4 @@
-"""English sentences by chance: training and test sets, and minimal pairs for agreement and for pronouns."""
+"""Sampled English sentences: training and test sets, and minimal pairs for agreement and pronouns."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ _VERBS = dict.fromkeys(FEATURES["living"], ("BE", "SLEEP", "SEE")) | {"way": ("B
 
 @dataclass(frozen=True, slots=True)
 class MinimalPair:
-    """Hold the beginning of a sentence, a word that may follow and one that may not.
+    """A prefix of a sentence, a word that may follow it and one that may not.
 
     Args:
-        prefix: The first words of a sentence, up to the word that is to be judged.
+        prefix: The first words of a sentence, up to the word to be judged.
         right: A next word that the grammar allows.
         wrong: The same word in a form that the grammar forbids here: its probability is 0.
     """

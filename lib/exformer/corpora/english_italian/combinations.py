@@ -1,4 +1,4 @@
-"""What a sentence combines: which combinations are held out of training, and which noun "it" stands for."""
+"""Combinations of words that are held out of training, and the noun to which "it" refers."""
 
 from dataclasses import dataclass
 
@@ -13,14 +13,14 @@ _RANK |= {adjective.english: rank for rank, adjective in enumerate(ADJECTIVES)}
 
 @dataclass(frozen=True, slots=True)
 class PronounFacts:
-    """Hold what a sentence with "it" is about.
+    """The facts of a sentence with "it".
 
     Args:
-        antecedent: The English noun that "it" stands for.
-        other: The other noun, which it does not stand for.
-        right: The Italian adjective in the antecedent's gender.
+        antecedent: The English noun to which "it" refers.
+        other: The other noun.
+        right: The Italian adjective in the gender of the antecedent.
         wrong: The same adjective in the other gender.
-        decisive: Whether agreement with ``other`` would give another form, so that a wrong guess shows.
+        decisive: Whether agreement with ``other`` would give another form, so that a wrong reference shows.
     """
 
     antecedent: str
@@ -40,7 +40,7 @@ def facts(tree: Sentence) -> PronounFacts:
 
 
 def pronoun_facts(english: str) -> PronounFacts:
-    """Tell which noun "it" stands for, and what the Italian adjective must be.
+    """Return the noun to which "it" refers, and the Italian adjective that follows from it.
 
     Args:
         english: A sentence of the pronoun construction.
@@ -58,7 +58,7 @@ def pronoun_facts(english: str) -> PronounFacts:
 
 
 def is_held_out(tree: Sentence) -> bool:
-    """Tell whether a tree has a combination that is kept out of training."""
+    """Return whether a tree has a combination that is held out of training."""
     phrases = (tree.subject, tree.object, tree.place)
     pairs = [(phrase.noun, phrase.adjective) for phrase in phrases if phrase and phrase.adjective]
     if tree.adjective:
@@ -72,10 +72,10 @@ def is_held_out(tree: Sentence) -> bool:
 
 
 def held_out(english: str) -> bool:
-    """Tell whether a sentence has a combination that no training set of ``split`` has.
+    """Return whether a sentence has a combination that is in no training set of ``split``.
 
     Combinations are a noun with an adjective that agrees with it, anywhere in the sentence, and the subject,
-    object and adjective of a sentence with "it". Which are held out never changes.
+    object and adjective of a sentence with "it". The held-out combinations never change.
 
     Args:
         english: A sentence of the grammar.

@@ -12,7 +12,7 @@ PREPOSITIONS = {"near": "vicino", "behind": "dietro", "beyond": "oltre"}
 
 @dataclass(frozen=True, slots=True)
 class NounPhrase:
-    """Hold determiner ("the", "a", "many"), noun, number, and perhaps an adjective."""
+    """A determiner ("the", "a", "many"), a noun, its number, and perhaps an adjective."""
 
     determiner: str
     noun: Noun
@@ -22,7 +22,7 @@ class NounPhrase:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Hold the tree of a sentence; which parts are there makes its construction.
+    """The tree of a sentence; its parts determine the construction.
 
     Args:
         subject: Who acts, or is described.

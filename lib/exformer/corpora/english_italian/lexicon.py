@@ -1,4 +1,4 @@
-"""The words of the English-Italian language: every form that the grammar can write, and no grammar."""
+"""The words of the English-Italian language in all their forms."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Noun:
-    """Hold a noun: English singular and plural, Italian singular and plural, gender "m" or "f"."""
+    """A noun: English singular and plural, Italian singular and plural, gender "m" or "f"."""
 
     singular: str
     plural: str
@@ -26,7 +26,7 @@ class Noun:
 
 @dataclass(frozen=True, slots=True)
 class Adjective:
-    """Hold an adjective and what it is said of: "animal" or "place", never both."""
+    """An adjective and the kind of noun that it describes, "animal" or "place"."""
 
     english: str
     masculine: str  # the Italian dictionary form: masculine singular
@@ -48,7 +48,7 @@ class Adjective:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """Hold a verb in the past: English base and past form, Italian singular and plural (passato remoto)."""
+    """A verb in the past: English base and past form, Italian singular and plural (passato remoto)."""
 
     base: str
     past: str

@@ -41,7 +41,7 @@ def stated(text: str) -> dict[str, str]:
 
 
 def judge(summary: str, report: Report) -> dict[str, str]:
-    """Hold each fact that a summary states against the article.
+    """Compare each fact that a summary states with the article.
 
     A fact is "right" if it is the article's (or rightly left out), "missing" if the article says it and the
     summary does not, "mistaken" if the words stand in the article and mean something else there, and

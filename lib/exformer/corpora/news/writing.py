@@ -36,7 +36,7 @@ _BRACKETS, _PLACES = re.compile(r"\[.*?\]"), re.compile(r"{(\w+)}")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Hold what happened: who did what to what, where, when, and before how many people.
+    """An event: who did what to what, where, when, and before how many people.
 
     The person has a first and a last name; day and people are empty where nobody says so.
     """
@@ -51,7 +51,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Hold an article, its right summary and the facts of both.
+    """An article, its summary and the facts of both.
 
     Args:
         article: The article; words and signs have one space between them.
@@ -65,7 +65,7 @@ class Report:
 
 
 def fill(template: str, words: Mapping[str, str]) -> str:
-    """Put words into a sentence's places; a bracket with an empty place is left out, and so is a sentence.
+    """Fill the slots of a template; a bracket or a sentence with an empty slot is left out.
 
     Args:
         template: A sentence with places in braces, and brackets around what may be left out.

@@ -25,7 +25,7 @@ def tiny_shakespeare() -> tuple[str, str]:
 
 
 def multi30k(part: str, *, src: str, tgt: str) -> list[Pair]:
-    """Return captions and their translations, as they were written.
+    """Return captions and their translations, unchanged.
 
     Args:
         part: "train" (29,000 pairs), "val" (1,014) or "test" (1,000: flickr 2016).
@@ -34,7 +34,7 @@ def multi30k(part: str, *, src: str, tgt: str) -> list[Pair]:
 
     Raises:
         ValueError: If there is no such part or language, or a file is not the right one.
-        ConnectionError: If a file is nowhere to be had.
+        ConnectionError: If a file cannot be downloaded.
 
     Source:
         Elliott et al. 2016, Multi30K: Multilingual English-German Image Descriptions.
@@ -59,7 +59,7 @@ def tokenized_references(language: str) -> list[str]:
 
 
 def _lines(name: str) -> list[str]:
-    """Return a file's lines; only line feeds end one, as some captions hold other separators."""
+    """Return the lines of a file; only line feeds end a line, because some captions hold other separators."""
     data = fetch(FILES[name]).read_bytes()
     text = gzip.decompress(data) if name.endswith(".gz") else data
     return [line.strip() for line in text.decode("utf-8").rstrip("\n").split("\n")]

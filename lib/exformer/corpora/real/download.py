@@ -1,4 +1,4 @@
-"""A file of the manifest -> a path: from your folder, from the cache, or from its public home."""
+"""A file of the manifest -> its path: in your own folder, in the cache, or after a download."""
 
 import hashlib
 import http.client
@@ -19,21 +19,20 @@ _HELP = "set EXFORMER_DATA to a folder that holds {name}, or try again with a ne
 
 
 def fetch(file: DataFile, *, cache: str | Path | None = None, timeout: float = 30.0) -> Path:
-    """Return where a file lies, fetching it where it is not there yet.
+    """Return the path of a file, and download it if it is neither in your folder nor in the cache.
 
-    The folder that ``EXFORMER_DATA`` names comes first, then the cache, then the file's public home. What is
-    fetched grows under another name and gets its own only when length and hash are right, so the cache never
-    holds half a file or a wrong one. A download that was cut goes on where it stopped. Of several processes
-    that want the same file one fetches it, and the others wait.
+    Your folder is the one that ``EXFORMER_DATA`` names; it comes first. A download is kept under another name
+    until its SHA-256 is verified, so the cache never holds half a file or a wrong one. A cut download
+    resumes where it stopped. If several processes need a file, one downloads it and the others wait.
 
     Args:
-        file: An entry of the manifest, with the file's name, home, length and hash.
-        cache: Where downloads are kept; None for ``cache_folder()``.
-        timeout: Seconds that the server may be silent.
+        file: An entry of the manifest.
+        cache: The folder of downloads; None for ``cache_folder()``.
+        timeout: Seconds to wait for the server.
 
     Raises:
-        ValueError: If the file in ``EXFORMER_DATA``, or what the server sends, is not the manifest's.
-        ConnectionError: If it can't be fetched; what has come is kept for the next try.
+        ValueError: If the SHA-256 of the file in ``EXFORMER_DATA`` or of the download is wrong.
+        ConnectionError: If the download fails; the bytes received so far are kept for the next try.
     """
     own = os.environ.get("EXFORMER_DATA")
     if own and (path := Path(own, file.name)).is_file():
@@ -49,11 +48,11 @@ def fetch(file: DataFile, *, cache: str | Path | None = None, timeout: float = 3
 
 
 def _fetch_whole(file: DataFile, path: Path, *, timeout: float) -> None:
-    """Download a file, look whether it is the right one, and give it its name."""
+    """Download a file, verify its SHA-256, and move it to its final name."""
     part = path.with_name(f"{path.name}.part")
     resumed = part.is_file() and part.stat().st_size > 0
     _download(file, part, timeout=timeout)
-    if _hash(part) != file.sha256 and resumed:  # the earlier part was of something else: once more, all of it
+    if _hash(part) != file.sha256 and resumed:  # the earlier part was of another file: download all of it
         part.unlink()
         _download(file, part, timeout=timeout)
     if _hash(part) != file.sha256:
@@ -67,7 +66,7 @@ def cache_folder() -> Path:
     """Return the folder for downloads: ``exformer`` in the user's cache.
 
     Raises:
-        ValueError: If the system knows no home of this user.
+        ValueError: If the user has no home folder.
     """
     name, below = ("LOCALAPPDATA", "AppData/Local") if os.name == "nt" else ("XDG_CACHE_HOME", ".cache")
     try:
@@ -91,7 +90,7 @@ def _hash(path: Path) -> str:
 
 
 def _refusal(file: DataFile, begin: bytes) -> str:
-    """Say what was sent in the place of a file."""
+    """Return the message about a download that is not the file."""
     page = begin.lstrip().lower().startswith((b"<!doctype", b"<html"))
     what = "a web page" if page else "other bytes"
     return (
@@ -101,22 +100,22 @@ def _refusal(file: DataFile, begin: bytes) -> str:
 
 
 def _download(file: DataFile, part: Path, *, timeout: float) -> None:
-    """Fetch what is missing of a file, and put it behind what is there."""
+    """Download the missing bytes of a file, and append them to the part that is there."""
     have = part.stat().st_size if part.is_file() else 0
-    if have >= file.n_bytes:  # whole, or too long to be right: the hash decides, then a new start
+    if have >= file.n_bytes:  # complete or too long: the SHA-256 decides
         return
     request = urllib.request.Request(file.url, headers={"Range": f"bytes={have}-"} if have else {})
     with _network(file):
         answer = urllib.request.urlopen(request, timeout=timeout)
     with answer:
-        have = have if answer.status == 206 else 0  # other servers do not resume: they send all
+        have = have if answer.status == 206 else 0  # a server that does not resume sends all bytes
         with part.open("ab" if have else "wb") as out:
             for piece in _pieces(answer, file, have):
                 out.write(piece)
 
 
 def _pieces(answer: Any, file: DataFile, have: int) -> Iterator[bytes]:
-    """Give the bytes as they come, never more than the file has."""
+    """Yield the bytes as they arrive, at most as many as the file has."""
     title = Path(file.name).name
     with tqdm(desc=title, total=file.n_bytes, initial=have, unit="B", unit_scale=True, disable=None) as bar:
         while have < file.n_bytes:
@@ -131,7 +130,7 @@ def _pieces(answer: Any, file: DataFile, have: int) -> Iterator[bytes]:
 
 @contextmanager
 def _network(file: DataFile) -> Iterator[None]:
-    """Say what to do where the network fails; what a disk says passes by."""
+    """Name the remedy if the network fails; errors of the disk pass through."""
     try:
         yield
     except (OSError, http.client.HTTPException) as error:

@@ -1,4 +1,4 @@
-"""What real texts there are: where each file lives, how long it is, its SHA-256, whose it is."""
+"""The files of real texts: where each can be downloaded, its length, SHA-256 and license."""
 
 from dataclasses import dataclass
 
@@ -12,14 +12,14 @@ _CAPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """Hold what is known of a file before it is there.
+    """The facts of a file that is not downloaded yet.
 
     Args:
         name: Path within the data folder, with forward slashes.
-        url: Where anyone can fetch it.
-        n_bytes: Its exact length in bytes.
-        sha256: The hash of its bytes, 64 hexadecimal digits.
-        license: What one may do with it, and whose work it is.
+        url: Its public address.
+        n_bytes: Its length in bytes.
+        sha256: Its SHA-256, 64 hexadecimal digits.
+        license: The terms of its use, and its authors.
     """
 
     name: str
