@@ -99,6 +99,17 @@ def test_files_of_other_systems(tmp_path: Path) -> None:
     assert Pair("line 7 of the text", "line 7 of the text") in [*found.train, *found.val]
 
 
+def test_own_texts_are_normalized(tmp_path: Path) -> None:
+    lines = [f"café {n} is here" for n in range(60)]
+    odd = [f" cafe\u0301\u200b\t{n}\xa0is\u2028here\x00\u200f" for n in range(60)]
+    for name, each in (("plain", lines), ("odd", odd)):
+        (tmp_path / name).write_text("\n".join(each), encoding="utf-8", newline="")
+    plain, disguised = (read_pairs(tmp_path / name, tmp_path / name) for name in ("plain", "odd"))
+    assert (disguised.train, disguised.val) == (plain.train, plain.val)
+    text = read_text(tmp_path / "odd")
+    assert text.train.startswith(" café\t0\xa0is\u2028here\n café\t1")  # a text keeps its white space
+
+
 def test_more_text_gets_a_larger_model_and_more_steps() -> None:
     found = [recipe_for(Text("a word " * n, "a word " * 99, {})) for n in (200, 20_000, 200_000, 2_000_000)]
     assert [recipe.model["d_model"] for recipe in found] == [64, 96, 128, 256]
@@ -118,6 +129,10 @@ def test_more_text_gets_a_larger_model_and_more_steps() -> None:
         (b"too short", "book.txt has 9 characters: expected at least 1,000 to learn from"),
         (b"one\ntwo \xff three\n" * 200, "book.txt, line 2: expected text in UTF-8, got the byte 0xff: save"),
         (None, "No such file or directory: "),
+        ("\u200b".encode() * 3000, "book.txt has 0 characters: expected at least 1,000 to learn from"),
+        (b"\0" * 5000, "book.txt: expected text in UTF-8, got UTF-16: save the text as UTF-8"),
+        ("one\ntwo\n".encode("utf-16-le") * 200, "book.txt: expected text in UTF-8, got UTF-16: save"),
+        (b"one\rtwo\r" * 200, "book.txt: its lines end with CR alone, expected LF or CRLF: convert"),
     ],
 )
 def test_texts_that_cannot_be_learned(
@@ -141,6 +156,7 @@ def test_texts_that_cannot_be_learned(
         ("a\n" * 9 + " \n" + "a\n" * 20, "b\n" * 30, "in.txt, line 10 is empty: expected a sentence"),
         ("a\n" * 30, "b\n" * 29 + "b" * 2001, "out.txt, line 30 has 2,001 bytes: expected a sentence of at"),
         ("", "", "in.txt, line 1 is empty"),
+        ("a\n" * 9 + "\u200b\xad\n" + "a\n" * 20, "b\n" * 30, "in.txt, line 10 is empty: expected a sen"),
     ],
 )
 def test_pairs_that_cannot_be_learned(

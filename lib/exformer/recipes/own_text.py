@@ -16,6 +16,7 @@ from exformer.recipes.recipe import Recipe
 from exformer.recipes.zoo import BYTE_PAIRS, EN_DE_ALONE
 from exformer.storage.text_files import decode_text, read_data
 from exformer.tokenizers.loading import load_tokenizer
+from exformer.tokenizers.text_normalization import normalize_line, normalize_text
 from exformer.training.trainer import Trainer
 
 #: Name of the recipe and of the corpus.
@@ -151,7 +152,7 @@ def describe(trainer: Trainer, data: Pairs | Text) -> str:
 
 
 def _read(path: str | Path) -> tuple[str, str]:
-    """Read a text in UTF-8, with the line ends of any system; return it, and the SHA-256 of its bytes.
+    """Read a text in UTF-8 and normalize it; return it, and the SHA-256 of its bytes.
 
     The bytes are read once: a pipe gives them once, and a file may change in between.
     """
@@ -159,14 +160,14 @@ def _read(path: str | Path) -> tuple[str, str]:
     text = decode_text(data, name=path).replace("\r\n", "\n")
     if "\r" in text and "\n" not in text:
         raise ValueError(f"{path}: its lines end with CR alone, expected LF or CRLF: convert the line ends")
-    return text, hashlib.sha256(data).hexdigest()
+    return normalize_text(text), hashlib.sha256(data).hexdigest()
 
 
 def _split_lines(text: str, path: str | Path) -> Sequence[str]:
     """Split a text into sentences, one a line, and check each."""
-    lines = text.removesuffix("\n").split("\n")
+    lines = [normalize_line(line) for line in text.removesuffix("\n").split("\n")]
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
+        if not line:
             raise ValueError(f"{path}, line {number} is empty: expected a sentence in each line")
         if (n_bytes := len(line.encode())) > _LONGEST_LINE:
             raise ValueError(
