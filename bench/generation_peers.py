@@ -10,8 +10,8 @@ from bench.equal_work import copy_weights
 from bench.gpt import gpt2
 from bench.setting import BOS, EOS, PAD, Setting, make_batches
 from exformer.generation.beam_search import beam_search
-from exformer.generation.decoding import greedy
 from exformer.generation.next_token import Continuation, next_logits_of
+from exformer.generation.sampling import greedy
 from exformer.models.decoder_lm import DecoderLM
 from exformer.nn.eval_mode import evaluating
 
@@ -76,7 +76,7 @@ def beam_writers(setting: Setting, *, n_new: int) -> dict[str, Writer]:
     def ours() -> list[list[int]]:
         with evaluating(model):
             next_logits = Continuation(model, src=src)
-            found = beam_search(next_logits, prompts, beam=BEAM, eos_id=EOS, max_new_tokens=n_new)
+            found = beam_search(next_logits, prompts, num_beams=BEAM, eos_id=EOS, max_new_tokens=n_new)
         return [text.ids for text in found]
 
     def theirs() -> list[list[int]]:

@@ -122,8 +122,8 @@ def translations() -> list[dict[str, str]]:
     """Translate the first captions, in both directions."""
     pairs = captions()[:N_CAPTIONS]
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    german = translate(*load_model("multi30k-en-de")[:2], sources, beam=5)
-    english = translate(*load_model("multi30k-de-en")[:2], targets, beam=5)
+    german = translate(*load_model("multi30k-en-de")[:2], sources, num_beams=5)
+    english = translate(*load_model("multi30k-de-en")[:2], targets, num_beams=5)
     names = ("English", "German", "to German", "to English")
     return [
         dict(zip(names, each, strict=True)) for each in zip(sources, targets, german, english, strict=True)
@@ -138,7 +138,7 @@ def failures() -> list[dict[str, str]]:
             "from": each.language,
             "to": "de" if each.language == "en" else "en",
             "sentence": each.sentence,
-            "translation": translate(*translators[each.model], each.sentence, beam=5),
+            "translation": translate(*translators[each.model], each.sentence, num_beams=5),
         }
         for each in FAILURES
     ]

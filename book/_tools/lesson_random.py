@@ -22,7 +22,7 @@ CALM_PARTS = set(_CALM_PARTS.split())
 _CALM = """
     exformer.corpora exformer.tokenizers exformer.evaluation exformer_lessons exformer.data.translation
     exformer.data.padding exformer.nn.loss exformer.training.schedules exformer.nn.masks
-    exformer.generation.decoding exformer.generation.next_token exformer.generation.translate
+    exformer.generation.sampling.greedy exformer.generation.next_token exformer.generation.translate
     exformer.nn.eval_mode matplotlib IPython
 """
 CALM = _CALM.split()

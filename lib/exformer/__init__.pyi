@@ -42,6 +42,7 @@ from .training.loop import train as train
 from .training.config import TrainingConfig as TrainingConfig
 from .training.trainer import Trainer as Trainer
 
+from .generation.sampling import Sampling as Sampling
 from .generation.beam_search import beam_search as beam_search
 from .generation.generate import generate as generate
 from .generation.generate import stream as stream

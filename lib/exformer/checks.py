@@ -1,5 +1,6 @@
 """Whole numbers that are handed in: sizes, counts, seeds. Every package may import this; it imports none."""
 
+from numbers import Real
 from operator import index
 from typing import SupportsIndex
 
@@ -25,7 +26,7 @@ def whole_number(name: str, value: SupportsIndex, *, least: int, most: int | Non
     ValueError: n_layers must be a whole number, got 3.0
     """
     try:
-        number = index(value)
+        number = index(None if isinstance(value, bool) else value)
     except TypeError:
         raise ValueError(f"{name} must be a whole number, got {value!r}") from None
     if most is not None and not least <= number <= most:
@@ -33,3 +34,23 @@ def whole_number(name: str, value: SupportsIndex, *, least: int, most: int | Non
     if number < least:
         raise ValueError(f"{name} must be at least {least}, got {number}")
     return number
+
+
+def real_number(name: str, value: object) -> float:
+    """Return a real number as Python's own, also if it comes from NumPy.
+
+    Args:
+        name: Name of the argument, for the message.
+        value: Its value.
+
+    Raises:
+        ValueError: If it is not a number.
+
+    >>> real_number("top_p", "0.9")
+    Traceback (most recent call last):
+        ...
+    ValueError: top_p must be a number, got '0.9'
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ValueError(f"{name} must be a number, got {value!r}")
+    return float(value)

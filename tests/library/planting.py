@@ -51,11 +51,20 @@ def find_definition(tree: ast.Module, name: str) -> list[ast.AST]:
     """
     nodes: list[ast.AST] = [tree]
     for part in name.split("."):
-        found = [n for n in nodes[-1].body if getattr(n, "name", "") == part and hasattr(n, "body")]
+        found = [
+            n
+            for n in nodes[-1].body
+            if getattr(n, "name", "") == part and hasattr(n, "body") and not _is_overload(n)
+        ]
         if len(found) != 1:
             raise ValueError(f"expected one definition of {name}, got {len(found)}")
         nodes += found
     return nodes[1:]
+
+
+def _is_overload(node: ast.AST) -> bool:
+    """Return whether a definition is a signature for type checkers only."""
+    return any(getattr(each, "id", "") == "overload" for each in getattr(node, "decorator_list", []))
 
 
 def changed(text: str, name: str, right: str, wrong: str) -> str:

@@ -11,15 +11,13 @@ from test_decoder_lm import VOCAB, build
 from torch_twins import normal
 
 from exformer.data.padding import pad_left
-from exformer.generation.beam_search import beam_search
-from exformer.generation.decoding import greedy
+from exformer.generation.beam_search import Hypothesis, beam_search, length_normalized
 from exformer.generation.exhaustive import exhaustive_search
-from exformer.generation.fast_top_k import largest
-from exformer.generation.hypothesis import Hypothesis, length_normalized
 from exformer.generation.next_token import next_logits_of
+from exformer.generation.sampling import greedy
 
 pytestmark = pytest.mark.usefixtures("float64")
-ALPHAS = st.sampled_from([0.0, 0.6, 1.0, 2.0])
+PENALTIES = st.sampled_from([0.0, 0.6, 1.0, 2.0])
 START = torch.tensor([[1]])
 
 
@@ -64,8 +62,8 @@ GARDEN = {
 def test_a_beam_of_two_sees_what_greedy_misses():
     limits = {"eos_id": 2, "max_new_tokens": 3}
     assert greedy(tree(GARDEN), START, **limits) == [[0]]
-    [one] = beam_search(tree(GARDEN), START, beam=1, **limits)
-    [two] = beam_search(tree(GARDEN), START, beam=2, **limits)
+    [one] = beam_search(tree(GARDEN), START, num_beams=1, **limits)
+    [two] = beam_search(tree(GARDEN), START, num_beams=2, **limits)
     same(one, Hypothesis([0], math.log(0.6 * 0.4), ended=True))
     same(two, Hypothesis([1], math.log(0.4 * 0.9), ended=True))
     same(exhaustive_search(tree(GARDEN), START, **limits)[0][0], two)
@@ -80,22 +78,22 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize(("alpha", "wanted"), [(0.0, []), (0.1, [0, 0]), (1.0, [0, 0])])
-def test_length_is_made_up_for(alpha, wanted):
-    limits = {"eos_id": 2, "max_new_tokens": 3, "alpha": alpha}
-    [found] = beam_search(tree(LONG), START, beam=2, **limits)
+@pytest.mark.parametrize(("penalty", "wanted"), [(0.0, []), (0.1, [0, 0]), (1.0, [0, 0])])
+def test_length_is_made_up_for(penalty, wanted):
+    limits = {"eos_id": 2, "max_new_tokens": 3, "length_penalty": penalty}
+    [found] = beam_search(tree(LONG), START, num_beams=2, **limits)
     assert found.ids == wanted
     assert found.ended
     same(exhaustive_search(tree(LONG), START, **limits)[0][0], found)
 
 
 def test_scores_by_hand():
-    assert length_normalized(-6.0, n_tokens=4, alpha=0.0) == -6.0
-    assert length_normalized(-6.0, n_tokens=4, alpha=0.5) == -3.0
-    assert length_normalized(-6.0, n_tokens=4, alpha=1.0) == -1.5
-    assert Hypothesis([5, 7, 9], -6.0, ended=True).score(alpha=1.0) == -1.5  # the end symbol counts
-    assert Hypothesis([5, 7, 9], -6.0, ended=False).score(alpha=1.0) == -2.0
-    assert Hypothesis([], -6.0, ended=True).score(alpha=1.0) == -6.0
+    assert length_normalized(-6.0, n_tokens=4, length_penalty=0.0) == -6.0
+    assert length_normalized(-6.0, n_tokens=4, length_penalty=0.5) == -3.0
+    assert length_normalized(-6.0, n_tokens=4, length_penalty=1.0) == -1.5
+    assert Hypothesis([5, 7, 9], -6.0, ended=True).score(length_penalty=1.0) == -1.5  # the end symbol counts
+    assert Hypothesis([5, 7, 9], -6.0, ended=False).score(length_penalty=1.0) == -2.0
+    assert Hypothesis([], -6.0, ended=True).score(length_penalty=1.0) == -6.0
 
 
 def test_a_text_that_ends_leaves_its_place_empty():
@@ -108,16 +106,16 @@ def test_a_text_that_ends_leaves_its_place_empty():
         (1,): [0.4, 0.3, 0.3],
         (1, 0): [0.4, 0.3, 0.3],
     }
-    limits = {"eos_id": 2, "max_new_tokens": 3, "alpha": 1.0}
-    [found] = beam_search(tree(shy), START, beam=2, **limits)
+    limits = {"eos_id": 2, "max_new_tokens": 3, "length_penalty": 1.0}
+    [found] = beam_search(tree(shy), START, num_beams=2, **limits)
     assert found.log_probability == pytest.approx(math.log(0.5 * 0.55 * 0.5))
-    [wider] = beam_search(tree(shy), START, beam=3, **limits)
+    [wider] = beam_search(tree(shy), START, num_beams=3, **limits)
     same(wider, Hypothesis([0, 1], math.log(0.5 * 0.45), ended=True))
 
 
-def best_by_loop(next_logits, prompt, *, eos_id, max_new_tokens, beam, alpha):
+def best_by_loop(next_logits, prompt, *, eos_id, max_new_tokens, num_beams, length_penalty):
     """Search with lists: (log-probability, new symbols) of what goes on, and of what is complete."""
-    live, complete, places = [(0.0, [])], [], beam
+    live, complete, places = [(0.0, [])], [], num_beams
     for step in range(1, max_new_tokens + 1):
         longer = []
         for total, new in live:
@@ -127,7 +125,7 @@ def best_by_loop(next_logits, prompt, *, eos_id, max_new_tokens, beam, alpha):
         ended = [text for text in live if text[1][-1] == eos_id or step == max_new_tokens]
         live = [text for text in live if text not in ended]
         complete, places = complete + ended, places - len(ended)
-    total, new = max(complete, key=lambda text: text[0] / len(text[1]) ** alpha)
+    total, new = max(complete, key=lambda text: text[0] / len(text[1]) ** length_penalty)
     ended = new[-1] == eos_id
     return Hypothesis(new[:-1] if ended else new, total, ended)
 
@@ -136,23 +134,28 @@ def best_by_loop(next_logits, prompt, *, eos_id, max_new_tokens, beam, alpha):
 @given(
     seed=st.integers(0, 2**20),
     vocab_size=st.integers(2, 7),
-    beam=st.integers(1, 9),
+    num_beams=st.integers(1, 9),
     max_new_tokens=st.integers(1, 6),
     batch=st.integers(1, 3),
-    alpha=ALPHAS,
+    penalty=PENALTIES,
 )
-def test_beam_search_is_the_loop(seed, vocab_size, beam, max_new_tokens, batch, alpha):
+def test_beam_search_is_the_loop(seed, vocab_size, num_beams, max_new_tokens, batch, penalty):
     next_logits = memory(vocab_size, seed)
     prompts = torch.randint(vocab_size, (batch, 2), generator=torch.Generator().manual_seed(seed))
-    options = {"eos_id": 1, "max_new_tokens": max_new_tokens, "beam": beam, "alpha": alpha}
+    options = {
+        "eos_id": 1,
+        "max_new_tokens": max_new_tokens,
+        "num_beams": num_beams,
+        "length_penalty": penalty,
+    }
     found = beam_search(next_logits, prompts, **options)
     for row, got in zip(prompts.tolist(), found, strict=True):
         same(got, best_by_loop(next_logits, row, **options))
 
 
 @pytest.mark.parametrize("vocab_size", [641, 703])
-@pytest.mark.parametrize("beam", [1, 4])
-def test_in_a_large_vocabulary_too(vocab_size, beam):
+@pytest.mark.parametrize("num_beams", [1, 4])
+def test_in_a_large_vocabulary_too(vocab_size, num_beams):
     """Rows are searched block by block; the best symbol may stand in any block, or behind the last."""
     for seed in range(5):
         sharp = memory(vocab_size, seed, sharpness=0.5)
@@ -163,33 +166,41 @@ def test_in_a_large_vocabulary_too(vocab_size, beam):
             logits[:, vocab_size - 1 - last] += 2.0  # often among the best
             return logits
 
-        options = {"eos_id": 1, "max_new_tokens": 3, "beam": beam, "alpha": 1.0}
+        options = {"eos_id": 1, "max_new_tokens": 3, "num_beams": num_beams, "length_penalty": 1.0}
         found = beam_search(next_logits, prompts, **options)
         for row, got in zip(prompts.tolist(), found, strict=True):
             same(got, best_by_loop(next_logits, row, **options))
 
 
 @settings(max_examples=40)
-@given(seed=st.integers(0, 2**20), vocab_size=st.integers(2, 4), depth=st.integers(1, 4), alpha=ALPHAS)
-def test_a_beam_that_holds_every_beginning_finds_the_best_of_all_texts(seed, vocab_size, depth, alpha):
+@given(
+    seed=st.integers(0, 2**20),
+    vocab_size=st.integers(2, 4),
+    depth=st.integers(1, 4),
+    penalty=PENALTIES,
+)
+def test_a_beam_that_holds_every_beginning_finds_the_best_of_all_texts(seed, vocab_size, depth, penalty):
     """At depth 2 that is the width of the vocabulary."""
     next_logits = memory(vocab_size, seed)
-    options = {"eos_id": 0, "max_new_tokens": depth, "alpha": alpha}
-    [found] = beam_search(next_logits, START, beam=vocab_size ** (depth - 1), **options)
+    options = {"eos_id": 0, "max_new_tokens": depth, "length_penalty": penalty}
+    [found] = beam_search(next_logits, START, num_beams=vocab_size ** (depth - 1), **options)
     same(found, exhaustive_search(next_logits, START, **options)[0][0])
 
 
 @settings(max_examples=40)
 @given(
-    seed=st.integers(0, 2**20), vocab_size=st.integers(2, 5), depth=st.integers(1, 4), beam=st.integers(1, 9)
+    seed=st.integers(0, 2**20),
+    vocab_size=st.integers(2, 5),
+    depth=st.integers(1, 4),
+    num_beams=st.integers(1, 9),
 )
-def test_no_beam_finds_better_than_the_best_of_all_texts(seed, vocab_size, depth, beam):
+def test_no_beam_finds_better_than_the_best_of_all_texts(seed, vocab_size, depth, num_beams):
     next_logits = memory(vocab_size, seed)
-    options = {"eos_id": 0, "max_new_tokens": depth, "alpha": 1.0}
-    [found] = beam_search(next_logits, START, beam=beam, **options)
+    options = {"eos_id": 0, "max_new_tokens": depth, "length_penalty": 1.0}
+    [found] = beam_search(next_logits, START, num_beams=num_beams, **options)
     [texts] = exhaustive_search(next_logits, START, **options)
     assert [text.ids for text in texts].count(found.ids) in (1, 2)  # cut off, or ended with the same symbols
-    assert found.score(alpha=1.0) <= texts[0].score(alpha=1.0) + 1e-10
+    assert found.score(length_penalty=1.0) <= texts[0].score(length_penalty=1.0) + 1e-10
 
 
 def test_the_width_of_the_vocabulary_is_too_narrow_at_depth_3():
@@ -198,20 +209,25 @@ def test_the_width_of_the_vocabulary_is_too_narrow_at_depth_3():
     late |= {(a, b): [0.5, 0.5, 0.0] for a in (0, 1) for b in (0, 1)} | {(1, 1): [0.0, 1.0, 0.0]}
     late[(1,)] = [0.51, 0.49, 0.0]
     late[(0,)] = [0.5, 0.5, 0.0]
-    limits = {"eos_id": 2, "max_new_tokens": 3, "alpha": 0.0}
+    limits = {"eos_id": 2, "max_new_tokens": 3, "length_penalty": 0.0}
     [best, *_] = exhaustive_search(tree(late), START, **limits)[0]
     assert best.ids == [1, 1, 1]
-    assert beam_search(tree(late), START, beam=3, **limits)[0].ids != best.ids
-    same(beam_search(tree(late), START, beam=4, **limits)[0], best)
+    assert beam_search(tree(late), START, num_beams=3, **limits)[0].ids != best.ids
+    same(beam_search(tree(late), START, num_beams=4, **limits)[0], best)
 
 
 @settings(max_examples=40)
-@given(seed=st.integers(0, 2**20), vocab_size=st.integers(2, 9), batch=st.integers(1, 4), alpha=ALPHAS)
-def test_a_beam_of_one_is_greedy(seed, vocab_size, batch, alpha):
+@given(
+    seed=st.integers(0, 2**20),
+    vocab_size=st.integers(2, 9),
+    batch=st.integers(1, 4),
+    penalty=PENALTIES,
+)
+def test_a_beam_of_one_is_greedy(seed, vocab_size, batch, penalty):
     next_logits = memory(vocab_size, seed)
     prompts = torch.randint(vocab_size, (batch, 3), generator=torch.Generator().manual_seed(seed))
     limits = {"eos_id": 0, "max_new_tokens": 6}
-    found = beam_search(next_logits, prompts, beam=1, alpha=alpha, **limits)
+    found = beam_search(next_logits, prompts, num_beams=1, length_penalty=penalty, **limits)
     assert [text.ids for text in found] == greedy(next_logits, prompts, **limits)
 
 
@@ -222,11 +238,11 @@ def test_it_stops_when_nothing_can_win_any_more():
         calls.append(ids.size(0))
         return torch.tensor([0.05, 0.05, 0.9]).log().expand(len(ids), -1)
 
-    options = {"eos_id": 2, "max_new_tokens": 50, "beam": 3}
-    [found] = beam_search(next_logits, START, alpha=0.0, **options)
+    options = {"eos_id": 2, "max_new_tokens": 50, "num_beams": 3}
+    [found] = beam_search(next_logits, START, length_penalty=0.0, **options)
     assert (found.ids, calls) == ([], [3])
     calls.clear()
-    [found] = beam_search(next_logits, START, alpha=1.0, **options)
+    [found] = beam_search(next_logits, START, length_penalty=1.0, **options)
     assert (found.ids, calls) == ([], [3, 3])  # three symbols of 0.05 and then 47 of 1 would win
 
 
@@ -237,7 +253,7 @@ def test_what_can_only_draw_level_is_not_followed():
         calls.append(len(ids))
         return torch.tensor([0.5, 0.5]).log().expand(len(ids), -1)
 
-    [found] = beam_search(next_logits, START, eos_id=1, max_new_tokens=9, beam=2, alpha=0.0)
+    [found] = beam_search(next_logits, START, eos_id=1, max_new_tokens=9, num_beams=2, length_penalty=0.0)
     assert (found.ids, calls) == ([], [2])  # to end and to go on have 0.5 each, and 0.5 · 1 does not win
 
 
@@ -248,18 +264,23 @@ def test_what_can_only_draw_level_is_not_followed():
 )
 def test_a_batch_of_unequal_prompts_is_searched_as_one_by_one(rows, seed):
     model = build(seed, positions="learned")
-    options = {"eos_id": 2, "max_new_tokens": 4, "beam": 3}
+    options = {"eos_id": 2, "max_new_tokens": 4, "num_beams": 3}
     together = beam_search(next_logits_of(model, pad_id=0), pad_left(rows, pad_id=0), **options)
     for row, got in zip(rows, together, strict=True):
         same(got, beam_search(next_logits_of(model), torch.tensor([row]), **options)[0])
 
 
 @settings(max_examples=25)
-@given(seed=st.integers(0, 2**20), vocab_size=st.integers(1, 4), depth=st.integers(1, 4), alpha=ALPHAS)
-def test_all_texts_are_there_with_their_probabilities(seed, vocab_size, depth, alpha):
+@given(
+    seed=st.integers(0, 2**20),
+    vocab_size=st.integers(1, 4),
+    depth=st.integers(1, 4),
+    penalty=PENALTIES,
+)
+def test_all_texts_are_there_with_their_probabilities(seed, vocab_size, depth, penalty):
     next_logits = memory(vocab_size, seed)
     prompts = torch.tensor([[0], [vocab_size - 1]])
-    options = {"eos_id": 0, "max_new_tokens": depth, "alpha": alpha}
+    options = {"eos_id": 0, "max_new_tokens": depth, "length_penalty": penalty}
     for prompt, texts in zip(
         prompts.tolist(), exhaustive_search(next_logits, prompts, **options), strict=True
     ):
@@ -270,7 +291,7 @@ def test_all_texts_are_there_with_their_probabilities(seed, vocab_size, depth, a
         assert found.keys() == wanted
         assert len(texts) == len(wanted)
         assert sum(math.exp(text.log_probability) for text in texts) == pytest.approx(1.0)
-        scores = [text.score(alpha=alpha) for text in texts]
+        scores = [text.score(length_penalty=penalty) for text in texts]
         assert scores == sorted(scores, reverse=True)
         for symbols, text in found.items():
             total = 0.0
@@ -281,32 +302,15 @@ def test_all_texts_are_there_with_their_probabilities(seed, vocab_size, depth, a
 
 
 def test_impossible_texts_are_left_out():
-    limits = {"eos_id": 2, "max_new_tokens": 3, "alpha": 0.0}
+    limits = {"eos_id": 2, "max_new_tokens": 3, "length_penalty": 0.0}
     [texts] = exhaustive_search(tree(LONG), START, **limits)
     assert [text.ids for text in texts][:2] == [[], [0, 0]]
     assert [0] not in [text.ids for text in texts]
-    [found] = beam_search(tree(LONG), START, beam=9, **limits)
+    [found] = beam_search(tree(LONG), START, num_beams=9, **limits)
     same(found, texts[0])
 
 
-@given(
-    rows=st.integers(1, 4),
-    vocab_size=st.integers(1, 1500),
-    data=st.data(),
-    seed=st.integers(0, 2**20),
-    equal=st.booleans(),
-)
-def test_the_fast_way_to_the_largest_scores_is_topk(rows, vocab_size, data, seed, equal):
-    n = data.draw(st.integers(1, min(9, vocab_size)))
-    scores = normal(rows, vocab_size, seed=seed).detach()
-    scores = scores.round() if equal else scores
-    found, columns = largest(scores, n)
-    assert torch.equal(found, scores.topk(n).values)
-    assert torch.equal(scores.gather(1, columns), found)
-    assert all(len(set(row)) == n for row in columns.tolist())  # of equals no one twice
-
-
-SEARCHES = [lambda *args, **rest: beam_search(*args, beam=2, **rest), exhaustive_search]
+SEARCHES = [lambda *args, **rest: beam_search(*args, num_beams=2, **rest), exhaustive_search]
 
 
 @pytest.mark.parametrize("search", SEARCHES)
@@ -317,13 +321,14 @@ def test_refusals_of_both(search):
             search(next_logits, torch.zeros(shape, dtype=torch.int64), **limits)
     with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
         search(next_logits, START, eos_id=0, max_new_tokens=0)
-    for alpha in (-0.5, math.nan, math.inf, 10.5):
+    for penalty in (-0.5, math.nan, math.inf, 10.5):
         with pytest.raises(
-            ValueError, match=f"alpha must lie from 0 to 10, got {alpha}: 0 leaves the length"
+            ValueError,
+            match=f"length_penalty must lie from 0 to 10, got {penalty}: 0 ignores the length",
         ):
-            search(next_logits, START, alpha=alpha, **limits)
-    for alpha in (0.0, 10.0):  # the ends of the range belong to it
-        search(next_logits, START, alpha=alpha, **limits)
+            search(next_logits, START, length_penalty=penalty, **limits)
+    for penalty in (0.0, 10.0):  # the ends of the range belong to it
+        search(next_logits, START, length_penalty=penalty, **limits)
     message = "the logits must give a distribution: some are not numbers, or no token is left"
     for first, score in itertools.product((1, 2), (math.nan, math.inf, -math.inf)):
         with pytest.raises(ValueError, match=message):
@@ -342,7 +347,7 @@ def test_whatever_the_row_of_an_empty_place_gets():
         logits[ids[:, -1] == 0] = -math.inf
         return logits
 
-    [found] = beam_search(next_logits, START, eos_id=0, max_new_tokens=4, beam=2)
+    [found] = beam_search(next_logits, START, eos_id=0, max_new_tokens=4, num_beams=2)
     same(found, Hypothesis([1, 1, 1, 1], 4 * math.log(0.5), ended=False))
 
 
@@ -350,7 +355,7 @@ def test_half_precision_keeps_the_order_of_the_scores():
     torch.manual_seed(3)
     for _ in range(50):
         logits = (torch.randn(1, 32_000) * 0.5).bfloat16()
-        [found] = beam_search(lambda ids, own=logits: own, START, eos_id=-1, max_new_tokens=1, beam=1)
+        [found] = beam_search(lambda ids, own=logits: own, START, eos_id=-1, max_new_tokens=1, num_beams=1)
         assert logits[0, found.ids[0]] == logits.max()
     texts = exhaustive_search(lambda ids: logits[:, :999], START, eos_id=-1, max_new_tokens=1)[0]
     assert sum(math.exp(text.log_probability) for text in texts) == pytest.approx(1.0, abs=1e-5)
@@ -358,8 +363,45 @@ def test_half_precision_keeps_the_order_of_the_scores():
 
 def test_refusals_of_each():
     limits = {"eos_id": 0, "max_new_tokens": 2}
-    for beam in (0, -1, 10_001):
-        with pytest.raises(ValueError, match=f"beam must lie from 1 to 10,000, got {beam}"):
-            beam_search(memory(3, 0), START, beam=beam, **limits)
+    for num_beams in (0, -1, 10_001):
+        with pytest.raises(ValueError, match=f"num_beams must lie from 1 to 10,000, got {num_beams}"):
+            beam_search(memory(3, 0), START, num_beams=num_beams, **limits)
     with pytest.raises(ValueError, match=r"11 tokens give 11\^6 texts, .* \(at most 1,000,000\)"):
         exhaustive_search(memory(11, 0), START, eos_id=0, max_new_tokens=6)
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 2**20),
+    vocab_size=st.integers(2, 4),
+    depth=st.integers(1, 4),
+    n_best=st.integers(1, 9),
+    penalty=PENALTIES,
+)
+def test_n_best_texts_are_those_of_exhaustive_search(seed, vocab_size, depth, n_best, penalty):
+    """With a slot for every text, nothing is lost."""
+    next_logits, prompts = memory(vocab_size, seed), torch.tensor([[1], [0]])
+    options = {"eos_id": 0, "max_new_tokens": depth, "length_penalty": penalty}
+    n_texts = max(n_best, vocab_size**depth)
+    found = beam_search(next_logits, prompts, num_beams=n_texts, n_best=n_best, **options)
+    for got, wanted in zip(found, exhaustive_search(next_logits, prompts, **options), strict=True):
+        assert len(got) == min(n_best, len(wanted))
+        for one, other in zip(got, wanted, strict=False):
+            same(one, other)
+
+
+def test_the_first_of_n_best_is_the_best():
+    for seed in range(20):
+        next_logits, options = memory(5, seed), {"eos_id": 0, "max_new_tokens": 6, "num_beams": 4}
+        [texts] = beam_search(next_logits, START, n_best=4, **options)
+        same(texts[0], beam_search(next_logits, START, **options)[0])
+        scores = [text.score(length_penalty=1.0) for text in texts]
+        assert len(texts) == 4
+        assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("n_best", [0, 3])
+def test_n_best_beyond_the_beams(n_best):
+    message = r"n_best must be at (most num_beams \(2\), got 3: .* give num_beams too|least 1, got 0)"
+    with pytest.raises(ValueError, match=message):
+        beam_search(memory(3, 0), START, eos_id=0, max_new_tokens=2, num_beams=2, n_best=n_best)

@@ -129,12 +129,12 @@ def test_translation_line_by_line(talk, translator: tuple[Path, EncoderDecoder])
     folder, model = translator
     lines = ["the fox sleeps", "", "fox", "the red fox sleeps"] * 20
     for beam in (1, 2):
-        status, out, err = talk("translate", "--model", folder, "--beam", beam, text="\n".join(lines))
-        wanted = [translate(model, (WORDS, WORDS), line, beam=beam) for line in lines]
+        status, out, err = talk("translate", "--model", folder, "--num-beams", beam, text="\n".join(lines))
+        wanted = [translate(model, (WORDS, WORDS), line, num_beams=beam) for line in lines]
         assert (status, err) == (0, "")
         assert out.split("\n")[:-1] == wanted
     assert talk("translate", "--model", folder, text="") == (0, "", "")
-    windows = talk("translate", "--model", folder, "--beam", 2, text="fox\r\n")
+    windows = talk("translate", "--model", folder, "--num-beams", 2, text="fox\r\n")
     assert windows == (0, wanted[2] + "\n", "")
 
 
@@ -208,8 +208,14 @@ def test_translation_line_by_line(talk, translator: tuple[Path, EncoderDecoder])
             ("translate", "--model", "WRITER"),
             "a language model continues a text, see exformer generate",
         ),
-        (("translate", "--model", "TRANSLATOR", "--beam", "0"), "exformer: --beam must lie from 1 to 10,000"),
-        (("translate", "--model", "TRANSLATOR", "--alpha", "-1"), "exformer: --alpha must lie from 0 to 10"),
+        (
+            ("translate", "--model", "TRANSLATOR", "--num-beams", "0"),
+            "exformer: --num-beams must lie from 1 to 10,000",
+        ),
+        (
+            ("translate", "--model", "TRANSLATOR", "--length-penalty", "-1"),
+            "exformer: --length-penalty must lie from 0 to 10",
+        ),
         (("tokenize", "encode", "--tokenizer", "nowhere"), "nowhere can't be read as a tokenizer file"),
         (("tokenize", "train", "nowhere", "--merges", "1", "--out", "x"), "No such file"),
         (("tokenize", "decode", "--tokenizer", "WRITER/tokenizer.json"), "expected ids with spaces"),
@@ -469,11 +475,11 @@ def test_options_equal_arguments_of_generate(talk, writer: Path, option: str, va
 def test_memory_of_translation(talk, translator, monkeypatch) -> None:
     for error in (RuntimeError("DefaultCPUAllocator: can't allocate memory"), RuntimeError("std::bad_alloc")):
         monkeypatch.setattr("exformer.cli.generate.translate", lambda *_, error=error, **__: throw(error))
-        status, out, err = talk("translate", "--model", translator[0], "--beam", 3000, text="fox\n")
+        status, out, err = talk("translate", "--model", translator[0], "--num-beams", 3000, text="fox\n")
         assert (status, out) == (2, "")
-        assert err == "exformer: there is not enough memory: a smaller --beam needs less\n"
+        assert err == "exformer: there is not enough memory: a smaller --num-beams needs less\n"
     monkeypatch.setattr("exformer.cli.generate.translate", lambda *_, **__: throw(MemoryError()))
-    says = "exformer: there is not enough memory: a smaller --beam needs less\n"
+    says = "exformer: there is not enough memory: a smaller --num-beams needs less\n"
     assert talk("translate", "--model", translator[0], text="fox\n") == (2, "", says)
     monkeypatch.setattr("exformer.cli.generate.translate", lambda *_, **__: throw(RuntimeError("a bug")))
     with pytest.raises(RuntimeError, match="a bug"):

@@ -10,8 +10,8 @@ from test_decoder_lm import ALL_POSITIONS, VOCAB, build
 from torch_twins import close, randomize
 
 from exformer.data.padding import count_padding, pad_left
-from exformer.generation.decoding import append_tokens, best_token, greedy
 from exformer.generation.next_token import next_logits_of
+from exformer.generation.sampling import best_token, greedy
 from exformer.models.rnn_lm import RecurrentLM
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -62,19 +62,6 @@ def test_scores_without_a_distribution_are_refused(scores):
     with pytest.raises(ValueError, match="must give a distribution: some are not numbers, or no token"):
         best_token(torch.tensor([[0.0, 1.0], scores]))
     assert best_token(torch.tensor([[0.0, 1.0], [-math.inf, -5.0], [2.0, 2.0]])).tolist() == [1, 1, 0]
-
-
-def test_choose_is_told_the_step():
-    steps = []
-
-    def choose(logits, step):
-        steps.append(step)
-        return logits.argmax(-1)
-
-    append_tokens(
-        lambda ids: torch.eye(3)[ids[:, -1]], torch.tensor([[1]]), choose=choose, eos_id=2, max_new_tokens=4
-    )
-    assert steps == [0, 1, 2, 3]
 
 
 def models(seed: int = 0):

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from torch_twins import close, randomize
 
 from exformer.generation import generate as module
+from exformer.generation import next_token
 from exformer.generation.beam_search import beam_search
-from exformer.generation.decoding import greedy
-from exformer.generation.generate import generate, stream
-from exformer.generation.logits import keep_top_p, penalize_repetition, transform_logits
+from exformer.generation.generate import generate, plain_generate, stream
 from exformer.generation.next_token import Continuation, next_logits_of
-from exformer.generation.sampling import draw, sample
+from exformer.generation.sampling import Sampling, draw, greedy, keep_top_p, sample
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.tokenizers.bpe import BPETokenizer
@@ -50,12 +49,12 @@ def test_generate_is_the_loop_of_its_parts(seed, prompt):
         ids,
         **end,
         generator=torch.Generator().manual_seed(seed),
-        change=lambda logits: keep_top_p(logits / 0.7, 0.8),
+        logits_processor=lambda logits: keep_top_p(logits / 0.7, 0.8),
     )[0]
     found = generate(model, CHARACTERS, prompt, max_new_tokens=9, temperature=0.7, top_p=0.8, seed=seed)
     assert found == CHARACTERS.decode(wanted)
-    [best] = beam_search(next_logits_of(model), ids, **end, beam=3, alpha=0.5)
-    found = generate(model, CHARACTERS, prompt, max_new_tokens=9, beam=3, alpha=0.5)
+    [best] = beam_search(next_logits_of(model), ids, **end, num_beams=3, length_penalty=0.5)
+    found = generate(model, CHARACTERS, prompt, max_new_tokens=9, num_beams=3, length_penalty=0.5)
     assert found == CHARACTERS.decode(best.ids)
 
 
@@ -63,11 +62,10 @@ def test_every_number_does_its_part():
     model = build(seed=3, max_len=30)
     every = {"temperature": 1.7, "top_k": 6, "top_p": 0.7, "min_p": 0.4, "repetition_penalty": 1.8}
 
-    def by_hand(seed: int, *, repetition_penalty: float = 1.0, **numbers: float) -> str:
+    def by_hand(seed: int, **numbers: float) -> str:
         ids, new = first(CHARACTERS, "the "), []
         for u in torch.rand(12, generator=torch.Generator().manual_seed(seed), dtype=torch.float64):
-            logits = penalize_repetition(model(ids).detach()[:, -1], ids, repetition_penalty)
-            token = draw(transform_logits(logits, **numbers), u[None])
+            token = draw(Sampling(**numbers).transform(model(ids).detach()[:, -1], ids), u[None])
             if token.item() == CHARACTERS.eos_id:
                 break
             new.append(token.item())
@@ -100,10 +98,10 @@ def test_a_text_does_not_depend_on_what_else_is_generated(most):
 def test_of_a_wide_beam_fewer_texts_are_written_at_once(monkeypatch):
     model, rows = build(seed=1), []
     model.layers[0].register_forward_pre_hook(lambda _, inputs: rows.append(len(inputs[0])))
-    monkeypatch.setattr(module, "MOST_POSITIONS", 3 * 2 * model.config.max_len)
-    generate(model, CHARACTERS, ["the"] * 5, beam=2, max_new_tokens=1)
+    monkeypatch.setattr(next_token, "_CACHED_POSITIONS", 3 * 2 * model.config.max_len)
+    generate(model, CHARACTERS, ["the"] * 5, num_beams=2, max_new_tokens=1)
     assert rows == [3 * 2, 2 * 2]
-    generate(model, CHARACTERS, ["the"] * 2, beam=7, max_new_tokens=1)  # one always is
+    generate(model, CHARACTERS, ["the"] * 2, num_beams=7, max_new_tokens=1)  # one always is
     assert rows[2:] == [7, 7]
 
 
@@ -115,7 +113,7 @@ def test_without_a_seed_the_global_generator_gives_the_numbers():
     assert found == generate(model, CHARACTERS, "the", seed=7)
     torch.manual_seed(7)
     before = torch.get_rng_state()
-    for numbers in ({"seed": 3}, {"temperature": 0.0}, {"beam": 2}):
+    for numbers in ({"seed": 3}, {"temperature": 0.0}, {"num_beams": 2}):
         generate(model, CHARACTERS, "the", max_new_tokens=3, **numbers)
     assert torch.equal(torch.get_rng_state(), before)
 
@@ -213,13 +211,13 @@ def test_words_go_on_behind_a_space():
         ({"temperature": -1.0}, "temperature must be 0 .greedy. or a number above, got -1.0"),
         ({"temperature": math.nan}, "temperature must be 0"),
         ({"temperature": math.inf}, "temperature must be 0"),
-        ({"temperature": 0.0, "top_k": 0}, r"top_k must lie from 1 to the vocabulary's size \(15\), got 0"),
+        ({"temperature": 0.0, "top_k": 0}, "top_k must be at least 1, got 0"),
         ({"temperature": 0.0, "top_p": 0.0}, r"top_p must lie in \(0, 1\], got 0.0"),
         ({"min_p": 1.5}, r"min_p must lie in \[0, 1\], got 1.5"),
-        ({"repetition_penalty": 0.0}, "repetition_penalty must be a number above 0, got 0.0"),
+        ({"repetition_penalty": 0.0}, "repetition_penalty must lie from 0.01 to 100, got 0.0"),
         ({"max_new_tokens": 0}, "max_new_tokens must be at least 1, got 0"),
         ({"seed": 2**64}, "seed must lie from -9,223,372,036,854,775,808 to 18,446,744,073,709,551,615, got"),
-        ({"stop": ["a", ""]}, "stop must be strings of a character or more, got an empty one"),
+        ({"stop": ["a", ""]}, "stop must be strings of a character or more, got ''"),
         ({"stop": ""}, "stop must be strings"),
     ],
 )
@@ -239,10 +237,10 @@ def test_what_can_not_be_continued():
     with pytest.raises(ValueError, match=r"expected a DecoderLM .* got EncoderDecoder: .* translate\(\)"):
         generate(translator, CHARACTERS, "the")
     for numbers in ({"temperature": 0.5}, {"temperature": 0.0}, {"top_k": 3}, {"repetition_penalty": 1.1}):
-        with pytest.raises(ValueError, match="a beam of 2 searches for the most probable text: it goes with"):
-            generate(build(), CHARACTERS, "the", beam=2, **numbers)
-    with pytest.raises(ValueError, match="beam must lie from 1 to 10,000, got 0"):
-        generate(build(), CHARACTERS, "the", beam=0)
+        with pytest.raises(ValueError, match="num_beams of 2 searches for the most probable text: "):
+            generate(build(), CHARACTERS, "the", num_beams=2, **numbers)
+    with pytest.raises(ValueError, match="num_beams must lie from 1 to 10,000, got 0"):
+        generate(build(), CHARACTERS, "the", num_beams=0)
 
 
 def test_one_token_and_any_seed_that_pytorch_takes():
@@ -254,3 +252,83 @@ def test_a_tokenizer_with_more_tokens_than_the_model_is_refused():
     smaller = build(WordTokenizer.from_texts(["a"]))
     with pytest.raises(ValueError, match="give the tokenizer that it was trained with"):
         generate(smaller, CHARACTERS, "the")
+
+
+@settings(max_examples=12)
+@given(
+    seed=st.integers(0, 2**20),
+    prompt=st.sampled_from(["", "the", "fox sle"]),
+    temperature=st.sampled_from([0.0, 0.7, 1.5]),
+    penalty=st.sampled_from([None, 1.6]),
+    positions=st.sampled_from(["learned", "rotary"]),
+)
+def test_plain_generate_is_generate(seed, prompt, temperature, penalty, positions):
+    model = build(seed=seed, positions=positions)
+    sampling = Sampling(temperature=temperature, top_k=9, repetition_penalty=penalty)
+    options = {"max_new_tokens": 40, "sampling": sampling, "seed": seed}  # far beyond max_len, 17
+    assert plain_generate(model, CHARACTERS, prompt, **options) == generate(
+        model, CHARACTERS, prompt, **options
+    )
+
+
+def test_settings_by_name_replace_those_of_the_object():
+    model, options = build(seed=3), {"max_new_tokens": 12, "seed": 1}
+    wanted = generate(model, CHARACTERS, "the", temperature=1.7, top_k=4, **options)
+    hot = Sampling(temperature=1.7, top_k=9)
+    assert generate(model, CHARACTERS, "the", sampling=hot, top_k=4, **options) == wanted
+    assert generate(model, CHARACTERS, "the", sampling=hot, **options) != wanted
+    assert "".join(stream(model, CHARACTERS, "the", sampling=hot, top_k=4, **options)) == wanted
+    with pytest.raises(ValueError, match="unknown settings: temprature; those of sampling are temperature, "):
+        generate(model, CHARACTERS, "the", temprature=0.5)
+
+
+def test_random_numbers_come_in_blocks(monkeypatch):
+    model, prompts = build(seed=1), ["the", "the", "fox"]
+    wanted = generate(model, CHARACTERS, prompts, max_new_tokens=23, seed=5)
+    torch.manual_seed(5)
+    assert generate(model, CHARACTERS, prompts, max_new_tokens=23) == wanted
+    state = torch.get_rng_state()
+    monkeypatch.setattr(module, "_BLOCK", 4)
+    assert generate(model, CHARACTERS, prompts, max_new_tokens=23, seed=5) == wanted
+    torch.manual_seed(5)
+    assert generate(model, CHARACTERS, prompts, max_new_tokens=23) == wanted
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_huge_limit_takes_no_memory():
+    model = build(seed=1)
+    options = {"seed": 5, "stop": "e", "temperature": 9.0}
+    short = generate(model, CHARACTERS, "the", max_new_tokens=400, **options)
+    assert len(short) < 400
+    assert generate(model, CHARACTERS, "the", max_new_tokens=10**9, **options) == short
+    with pytest.raises(ValueError, match="max_new_tokens must be at most 1,000,000,000, got 10000000000"):
+        generate(model, CHARACTERS, "the", max_new_tokens=10**10)
+
+
+def test_compiled_model_generates():
+    model = build(seed=2)
+    compiled = torch.compile(model, backend="eager")
+    options = {"max_new_tokens": 9, "seed": 1, "temperature": 2.0}
+    text = generate(model, CHARACTERS, "the", **options)
+    assert generate(compiled, CHARACTERS, "the", **options) == text
+    assert "".join(stream(compiled, CHARACTERS, "the", **options)) == text
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_wrong_types_are_named():
+    model = build()
+    for continue_text in (generate, stream):
+        with pytest.raises(ValueError, match=r"got the name 'gpt': load it with load_model\('gpt'\)"):
+            continue_text("gpt", CHARACTERS, "the")
+        with pytest.raises(ValueError, match=r"expected a model, an nn\.Module, got dict"):
+            continue_text({}, CHARACTERS, "the")
+        with pytest.raises(ValueError, match="expected the model's tokenizer, got NoneType"):
+            continue_text(model, None, "the")
+        with pytest.raises(ValueError, match="max_new_tokens must be a whole number, got True"):
+            continue_text(model, CHARACTERS, "the", max_new_tokens=True)
+        for prompt in (None, 5, b"the", [3, 4]):
+            with pytest.raises(ValueError, match=r"prompt 1 must be a string|expected a prompt, a string"):
+                continue_text(model, CHARACTERS, prompt)
+        for stop in (None, [5], b"a", 7):
+            with pytest.raises(ValueError, match="stop must be strings of a character or more, got "):
+                continue_text(model, CHARACTERS, "the", stop=stop)

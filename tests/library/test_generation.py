@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch_twins import normal
 
-from exformer.generation.decoding import greedy
+from exformer.generation.sampling import greedy
 from exformer.nn.eval_mode import evaluating
 
 pytestmark = pytest.mark.usefixtures("float64")

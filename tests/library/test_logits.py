@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_twins import close, normal
 
-from exformer.generation.logits import (
+from exformer.generation.sampling import (
+    Sampling,
     apply_temperature,
     keep_min_p,
     keep_top_k,
     keep_top_p,
     penalize_repetition,
-    transform_logits,
 )
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -71,10 +71,16 @@ def test_top_k_is_the_head_of_a_sorted_list(logits, data):
     assert all(got[i] == logits[i] for i in wanted)
 
 
-@pytest.mark.parametrize("k", [0, -1, 4])
-def test_a_k_outside_the_vocabulary_is_refused(k):
-    with pytest.raises(ValueError, match=rf"top_k must lie from 1 to the vocabulary's size \(3\), got {k}"):
+@pytest.mark.parametrize("k", [0, -1])
+def test_top_k_below_1(k):
+    with pytest.raises(ValueError, match=f"top_k must be at least 1, got {k}"):
         keep_top_k(torch.zeros(3), k)
+
+
+def test_top_k_above_the_vocabulary_keeps_all():
+    logits = torch.tensor([[1.0, 3.0, 2.0]])
+    assert torch.equal(keep_top_k(logits, 4), logits)
+    assert torch.equal(Sampling(top_k=10**6).transform(logits), logits)
 
 
 @pytest.mark.parametrize(
@@ -154,26 +160,26 @@ def test_repetition_by_hand():
     assert logits[0].tolist() == [3.0, -3.0, 0.0, 6.0]  # the argument is left alone
 
 
-@pytest.mark.parametrize("penalty", [0.0, -1.0, math.nan, math.inf])
+@pytest.mark.parametrize("penalty", [0.0, -1.0, 1e-300, 101.0, math.nan, math.inf])
 def test_penalties_without_a_meaning_are_refused(penalty):
-    with pytest.raises(ValueError, match=f"repetition_penalty must be a number above 0, got {penalty}"):
+    with pytest.raises(ValueError, match=f"repetition_penalty must lie from 0.01 to 100, got {penalty}"):
         penalize_repetition(torch.zeros(1, 3), torch.zeros(1, 1, dtype=torch.int64), penalty)
 
 
 def test_the_temperature_comes_before_what_is_cut_off():
     logits = torch.tensor([0.5, 0.3, 0.15, 0.05]).log()
     # At T = 2 the probabilities are about 0.39, 0.30, 0.21, 0.12: 0.7 is reached by three, at T = 1 by two.
-    assert kept(transform_logits(logits, top_p=0.7)) == [0, 1]
-    assert kept(transform_logits(logits, temperature=2.0, top_p=0.7)) == [0, 1, 2]
+    assert kept(Sampling(top_p=0.7).transform(logits)) == [0, 1]
+    assert kept(Sampling(temperature=2.0, top_p=0.7).transform(logits)) == [0, 1, 2]
     # The third has 0.3 of the best one's probability at T = 1, and 0.55 at T = 2.
-    assert kept(transform_logits(logits, min_p=0.5)) == [0, 1]
-    assert kept(transform_logits(logits, temperature=2.0, min_p=0.5)) == [0, 1, 2]
+    assert kept(Sampling(min_p=0.5).transform(logits)) == [0, 1]
+    assert kept(Sampling(temperature=2.0, min_p=0.5).transform(logits)) == [0, 1, 2]
 
 
 def test_top_p_judges_what_top_k_has_left():
     logits = torch.tensor([0.4, 0.3, 0.2, 0.1]).log()
     # Of two, the best has 4/7 > 0.5; of all four it has 0.4, so that the second would be kept, too.
-    assert kept(transform_logits(logits, top_k=2, top_p=0.5)) == [0]
+    assert kept(Sampling(top_k=2, top_p=0.5).transform(logits)) == [0]
     assert kept(keep_top_k(keep_top_p(logits, 0.5), 2)) == [0, 1]
 
 
@@ -181,14 +187,48 @@ def test_top_p_judges_what_top_k_has_left():
 @given(seed=st.integers(0, 2**20), temperature=st.floats(0.3, 3), k=st.integers(1, 7), p=st.floats(0.01, 1.0))
 def test_each_number_does_what_its_function_does(seed, temperature, k, p):
     logits = normal(2, 7, seed=seed).detach()
-    close(transform_logits(logits, temperature=temperature), apply_temperature(logits, temperature))
-    assert torch.equal(transform_logits(logits, top_k=k), keep_top_k(logits, k))
-    assert torch.equal(transform_logits(logits, top_p=p), keep_top_p(logits, p))
-    assert torch.equal(transform_logits(logits, min_p=p), keep_min_p(logits, p))
-    assert torch.equal(transform_logits(logits), logits)
+    close(Sampling(temperature=temperature).transform(logits), apply_temperature(logits, temperature))
+    assert torch.equal(Sampling(top_k=k).transform(logits), keep_top_k(logits, k))
+    assert torch.equal(Sampling(top_p=p).transform(logits), keep_top_p(logits, p))
+    assert torch.equal(Sampling(min_p=p).transform(logits), keep_min_p(logits, p))
+    assert torch.equal(Sampling().transform(logits), logits)
 
 
 def test_top_p_sums_in_double_precision():
     # The first token has 1 - 6·10⁻⁹, which float32 rounds to 1.
     logits = torch.tensor([20.0, 0.0, 0.0, 0.0], dtype=torch.float32)
     assert keep_top_p(logits, 1 - 1e-9).isfinite().all()
+
+
+@pytest.mark.parametrize("temperature", [5e-324, 1e-300, 1e-40, 1e-8, 1e-3])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_tiny_temperatures_are_greedy(temperature, dtype):
+    logits = torch.tensor([[3.0, 900.0, -math.inf, 880.0, -5.0]], dtype=dtype)
+    assert apply_temperature(logits, temperature).softmax(-1).tolist() == [[0.0, 1.0, 0.0, 0.0, 0.0]]
+
+
+def test_settings_of_sampling_are_checked_at_once():
+    for settings_, message in [
+        ({"temperature": -1.0}, "temperature must be 0 .greedy. or a number above, got -1.0"),
+        ({"temperature": math.nan}, "temperature must be 0 .greedy. or a number above, got nan"),
+        ({"temperature": 0.0, "top_k": 0}, "top_k must be at least 1, got 0"),
+        ({"temperature": 0.0, "top_p": 90.0}, r"top_p must lie in \(0, 1\], got 90.0"),
+        ({"min_p": 1.5}, r"min_p must lie in \[0, 1\], got 1.5"),
+        ({"repetition_penalty": 1e-300}, "repetition_penalty must lie from 0.01 to 100, got 1e-300"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            Sampling(**settings_)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("name", Sampling.names())
+@pytest.mark.parametrize("value", ["0.8", [0.8], b"1", True])
+def test_settings_of_sampling_are_numbers(name, value):
+    kind = "a whole number" if name == "top_k" else "a number"
+    with pytest.raises(ValueError, match=f"{name} must be {kind}, got "):
+        Sampling(**{name: value})
+
+
+def test_a_penalty_without_a_text():
+    with pytest.raises(ValueError, match="a repetition_penalty needs the ids of the text so far"):
+        Sampling(repetition_penalty=1.2).transform(torch.zeros(1, 3))

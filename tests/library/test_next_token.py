@@ -11,10 +11,8 @@ from torch_twins import close, randomize
 
 from exformer.data.padding import pad_left
 from exformer.generation.beam_search import beam_search
-from exformer.generation.decoding import greedy
-from exformer.generation.logits import keep_top_k
 from exformer.generation.next_token import Continuation, next_logits_of
-from exformer.generation.sampling import sample
+from exformer.generation.sampling import greedy, keep_top_k, sample
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -29,10 +27,13 @@ def strategies(seed: int = 0):
     """Give each way of writing a text, from next_logits and prompts to tokens."""
 
     def by_beam(next_logits, prompts, **limits):
-        return [text.ids for text in beam_search(next_logits, prompts, beam=3, **limits)]
+        return [text.ids for text in beam_search(next_logits, prompts, num_beams=3, **limits)]
 
     def by_chance(next_logits, prompts, **limits):
-        options = {"generator": torch.Generator().manual_seed(seed), "change": lambda x: keep_top_k(x, 5)}
+        options = {
+            "generator": torch.Generator().manual_seed(seed),
+            "logits_processor": lambda x: keep_top_k(x, 5),
+        }
         return sample(next_logits, prompts, **options, **limits)
 
     return {"greedy": greedy, "sample": by_chance, "beam": by_beam}
@@ -52,7 +53,7 @@ def test_texts_that_their_owner_changes_are_noticed():
         ids = TGT.clone()
         scores(ids[:, :3])
         ids[0, 1] += 1
-        with pytest.raises(ValueError, match="must be the last ones"):
+        with pytest.raises(ValueError, match="must extend the cached prefix"):
             scores(ids[:, :4])
 
 
@@ -195,7 +196,7 @@ def test_other_texts_than_those_of_the_last_call_are_refused(kind):
     other = torch.tensor([[0, 3, 3, 1], [5, 4, 2, 1]])
     for wrong in (ids, ids[:, :2], other, torch.tensor([[0, 3, 2, 1]])):
         with pytest.raises(
-            ValueError, match=r"must be the last ones \(2, 3\) and new .* make a new Continuation"
+            ValueError, match=r"must extend the cached prefix \(2, 3\) by new .* make a new Continuation"
         ):
             cached(wrong)
 

@@ -11,10 +11,8 @@ from test_decoder_lm import VOCAB, build
 from torch_twins import normal
 
 from exformer.data.padding import pad_left
-from exformer.generation.decoding import greedy
-from exformer.generation.logits import apply_temperature, keep_top_k, keep_top_p
 from exformer.generation.next_token import next_logits_of
-from exformer.generation.sampling import draw, sample
+from exformer.generation.sampling import apply_temperature, draw, greedy, keep_top_k, keep_top_p, sample
 
 pytestmark = pytest.mark.usefixtures("float64")
 #: Many equal scores, so that it shows which of equals is kept.
@@ -90,7 +88,7 @@ def test_a_seed_reproduces_and_the_global_one_is_left_alone():
 )
 def test_a_batch_is_drawn_as_one_by_one(rows, seed):
     model = build(seed, positions="learned")
-    options = {"eos_id": 2, "max_new_tokens": 5, "change": lambda logits: keep_top_p(logits, 0.9)}
+    options = {"eos_id": 2, "max_new_tokens": 5, "logits_processor": lambda logits: keep_top_p(logits, 0.9)}
     prompts = pad_left(rows, pad_id=0)
     generator = torch.Generator().manual_seed(seed)
     together = sample(next_logits_of(model, pad_id=0), prompts, generator=generator, **options)
@@ -123,7 +121,7 @@ def test_the_narrowest_choice_is_greedy(change):
     next_logits, _ = bigrams(11)
     options = {"eos_id": 2, "max_new_tokens": 8}
     prompts = torch.arange(11)[:, None]
-    found = sample(next_logits, prompts, **options, generator=torch.Generator(), change=change)
+    found = sample(next_logits, prompts, **options, generator=torch.Generator(), logits_processor=change)
     assert found == greedy(next_logits, prompts, **options)
 
 

@@ -102,7 +102,7 @@ def test_a_run_with_teachers(few: Pairs, tmp_path: Path) -> None:
         wanted = []
         for start in range(0, 80, AT_ONCE):
             part = texts[start : start + AT_ONCE]
-            wanted += translate(found.model, found.tokenizer, part, beam=1, alpha=0.5)
+            wanted += translate(found.model, found.tokenizer, part, num_beams=1, length_penalty=0.5)
         assert written["texts"] == wanted
         sha = hashlib.sha256(json.dumps(wanted, ensure_ascii=False).encode()).hexdigest()
         assert card["data"][f"translations by {name}"] == sha

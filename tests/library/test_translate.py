@@ -10,6 +10,7 @@ from test_generation import by_loop
 from torch import nn
 from torch_twins import randomize
 
+from exformer.generation import next_token
 from exformer.generation import translate as module
 from exformer.generation.beam_search import beam_search
 from exformer.generation.next_token import Continuation
@@ -61,9 +62,12 @@ def test_translate_is_the_loop_for_each_sentence_alone(make, seed):
 
 @pytest.mark.parametrize("make", [build, build_recurrent])
 @settings(max_examples=4)
-@given(seed=st.integers(0, 2**20), alpha=st.sampled_from([0.0, 0.6, 1.0]))
-def test_translate_with_a_beam_searches_for_each_sentence_alone(make, seed, alpha):
-    model, options = make(seed).eval(), {"max_new_tokens": 4, "beam": 3, "alpha": alpha}
+@given(seed=st.integers(0, 2**20), penalty=st.sampled_from([0.0, 0.6, 1.0]))
+def test_translate_with_a_beam_searches_for_each_sentence_alone(make, seed, penalty):
+    model, options = (
+        make(seed).eval(),
+        {"max_new_tokens": 4, "num_beams": 3, "length_penalty": penalty},
+    )
     wanted = []
     for sentence in SENTENCES:
         src = torch.tensor([[*SRC_WORDS.encode(sentence), SRC_WORDS.eos_id]])
@@ -94,12 +98,12 @@ def test_many_sentences_come_back_in_their_order(monkeypatch):
     torch.manual_seed(15)
     model = build(15)
     sentences = ["the dog saw", "", "the fox", "the dog saw the fox", " ", "fox", "dog slept"]
-    wanted = [translate(model, TOKENIZERS, one, beam=2, max_new_tokens=5) for one in sentences]
+    wanted = [translate(model, TOKENIZERS, one, num_beams=2, max_new_tokens=5) for one in sentences]
     assert wanted[1] == wanted[4] == ""  # nothing is invented for an empty one
     assert len(set(wanted)) > 3
     shapes = batches(monkeypatch)
     for many in (sentences, iter(sentences)):
-        found = translate(model, TOKENIZERS, many, beam=2, max_new_tokens=5, batch_size=2)
+        found = translate(model, TOKENIZERS, many, num_beams=2, max_new_tokens=5, batch_size=2)
         assert found == wanted
     assert shapes == [(2, 3), (2, 4), (1, 6)] * 2  # those of like length together, with the end token
     assert translate(model, TOKENIZERS, []) == []
@@ -108,11 +112,10 @@ def test_many_sentences_come_back_in_their_order(monkeypatch):
 
 def test_of_a_wide_beam_fewer_sentences_are_translated_at_once(monkeypatch):
     model, shapes = build(15), batches(monkeypatch)
-    assert module.MOST_POSITIONS == 32 * 128 * 8  # 32 sentences of 128 tokens, each with a beam of 8
-    monkeypatch.setattr(module, "MOST_POSITIONS", 3 * 7 * 5)
-    translate(model, TOKENIZERS, ["fox"] * 9, beam=7, max_new_tokens=5)
+    monkeypatch.setattr(next_token, "_CACHED_POSITIONS", 3 * 7 * 5)
+    translate(model, TOKENIZERS, ["fox"] * 9, num_beams=7, max_new_tokens=5)
     assert shapes == [(3, 2)] * 3
-    translate(model, TOKENIZERS, ["fox"] * 2, beam=40, max_new_tokens=5)  # one always is
+    translate(model, TOKENIZERS, ["fox"] * 2, num_beams=40, max_new_tokens=5)  # one always is
     assert shapes[3:] == [(1, 2)] * 2
 
 
@@ -185,10 +188,10 @@ def test_translate_refuses_to_write_nothing():
 
 
 def test_translate_refuses_a_beam_without_a_candidate():
-    with pytest.raises(ValueError, match="beam must lie from 1 to 10,000, got -1"):
-        translate(build(), TOKENIZERS, SENTENCES, beam=-1)
-    with pytest.raises(ValueError, match=r"alpha must lie from 0 to 10, got -0\.5"):
-        translate(build(), TOKENIZERS, SENTENCES, beam=2, alpha=-0.5)
+    with pytest.raises(ValueError, match="num_beams must lie from 1 to 10,000, got -1"):
+        translate(build(), TOKENIZERS, SENTENCES, num_beams=-1)
+    with pytest.raises(ValueError, match=r"length_penalty must lie from 0 to 10, got -0\.5"):
+        translate(build(), TOKENIZERS, SENTENCES, num_beams=2, length_penalty=-0.5)
 
 
 def test_translate_takes_a_sentence_of_the_longest_length():
@@ -204,3 +207,39 @@ def test_translate_refuses_a_tokenizer_of_another_model(side):
     config = dataclasses.replace(build().config, pad_id=3)
     with pytest.raises(ValueError, match=r"the src tokenizer has .* and pad_id 0, .* and 3: give the"):
         translate(EncoderDecoder(config), TOKENIZERS, SENTENCES)
+
+
+def test_n_best_translations():
+    model = build(15).eval()
+    options = {"num_beams": 4, "max_new_tokens": 5}
+    best = translate(model, TOKENIZERS, SENTENCES, **options)
+    several = translate(model, TOKENIZERS, SENTENCES, n_best=3, **options)
+    assert [texts[0] for texts in several] == best
+    assert all(len(texts) == 3 for texts in several)
+    assert translate(model, TOKENIZERS, SENTENCES[0], n_best=3, **options) == several[0]
+    assert translate(model, TOKENIZERS, ["fox", ""], n_best=1) == [
+        [translate(model, TOKENIZERS, "fox")],
+        [""],
+    ]
+    with pytest.raises(ValueError, match=r"n_best must be at most num_beams \(1\), got 2"):
+        translate(model, TOKENIZERS, "fox", n_best=2)
+
+
+@pytest.mark.parametrize("make", [build, build_recurrent])
+def test_compiled_model_translates(make):
+    model = make(3).eval()
+    compiled = torch.compile(model, backend="eager")
+    assert translate(compiled, TOKENIZERS, SENTENCES) == translate(model, TOKENIZERS, SENTENCES)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_wrong_types_are_named():
+    with pytest.raises(ValueError, match=r"got the name 'x': load it with load_model\('x'\)"):
+        translate("x", TOKENIZERS, "fox")
+    with pytest.raises(ValueError, match="sentence 2 must be a string, got None"):
+        translate(build(), TOKENIZERS, ["fox", None])
+    for penalty in ("1", None):
+        with pytest.raises(ValueError, match="length_penalty must be a number, got "):
+            translate(build(), TOKENIZERS, "fox", num_beams=2, length_penalty=penalty)
+    model = build()
+    assert translate(model, list(TOKENIZERS), "fox") == translate(model, TOKENIZERS, "fox")

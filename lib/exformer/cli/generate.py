@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from exformer.cli.lines import read_lines, show_controls
 from exformer.generation.generate import stream
+from exformer.generation.sampling import Sampling
 from exformer.generation.translate import translate
 from exformer.hub.pretrained import load_model
 from exformer.tokenizers.text_normalization import normalize_text
@@ -22,8 +23,8 @@ _NAMES = {
     "repetition_penalty": "--repetition-penalty",
     "stop": "--stop",
     "seed": "--seed",
-    "beam": "--beam",
-    "alpha": "--alpha",
+    "num_beams": "--num-beams",
+    "length_penalty": "--length-penalty",
     "prompt 1": "--prompt",
     "sentence": "line",
 }
@@ -38,13 +39,9 @@ def continue_text(args: argparse.Namespace) -> None:
             tokenizer,
             args.prompt,
             max_new_tokens=args.tokens,
-            temperature=args.temperature,
-            top_k=args.top_k,
-            top_p=args.top_p,
-            min_p=args.min_p,
-            repetition_penalty=args.repetition_penalty,
             stop=args.stop,
             seed=args.seed,
+            **{name: getattr(args, name) for name in Sampling.names()},
         )
         print(show_controls(normalize_text(args.prompt)), end="")
         for piece in pieces:
@@ -57,8 +54,9 @@ def translate_lines(args: argparse.Namespace) -> None:
     model, tokenizer, _ = load_model(args.model)
     lines = list(read_lines())
     title = "translating" if sys.stderr.isatty() else ""
-    with _command_messages(remedy="a smaller --beam needs less"):
-        for text in translate(model, tokenizer, lines, beam=args.beam, alpha=args.alpha, progress=title):
+    with _command_messages(remedy="a smaller --num-beams needs less"):
+        beams = {"num_beams": args.num_beams, "length_penalty": args.length_penalty}
+        for text in translate(model, tokenizer, lines, **beams, progress=title):
             print(show_controls(text).replace("\n", " "))  # a line in, a line out
 
 

@@ -79,8 +79,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     translators = ", ".join(shipped_models(kind="EncoderDecoder"))
     add("--model", required=True, metavar="NAME", help=f"a translator: a folder, or one of {translators}")
-    add("--beam", type=int, default=1, metavar="N", help="candidates kept (1: greedy)")
-    add("--alpha", type=float, default=1.0, metavar="A", help="how a beam makes up for length (1.0)")
+    add("--num-beams", type=int, default=1, metavar="N", help="candidates of beam search (1: greedy)")
+    add(
+        "--length-penalty",
+        type=float,
+        default=1.0,
+        metavar="A",
+        help="exponent of the length (1.0)",
+    )
     _add_train(group)
     _add_bench(group)
     what = "what an issue report should say about machine and installation; takes seconds"

@@ -1,20 +1,83 @@
 """Beam search: several candidates side by side, for a text more probable than the greedy one."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, overload
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from exformer.generation.decoding import check_log_probabilities, check_start
-from exformer.generation.fast_top_k import largest
-from exformer.generation.hypothesis import (
-    Hypothesis,
-    check_numbers,
-    hypothesis,
-    length_normalized,
-)
+from exformer.checks import real_number, whole_number
+from exformer.generation.sampling import check_prompts
 from exformer.nn.loss import log_probabilities
+
+_MOST_BEAMS = 10_000  # rows of the model per prompt: more would fill the memory
+_LARGEST_PENALTY = 10.0  # far beyond what prefers long texts; larger powers of a length overflow
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A text that a search has found.
+
+    Args:
+        ids: The new tokens, without prompt and end token.
+        log_probability: Of these tokens and the end token, given the prompt, in nats.
+        ended: Whether it has an end token; otherwise it was cut at the largest length.
+    """
+
+    ids: list[int]
+    log_probability: float
+    ended: bool
+
+    def score(self, *, length_penalty: float) -> float:
+        """Return the score that texts are compared by, see :func:`length_normalized`; the end token counts.
+
+        Args:
+            length_penalty: The exponent of the length.
+        """
+        n_tokens = len(self.ids) + self.ended
+        return length_normalized(self.log_probability, n_tokens=n_tokens, length_penalty=length_penalty)
+
+    @classmethod
+    def of(cls, tokens: list[int], log_probability: float, *, eos_id: int) -> "Hypothesis":
+        """Make a hypothesis of new tokens, which may end with the end token."""
+        ended = tokens[-1] == eos_id
+        return cls(tokens[:-1] if ended else tokens, log_probability, ended)
+
+
+def length_normalized(log_probability: float, *, n_tokens: int, length_penalty: float) -> float:
+    r"""Divide a text's log-probability by a power of its length.
+
+    .. math:: s(y) = \frac{\log p(y)}{|y|^\alpha}
+
+    Each further token makes a text less probable, so without a correction a search prefers short texts.
+
+    Args:
+        log_probability: Of the whole text.
+        n_tokens: :math:`|y|`, the end token included.
+        length_penalty: :math:`\alpha`: 0 compares the probabilities themselves, 1 the mean log-probability of
+            a token.
+
+    Returns:
+        The score; the larger the better.
+
+    Source:
+        Wu et al. 2016, section 7; the :math:`(5 + |y|) / 6` that they end with is here :math:`|y|`.
+    """
+    return log_probability / n_tokens**length_penalty
+
+
+@overload
+def beam_search(
+    next_logits: Callable[[Tensor], Tensor], prompts: Tensor, *, n_best: None = None, **options: Any
+) -> list[Hypothesis]: ...
+
+
+@overload
+def beam_search(
+    next_logits: Callable[[Tensor], Tensor], prompts: Tensor, *, n_best: int, **options: Any
+) -> list[list[Hypothesis]]: ...
 
 
 def beam_search(
@@ -23,35 +86,37 @@ def beam_search(
     *,
     eos_id: int,
     max_new_tokens: int,
-    beam: int,
-    alpha: float = 1.0,
-) -> list[Hypothesis]:
-    r"""Keep the most probable partial texts at each step, and return the best complete one.
+    num_beams: int,
+    length_penalty: float = 1.0,
+    n_best: int | None = None,
+) -> list[Hypothesis] | list[list[Hypothesis]]:
+    r"""Keep the most probable partial texts at each step, and return the best complete ones.
 
     .. math:: \mathcal{B}_t = \text{the } b \text{ most probable of } \{ y w : y \in \mathcal{B}_{t-1} \}
 
     A text that ends leaves the beam, and its slot stays empty, so a beam of 1 is greedy decoding (ties may be
     broken differently). A text that reaches the largest length counts as complete. The search ends early
-    when no unfinished text can still win.
+    when no unfinished text can still be among the best.
 
     Args:
-        next_logits: Scores of the next token, given all tokens so far. It is asked for ``beam`` rows per
-            prompt: rows i · beam to (i + 1) · beam - 1 continue prompt i; rows of empty slots are asked for
-            too, and do not count. If it has a method ``reorder``, as
-            :class:`~exformer.generation.next_token.Continuation` has, it is told which row each row
-            continues.
-        prompts: How each sequence begins, at least one token each.
+        next_logits: Scores of the next token, given all tokens so far. It is called with ``num_beams`` rows
+            per prompt: rows i · b to (i + 1) · b - 1 continue prompt i; the scores of empty slots do not
+            count. If it has a method ``reorder``, as :class:`~exformer.generation.next_token.Continuation`
+            has, it is told which row each row continues.
+        prompts: The beginning of each sequence, at least one token each.
         eos_id: The token that ends a sequence.
-        max_new_tokens: How many tokens are appended at most.
-        beam: :math:`b`, how many partial texts are kept for each prompt.
-        alpha: See :func:`~exformer.generation.hypothesis.length_normalized`; complete texts are compared by
-            this score.
+        max_new_tokens: Largest number of new tokens.
+        num_beams: :math:`b`, the number of partial texts kept for each prompt.
+        length_penalty: See :func:`length_normalized`; complete texts are compared by this score.
+        n_best: How many texts to return for each prompt, at most ``num_beams``; None for the best one.
 
     Returns:
-        The best text found for each prompt.
+        The best text for each prompt; with ``n_best`` a list for each prompt, the best first. It is shorter
+        where fewer texts were completed.
 
     Raises:
-        ValueError: If the prompts are empty, a number is too small, or the scores give no distribution.
+        ValueError: If the prompts are empty, a number is out of its range, or the scores give no
+            distribution.
 
     Source:
         Sutskever, Vinyals and Le 2014, section 3.2.
@@ -59,18 +124,18 @@ def beam_search(
     >>> import torch
     >>> p = torch.tensor([[0, 0.6, 0.4], [0.5, 0.25, 0.25], [1, 0, 0]])  # after token i; 0 is the end
     >>> [best] = beam_search(lambda ids: p[ids[:, -1]].log(), torch.tensor([[0]]), eos_id=0,
-    ...                      max_new_tokens=3, beam=2, alpha=0.0)
-    >>> best.ids, round(best.score(alpha=0.0), 4)  # 0.4 · 1: greedy would take 1, and end with 0.6 · 0.5
+    ...                      max_new_tokens=3, num_beams=2, length_penalty=0.0)
+    >>> best.ids, round(best.log_probability, 4)  # 0.4 · 1: greedy would take 1, and end with 0.6 · 0.5
     ([2], -0.9163)
     """
-    check_start(prompts, max_new_tokens=max_new_tokens)
-    check_numbers(beam=beam, alpha=alpha)
-    ids = prompts.repeat_interleave(beam, dim=0)
-    first_rows = torch.arange(len(prompts), device=ids.device)[:, None] * beam  # (batch, 1)
-    live = torch.zeros(len(prompts), beam, device=ids.device)  # log-probabilities; -inf is an empty slot
+    check_prompts(prompts, max_new_tokens=max_new_tokens)
+    check_beams(num_beams, length_penalty=length_penalty, n_best=n_best)
+    ids = prompts.repeat_interleave(num_beams, dim=0)
+    first_rows = torch.arange(len(prompts), device=ids.device)[:, None] * num_beams  # (batch, 1)
+    live = torch.zeros(len(prompts), num_beams, device=ids.device)  # log-probabilities; -inf: an empty slot
     live[:, 1:] = -torch.inf
-    slots = torch.full_like(first_rows, beam)
-    best: list[Hypothesis | None] = [None] * len(prompts)
+    slots = torch.full_like(first_rows, num_beams)
+    ranking = _Ranking([[] for _ in prompts], n_best or 1, length_penalty)
     for n_tokens in range(1, max_new_tokens + 1):
         live, parents, tokens = _extend(live, next_logits(ids), slots=slots)
         rows = (first_rows + parents).flatten()
@@ -78,41 +143,89 @@ def beam_search(
         ended = (tokens == eos_id) & live.isfinite()  # (batch, beam)
         complete = ended if n_tokens < max_new_tokens else live.isfinite()
         for i, slot in complete.nonzero().tolist():
-            new = ids[i * beam + slot, prompts.size(1) :].tolist()
-            best[i] = _better(best[i], hypothesis(new, live[i, slot].item(), eos_id=eos_id), alpha=alpha)
+            new = ids[i * num_beams + slot, prompts.size(1) :].tolist()
+            ranking.add(i, Hypothesis.of(new, live[i, slot].item(), eos_id=eos_id))
         slots = slots - ended.sum(dim=1, keepdim=True)
         live = live.masked_fill(ended, -torch.inf)
-        live = live.masked_fill(_decided(live, best, longest=max_new_tokens, alpha=alpha), -torch.inf)
+        live = live.masked_fill(ranking.decided(live, max_new_tokens=max_new_tokens), -torch.inf)
         if not live.isfinite().any():
             break
         if hasattr(next_logits, "reorder"):
             next_logits.reorder(rows)
-    return best
+    return [texts[0] for texts in ranking.best] if n_best is None else ranking.best
+
+
+def check_beams(num_beams: int, *, length_penalty: float, n_best: int | None = None) -> None:
+    """Check the settings of a search.
+
+    Args:
+        num_beams: The number of partial texts kept.
+        length_penalty: See :func:`length_normalized`.
+        n_best: The number of texts asked for.
+
+    Raises:
+        ValueError: If ``num_beams`` is outside 1 to 10,000, ``length_penalty`` outside 0 to 10, or ``n_best``
+            outside 1 to ``num_beams``.
+    """
+    whole_number("num_beams", num_beams, least=1, most=_MOST_BEAMS)
+    if n_best is not None and not 1 <= whole_number("n_best", n_best, least=1) <= num_beams:
+        raise ValueError(
+            f"n_best must be at most num_beams ({num_beams}), got {n_best}: "
+            "a beam completes one text per slot, so give num_beams too"
+        )
+    if not 0.0 <= real_number("length_penalty", length_penalty) <= _LARGEST_PENALTY:
+        raise ValueError(
+            f"length_penalty must lie from 0 to {_LARGEST_PENALTY:g}, got {length_penalty}: "
+            "0 ignores the length, 1 takes the mean"
+        )
+
+
+def check_log_probabilities(values: Tensor) -> None:
+    """Check log-probabilities of any shape; logits that give no distribution become NaN.
+
+    Raises:
+        ValueError: If one is NaN.
+    """
+    if values.isnan().any():
+        raise ValueError("the logits must give a distribution: some are not numbers, or no token is left")
+
+
+@dataclass
+class _Ranking:
+    """The best complete texts of each prompt so far, the best first."""
+
+    best: list[list[Hypothesis]]
+    n_best: int
+    length_penalty: float
+
+    def add(self, prompt: int, text: Hypothesis) -> None:
+        """Add a complete text; of equal scores the earlier one is better."""
+        texts = [*self.best[prompt], text]
+        texts.sort(key=lambda text: text.score(length_penalty=self.length_penalty), reverse=True)
+        self.best[prompt] = texts[: self.n_best]
+
+    def decided(self, live: Tensor, *, max_new_tokens: int) -> Tensor:
+        """Return for which prompts no unfinished text can get into the list any more: (batch, 1)."""
+        decided = []
+        for texts, log_probability in zip(self.best, live.amax(dim=1).tolist(), strict=True):
+            # At best it loses no further probability and grows to the largest length.
+            bound = length_normalized(
+                log_probability, n_tokens=max_new_tokens, length_penalty=self.length_penalty
+            )
+            is_full = len(texts) == self.n_best
+            decided.append(is_full and texts[-1].score(length_penalty=self.length_penalty) >= bound)
+        return torch.tensor(decided, device=live.device)[:, None]
 
 
 def _extend(live: Tensor, logits: Tensor, *, slots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Keep the most probable continuations: log-probabilities, parents and tokens, each (batch, beam)."""
-    beam = live.size(1)
+    num_beams = live.size(1)
     # No row can have more than b of the b best: first each row's own, so that little is added and compared.
-    further, tokens = largest(log_probabilities(logits), min(beam, logits.size(-1)))
-    total = live[..., None] + further.unflatten(0, live.shape)  # (batch, beam, candidates)
-    total = total.masked_fill(live.isneginf()[..., None], -torch.inf)  # whatever such a row was given
+    candidates, tokens = log_probabilities(logits).topk(min(num_beams, logits.size(-1)))
+    total = live[..., None] + candidates.unflatten(0, live.shape)  # (batch, beam, candidates)
+    total = total.masked_fill(live.isneginf()[..., None], -torch.inf)  # empty slots do not count
     check_log_probabilities(total)
-    total, index = total.flatten(start_dim=1).topk(beam)
+    total, index = total.flatten(start_dim=1).topk(num_beams)
     tokens = tokens.unflatten(0, live.shape).flatten(start_dim=1).gather(1, index)
-    over = torch.arange(beam, device=live.device) >= slots
-    return total.masked_fill(over, -torch.inf), index // further.size(-1), tokens
-
-
-def _decided(live: Tensor, best: list, *, longest: int, alpha: float) -> Tensor:
-    """Say where nothing can win any more: (batch, 1)."""
-    # What goes on can at best lose no probability and grow to the largest length.
-    hopes = [length_normalized(hope, n_tokens=longest, alpha=alpha) for hope in live.amax(dim=1).tolist()]
-    found = [
-        text is not None and text.score(alpha=alpha) >= hope for text, hope in zip(best, hopes, strict=True)
-    ]
-    return torch.tensor(found, device=live.device)[:, None]
-
-
-def _better(best: Hypothesis | None, other: Hypothesis, *, alpha: float) -> Hypothesis:
-    return other if best is None or other.score(alpha=alpha) > best.score(alpha=alpha) else best
+    is_closed = torch.arange(num_beams, device=live.device) >= slots
+    return total.masked_fill(is_closed, -torch.inf), index // candidates.size(-1), tokens

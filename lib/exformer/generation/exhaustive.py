@@ -1,4 +1,4 @@
-"""Every text there is, with its probability: what a search for the best one is to be measured by."""
+"""Exhaustive search: every text of a tiny language with its probability, to measure other searches by."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from exformer.generation.decoding import check_log_probabilities, check_start
-from exformer.generation.hypothesis import Hypothesis, check_numbers, hypothesis
+from exformer.generation.beam_search import Hypothesis, check_beams, check_log_probabilities
+from exformer.generation.sampling import check_prompts
 from exformer.nn.loss import log_probabilities
 
 _MOST_TEXTS = 1_000_000
@@ -19,20 +19,21 @@ def exhaustive_search(
     *,
     eos_id: int,
     max_new_tokens: int,
-    alpha: float = 1.0,
+    length_penalty: float = 1.0,
 ) -> list[list[Hypothesis]]:
-    """Find every text there is, with its probability: possible where the language is tiny.
+    """Find every possible text with its probability, which takes a tiny language.
 
     Args:
         next_logits: Scores of the next token, given all tokens so far; called with one row per partial
-            text, one prompt after the other.
-        prompts: How each sequence begins, at least one token each.
+            text, for one prompt after the other.
+        prompts: The beginning of each sequence, at least one token each.
         eos_id: The token that ends a sequence.
-        max_new_tokens: How many tokens are appended at most; what is cut there counts as a text.
-        alpha: See :func:`length_normalized`; the texts are sorted by this score.
+        max_new_tokens: Largest number of new tokens; a text that is cut there counts as complete.
+        length_penalty: See :func:`~exformer.generation.beam_search.length_normalized`; the texts are sorted
+            by this score.
 
     Returns:
-        For each prompt all texts that are possible, the best first. Their probabilities sum to 1.
+        For each prompt all possible texts, the best first. Their probabilities sum to 1.
 
     Raises:
         ValueError: If the prompts are empty, a number is out of its range, there are too many texts, or the
@@ -40,7 +41,7 @@ def exhaustive_search(
 
     >>> p = torch.tensor([[0, 0.6, 0.4], [0.5, 0.25, 0.25], [1, 0, 0]])  # after token i; 0 is the end
     >>> [texts] = exhaustive_search(lambda ids: p[ids[:, -1]].log(), torch.tensor([[0]]), eos_id=0,
-    ...                             max_new_tokens=2, alpha=0.0)
+    ...                             max_new_tokens=2, length_penalty=0.0)
     >>> for text in texts:
     ...     print(text.ids, round(2.718281828**text.log_probability, 4))
     [2] 0.4
@@ -48,13 +49,13 @@ def exhaustive_search(
     [1, 1] 0.15
     [1, 2] 0.15
     """
-    check_start(prompts, max_new_tokens=max_new_tokens)
-    check_numbers(beam=1, alpha=alpha)
+    check_prompts(prompts, max_new_tokens=max_new_tokens)
+    check_beams(1, length_penalty=length_penalty)
     found = [
         _all_texts(next_logits, prompt[None], eos_id=eos_id, max_new_tokens=max_new_tokens)
         for prompt in prompts
     ]
-    return [sorted(texts, key=lambda text: -text.score(alpha=alpha)) for texts in found]
+    return [sorted(texts, key=lambda text: -text.score(length_penalty=length_penalty)) for texts in found]
 
 
 def _all_texts(next_logits: Callable, ids: Tensor, *, eos_id: int, max_new_tokens: int) -> list[Hypothesis]:
@@ -76,7 +77,7 @@ def _all_texts(next_logits: Callable, ids: Tensor, *, eos_id: int, max_new_token
         for new, value in zip(
             ids[complete, start:].tolist(), log_probability[complete].tolist(), strict=True
         ):
-            found.append(hypothesis(new, value, eos_id=eos_id))
+            found.append(Hypothesis.of(new, value, eos_id=eos_id))
         ids, log_probability = ids[~ended], log_probability[~ended]
         if not len(ids):
             break

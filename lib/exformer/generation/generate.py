@@ -1,26 +1,57 @@
 """A prompt -> the text with which a language model continues it, at once or piece by piece."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from exformer.checks import whole_number
-from exformer.generation.beam_search import beam_search
-from exformer.generation.decoding import best_token, token_steps
-from exformer.generation.hypothesis import check_numbers
-from exformer.generation.logits import penalize_repetition, transform_logits
-from exformer.generation.next_token import Continuation
-from exformer.generation.sampling import draw, draw_uniform
+from exformer.generation.beam_search import beam_search, check_beams
+from exformer.generation.next_token import Continuation, cached_texts
+from exformer.generation.sampling import Sampling, decode
 from exformer.generation.streaming import StreamedText
-from exformer.generation.translate import MOST_POSITIONS
 from exformer.models.decoder_lm import DecoderLM
-from exformer.models.kinds import can_generate
+from exformer.models.kinds import can_generate, can_translate
+from exformer.models.unwrap import unwrap
 from exformer.nn.eval_mode import evaluating
 from exformer.tokenizers.tokenizer import Tokenizer
+
+_MOST_TOKENS = 10**9  # of a text; weeks of work
+_BLOCK = 2**16  # random numbers that are generated at once
+
+
+@torch.no_grad()
+def plain_generate(
+    model: DecoderLM,
+    tokenizer: Tokenizer,
+    prompt: str,
+    *,
+    max_new_tokens: int,
+    sampling: Sampling,
+    seed: int,
+) -> str:
+    """Continue a prompt with a language model: the readable form of :func:`generate`, without a cache.
+
+    A test holds both equal. The model must be in evaluation mode.
+    """
+    rng = torch.Generator().manual_seed(seed)
+    begin_id = tokenizer.bos_id if model.config.begin_id is None else model.config.begin_id
+    prompt_ids, new_ids = tokenizer.encode(prompt), []
+    start, max_len = 0, model.config.max_len
+    for _ in range(max_new_tokens):
+        ids = torch.tensor([[begin_id, *prompt_ids, *new_ids]])  # (1, position)
+        if ids.size(1) - start > max_len:  # the last half of the context stays
+            start = ids.size(1) - max_len // 2
+        logits = model(ids[:, start:])[:, -1]  # (1, vocab_size)
+        uniform = torch.rand(1, generator=rng, dtype=torch.float64)
+        token = sampling.choose(sampling.transform(logits, ids), uniform).item()
+        if token == tokenizer.eos_id:
+            break
+        new_ids.append(token)
+    return tokenizer.decode(prompt_ids + new_ids)[len(tokenizer.decode(prompt_ids)) :]
 
 
 def generate(
@@ -29,45 +60,39 @@ def generate(
     prompt: str | Iterable[str] = "",
     *,
     max_new_tokens: int | None = None,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-    repetition_penalty: float | None = None,
-    beam: int = 1,
-    alpha: float = 1.0,
+    sampling: Sampling | None = None,
+    num_beams: int = 1,
+    length_penalty: float = 1.0,
     stop: str | Sequence[str] = (),
     seed: int | None = None,
+    **settings: int | float | None,
 ) -> str | list[str]:
     r"""Continue a prompt, or several, with a language model; return the new text only.
 
-    A text ends at the end token, before a stop string, or after ``max_new_tokens``. Where it outgrows the
-    model's ``max_len``, its last ``max_len // 2`` tokens stay as context.
+    A text ends at the end token, before a stop string, or after ``max_new_tokens``. When it exceeds the
+    model's ``max_len``, its last ``max_len // 2`` tokens are kept as context.
 
     Args:
         model: A trained :class:`~exformer.models.decoder_lm.DecoderLM`.
         tokenizer: The model's.
-        prompt: How the text begins, or a prompt for each of several texts.
+        prompt: The beginning of the text, or a prompt for each of several texts.
         max_new_tokens: Largest number of new tokens; None: as many as fit into ``max_len`` after the prompt.
-        temperature: Of :func:`~exformer.generation.logits.apply_temperature`; 0 takes the most probable token
-            at each step (greedy decoding).
-        top_k, top_p, min_p: Cut off improbable tokens, in this order and after the temperature, see
-            :func:`~exformer.generation.logits.transform_logits`.
-        repetition_penalty: Of tokens that are in the text already, before the temperature, see
-            :func:`~exformer.generation.logits.penalize_repetition`.
-        beam: Search for the most probable text with this many candidates, instead of sampling.
-        alpha: How much a beam makes up for length, see
-            :func:`~exformer.generation.hypothesis.length_normalized`.
+        sampling: Settings of sampling; None samples from the model's own distribution.
+        num_beams: Search for the most probable text with this many candidates, instead of sampling.
+        length_penalty: The exponent of the length in beam search, see
+            :func:`~exformer.generation.beam_search.length_normalized`.
         stop: A string, or several, before which a text ends.
         seed: The same seed gives the same texts; None uses PyTorch's global generator. A text depends on its
             own prompt and its number in the list, not on the other prompts.
+        **settings: Settings of :class:`~exformer.generation.sampling.Sampling` by name: temperature (0 for
+            greedy decoding), top_k, top_p, min_p, repetition_penalty. They replace those of ``sampling``.
 
     Returns:
         The new text, so that prompt and text together read well; for several prompts a list.
 
     Raises:
         ValueError: If the model is no language model, a number is out of its range, the prompt has tokens
-            that the tokenizer does not know, or a beam is to be combined with sampling.
+            that the tokenizer does not know, or beam search is combined with sampling.
 
     >>> from exformer import load_model
     >>> model, tokenizer, card = load_model("shakespeare-bpe")
@@ -77,26 +102,33 @@ def generate(
     ['\nThou art like that love, in thy', '\nO, it is the loss of']
     """
     model = _language_model(model, tokenizer)
-    prompts = [prompt] if isinstance(prompt, str) else list(prompt)
-    sampler = _Sampler(temperature, top_k, top_p, min_p, repetition_penalty)
-    check_numbers(beam=beam, alpha=alpha)
-    if beam > 1:
-        if sampler != _Sampler():
+    prompts = [prompt] if isinstance(prompt, str) else _prompts(prompt)
+    sampling = _sampling(sampling, settings)
+    check_beams(num_beams, length_penalty=length_penalty)
+    if num_beams > 1:
+        if sampling != Sampling():
             raise ValueError(
-                f"a beam of {beam} searches for the most probable text: "
-                "it goes with no temperature, top_k, top_p, min_p or repetition_penalty"
+                f"num_beams of {num_beams} searches for the most probable text: it goes with no "
+                f"{', '.join(Sampling.names()[:-1])} or {Sampling.names()[-1]}"
             )
-        sampler = _Sampler(temperature=0.0)  # no random numbers
-    rows = _begin(model, tokenizer, prompts, sampler, max_new_tokens=max_new_tokens, stop=stop, seed=seed)
-    at_once = max(1, MOST_POSITIONS // (beam * model.config.max_len))
-    # Texts of one length need no padding and outgrow max_len together, so that none depends on others.
-    for _, same in groupby(sorted(rows, key=_length), key=_length):
-        while batch := list(islice(same, at_once)):
-            if beam == 1:
-                for _ in _steps(model, batch, sampler, eos_id=tokenizer.eos_id):
-                    pass  # the rows keep their pieces
-            else:
-                _search(model, batch, eos_id=tokenizer.eos_id, beam=beam, alpha=alpha)
+        sampling = Sampling(temperature=0.0)  # no random numbers
+    rows = _begin(model, tokenizer, prompts, sampling, max_new_tokens=max_new_tokens, stop=stop, seed=seed)
+    at_once = cached_texts(positions=num_beams * model.config.max_len)
+    with evaluating(model):
+        # Texts of one length need no padding and outgrow max_len together, so that none depends on others.
+        for _, same in groupby(sorted(rows, key=_length), key=_length):
+            while batch := list(islice(same, at_once)):
+                if num_beams == 1:
+                    for _ in _steps(model, batch, sampling, eos_id=tokenizer.eos_id):
+                        pass  # the rows keep their pieces
+                else:
+                    _search(
+                        model,
+                        batch,
+                        eos_id=tokenizer.eos_id,
+                        num_beams=num_beams,
+                        length_penalty=length_penalty,
+                    )
     texts = ["".join(row.pieces) for row in rows]
     return texts[0] if isinstance(prompt, str) else texts
 
@@ -107,18 +139,15 @@ def stream(
     prompt: str = "",
     *,
     max_new_tokens: int | None = None,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-    repetition_penalty: float | None = None,
+    sampling: Sampling | None = None,
     stop: str | Sequence[str] = (),
     seed: int | None = None,
+    **settings: int | float | None,
 ) -> Iterator[str]:
-    r"""Continue a prompt piece by piece: what :func:`generate` returns, as soon as it is known.
+    r"""Continue a prompt piece by piece: the text of :func:`generate`, as soon as it is certain.
 
     A piece has whole characters only, and nothing of a stop string. All arguments are those of
-    :func:`generate`, and are checked at the call; a beam can't be streamed.
+    :func:`generate`, and are checked at the call; beam search can't be streamed.
 
     Returns:
         The pieces, none of them empty.
@@ -132,47 +161,19 @@ def stream(
     ['\n', 'I', "'ll", ' tell', ' thee']
     """
     model = _language_model(model, tokenizer)
-    sampler = _Sampler(temperature, top_k, top_p, min_p, repetition_penalty)
-    rows = _begin(model, tokenizer, [prompt], sampler, max_new_tokens=max_new_tokens, stop=stop, seed=seed)
-    return (piece for [piece] in _steps(model, rows, sampler, eos_id=tokenizer.eos_id) if piece)
-
-
-@dataclass(frozen=True)
-class _Sampler:
-    """From logits to the logits that a token is chosen by."""
-
-    temperature: float = 1.0
-    top_k: int | None = None
-    top_p: float | None = None
-    min_p: float | None = None
-    repetition_penalty: float | None = None
-
-    def check(self, vocab_size: int) -> None:
-        """Refuse numbers that are out of their range before the first token, also where they are not used."""
-        if not 0.0 <= self.temperature < math.inf:
-            raise ValueError(f"temperature must be 0 (greedy) or a number above, got {self.temperature}")
-        warm = replace(self, temperature=self.temperature or 1.0)
-        warm.change(torch.zeros(1, vocab_size), torch.zeros(1, 1, dtype=torch.int64))
-
-    def change(self, logits: Tensor, ids: Tensor) -> Tensor:
-        """Change the logits of the next token, given all tokens so far."""
-        if self.repetition_penalty is not None:
-            logits = penalize_repetition(logits, ids, self.repetition_penalty)
-        if self.temperature == 0:
-            return logits
-        return transform_logits(
-            logits, temperature=self.temperature, top_k=self.top_k, top_p=self.top_p, min_p=self.min_p
-        )
+    sampling = _sampling(sampling, settings)
+    rows = _begin(model, tokenizer, [prompt], sampling, max_new_tokens=max_new_tokens, stop=stop, seed=seed)
+    return (piece for [piece] in _steps(model, rows, sampling, eos_id=tokenizer.eos_id) if piece)
 
 
 @dataclass
 class _Row:
-    """A text to be continued: its tokens, how many may follow, and what is new of it."""
+    """A text to be continued: its tokens, how many may follow, and its new pieces."""
 
     ids: list[int]
     limit: int
     text: StreamedText
-    uniform: Tensor  # (position,), the random numbers of its tokens; empty where the best one is taken
+    uniform: Iterator[Tensor]  # a random number per step; none for greedy decoding
     pieces: list[str] = field(default_factory=list)
 
 
@@ -180,49 +181,69 @@ def _begin(
     model: DecoderLM,
     tokenizer: Tokenizer,
     prompts: list[str],
-    sampler: _Sampler,
+    sampling: Sampling,
     *,
     max_new_tokens: int | None,
     stop: str | Sequence[str],
     seed: int | None,
 ) -> list[_Row]:
-    """Refuse what is wrong; encode the prompts, each behind the token that begins every text."""
-    sampler.check(tokenizer.vocab_size)
+    """Check the arguments; encode each prompt, after the token that begins every text."""
     if seed is not None:
-        seed = whole_number("seed", seed, least=-(2**63), most=2**64 - 1)  # what PyTorch takes
+        seed = whole_number("seed", seed, least=-(2**63), most=2**64 - 1)  # PyTorch's range
     if max_new_tokens is not None:
-        whole_number("max_new_tokens", max_new_tokens, least=1)
-    stops = [stop] if isinstance(stop, str) else list(stop)
-    if "" in stops:
-        raise ValueError("stop must be strings of a character or more, got an empty one")
+        max_new_tokens = whole_number("max_new_tokens", max_new_tokens, least=1)
+        if max_new_tokens > _MOST_TOKENS:
+            raise ValueError(f"max_new_tokens must be at most {_MOST_TOKENS:,}, got {max_new_tokens}")
+    stops = _stop_strings(stop)
     first = tokenizer.bos_id if model.config.begin_id is None else model.config.begin_id
     generator = torch.default_generator if seed is None else torch.Generator().manual_seed(seed)
-    # As many random numbers for every prompt, so that no text depends on how long the others' prompts are.
-    n_random = (max_new_tokens or model.config.max_len) if sampler.temperature > 0 else 0
     rows = []
     for number, prompt in enumerate(prompts, start=1):
-        try:
-            ids = tokenizer.encode(prompt)
-        except ValueError as error:
-            raise ValueError(f"prompt {number}: {error}") from error
+        ids = _encode(tokenizer, prompt, number=number)
         limit = max_new_tokens or model.config.max_len - len(ids) - 1
         if limit < 1:
             raise ValueError(
                 f"prompt {number} fills the model's max_len of {model.config.max_len} tokens: "
                 "max_new_tokens must say how many are to follow"
             )
-        uniform = draw_uniform(1, n_random, generator=generator)[:, 0]
+        # As many random numbers for every prompt, so that no text depends on the lengths of other prompts.
+        n_random = (max_new_tokens or model.config.max_len) if sampling.temperature > 0 else 0
+        is_last = seed is not None and number == len(prompts)  # nobody needs the generator after it
+        uniform = _random_numbers(n_random, generator, is_last=is_last)
         rows.append(_Row([first, *ids], limit, StreamedText(tokenizer, prompt=ids, stop=stops), uniform))
     return rows
 
 
+def _random_numbers(n: int, generator: torch.Generator, *, is_last: bool) -> Iterator[Tensor]:
+    """Return the next n random numbers of a generator, and advance it unless they are the last ones.
+
+    Only a block of them is in memory at once: a text may end long before ``max_new_tokens``.
+    """
+    own = torch.Generator(generator.device).set_state(generator.get_state())
+    skipped = 0 if is_last else n
+    for size in _block_sizes(skipped):
+        torch.rand(size, generator=generator, device=generator.device, dtype=torch.float64)
+    return (
+        number
+        for size in _block_sizes(n)
+        for number in torch.rand(size, generator=own, device=own.device, dtype=torch.float64)
+    )
+
+
+def _block_sizes(n: int) -> Iterator[int]:
+    return (min(_BLOCK, n - start) for start in range(0, n, _BLOCK))
+
+
 def _language_model(model: nn.Module, tokenizer: Tokenizer) -> DecoderLM:
-    """Return the model, after making sure that it can generate with the tokenizer."""
+    """Return the model without wrappers, after checking that it can generate with the tokenizer."""
+    model = unwrap(model)
     if not can_generate(model):
-        raise ValueError(
-            f"expected a DecoderLM to generate with, got {type(model).__name__}: "
-            "an encoder-decoder translates, see translate()"
-        )
+        hint = "give greedy() or sample() its next_logits_of(model)"
+        if can_translate(model):
+            hint = "an encoder-decoder translates, see translate()"
+        raise ValueError(f"expected a DecoderLM to generate with, got {type(model).__name__}: {hint}")
+    if not hasattr(tokenizer, "vocab_size"):
+        raise ValueError(f"expected the model's tokenizer, got {type(tokenizer).__name__}")
     if tokenizer.vocab_size != model.config.vocab_size:
         raise ValueError(
             f"the tokenizer has {tokenizer.vocab_size} tokens, the model was made for "
@@ -231,27 +252,62 @@ def _language_model(model: nn.Module, tokenizer: Tokenizer) -> DecoderLM:
     return model
 
 
+def _sampling(sampling: Sampling | None, settings: dict[str, Any]) -> Sampling:
+    """Return the settings, those given by name in place of those of the object."""
+    if unknown := [name for name in settings if name not in Sampling.names()]:
+        raise ValueError(
+            f"unknown settings: {', '.join(unknown)}; those of sampling are {', '.join(Sampling.names())}"
+        )
+    return replace(sampling or Sampling(), **settings)
+
+
+def _prompts(prompts: Iterable[str]) -> list[str]:
+    if isinstance(prompts, bytes) or not isinstance(prompts, Iterable):
+        raise ValueError(f"expected a prompt, a string, or several, got {prompts!r}")
+    return list(prompts)
+
+
+def _encode(tokenizer: Tokenizer, prompt: str, *, number: int) -> list[int]:
+    if not isinstance(prompt, str):
+        raise ValueError(
+            f"prompt {number} must be a string, got {prompt!r}: "
+            "ids become a string by tokenizer.decode(ids), bytes by data.decode()"
+        )
+    try:
+        return tokenizer.encode(prompt)
+    except ValueError as error:
+        raise ValueError(f"prompt {number}: {error}") from error
+
+
+def _stop_strings(stop: str | Sequence[str]) -> list[str]:
+    stops = [stop] if isinstance(stop, str | bytes) or not isinstance(stop, Iterable) else list(stop)
+    for each in stops:
+        if not isinstance(each, str) or not each:
+            raise ValueError(f"stop must be strings of a character or more, got {each!r}")
+    return stops
+
+
 def _length(row: _Row) -> int:
     return len(row.ids)
 
 
-def _steps(model: DecoderLM, rows: list[_Row], sampler: _Sampler, *, eos_id: int) -> Iterator[list[str]]:
-    """Let texts of one length grow by a token each; yield what has become certain of each."""
+def _steps(model: DecoderLM, rows: list[_Row], sampling: Sampling, *, eos_id: int) -> Iterator[list[str]]:
+    """Generate a token for each of some texts of one length, again and again; yield their new pieces."""
     with evaluating(model):
         scorer = Continuation(model)
 
     def next_logits(ids: Tensor) -> Tensor:
-        with evaluating(model):  # for this step only: between two pieces the model is the reader's
-            return sampler.change(scorer(ids), ids)
+        with evaluating(model):  # for this step only: between two pieces the reader may train the model
+            return sampling.transform(scorer(ids), ids)
 
-    def choose(logits: Tensor, step: int) -> Tensor:
-        if sampler.temperature == 0:
-            return best_token(logits)
-        return draw(logits, torch.stack([row.uniform[step] for row in rows]))
+    def choose(logits: Tensor) -> Tensor:
+        is_greedy = sampling.temperature == 0
+        return sampling.choose(
+            logits, None if is_greedy else torch.stack([next(row.uniform) for row in rows])
+        )
 
-    steps = token_steps(
-        next_logits, _prompts(model, rows), choose=choose, eos_id=eos_id, max_new_tokens=rows[0].limit
-    )
+    ids, limit = _ids_of(model, rows), rows[0].limit
+    steps = decode(next_logits, ids, choose=choose, eos_id=eos_id, max_new_tokens=limit)
     for tokens in steps:
         for row, token in zip(rows, tokens.tolist(), strict=True):
             row.pieces.append(row.text.close() if token == eos_id else row.text.push(token))
@@ -263,21 +319,14 @@ def _steps(model: DecoderLM, rows: list[_Row], sampler: _Sampler, *, eos_id: int
     yield [row.pieces[-1] for row in rows]
 
 
-def _search(model: DecoderLM, rows: list[_Row], *, eos_id: int, beam: int, alpha: float) -> None:
-    """Complete texts of one length by beam search."""
-    with evaluating(model):
-        found = beam_search(
-            Continuation(model),
-            _prompts(model, rows),
-            eos_id=eos_id,
-            max_new_tokens=rows[0].limit,
-            beam=beam,
-            alpha=alpha,
-        )
+def _search(model: DecoderLM, rows: list[_Row], *, eos_id: int, **beams: Any) -> None:
+    """Complete some texts of one length by beam search."""
+    ids, limit = _ids_of(model, rows), rows[0].limit
+    found = beam_search(Continuation(model), ids, eos_id=eos_id, max_new_tokens=limit, **beams)
     for row, best in zip(rows, found, strict=True):
         row.pieces += [row.text.push(token) for token in best.ids]
         row.pieces.append(row.text.close())
 
 
-def _prompts(model: DecoderLM, rows: list[_Row]) -> Tensor:
+def _ids_of(model: DecoderLM, rows: list[_Row]) -> Tensor:
     return torch.tensor([row.ids for row in rows], device=model.embedding.weight.device)

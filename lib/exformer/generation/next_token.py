@@ -1,4 +1,4 @@
-"""A model as what scores the next token: all positions computed anew, or a key-value cache kept."""
+"""The scores of the next token: with all positions computed anew, or with a key-value cache."""
 
 from collections.abc import Callable
 
@@ -11,6 +11,19 @@ from exformer.models.decoder_lm import DecoderLM
 from exformer.models.encoder_decoder import EncoderDecoder
 from exformer.models.kinds import can_translate
 
+# Keys and values of 2^15 positions take 256 MiB in a model of 4 layers and width 256. 32 texts of 128 tokens
+# fit with up to 8 beams.
+_CACHED_POSITIONS = 2**15
+
+
+def cached_texts(positions: int) -> int:
+    """Return how many texts of a length, each with its beams, may be generated at once: 1 or more.
+
+    >>> cached_texts(positions=8 * 128)  # 8 beams of 128 tokens
+    32
+    """
+    return max(1, _CACHED_POSITIONS // positions)
+
 
 def next_logits_of(
     model: Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch position vocab_size"]],
@@ -19,13 +32,13 @@ def next_logits_of(
 ) -> Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch vocab_size"]]:
     """Turn a language model into a function that scores the next token, whatever the left padding.
 
-    The padding is moved after the text, where a model that reads from left to right cannot see it; then the
-    scores at the text's own last token are taken. All positions are computed anew each time.
+    The padding is moved after the text, where a causal model cannot see it; then the scores at the text's own
+    last token are taken. All positions are computed anew each time.
 
     Args:
         model: A language model, such as :class:`~exformer.models.decoder_lm.DecoderLM`; with dropout, in
             evaluation mode.
-        pad_id: What stands in front of the shorter texts; None if all are equally long.
+        pad_id: The padding before the shorter texts; None if all are equally long.
 
     Returns:
         A function from texts to the scores of the token after each, without gradients.
@@ -43,24 +56,25 @@ def next_logits_of(
 
 
 class Continuation:
-    """Score the next token of growing texts.
+    """Score the next token of growing texts with a key-value cache.
 
-    It is called as what :func:`next_logits_of` makes is called, with all tokens so far, and gives the same
-    scores. Each call must continue the texts of the last one; for other texts make a new one.
+    It is called like the function of :func:`next_logits_of`, with all tokens so far, and returns the same
+    scores. Each call must extend the texts of the last one; for other texts make a new ``Continuation``.
 
-    A text that outgrows the ``max_len`` of a language model keeps its last ``max_len // 2`` tokens as its
-    context, read anew from position 0 on. So the model never sees positions that it was not trained on, at
-    the cost of one pass per ``max_len // 2`` tokens. A model with a window and relative positions reads on.
+    When a text exceeds the ``max_len`` of a language model, its last ``max_len // 2`` tokens are kept as the
+    context and computed anew from position 0 on. So the model never sees positions that it was not trained
+    on, at the cost of one pass per ``max_len // 2`` tokens. A model with a window and relative positions needs
+    neither.
 
     Args:
         model: A language model, or an encoder-decoder with ``src``; in evaluation mode.
-        pad_id: What is in front of the shorter texts; None if all are equally long.
+        pad_id: The padding before the shorter texts; None if all are equally long.
         src: Source sentences, padded. The translations may have b rows per sentence, as in a beam search:
             rows i · b to (i + 1) · b - 1 translate sentence i.
 
     Raises:
-        ValueError: If the model is in training mode, in which dropout would differ from step to step, or the
-            source sentences are missing, or too much.
+        ValueError: If the model is in training mode, in which dropout would differ from step to step, the
+            source sentences are missing, or a language model was given some.
 
     Source:
         Shazeer 2019, section 2, "incremental".
@@ -86,8 +100,8 @@ class Continuation:
             raise ValueError("src is for an encoder-decoder, which needs it; a language model has none")
         self._model, self._pad_id, self._src = model, pad_id, src
         self._cache = model.new_cache()
-        self._ids: Tensor | None = None  # what the last call read
-        self._padding: Tensor | None = None  # (batch,), ids in front of each text; None if there are none
+        self._ids: Tensor | None = None  # of the last call
+        self._padding: Tensor | None = None  # (batch,), left padding of each text; None without
         self._start = 0  # of the context
         with torch.no_grad():
             self._memory = None if src is None else model.encode(src)
@@ -100,11 +114,11 @@ class Continuation:
             ids: Texts: those of the last call, and at least one new token each.
 
         Raises:
-            ValueError: If the texts do not continue the last ones, a translation is too long, there are more
-                or fewer rows than the source sentences allow, or a text is only padding.
+            ValueError: If the texts do not extend the last ones, a translation is too long, the number of
+                rows does not fit the source sentences, or a text is only padding.
         """
         known = self._count_known(ids)
-        self._ids = ids.clone()  # the caller may write on
+        self._ids = ids.clone()  # the caller may change its own
         if can_translate(self._model):
             states = self._model.decoder_states(
                 ids[:, known:], memory=self._memory, src=self._src, cache=self._cache
@@ -114,10 +128,10 @@ class Continuation:
         return self._model.logits(states[:, -1])
 
     def reorder(self, rows: Int64[Tensor, " batch"]) -> None:
-        """Let each row go on from another one, as a beam search does; its source sentence comes along.
+        """Let each row continue from another one, as beam search does; its source sentence comes along.
 
         Args:
-            rows: From which row of the last call each row of the next one goes on.
+            rows: From which row of the last call each row of the next one continues.
 
         Raises:
             ValueError: If there was no call yet.
@@ -140,18 +154,18 @@ class Continuation:
             if self._padding is not None:
                 self._padding = (self._padding - moved).clamp(min=0)
             self._cache, known = self._model.new_cache(), self._start
-        padding = self._padding if known == self._start else None  # the cache remembers it
+        padding = self._padding if known == self._start else None  # later the cache remembers it
         return self._model.states(ids[:, known:], cache=self._cache, padding=padding)
 
     def _count_known(self, ids: Tensor) -> int:
-        """Count the tokens of each text that the last call has read."""
+        """Return how many tokens of each text are in the cache."""
         check_batch(ids)
         if self._ids is None:
             return 0
         n = self._ids.size(1)
         if ids.size(1) <= n or not torch.equal(ids[:, :n], self._ids):
             raise ValueError(
-                f"the texts {tuple(ids.shape)} must be the last ones {tuple(self._ids.shape)} and new tokens "
-                "behind them: make a new Continuation for other texts, and call reorder where rows change"
+                f"the input {tuple(ids.shape)} must extend the cached prefix {tuple(self._ids.shape)} by new "
+                "tokens: make a new Continuation for other texts, and call reorder where rows change"
             )
         return n

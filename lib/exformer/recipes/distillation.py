@@ -84,8 +84,8 @@ def ask_teacher(
             trained.model,
             trained.tokenizer,
             texts[start : start + _AT_ONCE],
-            beam=teacher.beam,
-            alpha=teacher.alpha,
+            num_beams=teacher.beam,
+            length_penalty=teacher.alpha,
             progress=progress,
         )
         found = {"texts": found["texts"] + new, "time": clock.read()}

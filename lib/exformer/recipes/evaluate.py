@@ -171,8 +171,8 @@ def score(
             model,
             tokenizer,
             [pair.source for pair in pairs],
-            beam=recipe.beam,
-            alpha=recipe.alpha,
+            num_beams=recipe.beam,
+            length_penalty=recipe.alpha,
             progress=part if progress else "",
         )
         _add_bleu(scores, f"{part} BLEU, cased", ours, [pair.target for pair in pairs], tokenize="13a")

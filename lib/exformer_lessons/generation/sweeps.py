@@ -30,7 +30,7 @@ def translations(translator, texts, width, alpha):
         score = Continuation(translator.model, src=pad(rows, pad_id=source.pad_id))
         first = torch.full((len(rows), 1), target.bos_id)
         limits = {"eos_id": target.eos_id, "max_new_tokens": 60}
-        found += beam_search(score, first, beam=width, alpha=alpha, **limits)
+        found += beam_search(score, first, num_beams=width, length_penalty=alpha, **limits)
     return found
 
 

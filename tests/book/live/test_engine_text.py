@@ -12,8 +12,7 @@ from engine import LANGUAGE_MODELS, TRANSLATORS
 
 from exformer import BPETokenizer, WordTokenizer, beam_search, generate, translate
 from exformer.corpora.captions import captions
-from exformer.generation.logits import penalize_repetition, transform_logits
-from exformer.generation.sampling import draw
+from exformer.generation.sampling import Sampling, draw, penalize_repetition
 from exformer.tokenizers.text_normalization import normalize_line, normalize_text
 from exformer.tokenizers.unicode_table import LETTERS, NUMBERS
 
@@ -277,7 +276,7 @@ def test_changes_of_the_distribution(engine_page) -> None:
         asked,
     )
     expected = [
-        transform_logits(row, **each)
+        Sampling(**each).transform(row)
         for each in CHANGES
         for row in rows()
         if each.get("top_k", 0) <= len(row)
@@ -318,7 +317,7 @@ def test_penalty_and_draw(engine_page) -> None:
 @cache
 def translations(name, beam=1):
     """Return the library's translations of fifty sentences."""
-    return translate(*engine.shipped(name), engine.sentences(name)[: 50 if beam == 1 else 12], beam=beam)
+    return translate(*engine.shipped(name), engine.sentences(name)[: 50 if beam == 1 else 12], num_beams=beam)
 
 
 def test_empty_sentences(engine_page) -> None:
@@ -426,7 +425,7 @@ def test_beam_in_small_languages(engine_page) -> None:
     ):
         [best] = beam_search(
             lambda ids, chain=chain: chain[ids[:, -1]], torch.tensor([[1]]),
-            eos_id=0, max_new_tokens=longest, beam=beam, alpha=alpha,
+            eos_id=0, max_new_tokens=longest, num_beams=beam, length_penalty=alpha,
         )  # fmt: skip
         assert (ids, ended) == (best.ids, best.ended)
         assert log_probability == pytest.approx(best.log_probability, abs=1e-5)

@@ -9,8 +9,8 @@ from axe_playwright_python.sync_playwright import Axe
 
 from exformer import generate, load_model
 from exformer.generation.beam_search import beam_search
-from exformer.generation.logits import transform_logits
 from exformer.generation.next_token import Continuation
+from exformer.generation.sampling import Sampling
 from exformer.nn.loss import nll
 from exformer_lessons.language_model import live as next_token
 
@@ -114,7 +114,7 @@ def test_the_sampled_text_is_the_librarys_with_that_seed(page, site, library, se
         ids = page.run("() => document.querySelector('exformer-next-token').view.all")
         logits = model(torch.tensor([[begin, *ids[:-1]]]))[0]
         named = {key: value for key, value in options.items() if key != "seed"}
-        left = transform_logits(logits, **named).isfinite().sum(dim=-1).tolist()
+        left = Sampling(**named).transform(logits).isfinite().sum(dim=-1).tolist()
         assert [int(note.replace(",", "")) for _, note in page.run(NOTES)] == left
     line = page.run(TEXT, "code.python")
     assert eval(line, {"generate": generate, "model": model, "tokenizer": tokenizer}) == text
@@ -139,8 +139,8 @@ def test_the_beams_are_the_librarys(page, site, library, beam) -> None:
     for text in ("CORIOLANUS:\nI", "MENENIUS:\nThe king"):
         written(page, text)
         prompt = torch.tensor([[begin, *tokenizer.encode(text)]])
-        how = {"eos_id": tokenizer.eos_id, "max_new_tokens": 5, "alpha": 0.0}
-        [found] = beam_search(Continuation(model), prompt, beam=beam, **how)
+        how = {"eos_id": tokenizer.eos_id, "max_new_tokens": 5, "length_penalty": 0.0}
+        [found] = beam_search(Continuation(model), prompt, num_beams=beam, **how)
         value = page.run(TEXT, ".verdicts .best .value")
         assert float(value.replace("−", "-")) == pytest.approx(found.log_probability, abs=0.006)
         assert tokenizer.decode(found.ids).strip() in page.run(TEXT, ".verdicts .best").replace(" ↵ ", "\n")

@@ -13,8 +13,8 @@ import torch
 from exformer import load_model
 from exformer.corpora.real import tiny_shakespeare
 from exformer.generation.beam_search import beam_search
-from exformer.generation.logits import keep_top_p
 from exformer.generation.next_token import Continuation
+from exformer.generation.sampling import keep_top_p
 from exformer.nn.loss import nll
 
 # The speeches are of the part of Tiny Shakespeare that the model has not seen: it is not in the repository.
@@ -227,8 +227,8 @@ def test_a_beam_mostly_finds_what_is_more_probable_than_greedy_but_not_always():
     prompts = torch.tensor([[begin, *ids] for ids in passages(12, n=200, seed=1)])
 
     def found(beam):
-        how = {"eos_id": tokenizer.eos_id, "max_new_tokens": 5, "alpha": 0.0}
-        texts = beam_search(Continuation(model), prompts, beam=beam, **how)
+        how = {"eos_id": tokenizer.eos_id, "max_new_tokens": 5, "length_penalty": 0.0}
+        texts = beam_search(Continuation(model), prompts, num_beams=beam, **how)
         return torch.tensor([text.log_probability for text in texts])
 
     gain = found(3) - found(1)

@@ -6,11 +6,11 @@ Tiny Shakespeare is fetched, or read from the folder that EXFORMER_DATA names.
 import re
 
 import torch
+from exformer.generation.decoding import greedy
+from exformer.generation.logits import apply_temperature, keep_top_k, keep_top_p
 
 from exformer import beam_search, load_model
 from exformer.corpora.real import tiny_shakespeare
-from exformer.generation.decoding import greedy
-from exformer.generation.logits import apply_temperature, keep_top_k, keep_top_p
 from exformer.generation.next_token import Continuation
 from exformer.generation.sampling import sample
 from exformer_lessons.trials import sweep
@@ -31,12 +31,16 @@ def validation_text(N_NEW, N_PROMPT, costs, repeated):  # noqa: N803
         "Shakespeare": rows[:, N_PROMPT:].tolist(),
         "sampled": sample(Continuation(model.model), prompts, generator=rng, **limits),
         "top-p 0.9": sample(
-            Continuation(model.model), prompts, generator=rng, change=lambda z: keep_top_p(z, 0.9), **limits
+            Continuation(model.model),
+            prompts,
+            generator=rng,
+            logits_processor=lambda z: keep_top_p(z, 0.9),
+            **limits,
         ),
         "greedy": greedy(Continuation(model.model), prompts, **limits),
     }
     for beam in (4, 16):
-        found = beam_search(Continuation(model.model), prompts, beam=beam, alpha=0.0, **limits)
+        found = beam_search(Continuation(model.model), prompts, num_beams=beam, length_penalty=0.0, **limits)
         texts[f"beam {beam}"] = [text.ids for text in found]
     return {
         name: [costs(model.model, prompts, new).mean().item(), repeated(new)] for name, new in texts.items()
@@ -65,7 +69,7 @@ def no_words():
     shares = {"Shakespeare": [new[at + 16 : at + 63] for at in starts]}
     for name, change in ways.items():
         rng = torch.Generator().manual_seed(0)
-        limits = {"eos_id": -1, "max_new_tokens": 47, "generator": rng, "change": change}
+        limits = {"eos_id": -1, "max_new_tokens": 47, "generator": rng, "logits_processor": change}
         shares[name] = [
             model.tokenizer.decode(t)
             for part in prompts.split(400)
