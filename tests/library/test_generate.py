@@ -260,10 +260,10 @@ def test_a_tokenizer_with_more_tokens_than_the_model_is_refused():
     prompt=st.sampled_from(["", "the", "fox sle"]),
     temperature=st.sampled_from([0.0, 0.7, 1.5]),
     penalty=st.sampled_from([None, 1.6]),
-    positions=st.sampled_from(["learned", "rotary"]),
+    options=st.sampled_from([{"positions": "learned"}, {"begin_id": 4}, {"window": 5}]),
 )
-def test_plain_generate_is_generate(seed, prompt, temperature, penalty, positions):
-    model = build(seed=seed, positions=positions)
+def test_plain_generate_is_generate(seed, prompt, temperature, penalty, options):
+    model = build(seed=seed, **options)
     sampling = Sampling(temperature=temperature, top_k=9, repetition_penalty=penalty)
     options = {"max_new_tokens": 40, "sampling": sampling, "seed": seed}  # far beyond max_len, 17
     assert plain_generate(model, CHARACTERS, prompt, **options) == generate(

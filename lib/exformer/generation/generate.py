@@ -40,10 +40,10 @@ def plain_generate(
     rng = torch.Generator().manual_seed(seed)
     begin_id = tokenizer.bos_id if model.config.begin_id is None else model.config.begin_id
     prompt_ids, new_ids = tokenizer.encode(prompt), []
-    start, max_len = 0, model.config.max_len
+    start, max_len = 0, model.config.max_positions
     for _ in range(max_new_tokens):
         ids = torch.tensor([[begin_id, *prompt_ids, *new_ids]])  # (1, position)
-        if ids.size(1) - start > max_len:  # the last half of the context stays
+        if max_len is not None and ids.size(1) - start > max_len:  # the last half of the context stays
             start = ids.size(1) - max_len // 2
         logits = model(ids[:, start:])[:, -1]  # (1, vocab_size)
         uniform = torch.rand(1, generator=rng, dtype=torch.float64)

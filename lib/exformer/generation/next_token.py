@@ -63,8 +63,8 @@ class Continuation:
 
     When a text exceeds the ``max_len`` of a language model, its last ``max_len // 2`` tokens are kept as the
     context and computed anew from position 0 on. So the model never sees positions that it was not trained
-    on, at the cost of one pass per ``max_len // 2`` tokens. A model with a window and relative positions needs
-    neither.
+    on, at the cost of one pass per ``max_len // 2`` tokens. With a window and relative positions there is no
+    such limit.
 
     Args:
         model: A language model, or an encoder-decoder with ``src``; in evaluation mode.
