@@ -278,8 +278,8 @@ def test_settings_by_name_replace_those_of_the_object():
     assert generate(model, CHARACTERS, "the", sampling=hot, top_k=4, **options) == wanted
     assert generate(model, CHARACTERS, "the", sampling=hot, **options) != wanted
     assert "".join(stream(model, CHARACTERS, "the", sampling=hot, top_k=4, **options)) == wanted
-    with pytest.raises(ValueError, match="unknown settings: temprature; those of sampling are temperature, "):
-        generate(model, CHARACTERS, "the", temprature=0.5)
+    with pytest.raises(ValueError, match="unknown settings: beams; those of sampling are temperature, "):
+        generate(model, CHARACTERS, "the", beams=0.5)
 
 
 def test_random_numbers_come_in_blocks(monkeypatch):
