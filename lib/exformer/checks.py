@@ -26,7 +26,9 @@ def whole_number(name: str, value: SupportsIndex, *, least: int, most: int | Non
     ValueError: n_layers must be a whole number, got 3.0
     """
     try:
-        number = index(None if isinstance(value, bool) else value)
+        if isinstance(value, bool):
+            raise TypeError
+        number = index(value)
     except TypeError:
         raise ValueError(f"{name} must be a whole number, got {value!r}") from None
     if most is not None and not least <= number <= most:

@@ -63,6 +63,16 @@ class TranslationBatches:
     Raises:
         ValueError: If not exactly one of ``batch_size`` and ``tokens`` is given, a number is below 1, or
             there is no sentence.
+
+    >>> from exformer import WordTokenizer
+    >>> from exformer.corpora.pairs import Pair
+    >>> from exformer.data.translation import encode_pairs
+    >>> words = WordTokenizer.from_texts(["a b c d e"])
+    >>> pairs = [Pair(text, text) for text in ("a b c", "d", "e", "a b", "c")]
+    >>> sentences, lengths = encode_pairs(pairs, src_tokenizer=words, tgt_tokenizer=words)
+    >>> batches = TranslationBatches(sentences, lengths, tokens=6, seed=0)
+    >>> [batch.src.tolist() for batch in batches]  # at most 6 target tokens each, padding included
+    [[[3, 4, 5, 2]], [[7, 2], [5, 2], [6, 2]], [[3, 4, 2]]]
     """
 
     sentences: Seq2SeqBatch

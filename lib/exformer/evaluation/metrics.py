@@ -121,6 +121,7 @@ def perplexity(mean_nll: float) -> float:
     Raises:
         ValueError: If the loss is negative or not a number.
 
+    >>> import math
     >>> round(perplexity(math.log(8)))
     8
     """

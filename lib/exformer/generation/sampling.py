@@ -31,6 +31,7 @@ class Sampling:
     Raises:
         ValueError: If a setting is out of its range.
 
+    >>> import torch
     >>> sampling = Sampling(top_k=2, top_p=0.5)
     >>> sampling.transform(torch.tensor([[0.1, 0.2, 0.3, 0.4]]).log()).exp()  # 4/7 reaches 0.5
     tensor([[0.0000, 0.0000, 0.0000, 0.4000]])
