@@ -223,7 +223,7 @@ def test_refusals():
     for name, value in (("vocab_size", 0), ("n_layers", 0), ("max_len", -1)):
         with pytest.raises(ValueError, match=f"{name} must be at least 1, got {value}"):
             dataclasses.replace(CONFIG, **{name: value})
-    with pytest.raises(ValueError, match="one of sinusoidal, learned, rotary, alibi, none, got 'rope'"):
+    with pytest.raises(ValueError, match="sinusoidal_halves, learned, rotary, alibi, none, got 'rope'"):
         dataclasses.replace(CONFIG, positions="rope")
     with pytest.raises(ValueError, match=r"dropout must lie in \[0, 1\), got 1.0"):
         dataclasses.replace(CONFIG, dropout=1.0)
@@ -298,5 +298,5 @@ def test_sizes_are_whole_numbers():
 
 def test_a_configuration_is_gpt_2s_unless_told_otherwise():
     own = {"vocab_size": 5, "pre_norm": True, "activation": "gelu", "positions": "learned"}
-    choices = {"tie_output": True, "begin_id": None, "pad_id": 0}
+    choices = {"tie_output": True, "scale_embedding": True, "begin_id": None, "pad_id": 0}
     assert dataclasses.asdict(DecoderLMConfig(5)) == dataclasses.asdict(TransformerConfig()) | own | choices

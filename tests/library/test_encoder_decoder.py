@@ -451,18 +451,21 @@ def test_weights_in_training_mode_are_refused():
         ({"attention_dropout": 1.0}, r"attention_dropout must lie in \[0, 1\), got 1.0"),
         ({"pad_id": -1}, "pad_id must lie from 0 to 16, got -1"),
         ({"pad_id": 17}, "pad_id must lie from 0 to 16, got 17"),
-        ({"positions": "turned"}, "must be one of sinusoidal, learned, rotary, alibi, none, got 'turned'"),
+        (
+            {"positions": "turned"},
+            "sinusoidal_halves, learned, rotary, alibi, none, got 'turned'",
+        ),
         ({"dropout": 1.0}, r"dropout must lie in \[0, 1\), got 1.0"),
         ({"dropout": -0.1}, r"dropout must lie in \[0, 1\), got -0.1"),
         ({"n_heads": 4}, r"d_model \(22\) must be divisible by n_heads \(4\)"),
         ({"d_model": 21, "n_heads": 3}, r"d_model \(21\) must be even"),
         (
             {"activation": "tanh"},
-            "activation must be one of relu, gelu, silu, squared_relu, swiglu, got 'tanh'",
+            "activation must be one of relu, gelu, gelu_tanh, silu, squared_relu, swiglu, got 'tanh'",
         ),
         (
             {"n_heads": 2, "positions": "rotary"},
-            r"rotate columns in pairs: d_model / n_heads \(11\) must be even",
+            r"rotate columns in pairs: d_head \(11\) must be even",
         ),
     ],
 )
@@ -499,6 +502,8 @@ def test_a_configuration_cannot_be_changed():
 
 def test_a_configuration_is_the_papers_unless_told_otherwise():
     own = {"src_vocab_size": 5, "tgt_vocab_size": 7, "positions": "sinusoidal"}
-    choices = {"tie_output": True, "share_embeddings": False, "pad_id": 0}
+    choices = {"tie_output": True, "share_embeddings": False, "pad_id": 0, "output_bias": False}
     layers = dataclasses.asdict(TransformerConfig())
-    assert dataclasses.asdict(EncoderDecoderConfig(5, 7)) == layers | own | choices
+    assert dataclasses.asdict(EncoderDecoderConfig(5, 7)) == layers | own | choices | {
+        "scale_embedding": True
+    }

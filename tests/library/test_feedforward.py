@@ -17,7 +17,13 @@ class SquaredReLU(nn.Module):
         return torch.where(x > 0, x * x, 0.0)
 
 
-BENDS = {"relu": nn.ReLU(), "gelu": nn.GELU(), "silu": nn.SiLU(), "squared_relu": SquaredReLU()}
+BENDS = {
+    "relu": nn.ReLU(),
+    "gelu": nn.GELU(),
+    "gelu_tanh": nn.GELU("tanh"),
+    "silu": nn.SiLU(),
+    "squared_relu": SquaredReLU(),
+}
 
 
 def test_feed_forward_by_hand():
@@ -131,7 +137,7 @@ def test_dropout_stands_before_the_second_map():
 
 
 def test_an_unknown_activation_is_refused():
-    message = "activation must be one of relu, gelu, silu, squared_relu, swiglu, got 'tanh'"
+    message = "activation must be one of relu, gelu, gelu_tanh, silu, squared_relu, swiglu, got 'tanh'"
     with pytest.raises(ValueError, match=message):
         FeedForward(7, d_ff=13, activation="tanh")
 

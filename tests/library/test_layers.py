@@ -38,7 +38,8 @@ def test_layers_are_the_papers_unless_told_otherwise():
     sizes = {"d_model": 128, "n_heads": 4, "n_kv_heads": None, "d_ff": 512, "n_layers": 2, "max_len": 128}
     rates = {"dropout": 0.1, "attention_dropout": 0.0}
     choices = {"pre_norm": False, "norm": "layer", "activation": "relu", "positions": "none", "bias": True}
-    later = {"qk_norm": False, "zero_init": False}
+    later = {"qk_norm": False, "zero_init": False, "norm_eps": None, "qkv_bias": None, "o_bias": None}
+    later |= {"d_head": 32, "rope_base": 10_000.0, "rope_scaling": None}
     assert asdict(TransformerConfig()) == sizes | rates | choices | later
 
 
@@ -246,7 +247,7 @@ def test_sizes_that_make_no_layer_are_refused(kind):
     with pytest.raises(ValueError, match=r"d_model \(10\) must be divisible by n_heads \(4\)"):
         kind(config(10, n_heads=4))
     with pytest.raises(
-        ValueError, match="must be one of relu, gelu, silu, squared_relu, swiglu, got 'swish'"
+        ValueError, match="must be one of relu, gelu, gelu_tanh, silu, squared_relu, swiglu, got 'swish'"
     ):
         kind(config(12, n_heads=4, activation="swish"))
 

@@ -1,6 +1,7 @@
 """Layer normalization: by hand, against PyTorch's, and what it does not see."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from torch import nn
 from torch_twins import backward, close, copy, normal, randomize, same_gradients, twins
 
+from exformer.nn.config import TransformerConfig
+from exformer.nn.layers import normalization
 from exformer.nn.normalization import NORMS, LayerNorm, RMSNorm, layer_norm, rms_norm
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -93,12 +96,13 @@ def test_without_a_bias_it_is_torchs_without_a_bias():
     close(ours(normal(3, 5, 7)), theirs(normal(3, 5, 7)))
 
 
-def test_norms_go_by_name():
-    assert {name: type(make(7, bias=True)) for name, make in NORMS.items()} == {
-        "layer": LayerNorm,
-        "rms": RMSNorm,
-    }
-    assert NORMS["layer"](7, bias=False).bias is None
+def test_norms_by_name():
+    config = TransformerConfig(d_model=8, n_heads=2, norm_eps=0.5)
+    layer, rms = normalization(config), normalization(replace(config, norm="rms", norm_eps=None))
+    assert (type(layer), layer.eps, layer.bias is None) == (LayerNorm, 0.5, False)
+    assert (type(rms), rms.eps) == (RMSNorm, 1e-6)
+    assert normalization(replace(config, bias=False)).bias is None
+    assert set(NORMS.values()) == {LayerNorm, RMSNorm}
 
 
 def test_gain_starts_at_1_and_bias_at_0():

@@ -95,12 +95,28 @@ def count_padding(ids: Int64[Tensor, "batch position"], *, pad_id: int | None) -
     return count
 
 
+def check_integers(ids: Tensor) -> None:
+    """Check that ids are a tensor of integers.
+
+    Raises:
+        ValueError: If they are not.
+    """
+    if not isinstance(ids, Tensor):
+        raise ValueError(
+            f"ids must be a tensor of integers, got {type(ids).__name__}: torch.tensor(ids) makes one of "
+            "lists of equal length, pad(ids, pad_id=...) of any, torch.from_numpy(ids) of an array"
+        )
+    if ids.dtype == torch.bool or ids.is_floating_point() or ids.is_complex():
+        raise ValueError(f"ids must be a tensor of integers, got {ids.dtype}: ids.long() turns 3.0 into 3")
+
+
 def check_batch(ids: Tensor) -> None:
     """Refuse one text where a model reads several.
 
     Raises:
-        ValueError: If the ids are not (batch, position).
+        ValueError: If the ids are not a tensor of integers (batch, position).
     """
+    check_integers(ids)
     if ids.dim() != 2:
         raise ValueError(
             f"ids must be (batch, position), got the shape {tuple(ids.shape)}: one text is ids[None]"

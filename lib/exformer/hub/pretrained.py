@@ -14,6 +14,8 @@ from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.models.unwrap import unwrap
+from exformer.nn.config import TransformerConfig
+from exformer.nn.positions.rotary import RopeScaling
 from exformer.storage.files import make_folder
 from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
 from exformer.storage.upgrade import upgrade_weights
@@ -157,8 +159,10 @@ def _begin_id(card: Mapping[str, Any], tokenizer: Tokenizer, *, folder: Path) ->
 def _check_room(config: Any, tensors: Mapping[str, Tensor], *, path: Path) -> None:
     """Refuse a configuration whose model is larger than the file, before any memory is taken for it."""
     vocab_size = max(getattr(config, f.name) for f in fields(config) if f.name.endswith("vocab_size"))
-    d_ff = getattr(config, "d_ff", 0)  # a recurrent model has none
-    layer = 2 * config.d_model * (config.d_model + d_ff)  # of queries and outputs; of two maps
+    if isinstance(config, TransformerConfig):  # queries and outputs; two maps
+        layer = 2 * config.d_model * (config.n_heads * config.d_head + config.d_ff)
+    else:
+        layer = 2 * config.d_model**2
     least = config.n_layers * layer + vocab_size * config.d_model
     found = sum(tensor.numel() for tensor in tensors.values())
     if least > found:
@@ -182,10 +186,13 @@ def _config(configure: type, found: Any, *, folder: Path) -> Any:
     known = {field.name: field.type for field in fields(configure)}
     if not isinstance(found, dict) or not found.keys() <= known.keys():
         raise ValueError(f"{folder}: the card's config must have settings of {configure.__name__}")
+    found = dict(found)
     for name, value in found.items():
         kind = known[name]
-        right = type(value) in (int, float) if kind is float else type(value) in (get_args(kind) or (kind,))
-        if not right:
+        kinds = get_args(kind) or (kind,)
+        if isinstance(value, dict) and RopeScaling in kinds:
+            found[name] = _config(RopeScaling, value, folder=folder)
+        elif type(value) not in kinds and not (type(value) is int and float in kinds):
             expected = getattr(kind, "__name__", kind)
             raise ValueError(f"{folder}: config has {name} {value!r}, expected {expected}")
         most = _MOST.get(name, _MOST_OF_OTHERS)

@@ -6,15 +6,15 @@ from typing import ClassVar
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from exformer.data.padding import check_batch
 from exformer.models.checks import check_batch_type, check_ids, check_padding_at_end, check_step
 from exformer.nn.cache import Cache
-from exformer.nn.config import TransformerConfig
+from exformer.nn.config import TransformerConfig, check_config
 from exformer.nn.dropout import Dropout
 from exformer.nn.embedding import TokenEmbedding
-from exformer.nn.layers import EncoderLayer
+from exformer.nn.layers import EncoderLayer, normalization
 from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import left_padding_mask
-from exformer.nn.normalization import NORMS
 from exformer.nn.positions.absolute import added_positions
 
 
@@ -25,6 +25,7 @@ class DecoderLMConfig(TransformerConfig):
     Args:
         vocab_size: Number of tokens.
         tie_output: Use the embedding as output layer.
+        scale_embedding: Multiply the embeddings by the root of ``d_model``; GPT-2 and Llama do not.
         begin_id: The token that a text begins with when there is no prompt; None: the tokenizer's ``<s>``. A
             model trained on windows of a long text has never seen ``<s>``.
         pad_id: The padding token, which the model does not learn to predict; None: every token is predicted,
@@ -51,6 +52,7 @@ class DecoderLMConfig(TransformerConfig):
     activation: str = "gelu"
     positions: str = "learned"
     tie_output: bool = True
+    scale_embedding: bool = True
     begin_id: int | None = None
     pad_id: int | None = 0
 
@@ -82,12 +84,13 @@ class DecoderLM(nn.Module):
 
     def __init__(self, config: DecoderLMConfig) -> None:
         super().__init__()
+        check_config(config, DecoderLMConfig)
         c = self.config = config
-        self.embedding = TokenEmbedding(c.vocab_size, d_model=c.d_model)
+        self.embedding = TokenEmbedding(c.vocab_size, d_model=c.d_model, scale=c.scale_embedding)
         self.positions = added_positions(c.positions, c.d_model, max_len=c.max_positions)
         self.layers = nn.ModuleList(EncoderLayer(c) for _ in range(c.n_layers))
         # In a pre-norm stack nothing has normalized the last sum yet.
-        self.norm = NORMS[c.norm](c.d_model, bias=c.bias) if c.pre_norm else nn.Identity()
+        self.norm = normalization(c) if c.pre_norm else nn.Identity()
         self.output = None if c.tie_output else nn.Linear(c.d_model, c.vocab_size, bias=False)
         self.dropout = Dropout(c.dropout)
 
@@ -131,6 +134,7 @@ class DecoderLM(nn.Module):
 
         Arguments as for :meth:`forward`.
         """
+        check_batch(ids)
         start = check_step(self, ids, cache, padding=padding)
         padding = padding if cache is None or start == 0 else cache.padding
         check_ids(ids, max_len=self.config.max_positions, start=start, padding=padding)

@@ -11,13 +11,12 @@ from exformer.data.padding import check_batch
 from exformer.data.translation import Seq2SeqBatch
 from exformer.models.checks import check_batch_type, check_step
 from exformer.nn.cache import Cache
-from exformer.nn.config import TransformerConfig, check_no_window
+from exformer.nn.config import TransformerConfig, check_config, check_no_window
 from exformer.nn.dropout import Dropout
 from exformer.nn.embedding import TokenEmbedding
-from exformer.nn.layers import DecoderLayer, EncoderLayer
+from exformer.nn.layers import DecoderLayer, EncoderLayer, normalization
 from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import padding_mask
-from exformer.nn.normalization import NORMS
 from exformer.nn.positions.absolute import added_positions
 
 
@@ -32,6 +31,8 @@ class EncoderDecoderConfig(TransformerConfig):
         tgt_vocab_size: Tokens of the target language.
         tie_output: Use the target embedding as output layer.
         share_embeddings: Use the target embedding for the source too; both have one vocabulary.
+        scale_embedding: Multiply the embeddings by the root of ``d_model``.
+        output_bias: Add a bias to the scores of the tokens, as Marian does.
         pad_id: The padding token of both languages.
 
     Raises:
@@ -53,6 +54,8 @@ class EncoderDecoderConfig(TransformerConfig):
     positions: str = "sinusoidal"
     tie_output: bool = True
     share_embeddings: bool = False
+    scale_embedding: bool = True
+    output_bias: bool = False
     pad_id: int = 0
 
     def __post_init__(self) -> None:
@@ -89,18 +92,20 @@ class EncoderDecoder(nn.Module):
 
     def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
+        check_config(config, EncoderDecoderConfig)
         c = self.config = config
-        shared = c.share_embeddings
-        self.src_embedding = None if shared else TokenEmbedding(c.src_vocab_size, d_model=c.d_model)
-        self.tgt_embedding = TokenEmbedding(c.tgt_vocab_size, d_model=c.d_model)
+        sizes = {"d_model": c.d_model, "scale": c.scale_embedding}
+        self.src_embedding = None if c.share_embeddings else TokenEmbedding(c.src_vocab_size, **sizes)
+        self.tgt_embedding = TokenEmbedding(c.tgt_vocab_size, **sizes)
         self.src_positions = added_positions(c.positions, c.d_model, max_len=c.max_len)
         self.tgt_positions = added_positions(c.positions, c.d_model, max_len=c.max_len)
         self.encoder = nn.ModuleList(EncoderLayer(c) for _ in range(c.n_layers))
         self.decoder = nn.ModuleList(DecoderLayer(c) for _ in range(c.n_layers))
         # In a pre-norm stack nothing has normalized the last sum yet.
-        self.encoder_norm = NORMS[c.norm](c.d_model, bias=c.bias) if c.pre_norm else nn.Identity()
-        self.decoder_norm = NORMS[c.norm](c.d_model, bias=c.bias) if c.pre_norm else nn.Identity()
+        self.encoder_norm = normalization(c) if c.pre_norm else nn.Identity()
+        self.decoder_norm = normalization(c) if c.pre_norm else nn.Identity()
         self.output = None if c.tie_output else nn.Linear(c.d_model, c.tgt_vocab_size, bias=False)
+        self.output_bias = nn.Parameter(torch.zeros(c.tgt_vocab_size)) if c.output_bias else None
         self.dropout = Dropout(c.dropout)
 
     def forward(
@@ -126,6 +131,7 @@ class EncoderDecoder(nn.Module):
         Args:
             src: Source sentences, padded.
         """
+        check_batch(src)
         mask = padding_mask(src, pad_id=self.config.pad_id)
         x = self.dropout(self.src_positions((self.src_embedding or self.tgt_embedding)(src)))
         for layer in self.encoder:
@@ -157,7 +163,8 @@ class EncoderDecoder(nn.Module):
 
     def logits(self, states: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab_size"]:
         """Turn vectors of the decoder into scores of the next target token."""
-        return self.tgt_embedding.logits(states) if self.output is None else self.output(states)
+        scores = self.tgt_embedding.logits(states) if self.output is None else self.output(states)
+        return scores if self.output_bias is None else scores + self.output_bias
 
     def decoder_states(
         self,
@@ -176,6 +183,8 @@ class EncoderDecoder(nn.Module):
             raise ValueError(f"there are {n_src} source sentences and {n_tgt} target sentences")
         x = self.dropout(self.tgt_positions(self.tgt_embedding(tgt), start=start))
         mask = padding_mask(tgt, pad_id=self.config.pad_id)
+        if start == 0:  # a target never begins with padding, though Marian's start token is the same
+            mask = mask | (torch.arange(tgt.size(1), device=tgt.device) == 0)
         if cache is None:
             memory_mask = padding_mask(src, pad_id=self.config.pad_id)
             layer_caches = [(None, None)] * len(self.decoder)

@@ -11,13 +11,12 @@ from torch import Tensor, nn
 from exformer.checks import whole_number
 from exformer.data.masking import MaskedBatch
 from exformer.models.checks import check_batch_type, check_ids
-from exformer.nn.config import TransformerConfig, check_no_window
+from exformer.nn.config import TransformerConfig, check_config, check_no_window
 from exformer.nn.dropout import Dropout
 from exformer.nn.embedding import TokenEmbedding
-from exformer.nn.layers import EncoderLayer
+from exformer.nn.layers import EncoderLayer, normalization
 from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import padding_mask
-from exformer.nn.normalization import NORMS
 from exformer.nn.positions.absolute import LearnedPositions, added_positions
 
 
@@ -28,6 +27,7 @@ class EncoderLMConfig(TransformerConfig):
     Args:
         vocab_size: Number of tokens, the mask among them.
         pad_id: The padding token.
+        tie_output: Use the embedding as output layer.
         n_segments: How many parts of a text are distinguished by a vector of their own; BERT has 2, for pairs
             of sentences. With 0 there are no such vectors.
 
@@ -45,6 +45,7 @@ class EncoderLMConfig(TransformerConfig):
     _: KW_ONLY
     activation: str = "gelu"
     positions: str = "learned"
+    tie_output: bool = True
     pad_id: int = 0
     n_segments: int = 0
 
@@ -80,6 +81,7 @@ class EncoderLM(nn.Module):
 
     def __init__(self, config: EncoderLMConfig) -> None:
         super().__init__()
+        check_config(config, EncoderLMConfig)
         c = self.config = config
         self.embedding = TokenEmbedding(c.vocab_size, d_model=c.d_model, scale=False)
         self.positions = added_positions(c.positions, c.d_model, max_len=c.max_len)
@@ -87,12 +89,13 @@ class EncoderLM(nn.Module):
         for part in (self.embedding, self.positions, self.segments):
             if isinstance(part, TokenEmbedding | LearnedPositions):
                 nn.init.normal_(part.weight, std=0.02)
-        self.norm_embedding = NORMS[c.norm](c.d_model, bias=c.bias)
+        self.norm_embedding = normalization(c)
         self.layers = nn.ModuleList(EncoderLayer(c) for _ in range(c.n_layers))
         # In a pre-norm stack nothing has normalized the last sum yet.
-        self.norm = NORMS[c.norm](c.d_model, bias=c.bias) if c.pre_norm else nn.Identity()
+        self.norm = normalization(c) if c.pre_norm else nn.Identity()
         self.transform = nn.Linear(c.d_model, c.d_model, bias=c.bias)
-        self.norm_output = NORMS[c.norm](c.d_model, bias=c.bias)
+        self.norm_output = normalization(c)
+        self.output = None if c.tie_output else nn.Linear(c.d_model, c.vocab_size, bias=False)
         self.output_bias = nn.Parameter(torch.zeros(c.vocab_size)) if c.bias else None
         self.dropout = Dropout(c.dropout)
 
@@ -116,7 +119,7 @@ class EncoderLM(nn.Module):
     def logits(self, hidden: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab_size"]:
         """Turn vectors of :meth:`states` into scores; those of the masked positions alone will do."""
         h = self.norm_output(F.gelu(self.transform(hidden)))
-        scores = self.embedding.logits(h)
+        scores = self.embedding.logits(h) if self.output is None else self.output(h)
         return scores if self.output_bias is None else scores + self.output_bias
 
     def states(

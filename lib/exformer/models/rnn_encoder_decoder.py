@@ -13,7 +13,7 @@ from exformer.data.translation import Seq2SeqBatch
 from exformer.models.checks import check_batch_type
 from exformer.models.rnn_lm import recurrent_layers
 from exformer.nn.attention import scaled_dot_product_attention
-from exformer.nn.config import check_sizes
+from exformer.nn.config import check_config, check_sizes
 from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import padding_mask
@@ -80,6 +80,7 @@ class RecurrentEncoderDecoder(nn.Module):
 
     def __init__(self, config: RecurrentConfig) -> None:
         super().__init__()
+        check_config(config, RecurrentConfig)
         c = self.config = config
         layers = {"cell": c.cell, "n_layers": c.n_layers, "dropout": c.dropout}
         self.src_embedding = TokenEmbedding(c.src_vocab_size, d_model=c.d_model)

@@ -4,11 +4,16 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from exformer.checks import whole_number
-from exformer.nn.feedforward import ACTIVATIONS
+from exformer.nn.feedforward import ACTIVATIONS, default_d_ff
 from exformer.nn.normalization import NORMS
+from exformer.nn.positions.rotary import RopeScaling
 
 #: How a model can know the order of its tokens, by name.
-POSITIONS = ("sinusoidal", "learned", "rotary", "alibi", "none")
+POSITIONS = ("sinusoidal", "sinusoidal_halves", "learned", "rotary", "alibi", "none")
+
+
+class DerivedSize(int):
+    """A size that follows from other settings; a copy with other settings derives it anew."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,23 +22,31 @@ class TransformerConfig:
 
     Args:
         d_model: Width of the vectors.
-        n_heads: Attention heads of a layer; each works on ``d_model / n_heads`` columns.
+        n_heads: Attention heads of a layer.
         n_kv_heads: Heads of keys and values, each shared by ``n_heads / n_kv_heads`` heads of queries
             (grouped-query attention; with 1, multi-query attention). None: as many as ``n_heads``.
-        d_ff: Width of the feed-forward networks' hidden layer.
+        d_head: Width of a head. None: ``d_model / n_heads``.
+        d_ff: Width of the feed-forward networks' hidden layer. None: ``4 · d_model``, and for SwiGLU
+            ``8/3 · d_model``, rounded up to a multiple of 8.
         n_layers: Number of layers.
         max_len: Longest sequence, in tokens. Rotary positions, ALiBi and none have no limit of their own.
         dropout: Fraction set to zero in training, of the embeddings and of each sublayer's output.
         attention_dropout: Fraction of the attention weights set to zero in training.
         pre_norm: Normalize before each sublayer, and once at the end of the stack, not after each sum.
         norm: ``"layer"`` (layer normalization) or ``"rms"`` (root mean square normalization).
+        norm_eps: ε of all normalizations. None: 1e-5 of a layer normalization, 1e-6 of the other.
         activation: Of the feed-forward networks: one of
             :data:`~exformer.nn.feedforward.ACTIVATIONS`, or ``"swiglu"``.
-        positions: ``"sinusoidal"`` or ``"learned"`` (added to the embeddings), ``"rotary"`` or ``"alibi"``
-            (acting inside self-attention), or ``"none"``.
+        positions: ``"sinusoidal"``, ``"sinusoidal_halves"`` (all sines before the cosines) or ``"learned"``
+            (added to the embeddings), ``"rotary"`` or ``"alibi"`` (acting inside self-attention), or
+            ``"none"``.
+        rope_base: Base of the rotary frequencies; Llama 3 has 500,000.
+        rope_scaling: How the rotary frequencies are slowed down for longer texts; None: not at all.
         window: How many positions each one attends to, itself and those before it (sliding-window attention,
             of causal models only); None: all.
         bias: Whether linear maps and layer normalizations add a bias.
+        qkv_bias: Whether the projections to queries, keys and values add a bias. None: as ``bias`` says.
+        o_bias: Whether the attention's output projection adds a bias. None: as ``bias`` says.
         qk_norm: Normalize the queries and keys of every head.
         zero_init: Start with the last matrix of every sublayer at zero, so that each layer begins as the
             identity (pre-norm).
@@ -59,39 +72,56 @@ class TransformerConfig:
     d_model: int = 128
     n_heads: int = 4
     n_kv_heads: int | None = None
-    d_ff: int = 512
+    d_head: int | None = None
+    d_ff: int | None = None
     n_layers: int = 2
     max_len: int = 128
     dropout: float = 0.1
     attention_dropout: float = 0.0
     pre_norm: bool = False
     norm: str = "layer"
+    norm_eps: float | None = None
     activation: str = "relu"
     positions: str = "none"
+    rope_base: float = 10_000.0
+    rope_scaling: RopeScaling | None = None
     window: int | None = None
     bias: bool = True
+    qkv_bias: bool | None = None
+    o_bias: bool | None = None
     qk_norm: bool = False
     zero_init: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse sizes and combinations from which no model can be built."""
+        """Check the settings, and derive the sizes that were not given."""
+        derived = [name for name in ("d_head", "d_ff") if isinstance(getattr(self, name), DerivedSize | None)]
         check_sizes(self)
         check_choice("positions", self.positions, POSITIONS)
         check_choice("activation", self.activation, (*ACTIVATIONS, "swiglu"))
         check_choice("norm", self.norm, tuple(NORMS))
-        if self.d_model % self.n_heads:
+        if not isinstance(self.rope_scaling, RopeScaling | None):
+            raise ValueError(f"rope_scaling must be a RopeScaling or None, got {self.rope_scaling!r}")
+        if not self.rope_base > 0:
+            raise ValueError(f"rope_base must be above 0, got {self.rope_base}")
+        if self.norm_eps is not None and not self.norm_eps >= 0:
+            raise ValueError(f"norm_eps must be at least 0, got {self.norm_eps}")
+        if "d_head" in derived and self.d_model % self.n_heads:
             raise ValueError(f"d_model ({self.d_model}) must be divisible by n_heads ({self.n_heads})")
         if self.n_kv_heads is not None and self.n_heads % self.n_kv_heads:
             raise ValueError(f"n_heads ({self.n_heads}) must be divisible by n_kv_heads ({self.n_kv_heads})")
-        if self.positions == "sinusoidal" and self.d_model % 2:
+        sizes = {
+            "d_head": self.d_model // self.n_heads,
+            "d_ff": default_d_ff(self.d_model, activation=self.activation),
+        }
+        for name in derived:
+            object.__setattr__(self, name, DerivedSize(sizes[name]))
+        if self.positions.startswith("sinusoidal") and self.d_model % 2:
             raise ValueError(
                 f"d_model ({self.d_model}) must be even for sinusoidal positions: "
                 "each frequency needs a sine and a cosine"
             )
         if self.positions == "rotary" and self.d_head % 2:
-            raise ValueError(
-                f"rotary positions rotate columns in pairs: d_model / n_heads ({self.d_head}) must be even"
-            )
+            raise ValueError(f"rotary positions rotate columns in pairs: d_head ({self.d_head}) must be even")
 
     @property
     def max_positions(self) -> int | None:
@@ -102,11 +132,6 @@ class TransformerConfig:
         endless = self.window is not None and self.positions in ("rotary", "alibi", "none")
         return None if endless else self.max_len
 
-    @property
-    def d_head(self) -> int:
-        """Width of a head."""
-        return self.d_model // self.n_heads
-
 
 def check_sizes(config: Any) -> None:
     """Refuse sizes, rates and token ids of a model's configuration that are out of range.
@@ -115,15 +140,15 @@ def check_sizes(config: Any) -> None:
 
     Args:
         config: A dataclass whose fields bear the library's names: sizes (``d_model``, ``n_heads``,
-            ``n_kv_heads``, ``d_ff``, ``n_layers``, ``max_len``, ``window``, ``…vocab_size``), ``dropout``
-            and ``attention_dropout``, ``…_id`` of a token.
+            ``n_kv_heads``, ``d_head``, ``d_ff``, ``n_layers``, ``max_len``, ``window``, ``…vocab_size``),
+            ``dropout`` and ``attention_dropout``, ``…_id`` of a token.
 
     Raises:
         ValueError: If a size is no whole number or below 1, a dropout rate outside [0, 1), or an id not in
             the vocabulary.
     """
     values = {field.name: getattr(config, field.name) for field in fields(config)}
-    sizes = ("d_model", "n_heads", "n_kv_heads", "d_ff", "n_layers", "max_len", "window")
+    sizes = ("d_model", "n_heads", "n_kv_heads", "d_head", "d_ff", "n_layers", "max_len", "window")
     vocab_sizes = [value for name, value in values.items() if name.endswith("vocab_size")]
     for name, value in values.items():
         if name.endswith("dropout") and not 0.0 <= value < 1.0:
@@ -143,6 +168,17 @@ def check_no_window(config: TransformerConfig) -> None:
             f"a window ({config.window}) is for causal attention: build a DecoderLM with it, or leave it out "
             f"of the {type(config).__name__}"
         )
+
+
+def check_config(config: object, kind: type) -> None:
+    """Check that a model or a layer is given the configuration that it is made from.
+
+    Raises:
+        ValueError: If it is something else, as a dict.
+    """
+    if not isinstance(config, kind):
+        unpacked = f": {kind.__name__}(**settings) makes one" if isinstance(config, dict) else ""
+        raise ValueError(f"config must be a {kind.__name__}, got {type(config).__name__}{unpacked}")
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

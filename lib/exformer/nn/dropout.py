@@ -58,6 +58,10 @@ class Dropout(nn.Module):
             return x
         return dropout(x, rate=self.rate)
 
+    def extra_repr(self) -> str:
+        """Return the rate, which ``print(model)`` shows."""
+        return f"{self.rate:g}"
+
 
 def _check(rate: float) -> None:
     if not 0.0 <= rate <= 1.0:

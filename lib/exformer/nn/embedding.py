@@ -7,6 +7,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from exformer.data.padding import check_integers
+
 
 def embed(
     ids: Int64[Tensor, "*batch"], weight: Float[Tensor, "vocab_size d_model"]
@@ -20,7 +22,7 @@ def embed(
         weight: :math:`E`, the table of vectors, one row per token.
 
     Raises:
-        ValueError: If there are no ids, or one of them is not in the table.
+        ValueError: If there are no ids, they are no integers, or one of them is not in the table.
 
     Source:
         Bengio et al. 2003, section 2.
@@ -29,6 +31,7 @@ def embed(
     tensor([[5., 6.],
             [1., 2.]])
     """
+    check_integers(ids)
     if ids.numel() == 0:
         raise ValueError(f"there is nothing to embed: the ids have the shape {tuple(ids.shape)}")
     try:
@@ -79,3 +82,8 @@ class TokenEmbedding(nn.Module):
     def logits(self, hidden: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab_size"]:
         """Score every token of the vocabulary by the dot product with its row: the tied output layer."""
         return F.linear(hidden, self.weight)
+
+    def extra_repr(self) -> str:
+        """Return the sizes that ``print(model)`` shows."""
+        vocab_size, d_model = self.weight.shape
+        return f"{vocab_size}, d_model={d_model}, scale={self.factor:.4g}"

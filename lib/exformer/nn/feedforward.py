@@ -1,6 +1,7 @@
 """The position-wise network: two linear maps with an activation between them, at every position alike."""
 
 from collections.abc import Callable
+from functools import partial
 
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -25,13 +26,34 @@ def squared_relu(x: Float[Tensor, "*batch d_ff"]) -> Float[Tensor, "*batch d_ff"
     return F.relu(x).square()
 
 
-#: Activations by name. The paper has relu; GPT and BERT have gelu; Marian has silu; Primer squares relu.
+#: Activations by name. The paper has relu; BERT has gelu; GPT-2 has gelu_tanh, which approximates it; Marian
+#: has silu, also called swish; Primer squares relu.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
+    "gelu_tanh": partial(F.gelu, approximate="tanh"),
     "silu": F.silu,
     "squared_relu": squared_relu,
 }
+
+
+def default_d_ff(d_model: int, *, activation: str) -> int:
+    """Return the usual width of the hidden layer: four times the model's, or 8/3 of it with SwiGLU.
+
+    A gated unit has three matrices; with 8/3 it has as many parameters as the other networks have with 4.
+
+    Args:
+        d_model: Width of the model.
+        activation: One of :data:`ACTIVATIONS`, or ``"swiglu"``: there the width is rounded up to a multiple
+            of 8.
+
+    Source:
+        Vaswani et al. 2017, section 3.3; Touvron et al. 2023, section 2.2, for 8/3.
+
+    >>> default_d_ff(768, activation="gelu"), default_d_ff(128, activation="swiglu")
+    (3072, 344)
+    """
+    return 4 * d_model if activation != "swiglu" else 8 * -(-d_model // 3)
 
 
 class FeedForward(nn.Module):
@@ -46,8 +68,7 @@ class FeedForward(nn.Module):
 
     Args:
         d_model: Width of input and output.
-        d_ff: Width of the hidden layer; four times ``d_model`` in the paper, about 8/3 of it with SwiGLU, for
-            as many parameters.
+        d_ff: Width of the hidden layer; None: that of :func:`default_d_ff`.
         activation: One of :data:`ACTIVATIONS`, or ``"swiglu"``.
         dropout: Fraction of the hidden units set to zero in training; the paper has none here.
         bias: Whether the linear maps add a bias.
@@ -68,7 +89,7 @@ class FeedForward(nn.Module):
         self,
         d_model: int,
         *,
-        d_ff: int,
+        d_ff: int | None = None,
         activation: str = "relu",
         dropout: float = 0.0,
         bias: bool = True,
@@ -79,6 +100,8 @@ class FeedForward(nn.Module):
             raise ValueError(
                 f"activation must be one of {', '.join((*ACTIVATIONS, 'swiglu'))}, got {activation!r}"
             )
+        d_ff = default_d_ff(d_model, activation=activation) if d_ff is None else d_ff
+        self.activation_name = activation
         self.activation = F.silu if activation == "swiglu" else ACTIVATIONS[activation]
         self.w_1 = nn.Linear(d_model, d_ff, bias=bias)
         self.w_2 = nn.Linear(d_ff, d_model, bias=bias)
@@ -103,3 +126,7 @@ class FeedForward(nn.Module):
         if self.w_3 is not None:
             hidden = hidden * self.w_3(x)
         return self.w_2(self.dropout(hidden))
+
+    def extra_repr(self) -> str:
+        """Return the activation's name, which ``print(model)`` shows."""
+        return f"activation={self.activation_name}"

@@ -6,11 +6,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from exformer.nn.cache import KVCache, MemoryCache
-from exformer.nn.config import TransformerConfig
+from exformer.nn.config import TransformerConfig, check_config
 from exformer.nn.dropout import Dropout
 from exformer.nn.feedforward import FeedForward
 from exformer.nn.multi_head import MultiHeadAttention
-from exformer.nn.normalization import NORMS
+from exformer.nn.normalization import LayerNorm, RMSNorm
 from exformer.nn.positions.alibi import ALiBi
 from exformer.nn.positions.rotary import RotaryPositions
 
@@ -62,12 +62,13 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
+        check_config(config, TransformerConfig)
         c = config
         self.pre_norm = c.pre_norm
         self.self_attention = self_attention(c)
         self.feed_forward = feed_forward(c)
-        self.norm_attention = NORMS[c.norm](c.d_model, bias=c.bias)
-        self.norm_feed_forward = NORMS[c.norm](c.d_model, bias=c.bias)
+        self.norm_attention = normalization(c)
+        self.norm_feed_forward = normalization(c)
         self.dropout = Dropout(c.dropout)
 
     def forward(
@@ -97,6 +98,10 @@ class EncoderLayer(nn.Module):
             x, self.feed_forward, norm=self.norm_feed_forward, dropout=self.dropout, pre_norm=self.pre_norm
         )
 
+    def extra_repr(self) -> str:
+        """Return where the layer normalizes, which ``print(model)`` shows."""
+        return f"pre_norm={self.pre_norm}"
+
 
 class DecoderLayer(nn.Module):
     """Self-attention, attention to the encoder's output (the memory), then a feed-forward network.
@@ -117,22 +122,15 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
+        check_config(config, TransformerConfig)
         c = config
         self.pre_norm = c.pre_norm
         self.self_attention = self_attention(c)
-        self.cross_attention = MultiHeadAttention(
-            c.d_model,
-            n_heads=c.n_heads,
-            n_kv_heads=c.n_kv_heads,
-            bias=c.bias,
-            dropout=c.attention_dropout,
-            qk_norm=c.qk_norm,
-            zero_init=c.zero_init,
-        )
+        self.cross_attention = attention(c)
         self.feed_forward = feed_forward(c)
-        self.norm_self = NORMS[c.norm](c.d_model, bias=c.bias)
-        self.norm_cross = NORMS[c.norm](c.d_model, bias=c.bias)
-        self.norm_feed_forward = NORMS[c.norm](c.d_model, bias=c.bias)
+        self.norm_self = normalization(c)
+        self.norm_cross = normalization(c)
+        self.norm_feed_forward = normalization(c)
         self.dropout = Dropout(c.dropout)
 
     def forward(
@@ -176,25 +174,47 @@ class DecoderLayer(nn.Module):
             x, self.feed_forward, norm=self.norm_feed_forward, dropout=self.dropout, pre_norm=self.pre_norm
         )
 
+    def extra_repr(self) -> str:
+        """Return where the layer normalizes, which ``print(model)`` shows."""
+        return f"pre_norm={self.pre_norm}"
+
+
+def attention(
+    config: TransformerConfig, *, positions: nn.Module | None = None, window: int | None = None
+) -> MultiHeadAttention:
+    """Make an attention of a layer; relative positions and a window are those of self-attention."""
+    c = config
+    return MultiHeadAttention(
+        c.d_model,
+        n_heads=c.n_heads,
+        n_kv_heads=c.n_kv_heads,
+        d_head=c.d_head,
+        bias=c.bias if c.qkv_bias is None else c.qkv_bias,
+        o_bias=c.bias if c.o_bias is None else c.o_bias,
+        dropout=c.attention_dropout,
+        qk_norm=c.qk_norm,
+        norm_eps=c.norm_eps,
+        positions=positions,
+        window=window,
+        zero_init=c.zero_init,
+    )
+
 
 def self_attention(config: TransformerConfig) -> MultiHeadAttention:
     """Make the self-attention of a layer, with the relative positions that the configuration names."""
     positions: nn.Module | None = None
     if config.positions == "rotary":
-        positions = RotaryPositions()
+        positions = RotaryPositions(base=config.rope_base, scaling=config.rope_scaling)
     elif config.positions == "alibi":
         positions = ALiBi()
-    return MultiHeadAttention(
-        config.d_model,
-        n_heads=config.n_heads,
-        n_kv_heads=config.n_kv_heads,
-        bias=config.bias,
-        dropout=config.attention_dropout,
-        qk_norm=config.qk_norm,
-        positions=positions,
-        window=config.window,
-        zero_init=config.zero_init,
-    )
+    return attention(config, positions=positions, window=config.window)
+
+
+def normalization(config: TransformerConfig) -> nn.Module:
+    """Make a normalization of a layer."""
+    if config.norm == "rms":
+        return RMSNorm(config.d_model, eps=config.norm_eps)
+    return LayerNorm(config.d_model, eps=config.norm_eps, bias=config.bias)
 
 
 def feed_forward(config: TransformerConfig) -> FeedForward:

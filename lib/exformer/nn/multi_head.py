@@ -58,15 +58,18 @@ class MultiHeadAttention(nn.Module):
 
     Args:
         d_model: Width of the queries' inputs and of the output.
-        n_heads: Number of heads; each works on ``d_model / n_heads`` columns.
+        n_heads: Number of heads.
         n_kv_heads: Heads of keys and values, each shared by ``n_heads / n_kv_heads`` neighboring heads of
             queries (grouped-query attention); as many as ``n_heads`` if None.
+        d_head: Width of a head, ``d_model / n_heads`` if None.
         d_key: Width of the vectors that keys are made from, ``d_model`` if None.
         d_value: Width of the vectors that values are made from, ``d_model`` if None.
         bias: Whether the projections add a bias.
+        o_bias: Whether the output projection adds one; as ``bias`` says if None.
         dropout: Fraction of the weights set to zero in training.
         qk_norm: Whether queries and keys are brought to mean square 1 in every head, before positions act on
             them; then no score exceeds :math:`\sqrt{d_{head}}`, as long as the gains are 1.
+        norm_eps: ε of these normalizations; that of :class:`~exformer.nn.normalization.RMSNorm` if None.
         positions: For relative positions, :class:`~exformer.nn.positions.rotary.RotaryPositions` or
             :class:`~exformer.nn.positions.alibi.ALiBi`: changes queries and keys, or adds to their scores.
         window: In causal attention, how many positions a query sees, its own among them; None: all.
@@ -93,36 +96,39 @@ class MultiHeadAttention(nn.Module):
         *,
         n_heads: int,
         n_kv_heads: int | None = None,
+        d_head: int | None = None,
         d_key: int | None = None,
         d_value: int | None = None,
         bias: bool = True,
+        o_bias: bool | None = None,
         dropout: float = 0.0,
         qk_norm: bool = False,
+        norm_eps: float | None = None,
         positions: nn.Module | None = None,
         window: int | None = None,
         zero_init: bool = False,
     ) -> None:
         super().__init__()
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
-        if n_heads < 1 or d_model % n_heads:
+        if n_heads < 1 or (d_head is None and d_model % n_heads):
             raise ValueError(f"d_model ({d_model}) must be divisible by n_heads ({n_heads})")
         if n_kv_heads < 1 or n_heads % n_kv_heads:
             raise ValueError(f"n_heads ({n_heads}) must be divisible by n_kv_heads ({n_kv_heads})")
         if not 0.0 <= dropout < 1.0:
             raise ValueError(f"dropout must lie in [0, 1), got {dropout}")
         self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
-        d_head = d_model // n_heads
+        d_head = d_model // n_heads if d_head is None else d_head
         self.dropout = dropout
-        self.norm_q = RMSNorm(d_head) if qk_norm else None
-        self.norm_k = RMSNorm(d_head) if qk_norm else None
+        self.norm_q = RMSNorm(d_head, eps=norm_eps) if qk_norm else None
+        self.norm_k = RMSNorm(d_head, eps=norm_eps) if qk_norm else None
         self.positions, self.window = positions, window
-        self.w_q = nn.Linear(d_model, d_model, bias=bias)
+        self.w_q = nn.Linear(d_model, n_heads * d_head, bias=bias)
         self.w_k = nn.Linear(d_key or d_model, n_kv_heads * d_head, bias=bias)
         self.w_v = nn.Linear(d_value or d_model, n_kv_heads * d_head, bias=bias)
-        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+        self.w_o = nn.Linear(n_heads * d_head, d_model, bias=bias if o_bias is None else o_bias)
         for projection in (self.w_q, self.w_k, self.w_v, self.w_o):
             nn.init.xavier_uniform_(projection.weight)
-            if bias:
+            if projection.bias is not None:
                 nn.init.zeros_(projection.bias)
         if zero_init:
             nn.init.zeros_(self.w_o.weight)
@@ -188,6 +194,13 @@ class MultiHeadAttention(nn.Module):
             record=None if record is None else lambda weights: record(_apart(weights, n_rows)),
         )
         return self.w_o(merge_heads(heads)).view(n_rows, -1, self.w_o.out_features)
+
+    def extra_repr(self) -> str:
+        """Return the sizes that ``print(model)`` shows."""
+        d_head = self.w_q.out_features // self.n_heads
+        return (
+            f"n_heads={self.n_heads}, n_kv_heads={self.n_kv_heads}, d_head={d_head}, dropout={self.dropout:g}"
+        )
 
     def _keys_values(self, key: Tensor, value: Tensor, *, n: int) -> tuple[Tensor, Tensor]:
         if key.size(1) != value.size(1):

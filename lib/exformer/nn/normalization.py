@@ -1,7 +1,5 @@
 """Layer normalization: each vector by itself is brought to mean 0 and variance 1, or to mean square 1."""
 
-from collections.abc import Callable
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -59,7 +57,7 @@ class LayerNorm(nn.Module):
 
     Args:
         d_model: Width of the vectors.
-        eps: See :func:`layer_norm`.
+        eps: See :func:`layer_norm`; None: 1e-5.
         bias: Whether there is a bias; without one, :math:`\beta = 0`.
 
     Source:
@@ -70,9 +68,9 @@ class LayerNorm(nn.Module):
     tensor([-1.3416, -0.4472,  0.4472,  1.3416])
     """
 
-    def __init__(self, d_model: int, *, eps: float = 1e-5, bias: bool = True) -> None:
+    def __init__(self, d_model: int, *, eps: float | None = None, bias: bool = True) -> None:
         super().__init__()
-        self.eps = eps
+        self.eps = 1e-5 if eps is None else eps
         self.weight = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model)) if bias else None
 
@@ -85,6 +83,10 @@ class LayerNorm(nn.Module):
         check_width(x, self.weight.numel(), of="LayerNorm")
         # The fused kernel for the equation of layer_norm above; a test holds the two equal.
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """Return the sizes that ``print(model)`` shows."""
+        return f"{self.weight.numel()}, eps={self.eps:g}, bias={self.bias is not None}"
 
 
 def rms_norm(
@@ -118,7 +120,7 @@ class RMSNorm(nn.Module):
 
     Args:
         d_model: Width of the vectors.
-        eps: See :func:`rms_norm`.
+        eps: See :func:`rms_norm`; None: 1e-6.
 
     Source:
         Zhang and Sennrich 2019.
@@ -128,9 +130,9 @@ class RMSNorm(nn.Module):
     tensor([0.8485, 1.1314])
     """
 
-    def __init__(self, d_model: int, *, eps: float = 1e-6) -> None:
+    def __init__(self, d_model: int, *, eps: float | None = None) -> None:
         super().__init__()
-        self.eps = eps
+        self.eps = 1e-6 if eps is None else eps
         self.weight = nn.Parameter(torch.ones(d_model))
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
@@ -143,9 +145,10 @@ class RMSNorm(nn.Module):
         # PyTorch's name for the equation of rms_norm above; a test holds the two equal.
         return F.rms_norm(x, self.weight.shape, self.weight.to(x), self.eps)
 
+    def extra_repr(self) -> str:
+        """Return the sizes that ``print(model)`` shows."""
+        return f"{self.weight.numel()}, eps={self.eps:g}"
 
-#: The normalizations a layer can be built with, by name. ``bias`` matters to layer normalization only.
-NORMS: dict[str, Callable[..., nn.Module]] = {
-    "layer": LayerNorm,
-    "rms": lambda d_model, *, bias: RMSNorm(d_model),
-}
+
+#: The normalizations a layer can be built with, by name.
+NORMS: dict[str, type[nn.Module]] = {"layer": LayerNorm, "rms": RMSNorm}

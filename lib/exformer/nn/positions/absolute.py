@@ -1,5 +1,7 @@
 """Absolute positions: attention sees a set, so each vector gets the code of its position added."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
@@ -9,7 +11,12 @@ from exformer.nn.normalization import check_width
 
 
 def sinusoidal_encoding(
-    n_positions: int, *, d_model: int, base: float = 10_000.0, dtype: torch.dtype | None = None
+    n_positions: int,
+    *,
+    d_model: int,
+    base: float = 10_000.0,
+    halves: bool = False,
+    dtype: torch.dtype | None = None,
 ) -> Float[Tensor, "position d_model"]:
     r"""Encode positions by sines and cosines of falling frequency, from 1 down to about 1/base.
 
@@ -21,6 +28,8 @@ def sinusoidal_encoding(
         n_positions: How many positions, counted from 0; at least 1.
         d_model: Width of the encoding; must be even, as each frequency has a sine and a cosine.
         base: The 10000 of the equation: wavelengths grow from 2π to 2π · base.
+        halves: Put all sines before the cosines, as the code of the paper and Marian do. The order of the
+            columns makes no difference to a model that is trained with it.
         dtype: Number type of the result.
 
     Raises:
@@ -43,8 +52,10 @@ def sinusoidal_encoding(
     position = torch.arange(n_positions, dtype=torch.float64)[:, None]  # (position, 1)
     frequency = base ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)  # (d_model/2,)
     angle = position * frequency  # (position, d_model/2)
-    # sine, cosine, sine, ...
-    encoding = torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(start_dim=-2)  # (position, d_model)
+    if halves:
+        encoding = torch.cat((angle.sin(), angle.cos()), dim=-1)  # (position, d_model)
+    else:  # sine, cosine, sine, ...
+        encoding = torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(start_dim=-2)
     return encoding.to(dtype or torch.get_default_dtype())
 
 
@@ -54,15 +65,19 @@ class SinusoidalPositions(nn.Module):
     Args:
         d_model: Width of the vectors.
         max_len: How many positions are computed.
+        halves: See :func:`sinusoidal_encoding`.
 
     Source:
         Vaswani et al. 2017, section 3.5.
     """
 
-    def __init__(self, d_model: int, *, max_len: int) -> None:
+    weight: Tensor  # (position, d_model)
+
+    def __init__(self, d_model: int, *, max_len: int, halves: bool = False) -> None:
         super().__init__()
-        # In float64 and no buffer: model.double() could not bring back digits that float32 has lost.
-        self.weight = sinusoidal_encoding(max_len, d_model=d_model, dtype=torch.float64)
+        self.halves = halves
+        encoding = sinusoidal_encoding(max_len, d_model=d_model, halves=halves)
+        self.register_buffer("weight", encoding, persistent=False)
 
     def forward(
         self,
@@ -81,8 +96,19 @@ class SinusoidalPositions(nn.Module):
         Raises:
             ValueError: If there is no batch, or the sequence is longer than the table.
         """
-        rows = _rows(self.weight, x, start=start, padding=None if padding is None else padding.cpu())
-        return x + rows.to(x.dtype).to(x.device)
+        return x + _rows(self.weight, x, start=start, padding=padding).to(x)
+
+    def _apply(self, fn: Callable[..., Tensor], recurse: bool = True) -> nn.Module:
+        """Move or convert the module; the encoding is computed anew, or double() would keep few digits."""
+        super()._apply(fn, recurse)
+        n_positions, d_model = self.weight.shape
+        exact = sinusoidal_encoding(n_positions, d_model=d_model, halves=self.halves, dtype=torch.float64)
+        self.weight = exact.to(self.weight)
+        return self
+
+    def extra_repr(self) -> str:
+        """Return the sizes that ``print(model)`` shows."""
+        return f"{self.weight.size(0)}, d_model={self.weight.size(1)}"
 
 
 class LearnedPositions(nn.Module):
@@ -114,6 +140,10 @@ class LearnedPositions(nn.Module):
         """
         return x + _rows(self.weight, x, start=start, padding=padding)
 
+    def extra_repr(self) -> str:
+        """Return the sizes that ``print(model)`` shows."""
+        return f"{self.weight.size(0)}, d_model={self.weight.size(1)}"
+
 
 class NoPositions(nn.Module):
     """Add nothing: for models whose attention knows the distances, and for those that know no order.
@@ -141,6 +171,10 @@ class NoPositions(nn.Module):
         _check_range(x, start=start, padding=padding, max_len=self.max_len)
         return x
 
+    def extra_repr(self) -> str:
+        """Return the largest length, which ``print(model)`` shows."""
+        return f"{self.max_len}"
+
 
 def added_positions(name: str, d_model: int, *, max_len: int | None) -> nn.Module:
     """Make what a model adds to its embeddings: a code for each position, or nothing.
@@ -153,11 +187,13 @@ def added_positions(name: str, d_model: int, *, max_len: int | None) -> nn.Modul
     Raises:
         ValueError: If there is a code for each position, but no ``max_len``.
     """
-    if name not in ("sinusoidal", "learned"):
+    if name not in ("sinusoidal", "sinusoidal_halves", "learned"):
         return NoPositions(max_len=max_len)
     if max_len is None:
         raise ValueError(f"{name} positions need a max_len: there is a vector for each position")
-    return (SinusoidalPositions if name == "sinusoidal" else LearnedPositions)(d_model, max_len=max_len)
+    if name == "learned":
+        return LearnedPositions(d_model, max_len=max_len)
+    return SinusoidalPositions(d_model, max_len=max_len, halves=name == "sinusoidal_halves")
 
 
 def _rows(weight: Tensor, x: Tensor, *, start: int, padding: Tensor | None) -> Tensor:
