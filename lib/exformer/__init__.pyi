@@ -17,6 +17,7 @@ from .nn.masks import causal_mask as causal_mask
 from .nn.masks import padding_mask as padding_mask
 from .nn.embedding import TokenEmbedding as TokenEmbedding
 from .nn.positions.absolute import sinusoidal_encoding as sinusoidal_encoding
+from .nn.positions.rotary import RopeScaling as RopeScaling
 from .nn.positions.rotary import rotate as rotate
 from .nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from .nn.record_attention import record_attention as record_attention

@@ -112,3 +112,19 @@ def test_what_a_page_is_told_of_a_model_and_its_two_tokenizers(tmp_path: Path) -
     assert header["card"] == {}
     assert [each["symbols"] for each in header["tokenizers"]] == [["fox", "the"]]
     assert script.isascii()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"norm_eps": 1e-3},
+        {"positions": "rotary", "rope_base": 500.0},
+        {"scale_embedding": False},
+        {"positions": "sinusoidal_halves"},
+        {"activation": "gelu_tanh"},
+    ],
+)
+def test_settings_that_a_page_lacks(settings: dict) -> None:
+    model = DecoderLM(DecoderLMConfig(5, **(SIZES | {"n_heads": 1} | settings)))
+    with pytest.raises(ValueError, match=f"does not compute with these settings: .*{list(settings)[-1]}"):
+        model_script("one", model, WordTokenizer.from_texts(["the fox"]))

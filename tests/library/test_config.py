@@ -12,8 +12,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch_twins import close, normal, papers_formula
-from transformers import LlamaConfig
-from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from exformer import (
     DecoderLayer,
@@ -26,7 +24,9 @@ from exformer import (
     EncoderLMConfig,
     FeedForward,
     RecurrentLM,
+    RopeScaling,
     TransformerConfig,
+    WordTokenizer,
     load_model,
     save_model,
 )
@@ -34,8 +34,7 @@ from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncode
 from exformer.nn.embedding import embed
 from exformer.nn.feedforward import default_d_ff
 from exformer.nn.positions.absolute import SinusoidalPositions, sinusoidal_encoding
-from exformer.nn.positions.rotary import RopeScaling, RotaryPositions, rotate
-from exformer.tokenizers.words import WordTokenizer
+from exformer.nn.positions.rotary import RotaryPositions, rotate
 
 WORDS = WordTokenizer.from_texts(["the red fox sleeps"])
 
@@ -173,44 +172,6 @@ def test_start_token_that_is_padding() -> None:
 
 
 # --- rotary frequencies ---
-
-
-@pytest.mark.parametrize(
-    ("scaling", "theirs"),
-    [
-        (RopeScaling(4.0), {"rope_type": "linear", "factor": 4.0}),
-        (
-            RopeScaling(8.0, original_max_len=8192),
-            {
-                "rope_type": "llama3",
-                "factor": 8.0,
-                "low_freq_factor": 1.0,
-                "high_freq_factor": 4.0,
-                "original_max_position_embeddings": 8192,
-            },
-        ),
-        (
-            RopeScaling(3.0, original_max_len=100, low_freq_factor=0.5, high_freq_factor=7.0),
-            {
-                "rope_type": "llama3",
-                "factor": 3.0,
-                "low_freq_factor": 0.5,
-                "high_freq_factor": 7.0,
-                "original_max_position_embeddings": 100,
-            },
-        ),
-    ],
-    ids=["linear", "llama-3.1", "llama-other"],
-)
-@pytest.mark.parametrize("base", [10_000.0, 500_000.0])
-def test_rope_scaling_is_hugging_faces(scaling: RopeScaling, theirs: dict, base: float) -> None:
-    config = LlamaConfig(
-        hidden_size=256, num_attention_heads=2, rope_parameters={**theirs, "rope_theta": base}
-    )
-    wanted, factor = ROPE_INIT_FUNCTIONS[theirs["rope_type"]](config, torch.device("cpu"))
-    frequency = base ** (-torch.arange(0, 128, 2, dtype=torch.float64) / 128)
-    assert factor == 1.0
-    torch.testing.assert_close(scaling.scale(frequency).float(), wanted, rtol=3e-6, atol=0)
 
 
 @pytest.mark.usefixtures("float64")

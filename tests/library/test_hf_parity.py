@@ -19,12 +19,14 @@ from transformers import (
     MistralConfig,
     MistralForCausalLM,
 )
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from exformer.models.classification import ClassHead, TagHead
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.nn.normalization import LayerNorm
+from exformer.nn.positions.rotary import RopeScaling
 
 pytestmark = pytest.mark.usefixtures("float64")
 VOCAB, TGT_VOCAB, HEADS, D_MODEL, D_FF, LAYERS, MAX_LEN, CLASSES = 17, 19, 3, 30, 13, 2, 11, 5
@@ -262,3 +264,41 @@ def test_encoder_decoder_is_marian(activation, attention):
         use_cache=False,
     ).logits
     same_gradients(got, wanted, counts=(TGT != 0)[..., None], pairs=pairs)
+
+
+@pytest.mark.parametrize(
+    ("scaling", "theirs"),
+    [
+        (RopeScaling(4.0), {"rope_type": "linear", "factor": 4.0}),
+        (
+            RopeScaling(8.0, original_max_len=8192),
+            {
+                "rope_type": "llama3",
+                "factor": 8.0,
+                "low_freq_factor": 1.0,
+                "high_freq_factor": 4.0,
+                "original_max_position_embeddings": 8192,
+            },
+        ),
+        (
+            RopeScaling(3.0, original_max_len=100, low_freq_factor=0.5, high_freq_factor=7.0),
+            {
+                "rope_type": "llama3",
+                "factor": 3.0,
+                "low_freq_factor": 0.5,
+                "high_freq_factor": 7.0,
+                "original_max_position_embeddings": 100,
+            },
+        ),
+    ],
+    ids=["linear", "llama-3.1", "llama-other"],
+)
+@pytest.mark.parametrize("base", [10_000.0, 500_000.0])
+def test_rope_scaling_is_hugging_faces(scaling: RopeScaling, theirs: dict, base: float) -> None:
+    config = LlamaConfig(
+        hidden_size=256, num_attention_heads=2, rope_parameters={**theirs, "rope_theta": base}
+    )
+    wanted, factor = ROPE_INIT_FUNCTIONS[theirs["rope_type"]](config, torch.device("cpu"))
+    frequency = base ** (-torch.arange(0, 128, 2, dtype=torch.float64) / 128)
+    assert factor == 1.0
+    torch.testing.assert_close(scaling.scale(frequency).float(), wanted, rtol=3e-6, atol=0)

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from exformer.hub.shipped import find_model
+from exformer.models.encoder_lm import EncoderLM
 from exformer.storage.files import make_folder, replace_file
 from exformer.tokenizers.bpe import BPETokenizer
 from exformer.tokenizers.characters_and_words import CharTokenizer, WordTokenizer
@@ -21,6 +22,8 @@ from exformer_lessons.checkpoints import lesson_models, load_lesson_model
 
 #: What of a card is told to readers of a page.
 _TOLD = ("parameters", "steps", "seed", "scores", "data_licenses")
+#: Settings for which the page's engine has one value only.
+_ONLY = {"norm_eps": None, "rope_base": 10_000.0, "rope_scaling": None, "scale_embedding": True}
 
 
 def live_script(name_or_folder: str | Path) -> tuple[str, str]:
@@ -66,8 +69,9 @@ def model_script(
         The script.
 
     Raises:
-        ValueError: If a tokenizer is of a kind that the page does not have.
+        ValueError: If a tokenizer or a setting is one that the page does not have.
     """
+    _check_settings(model)
     tensors = {key: tensor.detach() for key, tensor in model.state_dict().items()}
     numbers = torch.cat([tensor.flatten().float() for tensor in tensors.values()])
     halves = numbers.half()
@@ -84,6 +88,17 @@ def model_script(
     encoded = base64.b64encode(kept.numpy().tobytes()).decode()
     parts = (json.dumps(part, ensure_ascii=True, separators=(",", ":")) for part in (name, header, encoded))
     return f"exformer.provide({','.join(parts)});\n"
+
+
+def _check_settings(model: nn.Module) -> None:
+    """Check that the page computes what the model does."""
+    config = vars(model.config)
+    only = _ONLY | ({"tie_output": True} if isinstance(model, EncoderLM) else {"output_bias": False})
+    others = {name: config[name] for name, value in only.items() if config.get(name, value) != value}
+    if config.get("positions") == "sinusoidal_halves" or config.get("activation") == "gelu_tanh":
+        others |= {name: config[name] for name in ("positions", "activation")}
+    if others:
+        raise ValueError(f"a page does not compute with these settings: {others}")
 
 
 def export_live(name_or_folder: str | Path, folder: str | Path) -> Path:
