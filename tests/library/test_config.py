@@ -234,6 +234,7 @@ def test_sinusoidal_digits(dtype: torch.dtype) -> None:
         x = torch.zeros(1, 50, 6, dtype=dtype)
         assert torch.equal(positions(x)[0], exact.to(dtype))
         assert positions(x).dtype == dtype
+        assert positions(x.bfloat16()).dtype == torch.bfloat16
         assert not positions.state_dict()
         assert [name for name, _ in positions.named_buffers()] == ["weight"]
 
@@ -250,13 +251,13 @@ def test_sinusoidal_positions_from_the_meta_device() -> None:
 
 
 SHOWN = {
-    "MultiHeadAttention": "n_heads=4, n_kv_heads=2, d_head=6, dropout=0.2",
+    "MultiHeadAttention": "n_heads=4, n_kv_heads=2, d_head=6, dropout=0.2, window=50",
     "FeedForward": "activation=swiglu",
     "TokenEmbedding": "TokenEmbedding(65, d_model=16, scale=4)",
     "RMSNorm": "RMSNorm(16, eps=0.001)",
     "EncoderLayer": "pre_norm=True",
     "Dropout": "Dropout(0.3)",
-    "NoPositions": "NoPositions(77)",
+    "NoPositions": "NoPositions(None)",
     "RotaryPositions": "RotaryPositions(base=500, scaling=RopeScaling(factor=2.0,",
 }
 
@@ -269,6 +270,7 @@ def test_print_shows_sizes() -> None:
         n_kv_heads=2,
         d_head=6,
         max_len=77,
+        window=50,
         dropout=0.3,
         attention_dropout=0.2,
         norm="rms",

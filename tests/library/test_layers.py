@@ -39,7 +39,7 @@ def test_layers_are_the_papers_unless_told_otherwise():
     rates = {"dropout": 0.1, "attention_dropout": 0.0}
     choices = {"pre_norm": False, "norm": "layer", "activation": "relu", "positions": "none", "bias": True}
     later = {"qk_norm": False, "zero_init": False, "norm_eps": None, "qkv_bias": None, "o_bias": None}
-    later |= {"d_head": 32, "rope_base": 10_000.0, "rope_scaling": None}
+    later |= {"d_head": 32, "rope_base": 10_000.0, "rope_scaling": None, "window": None}
     assert asdict(TransformerConfig()) == sizes | rates | choices | later
 
 

@@ -6,7 +6,6 @@ from typing import ClassVar
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.data.padding import check_batch
 from exformer.models.checks import check_batch_type, check_ids, check_padding_at_end, check_step
 from exformer.nn.cache import Cache
 from exformer.nn.config import TransformerConfig, check_config
@@ -134,7 +133,6 @@ class DecoderLM(nn.Module):
 
         Arguments as for :meth:`forward`.
         """
-        check_batch(ids)
         start = check_step(self, ids, cache, padding=padding)
         padding = padding if cache is None or start == 0 else cache.padding
         check_ids(ids, max_len=self.config.max_positions, start=start, padding=padding)

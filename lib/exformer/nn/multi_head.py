@@ -197,10 +197,10 @@ class MultiHeadAttention(nn.Module):
 
     def extra_repr(self) -> str:
         """Return the sizes that ``print(model)`` shows."""
-        d_head = self.w_q.out_features // self.n_heads
-        return (
-            f"n_heads={self.n_heads}, n_kv_heads={self.n_kv_heads}, d_head={d_head}, dropout={self.dropout:g}"
-        )
+        sizes = {"n_heads": self.n_heads, "n_kv_heads": self.n_kv_heads}
+        sizes |= {"d_head": self.w_q.out_features // self.n_heads, "dropout": self.dropout}
+        sizes |= {} if self.window is None else {"window": self.window}
+        return ", ".join(f"{name}={size:g}" for name, size in sizes.items())
 
     def _keys_values(self, key: Tensor, value: Tensor, *, n: int) -> tuple[Tensor, Tensor]:
         if key.size(1) != value.size(1):
