@@ -120,7 +120,7 @@ class TransformerConfig:
                 f"d_model ({self.d_model}) must be even for sinusoidal positions: "
                 "each frequency needs a sine and a cosine"
             )
-        if self.positions == "rotary" and self.d_head % 2:
+        if self.positions == "rotary" and self.d_head is not None and self.d_head % 2:
             raise ValueError(f"rotary positions rotate columns in pairs: d_head ({self.d_head}) must be even")
 
     @property

@@ -98,7 +98,7 @@ class SinusoidalPositions(nn.Module):
         """
         return x + _rows(self.weight, x, start=start, padding=padding).to(x)
 
-    def _apply(self, fn: Callable[..., Tensor], recurse: bool = True) -> nn.Module:
+    def _apply(self, fn: Callable[..., Tensor], recurse: bool = True) -> "SinusoidalPositions":
         """Move or convert the module; the encoding is computed anew, or double() would keep few digits."""
         super()._apply(fn, recurse)
         n_positions, d_model = self.weight.shape
