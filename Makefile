@@ -12,7 +12,7 @@ export ATEN_CPU_CAPABILITY = avx2
 export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test notebooks lesson student figures claim seeds doubt trials elsewhere lint format bench board live mutants clean
+.PHONY: help book serve test notebooks lesson student figures claim seeds doubt trials elsewhere lint format bench board live clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 \t/p' Makefile | expand -t 20
@@ -88,10 +88,6 @@ board: $(READY) ## the CPU-minute board, 40 minutes: loss after 60 and 180 s of 
 
 live: $(READY) ## 1,000 greedy texts of each model in both browsers, six minutes: each must be the library's
 	nice $(PY) tests/book/live/many_texts.py
-
-mutants: $(READY) ## plant some hundreds of machine-made mutants, an hour: the survivors stand in tests/library/mutants.md
-	$(PY) -m pip install --quiet --no-deps cosmic-ray==8.7.0
-	$(PY) tests/library/mutants.py
 
 clean: ## remove what was built, the environment too
 	rm -rf _build $(VENV) .pytest_cache .ruff_cache .hypothesis

@@ -18,8 +18,8 @@ _PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("book", derandomize=True, database=None, **_PATIENT)
 settings.load_profile("book")
 
-# Or --doctest-modules imports two modules of one name, and one whose tool only `make mutants` installs.
-collect_ignore = ["conftest.py", "library/mutants.py", "library/alone.py"]
+# Or --doctest-modules imports two modules of one name.
+collect_ignore = ["conftest.py", "library/alone.py"]
 ROOT = Path(__file__).parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 SECONDS = defaultdict(float)
