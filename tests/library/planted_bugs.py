@@ -43,13 +43,6 @@ BUGS = [
         "library/test_checkpoint.py::test_a_full_disk_leaves_what_was_there",
     ),
     Bug(
-        "corpora.algorithmic.recall",
-        "distance counted from the start",
-        "asked = n_pairs - 1 - back",
-        "asked = back",
-        "library/test_corpora_algorithmic.py::test_recall_asks_at_the_distance_wanted",
-    ),
-    Bug(
         "corpora.real.download._fetch_whole",
         "what comes is not checked",
         "    if _hash(part) != file.sha256:\n",
