@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import sys
 from functools import partial
 
 import numpy as np
@@ -11,8 +10,6 @@ import torch
 import torch.nn.functional as F
 
 from exformer.nn.attention import scaled_dot_product_attention
-from exformer.nn.normalization import layer_norm
-from exformer.nn.positions.absolute import sinusoidal_encoding
 from exformer.nn.positions.rotary import rotate
 from exformer_lessons.exercises.grading import (
     NOT_STABLE,
@@ -28,10 +25,10 @@ from exformer_lessons.exercises.results import UnfitError, all_close, as_numbers
 from exformer_lessons.language_model.grader import grade_excess
 from exformer_lessons.language_model.mistakes import excess_and_error
 from exformer_lessons.multi_head_attention.grader import grade_split
-from exformer_lessons.positional_encoding.grader import grade_encoding, grade_rotate
+from exformer_lessons.positional_encoding.grader import grade_rotate
 from exformer_lessons.recurrence.grader import grade_clip, grade_lstm_step, grade_reach
 from exformer_lessons.self_attention.grader import grade_attention
-from exformer_lessons.transformer_layer.grader import grade_layer_norm, grade_parameters
+from exformer_lessons.transformer_layer.grader import grade_parameters
 
 CASES = ((torch.ones(2),), (torch.zeros(3),))
 TOLD = "But it changes what it was given: a caller may still need it."
@@ -224,7 +221,7 @@ def test_rows_that_are_yielded_one_by_one_or_within_a_list():
 
 def test_an_answer_that_yields_without_end_is_refused(monkeypatch):
     monkeypatch.setattr(
-        "exformer_lessons.exercises.answers._MOST", 100
+        "exformer_lessons.exercises.results._MOST", 100
     )  # types are checked at every call here
     assert not check_doubling(lambda x: itertools.count())
 
@@ -283,35 +280,12 @@ def test_a_hint_may_have_several_mistakes():
         assert grade(answer, right=lambda x: 2 * x, mistakes=mistakes, cases=CASES, praise="").says == says
 
 
-def keyword_names(n, d):
-    table = sinusoidal_encoding(n_positions=n, d_model=d)
-    return table
-
-
-BORROWED = {
-    "function": sinusoidal_encoding,
-    "wrapper": keyword_names,
-    "partial": partial(lambda n, d, base: sinusoidal_encoding(n, d_model=d, base=base), base=1e4),
-    "converted": lambda n, d: sinusoidal_encoding(n, d_model=d, dtype=torch.float64).float().tolist(),
-    "row by row": lambda n, d: (row for row in sinusoidal_encoding(n, d_model=d)),
-}
-
-
-@pytest.mark.parametrize("answer", BORROWED.values(), ids=BORROWED)
-def test_the_work_of_the_library_is_right_but_told(answer):
-    verdict = grade_encoding(answer)
-    says = "But the library's own sinusoidal_encoding does the work here: write it yourself to learn it."
-    assert verdict
-    assert verdict.says == says
-
-
 @pytest.mark.parametrize(
     ("owner", "check", "answer"),
     [
         ("the library's own rotate", grade_rotate, rotate),
         ("the library's own rotate", grade_rotate, partial(rotate, base=10_000.0)),
         ("the library's own scaled_dot_product_attention", grade_attention, scaled_dot_product_attention),
-        ("the library's own layer_norm", grade_layer_norm, layer_norm),  # which wants ε by name
         ("PyTorch's own scaled_dot_product_attention", grade_attention, F.scaled_dot_product_attention),
         ("the library's own excess_and_error", grade_excess, excess_and_error),
     ],
@@ -322,84 +296,14 @@ def test_a_function_of_the_library_or_of_pytorch_itself_is_told(owner, check, an
     assert verdict.says == f"But {owner} does the work here: write it yourself to learn it."
 
 
-def test_the_first_of_what_the_library_returns_is_told():
-    assert "library's own" in grade_attention(lambda *qkv: scaled_dot_product_attention(*qkv)[0]).says
-    assert "library's own" in grade_attention(lambda *qkv: list(scaled_dot_product_attention(*qkv))).says
+def test_use_of_the_library_is_not_told():
+    assert "library" not in grade_rotate(lambda x, positions: rotate(x, positions)).says
+    assert "library" not in grade_rotate(partial(lambda x, p, base: rotate(x, p, base=base), base=1e4)).says
 
 
-def test_the_second_of_what_the_library_returns_is_told_too():
-    case = (torch.tensor([[1.0, 2.0], [0.0, 1.0], [3.0, 1.0]]),)
-
-    def check(answer):
-        def right(q):
-            return (q @ q.T / math.sqrt(2)).softmax(dim=-1)
-
-        return grade(answer, right=right, mistakes={}, cases=[case], praise="So.")
-
-    assert takes_functions(check)(lambda q: (q @ q.T / math.sqrt(2)).softmax(dim=-1)).says == "So."
-    says = takes_functions(check)(lambda q: scaled_dot_product_attention(q, q, q)[1]).says
-    assert says.startswith("But the library's own scaled_dot_product_attention does the work here")
-
-
-def test_use_of_the_library_on_the_way_is_not_told():
-    def own(x, positions):
-        d = x.size(1)
-        code = sinusoidal_encoding(int(positions.max()) + 1, d_model=d)[positions]
-        sin, cos = code[:, 0::2], code[:, 1::2]
-        a, b = x[:, 0::2], x[:, 1::2]
-        return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(1)
-
-    def overwritten(n, d):  # what the library made is not what is returned
-        table = sinusoidal_encoding(n, d_model=d, base=2.0, dtype=torch.float64)
-        angle = torch.arange(n)[:, None] / 10_000 ** (torch.arange(0, d, 2) / d)
-        table[:, 0::2], table[:, 1::2] = angle.sin(), angle.cos()
-        return table
-
-    for verdict in (grade_rotate(own), grade_encoding(overwritten)):
-        assert verdict, verdict
-        assert "library" not in verdict.says
-
-
-@pytest.mark.parametrize("borrowed", [7, 31, 12])
-def test_what_is_borrowed_in_one_case_only_is_not_told(borrowed):
-    asked = []
-
-    def own(n, d):
-        asked.append(n)
-        if n == borrowed:
-            return sinusoidal_encoding(n, d_model=d)
-        angle = torch.arange(n)[:, None] / 10_000 ** (torch.arange(0, d, 2) / d)
-        return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1)
-
-    verdict = grade_encoding(own)
-    assert verdict
-    assert "library" not in verdict.says
-    assert sorted(asked) == [7, 12, 31]  # it is borrowed in one of these
-
-
-def test_a_function_that_belongs_to_the_case_is_not_told():
-    case = (excess_and_error, torch.tensor([3.0, 4.0]), torch.tensor([1.0, 5.0]), torch.tensor([2, 3]))
-
-    def check(answer):
-        return grade(answer, right=lambda f, *x: f(*x), mistakes={}, cases=[case], praise="So.")
-
-    assert takes_functions(check)(lambda f, *x: f(*x)).says == "So."
-
-
-def test_a_profiler_is_left_at_work():
-    def profiler(*event):
-        return None
-
-    sys.setprofile(profiler)
-    try:
-        check_doubling(lambda x: 2 * x)
-        assert sys.getprofile() is profiler
-    finally:
-        sys.setprofile(None)
-
-
-def test_a_wrong_answer_is_not_called_borrowed():
-    assert "library" not in grade_encoding(lambda n, d: sinusoidal_encoding(n, d_model=d) + 1).says
+def test_a_wrong_function_of_the_library_is_wrong():
+    assert "library" not in grade_rotate(lambda x, p: rotate(x, p) + 1).says
+    assert not grade_rotate(torch.mul)
 
 
 def test_a_difference_grows_with_the_largest_number_and_not_below_one():

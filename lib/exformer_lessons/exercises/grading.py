@@ -5,13 +5,12 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 
-from exformer_lessons.exercises.answers import Answer
-from exformer_lessons.exercises.results import UnfitError, all_close, as_numbers, difference, same
+from exformer_lessons.exercises.results import UnfitError, all_close, as_list, as_numbers, difference, same
 
 #: A function that makes a mistake, or several that make the same one.
 Mistake = Callable[..., Any] | tuple[Callable[..., Any], ...]
@@ -24,6 +23,7 @@ NOT_STABLE = (
     "subtract the largest score first, as torch.softmax does."
 )
 
+_OWNERS = {"exformer": "the library's own", "exformer_lessons": "the library's own", "torch": "PyTorch's own"}
 _CHANGES = "But it changes what it was given: a caller may still need it."
 
 
@@ -55,7 +55,8 @@ class Verdict:
 def takes_functions(grader: Callable[..., Verdict]) -> Callable[..., Verdict]:
     """Let a grader say what is wrong where it gets a result in place of a function, or too few of them.
 
-    A right answer whose work is done by a function of the library is called right, and the reader is told.
+    What an answer yields one by one becomes a list. A function of the library or of PyTorch is right, but the
+    reader is told to write one.
     """
     n = len(inspect.signature(grader).parameters)
 
@@ -65,14 +66,25 @@ def takes_functions(grader: Callable[..., Verdict]) -> Callable[..., Verdict]:
             return Verdict(False, f"The check takes {n} function{'s' * (n > 1)}, you gave {len(answers)}.")
         if not all(map(callable, answers)):
             return Verdict(False, "Give the function itself, without calling it.")
-        watched = [Answer(answer) for answer in answers if callable(answer)]
-        verdict = grader(*watched)
-        lenders = [lender for answer in watched if (lender := answer.lender())]
-        if not verdict or not lenders:
+        verdict = grader(*map(_listing, answers))
+        owners = [owner for answer in answers if (owner := _owner(answer))]
+        if not verdict or not owners:
             return verdict
-        return Verdict(True, f"But {lenders[0]} does the work here: write it yourself to learn it.")
+        return Verdict(True, f"But {owners[0]} does the work here: write it yourself to learn it.")
 
     return careful
+
+
+def _listing(function: Any) -> Callable[..., Any]:
+    return lambda *case: as_list(function(*case))
+
+
+def _owner(function: Any) -> str | None:
+    """Name a function that is not the reader's own."""
+    while isinstance(function, partial):
+        function = function.func
+    owner = _OWNERS.get(str(function.__module__).partition(".")[0])
+    return f"{owner} {getattr(function, '__name__', type(function).__name__)}" if owner else None
 
 
 def and_also(first: Verdict, second: Verdict, where: str) -> Verdict:

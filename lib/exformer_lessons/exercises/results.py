@@ -1,13 +1,26 @@
 """Results of answers: numbers are made of them, and compared; where they differ, one sentence says how."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, ValuesView
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import torch
 
+_MOST = 10_000  # an answer may yield without end
+
 
 class UnfitError(Exception):
     """A result that cannot be compared; its text is what the reader is told."""
+
+
+def as_list(value: Any) -> Any:
+    """Make lists of what is yielded one by one, or mapped; leave all else as it is."""
+    if isinstance(value, Iterator | ValuesView):
+        return [as_list(each) for each in islice(value, _MOST)]
+    if type(value) in (list, tuple) and any(isinstance(each, Iterator | ValuesView) for each in value):
+        return type(value)(as_list(each) for each in value)
+    return value
 
 
 def as_numbers(value: object) -> np.ndarray:
