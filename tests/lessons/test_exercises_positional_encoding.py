@@ -13,83 +13,11 @@ from exformer.nn.positions.rotary import rotate
 from exformer_lessons.positional_encoding import mistakes as known
 from exformer_lessons.positional_encoding.grader import (
     grade_alibi,
-    grade_encoding,
     grade_relative_bias,
     grade_rotate,
-    grade_shift_matrix,
 )
 
 LESSON = "positional_encoding"
-
-
-def by_loops(n, d, *, row=0, angle=lambda pos, i, d: pos / 10_000 ** (2 * i / d), parts=(math.sin, math.cos)):
-    """Write the table entry by entry, as the paper has it, or with one thing changed."""
-    return torch.tensor([[parts[j % 2](angle(pos + row, j // 2, d)) for j in range(d)] for pos in range(n)])
-
-
-def with_columns(n, d, angle):
-    return torch.tensor(
-        [[(math.cos if j % 2 else math.sin)(angle(p, j, d)) for j in range(d)] for p in range(n)]
-    )
-
-
-def halves(n, d):
-    table = by_loops(n, d)
-    return torch.cat((table[:, 0::2], table[:, 1::2]), dim=1)
-
-
-ENCODINGS = {
-    "library": lambda n, d: sinusoidal_encoding(n, d_model=d),
-    "loops": by_loops,
-    "numpy": lambda n, d: by_loops(n, d).double().numpy(),
-    "lists": lambda n, d: by_loops(n, d).tolist(),
-    "by logarithms": lambda n, d: torch.stack(
-        (
-            (torch.arange(n)[:, None] * torch.exp(-math.log(1e4) * torch.arange(0, d, 2) / d)).sin(),
-            (torch.arange(n)[:, None] * torch.exp(-math.log(1e4) * torch.arange(0, d, 2) / d)).cos(),
-        ),
-        dim=2,
-    ).view(n, d),
-}
-
-
-@pytest.mark.parametrize("answer", ENCODINGS.values(), ids=ENCODINGS)
-def test_right_encodings(answer):
-    assert grade_encoding(answer), grade_encoding(answer)
-
-
-WRONG_ENCODINGS = {
-    "sines come first": halves,
-    "other way round": lambda n, d: by_loops(n, d, parts=(math.cos, math.sin)),
-    "pairs are counted from 1": lambda n, d: by_loops(
-        n, d, angle=lambda p, i, d: p / 1e4 ** (2 * (i + 1) / d)
-    ),
-    "positions are counted from 1": lambda n, d: by_loops(n, d, row=1),
-    "exponent is i/d": lambda n, d: by_loops(n, d, angle=lambda p, i, d: p / 1e4 ** (i / d)),
-    "frequency of its own": lambda n, d: with_columns(n, d, lambda p, j, d: p / 1e4 ** (j / d)),
-    "exactly 1/10000": lambda n, d: by_loops(n, d, angle=lambda p, i, d: p / 1e4 ** (2 * i / (d - 2))),
-    "frequencies rise": lambda n, d: by_loops(n, d, angle=lambda p, i, d: p * 1e4 ** (2 * i / d)).double(),
-    "degrees": lambda n, d: by_loops(n, d, angle=lambda p, i, d: math.radians(p / 1e4 ** (2 * i / d))),
-    "You have sines only": lambda n, d: by_loops(n, d, parts=(math.sin, math.sin)),
-    "cosines only": lambda n, d: by_loops(n, d, parts=(math.cos, math.cos)),
-    "exponent is 2j/d": lambda n, d: with_columns(n, d, lambda p, j, d: p / 1e4 ** (2 * j / d)),
-    "2π times too large": lambda n, d: by_loops(
-        n, d, angle=lambda p, i, d: 2 * math.pi * p / 1e4 ** (2 * i / d)
-    ),
-    "the same frequency": lambda n, d: by_loops(n, d, angle=lambda p, i, d: p / 10_000 ** (2 * i // d)),
-    "holds the angles": lambda n, d: by_loops(n, d, parts=(float, float)),
-    "returns nothing yet": lambda n, d: None,
-    "should have the shape": lambda n, d: by_loops(n, d).mT,
-    "raised ZeroDivisionError": lambda n, d: 1 / 0,
-    "largest difference": lambda n, d: by_loops(n, d) + 1,
-}
-
-
-@pytest.mark.parametrize("hint", WRONG_ENCODINGS)
-def test_wrong_encodings_are_named(hint):
-    verdict = grade_encoding(WRONG_ENCODINGS[hint])
-    assert not verdict
-    assert hint in verdict.says
 
 
 def turn_by_matrices(x, positions, *, angle=lambda p, i, d: p / 10_000 ** (2 * i / d), signs=(-1, 1)):
@@ -248,100 +176,6 @@ def test_wrong_biases_are_named(hint):
     assert hint in verdict.says
 
 
-def test_the_halves_of_one_mistake_are_named_alike():
-    def both_at_once(n, d):
-        return by_loops(n, d, angle=lambda p, i, d: p / 1e4 ** (4 * i / d))  # range(0, d, 2), and 2i again
-
-    assert "exponent is 2j/d" in grade_encoding(both_at_once).says
-
-
-def shift_by_blocks(k, d, *, angle=lambda k, i, d: k / 10_000 ** (2 * i / d), signs=(-1, 1)):
-    """Put one rotation per pair on the diagonal, or with one thing changed."""
-    blocks = []
-    for i in range(d // 2):
-        c, s = (f(angle(k, i, d)) for f in (math.cos, math.sin))
-        blocks.append(torch.tensor([[c, signs[0] * s], [signs[1] * s, c]]))
-    return torch.block_diag(*blocks)
-
-
-def shift_by_least_squares(k, d):
-    table = sinusoidal_encoding(64 + k, d_model=d, dtype=torch.float64)
-    return torch.linalg.lstsq(table[:64], table[k:], driver="gelsd").solution
-
-
-def shift_by_kronecker(k, d):
-    angle = k * 1e4 ** (-np.arange(0, d, 2) / d)
-    cosines, sines = np.diag(np.cos(angle)), np.diag(np.sin(angle))
-    return np.kron(cosines, np.eye(2)) + np.kron(sines, [[0, -1], [1, 0]])
-
-
-SHIFTS = {
-    "blocks": shift_by_blocks,
-    "least squares": shift_by_least_squares,
-    "numpy": shift_by_kronecker,
-    "power": lambda k, d: torch.linalg.matrix_power(shift_by_blocks(1, d).double(), k),
-    "rows": lambda k, d: (row for row in shift_by_blocks(k, d)),
-    "transposed view": lambda k, d: shift_by_blocks(-k, d).T,
-    "sparse": lambda k, d: shift_by_blocks(k, d).to_sparse(),
-}
-
-
-@pytest.mark.parametrize("answer", SHIFTS.values(), ids=SHIFTS)
-def test_right_shifts(answer):
-    assert grade_shift_matrix(answer), grade_shift_matrix(answer)
-
-
-def test_the_graders_shift_is_that_of_the_code():
-    for k, d in ((1, 6), (5, 4), (-3, 8)):
-        table = sinusoidal_encoding(20, d_model=d, dtype=torch.float64)
-        start, end = max(0, -k), 20 - max(0, k)
-        torch.testing.assert_close(table[start:end] @ known.shift(k, d), table[start + k : end + k])
-
-
-def for_halves(k, d):
-    order = torch.cat((torch.arange(0, d, 2), torch.arange(1, d, 2)))
-    return shift_by_blocks(k, d)[order[:, None], order]
-
-
-WRONG_SHIFTS = {
-    "shifts back": lambda k, d: shift_by_blocks(k, d).T,
-    "same sign": lambda k, d: shift_by_blocks(k, d, signs=(-1, -1)),
-    "exponent is i/d": lambda k, d: shift_by_blocks(k, d, angle=lambda k, i, d: k / 1e4 ** (i / d)),
-    "exponent is 2j/d": lambda k, d: shift_by_blocks(k, d, angle=lambda k, i, d: k / 1e4 ** (4 * i / d)),
-    "counted from 1": lambda k, d: shift_by_blocks(k, d, angle=lambda k, i, d: k / 1e4 ** (2 * (i + 1) / d)),
-    "by the same angle": lambda k, d: shift_by_blocks(k, d, angle=lambda k, i, d: k),
-    "all its sines first": for_halves,
-    "2π times too large": lambda k, d: shift_by_blocks(
-        k, d, angle=lambda k, i, d: math.tau * k / 1e4 ** (2 * i / d)
-    ),
-    "by one position": lambda k, d: shift_by_blocks(1, d),
-    "for k = 1 only": lambda k, d: shift_by_blocks(1, d) ** k,
-    "returns nothing yet": lambda k, d: None,
-    "should have the shape (6, 6), yours has (2, 2)": lambda k, d: shift_by_blocks(k, 2),
-    "raised TypeError": lambda k: None,
-    "largest difference": lambda k, d: torch.eye(d).roll(k, dims=1),
-}
-
-
-@pytest.mark.parametrize("hint", WRONG_SHIFTS)
-def test_wrong_shifts_are_named(hint):
-    verdict = grade_shift_matrix(WRONG_SHIFTS[hint])
-    assert not verdict
-    assert hint in verdict.says
-
-
-@pytest.mark.parametrize(
-    ("hint", "answer"),
-    [
-        ("same sign", lambda k, d: shift_by_blocks(k, d, signs=(1, 1))),
-        ("all its sines first", lambda k, d: for_halves(k, d).T),
-        ("for k = 1 only", lambda k, d: k * shift_by_blocks(1, d)),
-    ],
-)
-def test_other_ways_to_make_one_mistake_in_a_shift(hint, answer):
-    assert hint in grade_shift_matrix(answer).says
-
-
 def relative_by_loops(n, table, *, index=lambda offset, most: min(max(offset, -most), most) + most):
     """Look up pair by pair, or with one thing changed."""
     most = (len(table) - 1) // 2
@@ -416,22 +250,18 @@ def test_other_ways_to_make_one_mistake_in_a_relative_bias(hint, index):
 @pytest.mark.parametrize(
     ("bank", "tried"),
     [
-        (known.ENCODING, WRONG_ENCODINGS),
         (known.ROTATE, WRONG_ROTATIONS),
         (known.ALIBI, WRONG_BIASES),
-        (known.SHIFT, WRONG_SHIFTS),
         (known.RELATIVE_BIAS, WRONG_RELATIVE),
     ],
-    ids=["encoding", "rotate", "alibi", "shift", "relative bias"],
+    ids=["rotate", "alibi", "relative bias"],
 )
 def test_each_known_mistake_is_tried_here(bank, tried):
     for hint in bank:
         assert sum(part in hint for part in tried) == 1, hint
 
 
-@pytest.mark.parametrize(
-    "check", [grade_encoding, grade_rotate, grade_alibi, grade_shift_matrix, grade_relative_bias]
-)
+@pytest.mark.parametrize("check", [grade_rotate, grade_alibi, grade_relative_bias])
 def test_a_result_in_place_of_a_function_is_refused(check):
     assert "function itself" in check(3).says
 
@@ -454,18 +284,6 @@ def test_folded_solution_is_graded_right(exercise):
 
 def test_each_exercise_of_the_lesson_is_graded_here():
     assert list(solutions(LESSON)) == list(GRADERS)
-
-
-def test_an_encoding_is_for_any_width():
-    def of_width_6(n, d):
-        angle = torch.arange(n)[:, None] / 10_000 ** (torch.arange(0, d, 2) / 6)
-        return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1)
-
-    assert not grade_encoding(of_width_6)
-
-
-def test_a_shift_by_nothing_is_a_shift():
-    assert not grade_shift_matrix(lambda k, d_model: known.shift(k or 1, d_model))
 
 
 def test_a_table_may_be_wider_than_the_text():

@@ -1,35 +1,13 @@
-"""Graders: sinusoidal encoding and its shift, rotary positions, the biases of ALiBi and T5."""
+"""Graders: rotary positions, the biases of ALiBi and T5."""
 
 from collections.abc import Callable
 
 import torch
 
-from exformer.nn.positions.absolute import sinusoidal_encoding
 from exformer.nn.positions.alibi import alibi_bias
 from exformer.nn.positions.rotary import rotate
 from exformer_lessons.exercises.grading import Verdict, grade, takes_functions
 from exformer_lessons.positional_encoding import mistakes as known
-
-
-@takes_functions
-def grade_encoding(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_encoding(n_positions, d_model)``.
-
-    Args:
-        answer: Takes two numbers; returns the sinusoidal table (position, d_model).
-
-    Examples:
-        >>> grade_encoding(lambda n_positions, d_model: None)
-        Not yet. Your function returns nothing yet.
-    """
-    return grade(
-        answer,
-        right=lambda n, d: sinusoidal_encoding(n, d_model=d),
-        mistakes=known.ENCODING,
-        cases=[(7, 6), (31, 16), (12, 10)],
-        praise="Each pair is the same point on a circle, at a frequency of its own.",
-        tolerance=3e-5,  # angles in float32 are a little off
-    )
 
 
 @takes_functions
@@ -68,28 +46,6 @@ def grade_alibi(answer: Callable[..., object]) -> Verdict:
         mistakes=known.ALIBI,
         cases=[(5, 2), (4, 8), (7, 4), (3, 16)],  # with 16 heads the exponents are no whole numbers
         praise="Scores fall with the distance, at another rate in each head, and alike on both sides.",
-    )
-
-
-@takes_functions
-def grade_shift_matrix(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_shift_matrix(k, d_model)``.
-
-    Args:
-        answer: Takes a number of positions and a width; returns the matrix M (d_model, d_model) by which the
-            row of each position n of the sinusoidal table becomes that of n + k: r_(n+k) = r_n M.
-
-    Examples:
-        >>> grade_shift_matrix(lambda k, d_model: torch.eye(d_model))
-        Not yet. The shape is right, the numbers are not: the largest difference is 2.
-    """
-    return grade(
-        answer,
-        right=known.shift,
-        mistakes=known.SHIFT,
-        cases=[(1, 6), (3, 8), (7, 4), (0, 4), (20, 10)],
-        praise="One matrix shifts the code of every position by k, a rotation of each pair.",
-        tolerance=3e-5,  # angles in float32 are a little off
     )
 
 

@@ -1,8 +1,7 @@
-"""Known mistakes, each with its hint: sinusoidal code and its shift, rotary positions, ALiBi, T5's bias."""
+"""Known mistakes, each with its hint: rotary positions, ALiBi, T5's bias."""
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,81 +13,9 @@ Mistakes = dict[str, Mistake]
 DEGREES = math.pi / 180
 
 
-def angles(
-    n: int, d_model: int, *, start: int = 0, pair: int = 0, power: float = -2.0, unit: float = 1.0
-) -> Tensor:
-    """Give the angle of each pair; ``pair`` and ``start`` are where pairs and positions begin."""
-    i = torch.arange(d_model // 2, dtype=torch.float64) + pair
-    position = torch.arange(n, dtype=torch.float64) + start
-    return position[:, None] * 10_000.0 ** (power * i / d_model) * unit
-
-
-def waves(n: int, d_model: int, **how: Any) -> tuple[Tensor, Tensor]:
-    """Give the sines and cosines of each pair; arguments as for :func:`angles`."""
-    angle = angles(n, d_model, **how)
-    return angle.sin(), angle.cos()
-
-
 def woven(first: Tensor, second: Tensor) -> Tensor:
     """Put two tables together, column by column in turn."""
     return torch.stack((first, second), dim=-1).flatten(start_dim=-2)
-
-
-def own_frequencies(n: int, d_model: int, *, power: float = -1.0) -> Tensor:
-    """Give each column a frequency of its own, so that no sine has its cosine."""
-    column = torch.arange(d_model, dtype=torch.float64)
-    angle = torch.arange(n)[:, None] * 10_000.0 ** (power * column / d_model)
-    return torch.where(column % 2 == 0, angle.sin(), angle.cos())
-
-
-def closed_range(n: int, d_model: int) -> Tensor:
-    """Let the last frequency be exactly 1/10000, as some well-known code does."""
-    i = torch.arange(d_model // 2, dtype=torch.float64)
-    angle = torch.arange(n)[:, None] * 10_000.0 ** (-i / (d_model / 2 - 1))
-    return woven(angle.sin(), angle.cos())
-
-
-#: Arguments: number of positions, width.
-ENCODING: Mistakes = {
-    "All your sines come first, then all cosines: a sine and its cosine are neighbors here.": (
-        lambda n, d: torch.cat(waves(n, d), dim=-1)
-    ),
-    "Even columns are sines and odd ones cosines; yours are the other way round.": (
-        lambda n, d: woven(*reversed(waves(n, d)))
-    ),
-    "Your pairs are counted from 1: the first one has i = 0 and the frequency 1.": (
-        lambda n, d: woven(*waves(n, d, pair=1))
-    ),
-    "Your positions are counted from 1: row 0 is sin 0 = 0, cos 0 = 1.": (
-        lambda n, d: woven(*waves(n, d, start=1))
-    ),
-    "Your exponent is i/d, and i counts pairs: it is 2i/d, or your frequencies stop at 1/100.": (
-        lambda n, d: woven(*waves(n, d, power=-1.0))
-    ),
-    "Each of your columns has a frequency of its own: a sine and its cosine share one.": own_frequencies,
-    "Your last frequency is exactly 1/10000: divide 2i by d, not by d - 2.": closed_range,
-    "Your frequencies rise: the position is divided by 10000^(2i/d), not multiplied.": (
-        lambda n, d: woven(*waves(n, d, power=2.0))
-    ),
-    "Your angles are read as degrees: sine and cosine take radians.": (
-        lambda n, d: woven(*waves(n, d, unit=DEGREES))
-    ),
-    "You have sines only: odd columns are cosines.": lambda n, d: woven(waves(n, d)[0], waves(n, d)[0]),
-    "You have cosines only: even columns are sines.": lambda n, d: woven(waves(n, d)[1], waves(n, d)[1]),
-    "Your exponent is 2j/d, and j counts columns: i counts pairs, so columns 2i and 2i + 1 share 2i/d.": (
-        lambda n, d: own_frequencies(n, d, power=-2.0),
-        lambda n, d: woven(*waves(n, d, power=-4.0)),
-    ),
-    "Your angles are 2π times too large: position 1 of the first pair is sin 1, cos 1.": (
-        lambda n, d: woven(*waves(n, d, unit=2 * math.pi))
-    ),
-    "All your pairs have the same frequency: the position is divided by 10000^(2i/d).": (
-        lambda n, d: woven(*waves(n, d, power=0.0))
-    ),
-    "Your table holds the angles: take their sines and cosines.": (
-        lambda n, d: woven(angles(n, d), angles(n, d))
-    ),
-}
 
 
 def rotated(
@@ -241,61 +168,6 @@ ALIBI: Mistakes = {
     ),
     "Your slopes lack the minus in the exponent: head h has 2^(-8h/H), below 1.": (
         lambda n, h: bias(n, 1 / powers(h))
-    ),
-}
-
-
-def shift(
-    k: int, d_model: int, *, power: float = -2.0, pair: int = 0, unit: float = 1.0, signs: str = "-+"
-) -> Tensor:
-    """Give the matrix that shifts a row of the sinusoidal code by k; one thing may be changed."""
-    i = torch.arange(d_model // 2, dtype=torch.float64) + pair
-    first, second = (-1 if sign == "-" else 1 for sign in signs)
-    matrix = torch.zeros(d_model, d_model, dtype=torch.float64)
-    for n, angle in enumerate((k * 10_000.0 ** (power * i / d_model) * unit).tolist()):
-        c, s = math.cos(angle), math.sin(angle)
-        matrix[2 * n : 2 * n + 2, 2 * n : 2 * n + 2] = torch.tensor([[c, first * s], [second * s, c]])
-    return matrix
-
-
-def shift_of_halves(k: int, d_model: int) -> Tensor:
-    """Give the matrix for a code that has all its sines first."""
-    order = [*range(0, d_model, 2), *range(1, d_model, 2)]
-    return shift(k, d_model)[order][:, order]
-
-
-#: Arguments: the number of positions, the width.
-SHIFT: Mistakes = {
-    "Your matrix shifts back, by -k: r_n is a row here, r_n M, so transpose it.": (
-        lambda k, d: shift(k, d).mT
-    ),
-    "Both of your sines have the same sign, so this is no rotation: one of them is negative.": (
-        lambda k, d: shift(k, d, signs="++"),
-        lambda k, d: shift(k, d, signs="--"),
-    ),
-    "Your exponent is i/d, and i counts pairs: it is 2i/d.": lambda k, d: shift(k, d, power=-1.0),
-    "Your exponent is 2j/d, and j counts columns: i counts pairs, 0 to d/2 - 1.": (
-        lambda k, d: shift(k, d, power=-4.0)
-    ),
-    "Your pairs are counted from 1: the first one has i = 0 and the angle k.": (
-        lambda k, d: shift(k, d, pair=1)
-    ),
-    "All your pairs rotate by the same angle: pair i rotates by k times its frequency w_i.": (
-        lambda k, d: shift(k, d, power=0.0)
-    ),
-    "Your matrix is for a code with all its sines first: here each sine has its cosine beside it.": (
-        shift_of_halves,
-        lambda k, d: shift_of_halves(-k, d),
-    ),
-    "Your angles are 2π times too large: the first pair rotates by k radians.": (
-        lambda k, d: shift(k, d, unit=2 * math.pi)
-    ),
-    "Your matrix shifts by one position, whatever k is: pair i rotates by k times w_i.": (
-        lambda k, d: shift(1, d)
-    ),
-    "Right for k = 1 only: k belongs to the angle, inside sine and cosine.": (
-        lambda k, d: k * shift(1, d),
-        lambda k, d: shift(1, d) ** k,
     ),
 }
 
