@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from folded_solutions import solutions
 
 from exformer.data.padding import pad
 from exformer_lessons.encoder_decoder.grader import grade_greedy, grade_log_likelihood, grade_shift
-
-LESSON = "encoder_decoder"
 
 
 def with_tensors(sentences, pad_id, bos_id, eos_id):
@@ -342,29 +339,6 @@ def test_other_ids_for_start_and_end_are_used():
 
 def test_zero_is_a_word_where_it_is_not_the_padding():
     assert not grade_log_likelihood(lambda z, y, p: by_torch(z, y.masked_fill(y == 0, p), p))
-
-
-@pytest.mark.parametrize("check", [grade_shift, grade_log_likelihood, grade_greedy])
-def test_a_result_in_place_of_a_function_is_refused(check):
-    assert "function itself" in check(3).says
-
-
-GRADERS = {
-    "One place late": lambda names: grade_shift(names["my_shift"]),
-    "How probable is a sentence?": lambda names: grade_log_likelihood(names["my_log_likelihood"]),
-    "Write": lambda names: grade_greedy(names["my_greedy"]),
-}
-
-
-@pytest.mark.parametrize("exercise", GRADERS)
-def test_folded_solution_is_graded_right(exercise):
-    names = {"torch": torch, "pad": pad}
-    exec(solutions(LESSON)[exercise], names)
-    assert GRADERS[exercise](names)
-
-
-def test_each_exercise_of_the_lesson_is_graded_here():
-    assert list(solutions(LESSON)) == list(GRADERS)
 
 
 def test_both_tables_have_a_row_for_each_sentence():

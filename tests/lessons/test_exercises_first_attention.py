@@ -5,14 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from folded_solutions import solutions
 
 from exformer.nn.attention import scaled_dot_product_attention
 from exformer_lessons.exercises.grading import FINITE_FILL, NOT_STABLE
 from exformer_lessons.first_attention import mistakes as known
 from exformer_lessons.first_attention.grader import grade_agreement, grade_context, grade_first_mistake
-
-LESSON = "first_attention"
 
 
 def by_library(h_d, h_e, real):
@@ -410,28 +407,3 @@ def test_the_share_of_source_words_is_not_that_of_links():
 
     assert "of a column" in grade_agreement(of_sources).says
     assert "In one hidden case" in grade_agreement(over_sources).says
-
-
-@pytest.mark.parametrize("check", [grade_context, grade_first_mistake, grade_agreement])
-def test_a_result_in_place_of_a_function_is_refused(check):
-    assert "function itself" in check(3).says
-
-
-GRADERS = {
-    "Look back": lambda names: grade_context(names["my_context"]),
-    "The first mistake": lambda names: grade_first_mistake(names["my_first_mistake"]),
-    "Do the weights agree?": lambda names: grade_agreement(names["my_agreement"]),
-}
-
-
-@pytest.mark.parametrize("exercise", GRADERS)
-def test_folded_solution_is_graded_right(exercise):
-    names = {"torch": torch}
-    exec(solutions(LESSON)[exercise], names)
-    verdict = GRADERS[exercise](names)
-    assert verdict
-    assert "does the work" not in verdict.says
-
-
-def test_each_exercise_of_the_lesson_is_graded_here():
-    assert list(solutions(LESSON)) == list(GRADERS)

@@ -2,15 +2,11 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from folded_solutions import solutions
 
 from exformer_lessons.generation.grader import grade_beam_step, grade_tempered, grade_top_p
-
-LESSON = "generation"
 
 
 def by_loops(logits, temperature):
@@ -301,29 +297,6 @@ def test_wrong_beam_steps_are_named(hint):
 @pytest.mark.parametrize("answer", [lambda *case: 3, lambda *case: "abc", lambda *case: [[1, 2], [3]]])
 def test_what_is_not_three_rows_of_numbers_is_refused(answer):
     assert "three things" in grade_beam_step(answer).says
-
-
-@pytest.mark.parametrize("check", [grade_tempered, grade_top_p, grade_beam_step])
-def test_a_result_in_place_of_a_function_is_refused(check):
-    assert "function itself" in check(np.zeros(3)).says
-
-
-GRADERS = {
-    "Temperature": lambda names: grade_tempered(names["my_tempered"]),
-    "The smallest set": lambda names: grade_top_p(names["my_top_p"]),
-    "One step of a beam": lambda names: grade_beam_step(names["my_beam_step"]),
-}
-
-
-@pytest.mark.parametrize("exercise", GRADERS)
-def test_folded_solution_is_graded_right(exercise):
-    names = {"torch": torch}
-    exec(solutions(LESSON)[exercise], names)
-    assert GRADERS[exercise](names)
-
-
-def test_each_exercise_of_the_lesson_is_graded_here():
-    assert list(solutions(LESSON)) == list(GRADERS)
 
 
 def test_a_temperature_has_no_upper_limit():

@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from folded_solutions import solutions
 
 from exformer_lessons.language_model import mistakes as known
 from exformer_lessons.language_model.grader import grade_excess, grade_log_probability, grade_perplexity
-
-LESSON = "language_model"
 
 
 def chain(*, words=lambda s: [*s.split(), "</s>"], before=lambda w, n: w[:n], join=None):
@@ -333,28 +330,3 @@ def test_zero_is_a_word_where_it_is_not_the_padding():
 
     assert grade_perplexity(perplexity)
     assert not grade_perplexity(lambda z, y, p: perplexity(z, y.masked_fill(y == 0, p), p))
-
-
-@pytest.mark.parametrize("check", [grade_log_probability, grade_perplexity, grade_excess])
-def test_a_result_in_place_of_a_function_is_refused(check):
-    assert "function itself" in check(3).says
-
-
-GRADERS = {
-    "The probability of a sentence": lambda names: grade_log_probability(names["my_log_probability"]),
-    "Perplexity": lambda names: grade_perplexity(names["my_perplexity"]),
-    "How far from the truth": lambda names: grade_excess(names["my_excess"]),
-}
-
-
-@pytest.mark.parametrize("exercise", GRADERS)
-def test_folded_solution_is_graded_right(exercise):
-    names = {"torch": torch, "math": math}
-    exec(solutions(LESSON)[exercise], names)
-    verdict = GRADERS[exercise](names)
-    assert verdict
-    assert "does the work" not in verdict.says
-
-
-def test_each_exercise_of_the_lesson_is_graded_here():
-    assert list(solutions(LESSON)) == list(GRADERS)

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from folded_solutions import solutions
 
 from exformer_lessons.multi_head_attention.grader import grade_multi_head, grade_silence, grade_split
-
-LESSON = "multi_head_attention"
 
 
 def cut(x, n_heads):
@@ -284,29 +281,6 @@ def test_an_empty_list_silences_nothing(hint):
     says = grade_silence(as_it_is_if_empty(EMPTY[hint])).says
     assert says.startswith("With an empty list: ")
     assert hint in says
-
-
-def test_a_result_in_place_of_a_function_is_refused():
-    for verdict in (grade_split(3, join), grade_split(cut, 3), grade_multi_head(3), grade_silence(3)):
-        assert "function itself" in verdict.says
-
-
-GRADERS = {
-    "Cut and join": lambda names: grade_split(names["my_split"], names["my_merge"]),
-    "Several heads": lambda names: grade_multi_head(names["my_multi_head"]),
-    "Silence": lambda names: grade_silence(names["my_silence"]),
-}
-
-
-@pytest.mark.parametrize("exercise", GRADERS)
-def test_folded_solution_is_graded_right(exercise):
-    names = {"torch": torch, "math": math}
-    exec(solutions(LESSON)[exercise], names)
-    assert GRADERS[exercise](names)
-
-
-def test_each_exercise_of_the_lesson_is_graded_here():
-    assert list(solutions(LESSON)) == list(GRADERS)
 
 
 def test_heads_are_as_many_as_asked_for():

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from folded_solutions import solutions
 
 from exformer.nn.positions.absolute import sinusoidal_encoding
 from exformer.nn.positions.alibi import alibi_bias
@@ -16,8 +15,6 @@ from exformer_lessons.positional_encoding.grader import (
     grade_relative_bias,
     grade_rotate,
 )
-
-LESSON = "positional_encoding"
 
 
 def turn_by_matrices(x, positions, *, angle=lambda p, i, d: p / 10_000 ** (2 * i / d), signs=(-1, 1)):
@@ -259,31 +256,6 @@ def test_other_ways_to_make_one_mistake_in_a_relative_bias(hint, index):
 def test_each_known_mistake_is_tried_here(bank, tried):
     for hint in bank:
         assert sum(part in hint for part in tried) == 1, hint
-
-
-@pytest.mark.parametrize("check", [grade_rotate, grade_alibi, grade_relative_bias])
-def test_a_result_in_place_of_a_function_is_refused(check):
-    assert "function itself" in check(3).says
-
-
-GRADERS = {
-    "Rotary positions": lambda names: grade_rotate(names["my_rotate"]),
-    "ALiBi": lambda names: grade_alibi(names["my_alibi"]),
-    "A relative bias": lambda names: grade_relative_bias(names["my_relative_bias"]),
-}
-
-
-@pytest.mark.parametrize("exercise", GRADERS)
-def test_folded_solution_is_graded_right(exercise):
-    names = {"torch": torch}
-    exec(solutions(LESSON)[exercise], names)
-    verdict = GRADERS[exercise](names)
-    assert verdict
-    assert "does the work" not in verdict.says
-
-
-def test_each_exercise_of_the_lesson_is_graded_here():
-    assert list(solutions(LESSON)) == list(GRADERS)
 
 
 def test_a_table_may_be_wider_than_the_text():

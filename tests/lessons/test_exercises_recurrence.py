@@ -4,13 +4,10 @@ import math
 
 import pytest
 import torch
-from folded_solutions import solutions
 from torch import nn
 
 from exformer.models.rnn_cells import lstm_cell
 from exformer_lessons.recurrence.grader import grade_clip, grade_lstm_step, grade_reach
-
-LESSON = "recurrence"
 
 
 def by_torch(x, h, c, w, u, b):
@@ -269,26 +266,3 @@ def test_wrong_clips_are_named(hint):
     verdict = grade_clip(WRONG_CLIPS[hint])
     assert not verdict
     assert hint in verdict.says
-
-
-@pytest.mark.parametrize("check", [grade_lstm_step, grade_reach, grade_clip])
-def test_a_result_in_place_of_a_function_is_refused(check):
-    assert "function itself" in check(3).says
-
-
-GRADERS = {
-    "A step of an LSTM": lambda names: grade_lstm_step(names["my_lstm_step"]),
-    "The reach of a gradient": lambda names: grade_reach(names["my_reach"]),
-    "Clipping": lambda names: grade_clip(names["my_clip"]),
-}
-
-
-@pytest.mark.parametrize("exercise", GRADERS)
-def test_folded_solution_is_graded_right(exercise):
-    names = {"torch": torch, "math": math}
-    exec(solutions(LESSON)[exercise], names)
-    assert GRADERS[exercise](names)
-
-
-def test_each_exercise_of_the_lesson_is_graded_here():
-    assert list(solutions(LESSON)) == list(GRADERS)

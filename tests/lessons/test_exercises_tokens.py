@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from folded_solutions import solutions
 
 from exformer.nn.embedding import embed
 from exformer.tokenizers.bpe_merges import apply_merges, learn_merges
@@ -18,8 +17,6 @@ from exformer_lessons.tokens.grader import (
     grade_encode,
     grade_table_gradient,
 )
-
-LESSON = "tokens"
 
 
 def walk(word, pair, new, *, step=2, rest=True, most=None):
@@ -439,24 +436,3 @@ def test_wrong_gradients_are_named(hint):
     verdict = grade_table_gradient(WRONG_GRADIENTS[hint])
     assert not verdict
     assert hint in verdict.says
-
-
-CHECKS = {
-    "The next pair": ("my_best_pair", grade_best_pair),
-    "A new word": ("my_encode", grade_encode),
-    "Bytes to text": ("my_decode", grade_decode),
-    "Where the gradient goes": ("my_table_gradient", grade_table_gradient),
-}
-
-
-@pytest.mark.parametrize("label", CHECKS)
-def test_no_function(label):
-    assert "function itself" in CHECKS[label][1](None).says
-
-
-@pytest.mark.parametrize("label", CHECKS)
-def test_the_lessons_solutions_pass(label):
-    names = {"torch": torch, "Counter": Counter, "pairwise": pairwise, "join": walk}
-    exec(solutions(LESSON)[label], names)
-    name, check = CHECKS[label]
-    assert check(names[name]), check(names[name])
