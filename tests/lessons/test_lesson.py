@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from exformer_lessons import claims, source
-from exformer_lessons.claims import ClaimError, at_least, at_most, claim, kept_findings
+from exformer_lessons.claims import ClaimError, claim, kept_findings
 from exformer_lessons.claims import shown as show_row
 from exformer_lessons.setup import start
 from exformer_lessons.source import show_source
@@ -176,42 +176,6 @@ def no_more_than(share):
 def test_a_claim_of_values_in_another_form_is_refused(options, message) -> None:
     with pytest.raises(ValueError, match=message):
         claim("A01", **{"holds": no_more_than, "says": "It is {share}."} | options)
-
-
-def test_a_number_within_its_bound_is_shown_as_the_bound() -> None:
-    assert at_least(0.97, 0.9) == at_least(0.9, 0.9) == "90% or more"
-    assert at_most(0.03, 0.1) == at_most(0.1, 0.1) == "10% or less"
-    assert at_least(2.41, 2.0, ".1f") == "2.0 or more"
-    assert at_most(1.612, 1.7, ".2f") == "1.70 or less"
-
-
-def test_a_number_outside_its_bound_is_shown_itself() -> None:
-    assert at_least(0.87, 0.9) == "87%"
-    assert at_most(0.13, 0.1) == "13%"
-    assert at_least(math.nan, 0.9) == at_most(math.nan, 0.1) == "nan%"
-    assert at_most(1.812, 1.7, ".2f") == "1.81"
-
-
-@pytest.mark.parametrize(
-    ("tell", "bound", "spec", "shown"),
-    [(at_most, 0.104, ".0%", "10%"), (at_least, 0.896, ".0%", "90%"), (at_least, 2.04, ".1f", "2.0")],
-)
-def test_a_bound_that_is_shown_rounded_is_refused(tell, bound, spec, shown) -> None:
-    for value in (0.0, bound, 9.0):
-        with pytest.raises(ValueError, match=f"bound .{bound}. must have no more digits .* got '{shown}'"):
-            tell(value, bound, spec)
-
-
-def test_a_bound_that_rounding_left_a_digit_off_is_the_one_that_is_shown() -> None:
-    assert 0.1 + 0.2 != 0.3
-    assert at_most(0.1, 0.1 + 0.2) == "30% or less"
-
-
-def test_bounds_of_every_form_are_shown() -> None:
-    assert at_most(0.1, 0.29) == "29% or less"  # 100 · 0.29 is not 29 in floating point
-    assert at_most(5.0, 12_000.0, ",.0f") == "12,000 or less"
-    assert at_least(0.2, 0.0, ".1f") == "0.0 or more"
-    assert at_least(0.2, -0.125, ".1%") == "-12.5% or more"
 
 
 class Sample:
