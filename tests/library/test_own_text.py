@@ -1,9 +1,11 @@
 """Models of the reader's own text: from files to a folder for load_model, or one line that says why not."""
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -20,8 +22,10 @@ from exformer.generation.translate import translate
 from exformer.hub.pretrained import load_model
 from exformer.models.decoder_lm import DecoderLM
 from exformer.recipes.datasets import Pairs, Text
+from exformer.recipes.evaluate import longest_translation
 from exformer.recipes.own_text import read_pairs, read_text, recipe_for
 from exformer.recipes.zoo import BYTE_PAIRS, EN_DE_ALONE
+from exformer.tokenizers.characters_and_words import WordTokenizer
 from exformer.training.distributed import destroy_process_group
 
 SENTENCES = [f"The {n}th key to the cabinet is by the door of the small café.\n" for n in range(60)]
@@ -320,3 +324,137 @@ def test_pairs_that_are_all_alike(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("a\n" * 30)
     with pytest.raises(ValueError, match="are alike, so that all are held out: expected pairs that differ"):
         read_pairs(tmp_path / "text", tmp_path / "text")
+
+
+def run_command(*words: str, **options: object) -> subprocess.CompletedProcess:
+    """Run ``exformer`` in a process of its own."""
+    environment = os.environ | {"PYTHONPATH": LIBRARY}
+    return subprocess.run([sys.executable, "-m", "exformer", *words], env=environment, **options)
+
+
+@pytest.mark.parametrize("end", ["closed pipe", "full disk"])
+def test_a_training_outlives_its_standard_error(book: Path, tmp_path: Path, end: str) -> None:
+    words = ["train", "--text", str(book), "--out", str(tmp_path / "run"), "--steps", "4"]
+    if end == "full disk":
+        if not Path("/dev/full").exists():
+            pytest.skip("no /dev/full")
+        with Path("/dev/full").open("wb") as stderr:
+            done = run_command(*words, stderr=stderr)
+    else:
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = run_command(*words, stderr=writer)
+        os.close(writer)
+    assert done.returncode == 0
+    assert load_model(tmp_path / "run" / "model").card["steps"] == 4
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are of POSIX")
+def test_a_text_from_a_pipe_is_read_once(book: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(book.read_bytes()))
+    writer.start()
+    data = read_text(pipe)
+    writer.join()
+    assert data == read_text(book)
+    assert data.hashes == {"text": hashlib.sha256(book.read_bytes()).hexdigest()}
+
+
+def resume(book: Path, tmp_path: Path, *words: str) -> int:
+    return main(["train", "--text", str(book), "--out", str(tmp_path / "run"), "--resume", *words])
+
+
+def test_a_resumed_command_keeps_the_settings_of_its_run(
+    book: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    begun = ["--steps", "6", "--seed", "3", "--lr", "0.01", "--d-model", "32", "--batch", "500"]
+    assert resume(book, tmp_path, *begun) == 0
+    card = load_model(tmp_path / "run" / "model").card
+    assert (card["config"]["d_model"], card["config"]["d_ff"], card["recipe"]["tokens"]) == (32, 128, 500)
+    capsys.readouterr()
+    assert resume(book, tmp_path) == 0
+    assert (
+        capsys.readouterr().err
+        == f"{tmp_path}/run holds a finished run: its model is in {tmp_path}/run/model\n"
+    )
+    assert resume(book, tmp_path, "--lr", "0.01", "--d-model", "32") == 0
+    assert resume(book, tmp_path, "--lr", "0.02") == 2
+    assert "a run of another recipe, which differs in lr (0.01, now 0.02), " in capsys.readouterr().err
+    assert resume(book, tmp_path, "--steps", "9") == 0
+    assert "step 9 of 9: validation loss" in capsys.readouterr().err
+    longer = load_model(tmp_path / "run" / "model").card
+    assert (longer["steps"], longer["recipe"]["training"]["seed"]) == (9, 3)
+    lines = (tmp_path / "run" / "log.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in lines] == list(range(1, 10))
+    assert resume(book, tmp_path, "--steps", "8") == 2
+    assert "the run has taken 9 steps already, got steps=8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut"])
+def test_a_damaged_model_is_made_again(book: Path, tmp_path: Path, damage: str) -> None:
+    assert resume(book, tmp_path, "--steps", "4") == 0
+    path = tmp_path / "run" / "model" / "model.safetensors"
+    before = path.read_bytes()
+    path.unlink() if damage == "missing" else path.write_bytes(before[:1000])
+    assert resume(book, tmp_path) == 0
+    assert path.read_bytes() == before
+
+
+def test_a_run_without_a_step_leaves_no_folder(
+    book: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    uniform = tmp_path / "uniform.txt"
+    uniform.write_text("a" * 50_000)
+    words = ["train", "--out", str(tmp_path / "run"), "--steps", "4"]
+    assert main([*words, "--text", str(uniform)]) == 2
+    assert "tokens, expected more than the model's context of 64: it is too short" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "mine.txt").touch()
+    assert main([*words, "--text", str(uniform)]) == 2
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["mine.txt"]
+    assert main([*words, "--text", str(book)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--steps", "1"], "--steps must be at least 2, got 1"),
+        (["--lr", "nan"], "lr must be a number of at least 0, got nan"),
+        (["--n-heads", "5"], "n_heads"),
+        (["--out", "book.txt"], "is or lies in a file, or is a link that leads nowhere: expected a folder"),
+        (["--out", "x\udcff"], "expected the name of a folder for the run in UTF-8, got 'x"),
+    ],
+)
+def test_mistakes_before_a_training(
+    book: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+    words: list,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "--text", str(book), "--out", "run", *words]) == 2
+    assert message in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["book.txt"]
+
+
+def test_one_file_is_no_translation(book: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    words = [
+        "train",
+        "--source",
+        str(book),
+        "--target",
+        f"{tmp_path}/./book.txt",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    assert main(words) == 2
+    assert "--source and --target name one file: expected sentences, and their" in capsys.readouterr().err
+
+
+def test_samples_of_an_untrained_translator_are_short() -> None:
+    pairs = [Pair("s " * 900, "t"), Pair("s", "t t t")]
+    assert longest_translation(pairs, WordTokenizer.from_texts(["s t"])) == 2 * 3 + 50

@@ -1,6 +1,5 @@
 """A standard error that a long run outlives: who reads it may leave."""
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -8,7 +7,7 @@ from typing import Any, TextIO
 
 
 class LastingStream:
-    """A stream of text that drops what can't be written, from the first failure on.
+    """A stream of text that drops what can't be written.
 
     A training of hours does not end because a pager was closed, a log collector died or a disk is full.
     """
@@ -21,8 +20,6 @@ class LastingStream:
         try:
             return self._stream.write(text)
         except (OSError, ValueError):  # ValueError: it is closed
-            with suppress(OSError, ValueError):  # what is still in its buffer must not fail when Python ends
-                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
             return len(text)
 
     def flush(self) -> None:

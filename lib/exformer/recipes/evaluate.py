@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from exformer.corpora.pairs import Pair
 from exformer.evaluation.metrics import bits_per_byte, bleu_signature, corpus_bleu
 from exformer.generation.translate import translate
 from exformer.hub.pretrained import Pretrained, load_model, save_model
@@ -171,6 +172,7 @@ def score(
             model,
             tokenizer,
             [pair.source for pair in pairs],
+            max_new_tokens=longest_translation(pairs, one),
             num_beams=recipe.beam,
             length_penalty=recipe.alpha,
             progress=part if progress else "",
@@ -180,6 +182,15 @@ def score(
             cut = tokenize_for_papers(ours, language=data.language)
             _add_bleu(scores, "test BLEU, lower-cased", cut, data.references, tokenize="none")
     return scores
+
+
+def longest_translation(pairs: Sequence[Pair], tokenizer: Tokenizer) -> int:
+    """Return after how many tokens a translation is cut: more than twice those of the longest reference.
+
+    A model that has hardly been trained does not stop by itself, and with one long sentence among the pairs
+    its max_len may be 2,048.
+    """
+    return 2 * max(len(tokenizer.encode(pair.target)) for pair in pairs) + 50
 
 
 def tokenize_for_papers(texts: Sequence[str], *, language: str) -> list[str]:

@@ -12,6 +12,7 @@ from exformer.corpora.pairs import Pair
 from exformer.generation.generate import stream
 from exformer.generation.translate import translate
 from exformer.recipes.datasets import Pairs, Text
+from exformer.recipes.evaluate import longest_translation
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.zoo import BYTE_PAIRS, EN_DE_ALONE
 from exformer.storage.text_files import decode_text, read_data
@@ -141,9 +142,8 @@ def describe(trainer: Trainer, data: Pairs | Text) -> str:
     lines = [f"step {trainer.step:,} of {trainer.config.steps:,}: validation loss {loss:.3f} nats per token"]
     tokenizer = load_tokenizer(trainer.checkpoints.parent / "tokenizer.json")
     if isinstance(data, Pairs):
-        sources = [pair.source for pair in data.val[:2]]
-        # An untrained model does not stop by itself, and may write 2,000 tokens.
-        most = 2 * max(len(tokenizer.encode(pair.target)) for pair in data.val[:2]) + 10
+        pairs = data.val[:2]
+        sources, most = [pair.source for pair in pairs], longest_translation(pairs, tokenizer)
         found = translate(trainer.model, (tokenizer, tokenizer), sources, max_new_tokens=most)
         lines += [f"{source} -> {target}" for source, target in zip(sources, found, strict=True)]
     else:

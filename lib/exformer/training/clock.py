@@ -2,16 +2,17 @@
 
 import time
 from collections.abc import Mapping
+from typing import Any
 
 
 class Clock:
     """Measure the time of a run.
 
     Args:
-        before: What :meth:`read` gave before the run was interrupted; empty at the beginning.
+        before: Notes with what :meth:`read` gave before the run was interrupted; empty at the beginning.
     """
 
-    def __init__(self, before: Mapping[str, float]) -> None:
+    def __init__(self, before: Mapping[str, Any]) -> None:
         self._wall = time.monotonic() - before.get("wall_seconds", 0.0)
         self._processor = time.process_time() - before.get("processor_seconds", 0.0)
 
