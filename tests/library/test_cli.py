@@ -76,6 +76,13 @@ def test_tokens_there_and_back(talk, tmp_path: Path) -> None:
     assert talk("tokenize", "decode", "--tokenizer", out, text=ids) == (0, lines, "")
 
 
+def test_a_line_without_an_end(talk, translator, monkeypatch) -> None:
+    monkeypatch.setattr("exformer.cli.lines._MAX_LINE", 9)
+    assert talk("translate", "--model", translator[0], text="red fox\nfox")[0] == 0
+    said = "exformer: standard input, line 2: expected fewer than 9 bytes\n"
+    assert talk("translate", "--model", translator[0], text="fox\nred   fox\n") == (2, "", said)
+
+
 def test_byte_order_mark(talk, translator, tmp_path: Path) -> None:
     plain, marked = "the fox\nfox \n", "\ufeffthe fox\nfox \ufeff\n"
     for text in (plain, marked):
