@@ -32,15 +32,15 @@ class Place:
 
     @property
     def sabotage(self):
-        """What was sabotaged, and what became of the figures, in words; nothing where it was not."""
+        """What was sabotaged, and what became of the figures told, in words; nothing where it was not."""
         if not self.doubt or not self.doubt["refused"]:
             return ""
-        specs, values = value_specs(self.doubt.get("says", "")), []
-        for name, value in self.doubt["sabotaged"].items():
-            before = self.doubt["normally"].get(name)
-            if not _is_same(value, before):
-                now, then = write_apart(value, before, specs.get(name, ""))
-                values.append(f"{name.replace('_', ' ')} {now} instead of {then}")
+        specs, normally = value_specs(self.doubt.get("says", "")), self.doubt["normally"]
+        changed = [n for n, value in self.doubt["sabotaged"].items() if not _is_same(value, normally.get(n))]
+        values = []
+        for name in [n for n in changed if n in specs] or changed:
+            now, then = write_apart(self.doubt["sabotaged"][name], normally.get(name), specs.get(name, ""))
+            values.append(f"{name.replace('_', ' ')} {now} instead of {then}")
         return f"{self.doubt['what'].rstrip('.')}; {', '.join(values)}"
 
     @property
