@@ -81,6 +81,12 @@ NAMES["BertForSequenceClassification"] = (
 )
 NAMES["BertForTokenClassification"] = NAMES["BertForSequenceClassification"]
 NAMES["MistralForCausalLM"] = NAMES["LlamaForCausalLM"]
+NAMES["MixtralForCausalLM"] = (
+    (r"feed_forward\.router", "mlp.gate"),
+    (r"feed_forward\.experts\.\d+\.w_[13]\.weight", "mlp.experts.gate_up_proj"),
+    (r"feed_forward\.experts\.\d+\.w_2\.weight", "mlp.experts.down_proj"),
+    *NAMES["LlamaForCausalLM"],
+)
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,10 @@ def _gpt2(name: str, ours: nn.Parameter, theirs: nn.Parameter) -> Twin:
 def _llama(name: str, ours: nn.Parameter, theirs: nn.Parameter, *, d_head: int) -> Twin:
     if name == "embedding.weight":
         return Twin(ours, theirs, factor=1 / math.sqrt(ours.size(-1)))
+    if expert := re.search(r"experts\.(\d+)\.w_([123])", name):  # Mixtral stacks them, w_1 above w_3
+        d_ff, number = ours.size(0), int(expert[1])
+        rows = {"1": slice(d_ff), "2": slice(None), "3": slice(d_ff, None)}[expert[2]]
+        return Twin(ours, theirs, lambda tensor: tensor[number, rows])
     if re.search(r"w_[qk]\.", name):
         return Twin(ours, theirs, lambda tensor: neighbors(tensor, d_head=d_head))
     return Twin(ours, theirs)
@@ -130,8 +140,12 @@ def hf_twins(named: dict[str, nn.Parameter], theirs: nn.Module) -> list[Twin]:
         twin = theirs.get_parameter(other)
         if kind == "GPT2LMHeadModel":
             found.append(_gpt2(name, ours, twin))
-        elif kind in ("LlamaForCausalLM", "MistralForCausalLM"):
-            found.append(_llama(name, ours, twin, d_head=theirs.config.head_dim))
+        elif kind in ("LlamaForCausalLM", "MistralForCausalLM", "MixtralForCausalLM"):
+            found.append(
+                _llama(
+                    name, ours, twin, d_head=theirs.config.hidden_size // theirs.config.num_attention_heads
+                )
+            )
         else:
             found.append(Twin(ours, twin))
     used = {id(twin.theirs) for twin in found}

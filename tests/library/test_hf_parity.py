@@ -18,13 +18,17 @@ from transformers import (
     MarianMTModel,
     MistralConfig,
     MistralForCausalLM,
+    MixtralConfig,
+    MixtralForCausalLM,
 )
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+from transformers.models.mixtral.modeling_mixtral import MixtralTopKRouter, load_balancing_loss_func
 
 from exformer.models.classification import ClassHead, TagHead
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
+from exformer.nn.mixture_of_experts import balance_loss, record_routing
 from exformer.nn.normalization import LayerNorm
 from exformer.nn.positions.rotary import RopeScaling
 
@@ -222,6 +226,43 @@ def test_decoder_lm_with_a_window_is_mistral(window, padding):
         got = ours(ids[:, start:end], cache=cache, padding=None if start else left)
         close(got * seen[:, start:end], (wanted * seen)[:, start:end])
         start = end
+
+
+class Router(MixtralTopKRouter):
+    """Mixtral's router in the type of its vectors: its own softmax is in float32 always."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        logits = nn.functional.linear(x, self.weight)
+        p, chosen = logits.softmax(dim=-1).topk(self.top_k, dim=-1)
+        return logits, p / p.sum(dim=-1, keepdim=True), chosen
+
+
+@pytest.mark.parametrize("experts_per_token", [1, 2, 3])
+def test_decoder_lm_with_experts_is_mixtral(experts_per_token):
+    more = {"num_local_experts": 5, "num_experts_per_tok": experts_per_token, "sliding_window": 3}
+    theirs = llama(2, model=MixtralForCausalLM, config=MixtralConfig, **more, experts_implementation="eager")
+    for layer in theirs.model.layers:
+        layer.mlp.gate.__class__ = Router
+    ours = our_llama(2, n_experts=5, experts_per_token=experts_per_token, window=3)
+    pairs = hf_twins(dict(ours.named_parameters()), theirs)
+    copy_from_hf(pairs)
+    wanted = theirs(IDS, use_cache=False, output_router_logits=True)
+    with record_routing() as routing:
+        got = ours(IDS)
+    same_gradients(got, wanted.logits, counts=torch.ones(1), pairs=pairs)
+    for mine, other in zip(routing, wanted.router_logits, strict=True):
+        close(mine.flatten(end_dim=1), other)
+    # The balance loss, theirs in float32 always: of each layer, of all together, and without padding.
+    options, seen = {"num_experts": 5, "top_k": experts_per_token}, IDS != 0
+    for logits in (*routing, torch.cat(routing)):
+        found = balance_loss(logits, experts_per_token=experts_per_token).item()
+        assert found == pytest.approx(
+            load_balancing_loss_func((logits.flatten(end_dim=1),), **options).item()
+        )
+    assert found == pytest.approx(wanted.aux_loss.item())
+    found = balance_loss(routing[0], experts_per_token=experts_per_token, counts=seen)
+    theirs_seen = load_balancing_loss_func((routing[0].flatten(end_dim=1),), **options, attention_mask=seen)
+    assert found.item() == pytest.approx(theirs_seen.item())
 
 
 @EVERY_WAY_TO_ATTEND

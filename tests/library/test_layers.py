@@ -40,6 +40,7 @@ def test_layers_are_the_papers_unless_told_otherwise():
     choices = {"pre_norm": False, "norm": "layer", "activation": "relu", "positions": "none", "bias": True}
     later = {"qk_norm": False, "zero_init": False, "norm_eps": None, "qkv_bias": None, "o_bias": None}
     later |= {"d_head": 32, "rope_base": 10_000.0, "rope_scaling": None, "window": None}
+    later |= {"n_experts": None, "experts_per_token": 2, "balance_weight": 0.01}
     assert asdict(TransformerConfig()) == sizes | rates | choices | later
 
 

@@ -26,6 +26,7 @@ RELATIVE = pytest.mark.parametrize("positions", ["rotary", "alibi", "none"])
 
 
 def build(positions: str = "rotary", *, window: int | None = 4, vocab_size: int = 13) -> DecoderLM:
+    torch.manual_seed(36)
     model = DecoderLM(DecoderLMConfig(vocab_size, **SIZES, positions=positions, window=window))
     randomize(model, seed=5)
     return model.eval()
@@ -122,9 +123,9 @@ def test_generate_stream_and_beams_agree_with_the_plain_model() -> None:
     options = {"max_new_tokens": 30, "temperature": 0.0}
     assert generate(model, tokenizer, "abc", **options) == wanted
     assert "".join(stream(model, tokenizer, "abc", **options)) == wanted
-    beams = generate(model, tokenizer, ["abc", "jihgf"], max_new_tokens=30, beam=3)
+    beams = generate(model, tokenizer, ["abc", "jihgf"], max_new_tokens=30, num_beams=3)
     assert [len(each) > 0 for each in beams] == [True, True]
-    assert beams[0] == generate(model, tokenizer, "abc", max_new_tokens=30, beam=3)
+    assert beams[0] == generate(model, tokenizer, "abc", max_new_tokens=30, num_beams=3)
 
 
 def test_a_model_with_a_window_is_saved_and_loaded(tmp_path) -> None:

@@ -6,6 +6,7 @@ from typing import ClassVar
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from exformer.models.balance import add_balance_loss
 from exformer.models.checks import check_batch_type, check_ids, check_padding_at_end, check_step
 from exformer.nn.cache import Cache
 from exformer.nn.config import TransformerConfig, check_config
@@ -14,6 +15,7 @@ from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.layers import EncoderLayer, normalization
 from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import left_padding_mask
+from exformer.nn.mixture_of_experts import record_routing
 from exformer.nn.positions.absolute import added_positions
 
 
@@ -157,7 +159,8 @@ class DecoderLM(nn.Module):
             label_smoothing: As in :func:`~exformer.nn.loss.cross_entropy`.
 
         Returns:
-            The mean over the tokens, in nats.
+            The mean over the tokens, in nats; in training, a mixture of experts adds its weighted balance
+            loss.
 
         Raises:
             ValueError: If the batch is no tensor of ids, padding comes before a token, or there is nothing to
@@ -173,9 +176,12 @@ class DecoderLM(nn.Module):
         """
         check_batch_type(ids, Tensor, model=self, made_by="TextWindows cuts a text, pad joins several")
         check_padding_at_end(ids, pad_id=self.config.pad_id)
-        return cross_entropy(
-            self(ids[:, :-1]), ids[:, 1:], pad_id=self.config.pad_id, label_smoothing=label_smoothing
-        )
+        read, targets, pad_id = ids[:, :-1], ids[:, 1:], self.config.pad_id
+        with record_routing() as routing:
+            logits = self(read)
+        loss = cross_entropy(logits, targets, pad_id=pad_id, label_smoothing=label_smoothing)
+        counts = None if pad_id is None else read != pad_id
+        return add_balance_loss(loss, self, logits=routing, counts=[counts] * len(routing))
 
     def new_cache(self) -> Cache:
         """Return an empty key-value cache for this model."""

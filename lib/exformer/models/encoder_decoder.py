@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from exformer.data.padding import check_batch
 from exformer.data.translation import Seq2SeqBatch
+from exformer.models.balance import add_balance_loss
 from exformer.models.checks import check_batch_type, check_step
 from exformer.nn.cache import Cache
 from exformer.nn.config import TransformerConfig, check_config, check_no_window
@@ -17,6 +18,7 @@ from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.layers import DecoderLayer, EncoderLayer, normalization
 from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import padding_mask
+from exformer.nn.mixture_of_experts import record_routing
 from exformer.nn.positions.absolute import added_positions
 
 
@@ -215,7 +217,8 @@ class EncoderDecoder(nn.Module):
             label_smoothing: As in :func:`~exformer.nn.loss.cross_entropy`.
 
         Returns:
-            The mean over the target tokens, in nats.
+            The mean over the target tokens, in nats; in training, a mixture of experts adds its weighted
+            balance loss.
 
         Raises:
             ValueError: If the batch is of another type, or there is nothing to predict.
@@ -224,10 +227,12 @@ class EncoderDecoder(nn.Module):
             Williams and Zipser 1989, for teacher forcing.
         """
         check_batch_type(batch, Seq2SeqBatch, model=self, made_by="translation_batches makes them")
-        logits = self(batch.src, batch.tgt_in)  # (batch, tgt, vocab_size)
-        return cross_entropy(
-            logits, batch.tgt_out, pad_id=self.config.pad_id, label_smoothing=label_smoothing
-        )
+        pad_id = self.config.pad_id
+        with record_routing() as routing:
+            logits = self(batch.src, batch.tgt_in)  # (batch, tgt, vocab_size)
+        loss = cross_entropy(logits, batch.tgt_out, pad_id=pad_id, label_smoothing=label_smoothing)
+        counts = [batch.src != pad_id] * len(self.encoder) + [batch.tgt_in != pad_id] * len(self.decoder)
+        return add_balance_loss(loss, self, logits=routing, counts=counts)
 
     def new_cache(self) -> Cache:
         """Return an empty key-value cache for this model's decoder."""

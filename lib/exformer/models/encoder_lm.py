@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from exformer.checks import whole_number
 from exformer.data.masking import MaskedBatch
+from exformer.models.balance import add_balance_loss
 from exformer.models.checks import check_batch_type, check_ids
 from exformer.nn.config import TransformerConfig, check_config, check_no_window
 from exformer.nn.dropout import Dropout
@@ -17,6 +18,7 @@ from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.layers import EncoderLayer, normalization
 from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import padding_mask
+from exformer.nn.mixture_of_experts import record_routing
 from exformer.nn.positions.absolute import LearnedPositions, added_positions
 
 
@@ -154,7 +156,8 @@ class EncoderLM(nn.Module):
             label_smoothing: As in :func:`~exformer.nn.loss.cross_entropy`.
 
         Returns:
-            The mean over the chosen tokens, in nats.
+            The mean over the chosen tokens, in nats; in training, a mixture of experts adds its weighted
+            balance loss.
 
         Raises:
             ValueError: If the batch is of another type, or there is nothing to predict.
@@ -163,9 +166,11 @@ class EncoderLM(nn.Module):
             Devlin et al. 2019, section 3.1, task 1.
         """
         check_batch_type(batch, MaskedBatch, model=self, made_by="mask_tokens makes them")
-        return cross_entropy(
-            self(batch.inputs), batch.targets, pad_id=self.config.pad_id, label_smoothing=label_smoothing
-        )
+        pad_id = self.config.pad_id
+        with record_routing() as routing:
+            logits = self(batch.inputs)
+        loss = cross_entropy(logits, batch.targets, pad_id=pad_id, label_smoothing=label_smoothing)
+        return add_balance_loss(loss, self, logits=routing, counts=[batch.inputs != pad_id] * len(routing))
 
     def _segments(self, ids: Tensor, segments: Tensor | None) -> Tensor:
         segments = torch.zeros_like(ids) if segments is None else segments

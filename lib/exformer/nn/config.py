@@ -44,6 +44,10 @@ class TransformerConfig:
         rope_scaling: How the rotary frequencies are slowed down for longer texts; None: not at all.
         window: How many positions each one attends to, itself and those before it (sliding-window attention,
             of causal models only); None: all.
+        n_experts: Number of experts in a mixture of experts, in place of each feed-forward network; None:
+            there is one network.
+        experts_per_token: How many experts are chosen for each position.
+        balance_weight: Weight of the balance loss, which a model adds to its loss in training.
         bias: Whether linear maps and layer normalizations add a bias.
         qkv_bias: Whether the projections to queries, keys and values add a bias. None: as ``bias`` says.
         o_bias: Whether the attention's output projection adds a bias. None: as ``bias`` says.
@@ -86,6 +90,9 @@ class TransformerConfig:
     rope_base: float = 10_000.0
     rope_scaling: RopeScaling | None = None
     window: int | None = None
+    n_experts: int | None = None
+    experts_per_token: int = 2
+    balance_weight: float = 0.01
     bias: bool = True
     qkv_bias: bool | None = None
     o_bias: bool | None = None
@@ -99,6 +106,10 @@ class TransformerConfig:
         check_choice("positions", self.positions, POSITIONS)
         check_choice("activation", self.activation, (*ACTIVATIONS, "swiglu"))
         check_choice("norm", self.norm, tuple(NORMS))
+        if self.n_experts is not None:
+            whole_number("experts_per_token", self.experts_per_token, least=1, most=self.n_experts)
+        if not self.balance_weight >= 0:
+            raise ValueError(f"balance_weight must be at least 0, got {self.balance_weight}")
         if not isinstance(self.rope_scaling, RopeScaling | None):
             raise ValueError(f"rope_scaling must be a RopeScaling or None, got {self.rope_scaling!r}")
         if not self.rope_base > 0:
@@ -140,15 +151,25 @@ def check_sizes(config: Any) -> None:
 
     Args:
         config: A dataclass whose fields bear the library's names: sizes (``d_model``, ``n_heads``,
-            ``n_kv_heads``, ``d_head``, ``d_ff``, ``n_layers``, ``max_len``, ``window``, ``…vocab_size``),
-            ``dropout`` and ``attention_dropout``, ``…_id`` of a token.
+            ``n_kv_heads``, ``d_head``, ``d_ff``, ``n_layers``, ``max_len``, ``window``, ``n_experts``,
+            ``…vocab_size``), ``dropout`` and ``attention_dropout``, ``…_id`` of a token.
 
     Raises:
         ValueError: If a size is no whole number or below 1, a dropout rate outside [0, 1), or an id not in
             the vocabulary.
     """
     values = {field.name: getattr(config, field.name) for field in fields(config)}
-    sizes = ("d_model", "n_heads", "n_kv_heads", "d_head", "d_ff", "n_layers", "max_len", "window")
+    sizes = [
+        "d_model",
+        "n_heads",
+        "n_kv_heads",
+        "d_head",
+        "d_ff",
+        "n_layers",
+        "max_len",
+        "window",
+        "n_experts",
+    ]
     vocab_sizes = [value for name, value in values.items() if name.endswith("vocab_size")]
     for name, value in values.items():
         if name.endswith("dropout") and not 0.0 <= value < 1.0:

@@ -9,6 +9,7 @@ from exformer.nn.cache import KVCache, MemoryCache
 from exformer.nn.config import TransformerConfig, check_config
 from exformer.nn.dropout import Dropout
 from exformer.nn.feedforward import FeedForward
+from exformer.nn.mixture_of_experts import MixtureOfExperts
 from exformer.nn.multi_head import MultiHeadAttention
 from exformer.nn.normalization import LayerNorm, RMSNorm
 from exformer.nn.positions.alibi import ALiBi
@@ -217,12 +218,23 @@ def normalization(config: TransformerConfig) -> nn.Module:
     return LayerNorm(config.d_model, eps=config.norm_eps, bias=config.bias)
 
 
-def feed_forward(config: TransformerConfig) -> FeedForward:
-    """Make the feed-forward network of a layer."""
-    return FeedForward(
+def feed_forward(config: TransformerConfig) -> FeedForward | MixtureOfExperts:
+    """Make the feed-forward network of a layer, or a mixture of such networks."""
+
+    def make_expert() -> FeedForward:
+        return FeedForward(
+            config.d_model,
+            d_ff=config.d_ff,
+            activation=config.activation,
+            bias=config.bias,
+            zero_init=config.zero_init,
+        )
+
+    if config.n_experts is None:
+        return make_expert()
+    return MixtureOfExperts(
         config.d_model,
-        d_ff=config.d_ff,
-        activation=config.activation,
-        bias=config.bias,
-        zero_init=config.zero_init,
+        n_experts=config.n_experts,
+        experts_per_token=config.experts_per_token,
+        make_expert=make_expert,
     )
