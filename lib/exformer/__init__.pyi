@@ -23,12 +23,15 @@ from .nn.attention import scaled_dot_product_attention as scaled_dot_product_att
 from .nn.record_attention import record_attention as record_attention
 from .nn.multi_head import MultiHeadAttention as MultiHeadAttention
 from .nn.feedforward import FeedForward as FeedForward
+from .nn.mixture_of_experts import MixtureOfExperts as MixtureOfExperts
 from .nn.normalization import LayerNorm as LayerNorm
 from .nn.normalization import RMSNorm as RMSNorm
 from .nn.config import TransformerConfig as TransformerConfig
 from .nn.layers import EncoderLayer as EncoderLayer
 from .nn.layers import DecoderLayer as DecoderLayer
 from .nn.loss import cross_entropy as cross_entropy
+from .nn.lora import add_lora as add_lora
+from .nn.lora import merge_lora as merge_lora
 
 from .models.encoder_decoder import EncoderDecoder as EncoderDecoder
 from .models.encoder_decoder import EncoderDecoderConfig as EncoderDecoderConfig
@@ -55,5 +58,7 @@ from .evaluation.metrics import perplexity as perplexity
 from .hub.pretrained import load_model as load_model
 from .hub.pretrained import save_model as save_model
 from .hub.shipped import shipped_models as shipped_models
+from .hub.adapters import save_adapter as save_adapter
+from .hub.adapters import load_adapter as load_adapter
 
 __version__: str

@@ -13,6 +13,7 @@ from exformer.hub.pretrained import load_model, save_model
 from exformer.hub.shipped import shipped_models
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.nn.lora import add_lora
 from exformer.tokenizers.characters_and_words import WordTokenizer
 from exformer_lessons.__main__ import run
 from exformer_lessons.live.export import export_live, live_script, model_script
@@ -114,6 +115,12 @@ def test_what_a_page_is_told_of_a_model_and_its_two_tokenizers(tmp_path: Path) -
     assert script.isascii()
 
 
+def test_lora_is_merged_before_it_is_on_a_page() -> None:
+    model = add_lora(DecoderLM(DecoderLMConfig(5, **SIZES)))
+    with pytest.raises(ValueError, match=r"a page does not compute LoRA: merge_lora\(model\) first"):
+        model_script("one", model, WordTokenizer.from_texts(["the fox"]))
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -122,6 +129,8 @@ def test_what_a_page_is_told_of_a_model_and_its_two_tokenizers(tmp_path: Path) -
         {"scale_embedding": False},
         {"positions": "sinusoidal_halves"},
         {"activation": "gelu_tanh"},
+        {"window": 3},
+        {"n_experts": 2},
     ],
 )
 def test_settings_that_a_page_lacks(settings: dict) -> None:

@@ -15,6 +15,7 @@ from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.models.unwrap import unwrap
 from exformer.nn.config import TransformerConfig
+from exformer.nn.lora import lora_layers
 from exformer.nn.positions.rotary import RopeScaling
 from exformer.storage.files import make_folder
 from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
@@ -81,6 +82,10 @@ def save_model(
     'DecoderLM'
     """
     model = unwrap(model)
+    if any(True for _ in lora_layers(model)):
+        raise ValueError(
+            "the model has LoRA: merge_lora(model) first, or save_adapter saves what it has learned"
+        )
     kind = type(model).__name__
     if kind not in _CLASSES:
         raise ValueError(f"model must be one of {', '.join(_CLASSES)}, got {kind}")
@@ -160,7 +165,8 @@ def _check_room(config: Any, tensors: Mapping[str, Tensor], *, path: Path) -> No
     """Refuse a configuration whose model is larger than the file, before any memory is taken for it."""
     vocab_size = max(getattr(config, f.name) for f in fields(config) if f.name.endswith("vocab_size"))
     if isinstance(config, TransformerConfig):  # queries and outputs; two maps
-        layer = 2 * config.d_model * (config.n_heads * config.d_head + config.d_ff)
+        hidden = (config.n_experts or 1) * config.d_ff
+        layer = 2 * config.d_model * (config.n_heads * config.d_head + hidden)
     else:
         layer = 2 * config.d_model**2
     least = config.n_layers * layer + vocab_size * config.d_model

@@ -18,12 +18,12 @@ _NUMBERS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def pack_weights(
-    model: nn.Module, *, card: Mapping[str, Any], dtype: torch.dtype | None = None
+    model: nn.Module | Mapping[str, Tensor], *, card: Mapping[str, Any], dtype: torch.dtype | None = None
 ) -> tuple[bytes, bytes]:
     """Make the content of two files: a model's parameters and buffers as safetensors, and its card as JSON.
 
     Args:
-        model: Whose weights they are.
+        model: Whose weights they are; or tensors by name.
         card: What is known of them, as JSON can hold it: recipe, seed, data, time, scores.
         dtype: The type of the numbers in the file, as ``torch.float16`` for half the bytes; None for their
             own.
@@ -37,7 +37,8 @@ def pack_weights(
     """
     if dtype not in (None, *_NUMBERS):
         raise ValueError(f"expected a dtype of {_NUMBERS}, or None for the weights' own, got {dtype}")
-    tensors = {name: _ready(name, value, dtype) for name, value in model.state_dict().items()}
+    found = model.state_dict() if isinstance(model, nn.Module) else model
+    tensors = {name: _ready(name, value, dtype) for name, value in found.items()}
     try:
         text = json.dumps(dict(card), indent=2, ensure_ascii=False)
     except (TypeError, ValueError) as error:
@@ -116,14 +117,16 @@ def _open_tensors(path: str | Path) -> Iterator[Any]:
         raise ValueError(f"{path} is truncated or corrupt: expected a safetensors file ({error})") from error
 
 
-def check_weights(found: Mapping[str, Tensor], model: nn.Module, *, path: str | Path) -> None:
+def check_weights(
+    found: Mapping[str, Tensor], model: nn.Module | Mapping[str, Tensor], *, path: str | Path
+) -> None:
     """Refuse weights that are not those of a model of this shape.
 
     Raises:
         ValueError: If a name is missing or too many, a shape or type of number differs, or a number is not
             finite.
     """
-    check_names(found, model.state_dict(), path=path)
+    check_names(found, model.state_dict() if isinstance(model, nn.Module) else model, path=path)
     floating = {name: value for name, value in found.items() if value.is_floating_point()}
     if strange := [name for name, value in floating.items() if value.dtype not in _NUMBERS]:
         raise ValueError(f"{path} holds weights of a type that can't be computed with: {_some(strange)}")

@@ -13,6 +13,7 @@ from torch import nn
 
 from exformer.hub.shipped import find_model
 from exformer.models.encoder_lm import EncoderLM
+from exformer.nn.lora import lora_layers
 from exformer.storage.files import make_folder, replace_file
 from exformer.tokenizers.bpe import BPETokenizer
 from exformer.tokenizers.characters_and_words import CharTokenizer, WordTokenizer
@@ -23,7 +24,14 @@ from exformer_lessons.checkpoints import lesson_models, load_lesson_model
 #: What of a card is told to readers of a page.
 _TOLD = ("parameters", "steps", "seed", "scores", "data_licenses")
 #: Settings for which the page's engine has one value only.
-_ONLY = {"norm_eps": None, "rope_base": 10_000.0, "rope_scaling": None, "scale_embedding": True}
+_ONLY = {
+    "norm_eps": None,
+    "rope_base": 10_000.0,
+    "rope_scaling": None,
+    "scale_embedding": True,
+    "window": None,
+    "n_experts": None,
+}
 
 
 def live_script(name_or_folder: str | Path) -> tuple[str, str]:
@@ -92,6 +100,8 @@ def model_script(
 
 def _check_settings(model: nn.Module) -> None:
     """Check that the page computes what the model does."""
+    if any(True for _ in lora_layers(model)):
+        raise ValueError("a page does not compute LoRA: merge_lora(model) first")
     config = vars(model.config)
     only = _ONLY | ({"tie_output": True} if isinstance(model, EncoderLM) else {"output_bias": False})
     others = {name: config[name] for name, value in only.items() if config.get(name, value) != value}
