@@ -1,10 +1,13 @@
-"""Time writing: greedy texts beside GPT-2's `generate`, translations by a beam beside Marian's.
+"""Time generation: greedy texts beside GPT-2's `generate`, translations by beam search beside Marian's.
 
     python bench/generation.py [--json FILE] [--threads N] [--clock wall|cpu] [--quick]
 
-All run in this process, in turns, with equal weights; ratios are taken round by round. There is no race
-between different texts: before it, all must write the same symbols. Greedy texts have 256 new symbols, by a
-language model of 10.7 million numbers, alone and 16 at a time.
+All run in this process, in turns, with equal weights; ratios are taken round by round. Only equal work is
+timed: before the race, all must generate the same tokens. Greedy texts have 256 new tokens, by a language
+model of 10.7 million parameters, one text alone and 16 at a time.
+
+One text alone takes about as long as reading the weights once per token. Which layout of the weights a
+processor reads faster decides the ratio to GPT-2 there, so GPT-2 also runs with its weights in our layout.
 """
 
 import os
@@ -26,8 +29,8 @@ from bench.report import legend, new_parser, new_result, read_arguments, spread,
 from bench.timing import CLOCKS, summarize, time_in_turns  # noqa: E402
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig  # noqa: E402
 
-OURS, WITHOUT = "exformer", "exformer, no cache"
-TIMED = {"warmup": 0, "min_rounds": 3, "budget_s": 15.0}  # writing the texts that are compared warms up
+OURS, NO_CACHE = "exformer", "exformer, no cache"
+TIMED = {"warmup": 0, "min_rounds": 3, "budget_s": 15.0}  # generating the texts that are compared warms up
 ONCE = {"warmup": 0, "min_rounds": 2, "budget_s": 0.0}  # without a cache a text takes long
 #: nanoGPT's model of Shakespeare's characters.
 GPT = DecoderLMConfig(65, d_model=384, n_heads=6, d_ff=1536, n_layers=6, max_len=320, dropout=0.0)
@@ -37,24 +40,24 @@ N_PROMPT, N_NEW, N_WORDS = 8, 256, 24
 
 
 def race(writers: dict[str, Writer], *, clock: str, timed: dict[str, Any]) -> dict[str, Any]:
-    """Let all write the same texts.
+    """Time the generation of the same texts.
 
     Args:
-        writers: Ours first.
+        writers: The generators by name, ours first.
         clock: One of `CLOCKS`.
         timed: Options of `time_in_turns`.
 
     Returns:
-        What the JSON says of it.
+        The entry of the JSON file.
 
     Raises:
-        ValueError: If they write different texts.
+        ValueError: If the texts differ.
     """
     texts = {who: write() for who, write in writers.items()}
     for who, found in texts.items():
         if found != texts[OURS]:
             n = sum(a != b for a, b in zip(found, texts[OURS], strict=True))
-            raise ValueError(f"{who} writes {n} of {len(found)} texts otherwise: this is not the same work")
+            raise ValueError(f"{who} generates {n} of {len(found)} other texts: this is not the same work")
     steps = {who: lambda turn, write=write: write() for who, write in writers.items()}
     seconds = time_in_turns(steps, clock=CLOCKS[clock], **timed)
     return {
@@ -73,7 +76,7 @@ def races(*, clock: str, quick: bool) -> dict[str, Any]:
 
     Args:
         clock: One of `CLOCKS`.
-        quick: Whether tiny models are enough, to see whether everything works.
+        quick: Whether to take tiny models, to see whether everything works.
 
     Returns:
         One result for each race, by name.
@@ -87,8 +90,8 @@ def races(*, clock: str, quick: bool) -> dict[str, Any]:
     for batch in (1, 16):
         prompts = torch.randint(1, model.config.vocab_size, (batch, N_PROMPT))
         writers = greedy_writers(model, prompts, n_new=n_new)
-        without = {who: writers[who] for who in (OURS, WITHOUT)}
-        del writers[WITHOUT]
+        without = {who: writers[who] for who in (OURS, NO_CACHE)}
+        del writers[NO_CACHE]
         found[f"greedy, batch {batch}"] = race(writers, clock=clock, timed=timed)
         report(f"greedy, batch {batch}", found)
         if batch == 1:
@@ -110,7 +113,7 @@ def report(name: str, found: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Run what is asked for, print it, write it down."""
+    """Run the races, print the results and write them to a file."""
     parser = new_parser(__doc__, quick="tiny models, few symbols: does it all work?")
     args = read_arguments(parser, name="generation")
     result = new_result(args)

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from bench import generation  # noqa: E402
-from bench.generation_peers import gpt2_of, greedy_writers  # noqa: E402
+from bench.generation_peers import gpt2_of, greedy_writers, in_layout_of_linear  # noqa: E402
 from torch_twins import close, randomize  # noqa: E402
 
 from exformer.models.decoder_lm import DecoderLM  # noqa: E402
@@ -61,7 +61,13 @@ def test_gpt2_with_our_weights_is_our_model():
     model = DecoderLM(generation.SMALL_GPT).eval()
     randomize(model, seed=3)
     ids = torch.randint(65, (3, 17), generator=torch.Generator().manual_seed(0))
-    close(model(ids).detach(), gpt2_of(model)(ids).logits.detach())
+    peer = gpt2_of(model)
+    close(model(ids).detach(), peer(ids).logits.detach())
+    copied = in_layout_of_linear(peer)
+    close(copied(ids).logits.detach(), peer(ids).logits.detach())
+    weights = [m.weight for m in copied.modules() if type(m).__name__ == "Conv1D"]
+    assert all(weight.t().is_contiguous() for weight in weights)
+    assert len(weights) == 4 * generation.SMALL_GPT.n_layers
 
 
 def test_different_texts_do_not_race():
@@ -69,7 +75,7 @@ def test_different_texts_do_not_race():
     writers = greedy_writers(model, torch.ones(2, 3, dtype=torch.int64), n_new=4)
     right = writers["GPT-2"]
     writers["GPT-2"] = lambda: [[*text[::-1], 1] for text in right()]
-    with pytest.raises(ValueError, match="GPT-2 writes 2 of 2 texts otherwise: this is not the same work"):
+    with pytest.raises(ValueError, match="GPT-2 generates 2 of 2 other texts: this is not the same work"):
         generation.race(writers, clock="cpu", timed=TIMED)
 
 
