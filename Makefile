@@ -12,7 +12,7 @@ export ATEN_CPU_CAPABILITY = avx2
 export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test notebooks lesson student figures claim seeds doubt trials elsewhere lint format bench board live clean
+.PHONY: help book serve test notebooks lesson student figures claim doubt trials elsewhere lint format bench board live clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 \t/p' Makefile | expand -t 20
@@ -49,20 +49,17 @@ figures: $(READY) ## the figures of lessons as slides: all, or NB=05, in _build/
 	$(PY) book/_tools/decks.py $(NB)
 
 claim: $(READY) ## reproduce a row of the ledger: ID=A18
-	$(PY) book/_tools/run_claim.py $(ID)
-
-seeds: $(READY) ## run lessons with five seeds, all or NB=05: each claim must hold
-	$(PY) tests/lessons/seeds.py $(NB)
+	$(PY) -m exformer_lessons claim $(ID)
 
 doubt: $(READY) ## sabotage what each claim depends on, all or NB=05: it must be refused
-	nice $(PY) tests/lessons/doubts.py $(NB)
+	nice $(PY) -m exformer_lessons doubt $(NB)
 
 trials: $(READY) ## try what depends on a training with other seeds, steps, rates, orders: what is missing, all or NB=05
-	nice $(PY) book/_tools/run_trials.py $(NB)
+	nice $(PY) -m exformer_lessons trials $(NB)
 
 elsewhere: $(READY) ## run lessons as another processor would round, all or NB=05: outputs must be the stored ones
 	MKL_CBWR=COMPATIBLE $(PY) -m pytest --nbval --nbval-current-env --nbval-cell-timeout 240 \
-		-n 2 --dist loadfile $$($(PY) book/_tools/lesson_code.py $(NB))
+		-n 2 --dist loadfile $$($(PY) -m exformer_lessons.notebook $(NB))
 
 lint: $(READY) ## style, spelling, types, order of imports
 	$(VENV)/bin/ruff check .

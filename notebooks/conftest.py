@@ -1,12 +1,8 @@
 """nbval settings that have no switch on the command line (nbval 0.11)."""
 
 import os
-import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_tools"))
-
-from tolerances import forgive, read_tags
+from exformer_lessons.tolerances import forgive, read_tags
 
 collect_ignore = ["conftest.py"]  # or --doctest-modules imports two modules of one name
 # As when the outputs were stored: the same vector instructions and one thread, so that digits agree.

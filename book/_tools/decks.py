@@ -13,8 +13,9 @@ import shutil
 import sys
 from pathlib import Path
 
-import lesson_code
 from markdown_it import MarkdownIt
+
+from exformer_lessons.notebook import find
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
@@ -75,7 +76,7 @@ def main(names, folder=FOLDER):
     if not names:
         shutil.rmtree(folder, ignore_errors=True)
     count = 0
-    paths = [path for path in lesson_code.find(names) if path.parent.name == "notebooks"]
+    paths = [path for path in find(names) if path.parent.name == "notebooks"]
     for path in paths:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         title = re.match(r"# (.+)", "".join(cells[0]["source"]))[1]

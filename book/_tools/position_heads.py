@@ -4,38 +4,32 @@ They are the lesson's own: its code is executed up to the rotary reader. Of each
 kept, for two tokens: the digit 3, which has the query, and the digit 7, which has the key.
 """
 
-import contextlib
 import json
-import os
+from pathlib import Path
 
-import lesson_code
-from lesson_slices import fingerprint
+from exformer_lessons.execution import execute
+from exformer_lessons.notebook import fingerprint, load
 
-TO = lesson_code.ROOT / "lib/exformer_lessons/positional_encoding/live.json"
-SCRIPT = lesson_code.ROOT / "book/live/position-heads.js"
+ROOT = Path(__file__).parents[2]
+TO = ROOT / "lib/exformer_lessons/positional_encoding/live.json"
+SCRIPT = ROOT / "book/live/position-heads.js"
 NAMES = {"readers", "rotary"}
 QUERY_TOKEN, KEY_TOKEN, D_HEAD = 3, 7, 8
 
 
 def lesson():
     """Return the lesson on positions."""
-    return lesson_code.load(lesson_code.ROOT / "notebooks/05_positional_encoding.ipynb")
+    return load(ROOT / "notebooks/05_positional_encoding.ipynb")
 
 
 def code_hash(source):
-    """Return a hash of the statements that train the readers: other ones ask for other numbers."""
-    return fingerprint([each.node for each in source.needed_by(NAMES)])
+    """Return a hash of the cells that train the readers: other ones ask for other numbers."""
+    return fingerprint([cell.tree for cell in source.up_to(NAMES)])
 
 
-def trained(source, seed=0):
+def trained(source):
     """Execute the lesson up to its rotary reader; return the readers by the name of their code."""
-    names, folder = {"__name__": "__main__"}, source.path.parent
-    last = max(each.cell for each in source.needed_by(NAMES))
-    with contextlib.chdir(folder), open(os.devnull, "w", encoding="utf-8") as nowhere:
-        for cell in source.cells:
-            if cell.number <= last:
-                with contextlib.redirect_stdout(nowhere):
-                    exec(compile(lesson_code.with_seed(cell.source, seed), source.key, "exec"), names)
+    names = execute(source.up_to(NAMES), source.path.parent).names
     return names["readers"] | {"rotary": names["rotary"]}
 
 

@@ -4,10 +4,11 @@ import os
 import sys
 import time
 
-import lesson_code
 import nbformat
 from folding import fold
 from nbclient import NotebookClient
+
+from exformer_lessons.notebook import find, key_of
 
 METADATA = {
     "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
@@ -39,13 +40,13 @@ def main(names):
     """Run the named lessons with their evidence, or all."""
     os.environ.update(PINNED)
     try:
-        paths = lesson_code.find(names)
+        paths = find(names)
     except ValueError as error:
         raise SystemExit(str(error)) from None
     for path in paths:
         started = time.perf_counter()
         run(path)
-        print(f"{lesson_code.key_of(path)}  {time.perf_counter() - started:.1f} s")
+        print(f"{key_of(path)}  {time.perf_counter() - started:.1f} s")
 
 
 if __name__ == "__main__":

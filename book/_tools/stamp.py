@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "book" / "_ext"), str(ROOT / "book" / "_tools")]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
-import lesson_code  # noqa: E402
 from repo_links import find_repository  # noqa: E402
 
 
@@ -31,7 +30,7 @@ def main(check):
         print("repository unknown: lessons keep the address they have")
         return 0
     stale = []
-    for path in lesson_code.paths(ROOT):
+    for path in sorted((ROOT / "notebooks").rglob("*.ipynb")):
         old = path.read_text(encoding="utf-8")
         new = stamp(old, url)
         if json.loads(new) != json.loads(old):

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from posixpath import normpath
 
-import lesson_code
+from exformer_lessons.notebook import find
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
@@ -70,7 +70,7 @@ def main(names, folder=FOLDER):
         names: Lessons as `make notebooks` takes them; none stands for all.
         folder: Where they are written.
     """
-    paths = lesson_code.find(names)
+    paths = find(names)
     if not names:
         shutil.rmtree(folder, ignore_errors=True)
     url, branch = find_repository(ROOT)

@@ -1,8 +1,11 @@
-"""The command ``exformer-lessons``: what the lessons offer beside their pages."""
+"""The command ``exformer-lessons``: claims, their trials and sabotages, in a clone of the book."""
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from exformer_lessons.trials import RUNS
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -12,33 +15,70 @@ def run(arguments: Sequence[str] | None = None) -> int:
         arguments: The words after ``exformer-lessons``; None for those of the process.
 
     Returns:
-        The exit status: 0, or 2 after a mistake.
+        The exit status: 0; 1 if a claim does not hold; 2 after a mistake.
     """
     parser = argparse.ArgumentParser(
         prog="exformer-lessons", description="What the lessons offer beside their pages."
     )
     group = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    what = "write a model as a script, for live figures in a browser"
-    export = group.add_parser("export-live", help=what, description=f"{what[0].upper()}{what[1:]}.")
-    export.add_argument("--model", required=True, metavar="NAME", help="a folder, or the name of a model")
-    export.add_argument("--out", required=True, metavar="FOLDER", help="where the script is written")
-    export.set_defaults(run=_export_live)
+    add = _command(group, "claim", _claim, "reproduce rows of the ledger")
+    add("ids", nargs="+", metavar="ID", help="such as A18")
+    add = _command(group, "doubt", _doubt, "sabotage a cause of each claim, which must then be refused")
+    add("lessons", nargs="*", metavar="LESSON", help="05, positional_encoding, …; all if left out")
+    add("--only", nargs="+", default=[], metavar="ID", help="claims")
+    add = _command(group, "trials", _trials, "record runs with other seeds, steps, learning rates and orders")
+    add("lessons", nargs="*", metavar="LESSON", help="05, positional_encoding, …; all if left out")
+    add("--only", nargs="+", default=[], metavar="ID", help="claims")
+    add("--runs", nargs="+", default=[], choices=list(RUNS), metavar="RUN", help=", ".join(RUNS))
+    add("--again", action="store_true", help="also what is recorded already")
+    add = _command(
+        group, "export-live", _export_live, "write a model as a script, for live figures in a browser"
+    )
+    add("--model", required=True, metavar="NAME", help="a folder, or the name of a model")
+    add("--out", required=True, metavar="FOLDER", help="where the script is written")
     asked = parser.parse_args(arguments)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
     try:
-        asked.run(asked)
+        return asked.run(asked)
     except (ValueError, OSError) as error:
         print(f"exformer-lessons: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
-    return 0
 
 
-def _export_live(asked: argparse.Namespace) -> None:
+def _command(
+    group: Any, name: str, run: Callable[[argparse.Namespace], int], what: str
+) -> Callable[..., Any]:
+    """Add a command; return what adds an option to it."""
+    parser = group.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
+    parser.set_defaults(run=run)
+    return parser.add_argument
+
+
+def _claim(asked: argparse.Namespace) -> int:
+    from exformer_lessons.reproduce import reproduce
+
+    return reproduce(asked.ids)
+
+
+def _doubt(asked: argparse.Namespace) -> int:
+    from exformer_lessons.sabotage import doubt
+
+    return doubt(asked.lessons, only=asked.only)
+
+
+def _trials(asked: argparse.Namespace) -> int:
+    from exformer_lessons.record import record_trials
+
+    return record_trials(asked.lessons, only=asked.only, runs=asked.runs, again=asked.again)
+
+
+def _export_live(asked: argparse.Namespace) -> int:
     from exformer_lessons.live.export import export_live
 
     path = export_live(asked.model, asked.out)
     print(f"{path}: {path.stat().st_size / 1e6:.2f} MB; a page loads it after the scripts of book/live")
+    return 0
 
 
 if __name__ == "__main__":

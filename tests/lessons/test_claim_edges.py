@@ -1,24 +1,23 @@
 """A claim holds with every value at the edge of its tolerance; its condition is a function of its values."""
 
+import ast
 import builtins
 import itertools
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
-
-import lesson_code  # noqa: E402
-import lesson_slices  # noqa: E402
-from tolerances import read_tags  # noqa: E402
+from exformer_lessons.notebook import key_of, load, paths
+from exformer_lessons.tolerances import read_tags
 
 
 def condition(claim):
     """Return a claim's own condition, from its notebook; it may use its values, builtins and math."""
-    others = lesson_slices.names_read(claim.keyword("holds")) - set(vars(builtins)) - {"math"}
+    nodes = list(ast.walk(claim.keyword("holds")))
+    own = {each.arg for each in nodes if isinstance(each, ast.arg)}
+    own |= {each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    others = {each.id for each in nodes if isinstance(each, ast.Name)} - own - set(vars(builtins)) - {"math"}
     assert not others, f"{claim.claim_id}: holds uses {', '.join(sorted(others))}: make it a value"
     return claim.condition()
 
@@ -54,9 +53,9 @@ def complaints(lesson):
     return found
 
 
-@pytest.mark.parametrize("path", lesson_code.paths(), ids=lesson_code.key_of)
-def test_claims_hold_at_the_edges_of_their_tolerances(path: Path) -> None:
-    assert complaints(lesson_code.load(path)) == []
+@pytest.mark.parametrize("path", paths(), ids=key_of)
+def test_claims_at_the_edges_of_their_tolerances(path: Path) -> None:
+    assert complaints(load(path)) == []
 
 
 def lesson_with(tmp_path, source, values, *tags):
@@ -65,7 +64,7 @@ def lesson_with(tmp_path, source, values, *tags):
     cell["outputs"] = [{"output_type": "display_data", "data": {}, "metadata": {"exformer": kept}}]
     path = tmp_path / "one.ipynb"
     path.write_text(json.dumps({"cells": [cell]}), encoding="utf-8")
-    return lesson_code.load(path)
+    return load(path)
 
 
 CLAIM = 'claim("A01", holds=lambda a, b: a > b + 0.3, says="{a} {b}", a=a, b=b)'
@@ -84,16 +83,16 @@ CLAIM = 'claim("A01", holds=lambda a, b: a > b + 0.3, says="{a} {b}", a=a, b=b)'
         ({"a": 0.9}, [], False),
     ],
 )
-def test_a_claim_too_near_to_its_edge_is_found(tmp_path, values, tags, right) -> None:
+def test_a_claim_too_near_to_its_edge(tmp_path, values, tags, right) -> None:
     assert (complaints(lesson_with(tmp_path, CLAIM, values, *tags)) == []) == right
 
 
-def test_a_condition_that_holds_only_between_its_edges_is_found(tmp_path) -> None:
+def test_a_condition_that_holds_only_at_its_edges(tmp_path) -> None:
     source = 'claim("A01", holds=lambda a: abs(a - 0.5) > 0.01, says="{a}", a=a)'
     assert complaints(lesson_with(tmp_path, source, {"a": 0.5}, "a=0.1")) != []
 
 
-def test_a_condition_may_use_nothing_but_its_values(tmp_path) -> None:
+def test_names_in_a_condition(tmp_path) -> None:
     source = CLAIM.replace("0.3", "math.sqrt(max(least, 0.01))")
     lesson = lesson_with(tmp_path, source, {"a": 0.9, "b": 0.5})
     with pytest.raises(AssertionError, match="holds uses least: make it a value"):

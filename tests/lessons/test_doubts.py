@@ -4,19 +4,16 @@ import itertools
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
-import doubts
 import pytest
-from doubts import Sabotage
+
+from exformer_lessons import sabotage
+from exformer_lessons.notebook import key_of, load, paths
+from exformer_lessons.sabotage import Sabotage, lacks
+from exformer_lessons.trials import HOME
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
-
-import lesson_code  # noqa: E402
-from tolerances import read_tags, same_claim  # noqa: E402
-
 CODE = [
     "from exformer_lessons.claims import claim, shown\nrate = 0.5",
     "steps = 10\nshare = rate * steps / 5",
@@ -48,7 +45,7 @@ def write(folder, code=CODE, values=None):
 
 def tried(folder, old, new, claims=("A02",)):
     path = write(folder, values={"A01": {"share": 1.0}, "A02": {"far": 0.25}})
-    return doubts.run(path, Sabotage(claims, "the rate", old, new))
+    return sabotage.perform(path, Sabotage(claims, "the rate", old, new))
 
 
 def test_a_claim_is_refused_on_its_figures(tmp_path, capsys) -> None:
@@ -56,13 +53,13 @@ def test_a_claim_is_refused_on_its_figures(tmp_path, capsys) -> None:
     assert row["refused"]
     assert row["normally"] == {"far": 0.25}
     assert row["sabotaged"] == {"far": 0.025}
-    doubts.show([row])
+    sabotage.show([row])
     out = capsys.readouterr().out
     assert "A02   the rate   refused" in out
     assert out.split()[-4:] == ["far", "0.25", "->", "0.025"]
 
 
-def test_one_sabotage_may_refute_several_claims_in_one_run(tmp_path) -> None:
+def test_several_claims_refuted_by_one_sabotage(tmp_path) -> None:
     rows = tried(tmp_path, "rate = 0.5", "rate = 0.05", ("A01", "A02"))
     assert [row["refused"] for row in rows] == [True, True]
 
@@ -75,10 +72,10 @@ def test_one_sabotage_may_refute_several_claims_in_one_run(tmp_path) -> None:
         ("far = share / 4", "far = (", "an error before the claim: cell 3: SyntaxError"),
         ("far = share / 4", "far = 0.0", "refutes A03 too"),
         ("rate = 0.5", "rate = 0.05", "refutes A01 too: find a milder change"),
-        ("far = share / 4", "far = float('nan')", "a value is no number|refutes A03"),
+        ("far = share / 4", "far = float('nan')", "a value is NaN or infinite|refutes A03"),
     ],
 )
-def test_a_sabotage_that_shows_nothing_fails(tmp_path, old, new, wrong) -> None:
+def test_sabotages_that_show_nothing(tmp_path, old, new, wrong) -> None:
     (row,) = tried(tmp_path, old, new)
     assert not row["refused"]
     assert re.match(wrong, row["wrong"]), row["wrong"]
@@ -95,28 +92,28 @@ def test_a_sabotage_that_shows_nothing_fails(tmp_path, old, new, wrong) -> None:
         ("far > 0.1", "far > 10", "got it 0 times"),
     ],
 )
-def test_a_change_that_is_not_allowed_is_refused(tmp_path, old, new, message) -> None:
+def test_changes_that_are_not_allowed(tmp_path, old, new, message) -> None:
     with pytest.raises(ValueError, match=message):
         tried(tmp_path, old, new)
 
 
 @pytest.mark.parametrize("name", ["A03", "A04", "B01"])
-def test_only_a_claim_of_named_values_is_doubted(tmp_path, name) -> None:
+def test_a_sabotage_of_a_claim_without_named_values(tmp_path, name) -> None:
     with pytest.raises(ValueError, match=f"no claim of named values is called {name}"):
         tried(tmp_path, "rate = 0.5", "rate = 0", (name,))
 
 
 def sabotage_file(folder, text):
-    path = Path(folder, "lib", "exformer_lessons", "tiny", "sabotages.yml")
-    path.parent.mkdir(parents=True)
+    path = Path(folder, "tiny", "sabotages.yml")
+    path.parent.mkdir()
     path.write_text(text, encoding="utf-8")
-    return doubts.sabotages("tiny", folder)
+    return sabotage.sabotages("tiny", folder)
 
 
-def test_sabotages_are_read_from_their_file(tmp_path) -> None:
+def test_the_file_of_sabotages(tmp_path) -> None:
     text = "- claim: [A01, A02]\n  what: The rate.\n  old: |\n    a = 1\n    b\n  new: ''\n"
     assert sabotage_file(tmp_path, text) == [Sabotage(("A01", "A02"), "The rate.", "a = 1\nb", "")]
-    assert doubts.sabotages("other", tmp_path) == []
+    assert sabotage.sabotages("other", tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -126,31 +123,31 @@ def test_sabotages_are_read_from_their_file(tmp_path) -> None:
         ("- {claim: A01, what: ' ', old: a, new: b}", "must be one line"),
     ],
 )
-def test_sabotages_of_another_form_are_refused(tmp_path, text, message) -> None:
+def test_errors_in_the_file_of_sabotages(tmp_path, text, message) -> None:
     with pytest.raises(ValueError, match=message):
         sabotage_file(tmp_path, text)
 
 
-def test_a_rotating_tenth_covers_all() -> None:
+def test_all_in_ten_rotating_parts() -> None:
     things = list(range(23))
-    parts = [doubts.part(things, count) for count in range(470, 480)]
+    parts = [sabotage.part(things, count) for count in range(470, 480)]
     assert sorted(itertools.chain(*parts)) == things
     assert max(map(len, parts)) == 3
-    assert doubts.part([1], 471) == []
+    assert sabotage.part([1], 471) == []
 
 
-def test_without_git_the_first_part_is_run(tmp_path, monkeypatch) -> None:
-    assert doubts.commits(tmp_path) == (0, "")
+def test_the_first_part_without_git(tmp_path, monkeypatch) -> None:
+    assert sabotage.commits(tmp_path) == (0, "")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: (_ for _ in ()).throw(FileNotFoundError("git")))
-    assert doubts.commits() == (0, "")
+    assert sabotage.commits(ROOT) == (0, "")
 
 
-def test_results_are_stored_claim_by_claim(tmp_path) -> None:
+def test_results_by_claim(tmp_path) -> None:
     row = {"claim": "A02", "refused": True, "wrong": "", "what": "old"}
-    doubts.store("tiny", [row], "abc", tmp_path)
-    doubts.store("evidence/tiny", [row], "abc", tmp_path)
-    doubts.store("tiny", [row | {"claim": "A01"}, row | {"what": "new"}], "def", tmp_path)
-    results = doubts.read_results(tmp_path)
+    sabotage.store("tiny", [row], "abc", tmp_path)
+    sabotage.store("evidence/tiny", [row], "abc", tmp_path)
+    sabotage.store("tiny", [row | {"claim": "A01"}, row | {"what": "new"}], "def", tmp_path)
+    results = sabotage.read_results(tmp_path)
     assert list(results) == ["evidence/tiny", "tiny"]
     assert list(results["tiny"]) == ["A01", "A02"]
     assert results["tiny"]["A02"] == {"claim": "A02", "refused": True, "what": "new", "commit": "def"}
@@ -159,44 +156,20 @@ def test_results_are_stored_claim_by_claim(tmp_path) -> None:
 # --- The book's own claims ---
 
 
-def complaints(lesson, listed, results):
-    """Return what is wrong with the sabotages of a notebook and with their stored results."""
-    found = []
-    doubted = {name: each for each in listed for name in each.claims}
-    claims = {each.claim_id for each in lesson.claims if each.measures_values}
-    found += [f"{name} has no sabotage" for name in sorted(claims - set(doubted))]
-    for each in listed:
-        try:
-            doubts.last_claim(lesson, each)
-        except ValueError as error:
-            found.append(str(error))
-    for name, each in doubted.items():
-        stored = results.get(name, {})
-        same = (stored.get("what"), stored.get("old"), stored.get("new")) == (each.what, each.old, each.new)
-        known = {"says": stored.get("says", ""), "values": stored.get("normally", {})}
-        claim = next((each for each in lesson.claims if each.claim_id == name), None)
-        if claim and claim.stored and not same_claim(known, claim.stored, read_tags(claim.cell.tags)):
-            found.append(f"{name}: doubted when the lesson found other figures: make doubt NB={lesson.key}")
-        elif not same or not stored["refused"]:
-            found.append(f"{name}: no result of this sabotage is stored: make doubt NB={lesson.key}")
-    return found + [f"{name}: a result without a sabotage" for name in sorted(set(results) - set(doubted))]
+@pytest.mark.parametrize("path", paths(), ids=key_of)
+def test_a_sabotage_that_refuted_each_claim(path: Path) -> None:
+    lesson = load(path)
+    assert lacks(lesson, sabotage.sabotages(lesson.key), sabotage.read_results().get(lesson.key, {})) == []
 
 
-@pytest.mark.parametrize("path", lesson_code.paths(), ids=lesson_code.key_of)
-def test_each_claim_has_a_sabotage_that_refuted_it(path: Path) -> None:
-    lesson = lesson_code.load(path)
-    assert complaints(lesson, doubts.sabotages(lesson.key), doubts.read_results().get(lesson.key, {})) == []
+def test_a_notebook_of_each_file_of_sabotages() -> None:
+    found = (path.relative_to(HOME).parts[:-1] for path in HOME.rglob("sabotages.yml"))
+    assert {"/".join(reversed(parts)) for parts in found} <= {key_of(path) for path in paths()}
 
 
-def test_each_file_of_sabotages_belongs_to_a_notebook() -> None:
-    folder = ROOT / "lib" / "exformer_lessons"
-    keys = {"/".join(reversed(path.relative_to(folder).parts[:-1])) for path in folder.rglob("sabotages.yml")}
-    assert keys <= {lesson_code.key_of(path) for path in lesson_code.paths()}
-
-
-def test_what_is_missing_or_stale_is_found(tmp_path) -> None:
+def test_missing_and_stale_results(tmp_path) -> None:
     values = {"A01": {"share": 1.0}, "A02": {"far": 0.25}}
-    lesson = lesson_code.load(write(tmp_path, CODE[:5], values))
+    lesson = load(write(tmp_path, CODE[:5], values))
     mild = Sabotage(("A02",), "the rate", "far = share / 4", "far = share / 40")
     row = {"claim": "A02", "what": "the rate", "old": mild.old, "new": mild.new, "refused": True}
     row |= {"says": "Far off {far:.0%}.", "normally": {"far": 0.25}}
@@ -205,8 +178,8 @@ def test_what_is_missing_or_stale_is_found(tmp_path) -> None:
         "A01": row | {"what": "steps", "old": also.old, "new": also.new, "normally": {"share": 1.0}},
         "A02": row,
     }
-    assert complaints(lesson, [mild, also], good) == []
-    assert complaints(lesson, [mild], {"A02": row}) == ["A01 has no sabotage"]
+    assert lacks(lesson, [mild, also], good) == []
+    assert lacks(lesson, [mild], {"A02": row}) == ["A01 has no sabotage"]
     for change in (
         {"old": "x"},
         {"new": "x"},
@@ -214,13 +187,13 @@ def test_what_is_missing_or_stale_is_found(tmp_path) -> None:
         {"refused": False},
         {"normally": {"far": 0.26}},
     ):
-        assert len(complaints(lesson, [mild, also], good | {"A02": row | change})) == 1
-    assert len(complaints(lesson, [mild, also], {"A01": good["A01"]})) == 1
-    assert complaints(lesson, [mild, also], good | {"B01": row}) == ["B01: a result without a sabotage"]
-    assert len(complaints(lesson, [mild, Sabotage(("A01",), "x", "none", "y")], good)) == 2
+        assert len(lacks(lesson, [mild, also], good | {"A02": row | change})) == 1
+    assert len(lacks(lesson, [mild, also], {"A01": good["A01"]})) == 1
+    assert lacks(lesson, [mild, also], good | {"B01": row}) == ["B01: a result without a sabotage"]
+    assert len(lacks(lesson, [mild, Sabotage(("A01",), "x", "none", "y")], good)) == 2
 
 
-def test_a_rotating_tenth_of_the_sabotages_refutes_its_claims() -> None:
-    chosen = doubts.part(doubts.every(lesson_code.paths()), doubts.commits()[0])
-    rows = [row for path, sabotage in chosen for row in doubts.run(path, sabotage)]
+def test_a_rotating_tenth_of_the_sabotages() -> None:
+    chosen = sabotage.part(sabotage.every(paths()), sabotage.commits(ROOT)[0])
+    rows = [row for path, each in chosen for row in sabotage.run(path, each)]
     assert [f"{row['claim']}: {row['wrong']}" for row in rows if row["wrong"]] == []

@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-import sys
 from pathlib import Path
 from statistics import median
 
@@ -11,15 +10,13 @@ import pytest
 import yaml
 from folded_solutions import exercises, solutions
 
+from exformer_lessons.tolerances import read_tags
+
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
-
-from tolerances import read_tags  # noqa: E402
-
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 EVIDENCE = sorted((ROOT / "notebooks" / "evidence").glob("*.ipynb"))
 TAGS = {
-    *("setup", "timing", "exercise", "solution", "raises-exception", "nbval-ignore-output"),
+    *("setup", "timing", "exercise", "solution", "raises-exception", "nbval-ignore-output", "untrained"),
     *("show-input", "hide-input", "hide-output", "hide-cell", "remove-input", "remove-output", "remove-cell"),
 }
 SETUP = """\

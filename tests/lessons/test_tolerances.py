@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
+from exformer_lessons.tolerances import NUMBER, forgive, read_tags
 
-from tolerances import NUMBER, forgive, read_tags  # noqa: E402
+ROOT = Path(__file__).parents[2]
 
 
 def printed(text):
@@ -28,7 +27,7 @@ def passes(new, old, *tags):
     [
         ("right: 0.97, wrong -0.3 or −2", ["0.97", "-0.3", "−2"]),
         ("1,234.5 of 12,000", ["1,234.5", "12,000"]),
-        ("1e-05 3.2E+10 nan -inf", ["1e-05", "3.2E+10", "nan", "-inf"]),
+        ("1e-05 3.2E+10 nan -inf", ["1e-05", "3.2E+10"]),
         ("w2 and 1.2.3 and nano", []),
         ("97% and 97.5 %.", ["97", "97.5"]),
         ("[0.1, 0.2,0.3]", ["0.1", "0.2", "0.3"]),
@@ -55,14 +54,10 @@ def test_what_a_number_is(text, numbers) -> None:
         ("998 tokens, 3 more", "1,030 tokens, 3 more", "integers=50"),
         ("LSTM    9.98   12", "LSTM   10.02   12", "decimals=0.1"),
         ("10.02   | 12", "9.98    | 12", "decimals=0.1"),
-        ("LSTM 0.95 0.5", "LSTM 0.97 0.5", "LSTM=0.02"),
-        ("open gate 0.95", "open gate 0.97", "open gate=0.02"),
-        ("4 0.5 0.95", "4 0.5 0.97", "column3=0.02"),
-        ("<tr><td>LSTM<td>0.95</tr><tr><td>1</tr>", "<tr><td>LSTM<td>0.97</tr><tr><td>1</tr>", "LSTM=0.02"),
         ("nan 0.95", "nan 0.97", "decimals=0.02"),
     ],
 )
-def test_a_number_within_its_tolerance_passes(new, old, tag) -> None:
+def test_numbers_within_their_tolerance(new, old, tag) -> None:
     assert passes(new, old, tag)
     assert passes(old, new, tag)
     name, size = tag.split("=")
@@ -86,19 +81,14 @@ def test_a_number_within_its_tolerance_passes(new, old, tag) -> None:
         ("0.96 word", "0.97 words", ["decimals=1"]),
         ("0.96%", "0.97", ["decimals=1"]),
         ("a  b 0.96", "a b 0.97", ["decimals=1"]),
-        ("0.96   b", "0.97 b", ["decimals=1"]),  # no longer and no shorter: the spaces stay
         ("nan", "0.97", ["decimals=1"]),
         ("0.97", "nan", ["decimals=1"]),
         ("inf", "0.97", ["decimals=1"]),
-        ("RNN 0.96", "RNN 0.97", ["LSTM=0.1"]),
-        ("0.96 LSTM", "0.97 LSTM", ["LSTM=0.1"]),  # a label stands before its numbers
-        ("LSTM2 0.96", "LSTM2 0.97", ["LSTM=0.1"]),
-        ("0.5 0.96", "0.5 0.97", ["column1=0.1"]),
         ("0.96", "0.97\n", ["decimals=1"]),
         ("5.5", "5", ["decimals=1"]),
     ],
 )
-def test_all_else_fails(new, old, tags) -> None:
+def test_differences_beyond_a_tolerance(new, old, tags) -> None:
     assert not passes(new, old, *tags)
 
 
@@ -108,19 +98,11 @@ def test_all_else_fails(new, old, tags) -> None:
         ("12 words", "decimals=0.1"),
         ("0.97", "integers=1"),
         ("0.97", "percent=1"),
-        ("RNN 0.97", "LSTM=0.1"),
-        ("0.97", "column2=0.1"),
         ("no number", "decimals=0.1"),
     ],
 )
-def test_a_tolerance_that_no_number_asks_for_fails(text, tag) -> None:
+def test_a_tolerance_that_no_number_uses(text, tag) -> None:
     assert not passes(text, text, tag)
-
-
-def test_the_nearer_name_counts() -> None:
-    assert passes("LSTM 0.90\nRNN 0.97", "LSTM 0.97\nRNN 0.97", "decimals=0.01", "LSTM=0.1")
-    assert not passes("LSTM 0.97\nRNN 0.90", "LSTM 0.97\nRNN 0.97", "decimals=0.01", "LSTM=0.1")
-    assert not passes("LSTM 0.96", "LSTM 0.97", "decimals=0.1", "LSTM=0.001"), "a name may be stricter"
 
 
 @pytest.mark.parametrize(
@@ -134,14 +116,14 @@ def test_the_nearer_name_counts() -> None:
         ["tolerance:decimals=0.1", "tolerance:decimals=0.2"],
     ],
 )
-def test_tags_of_another_form_are_refused(tags) -> None:
+def test_errors_of_tags(tags) -> None:
     with pytest.raises(ValueError, match="must be tolerance:name=size"):
         read_tags(tags)
 
 
-def test_other_tags_say_nothing() -> None:
-    assert read_tags(["timing", "tolerance:did instead=0.02", "tolerance:a=1e-3"]) == {
-        "did instead": 0.02,
+def test_other_tags() -> None:
+    assert read_tags(["timing", "tolerance:did_instead=0.02", "tolerance:a=1e-3"]) == {
+        "did_instead": 0.02,
         "a": 0.001,
     }
 
@@ -166,10 +148,10 @@ def same_card(new, *tags):
     return outputs[0]["data"] == card()[0]["data"] and not unused
 
 
-def test_a_value_of_a_claim_has_its_own_tolerance() -> None:
+def test_the_tolerance_of_a_value_of_a_claim() -> None:
     assert same_card(card(attention=0.951), "attention=0.02")
     assert not same_card(card(attention=0.949), "attention=0.02"), "the value counts, not its digits"
-    assert not same_card(card(one=0.11), "attention=0.02"), "nor is it a label of what stands behind it"
+    assert not same_card(card(one=0.11), "attention=0.02"), "another value"
     assert not same_card(card(attention=0.951))
     assert same_card(card(attention=0.9701)), "without a tolerance: as it is written"
     assert same_card(card(n=13), "n=1")
@@ -177,22 +159,18 @@ def test_a_value_of_a_claim_has_its_own_tolerance() -> None:
     assert not same_card(card(attention=float("nan")), "attention=0.02")
 
 
-def test_a_claims_values_are_no_labels() -> None:
-    says = "attention {attention:.2f}, one vector {one:.2f}."
-    new, old = card(says=says, one=0.11), card(says=says)
-    outputs, _ = forgive(new, old, {"attention": 0.02})
-    assert outputs[0]["data"] == new[0]["data"], "the tolerance is not about what stands behind the word"
-
-
-def test_a_value_that_the_sentence_does_not_show_is_compared_where_it_is_named() -> None:
+def test_a_value_that_the_sentence_does_not_show() -> None:
     assert same_card(card(far=0.51), "far=0.02")
     assert not same_card(card(far=0.53), "far=0.02")
     assert not same_card(card(far=1)), "another kind of value"
 
 
-def test_a_tolerance_of_no_value_fails() -> None:
+def test_a_tolerance_of_no_value() -> None:
     assert not same_card(card(), "other=0.1")
     assert not same_card(card(says=SAYS.replace("keeps", "has"), attention=0.96), "attention=0.02")
+    assert not same_card(card(says=SAYS.replace("keeps", "has")), "attention=0.02")
+    new = [card()[0] | {"data": card()[0]["data"] | {"text/html": "<b>another card</b>"}}]
+    assert not same_card(new, "attention=0.02")
 
 
 CELL = """
@@ -225,7 +203,7 @@ def stored(share, tags):
     )
 
 
-def test_nbval_reads_the_tags(tmp_path) -> None:
+def test_tolerances_in_nbval(tmp_path) -> None:
     """The whole way: cells that were stored with 97% are executed again with other shares."""
     pytest.importorskip("nbval")
     import nbformat
@@ -233,7 +211,6 @@ def test_nbval_reads_the_tags(tmp_path) -> None:
     notebook = nbformat.v4.new_notebook(cells=[stored(*case) for case in CASES.values()])
     nbformat.write(notebook, tmp_path / "lesson.ipynb")
     settings = (ROOT / "notebooks" / "conftest.py").read_text(encoding="utf-8")
-    settings = settings.replace("Path(__file__).parents[1]", f"Path({str(ROOT)!r})")
     (tmp_path / "conftest.py").write_text(settings, encoding="utf-8")
     options = ["--nbval", "--nbval-current-env", "-q", "-rA", "-p", "no:cacheprovider", str(tmp_path)]
     done = subprocess.run(

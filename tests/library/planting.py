@@ -22,7 +22,8 @@ from pathlib import Path
 from types import FunctionType
 
 ROOT = Path(__file__).parents[2]
-LIBRARY = ROOT / "lib" / "exformer"
+LIBRARY = ROOT / "lib"
+PACKAGES = ("exformer", "exformer_lessons")
 LIMIT_S = 120
 PASSED, FAILED = 0, 1  # pytest's exit codes; any other says that nothing was found out
 CRASHED, TOO_SLOW = 98, 97
@@ -31,12 +32,15 @@ CRASHED, TOO_SLOW = 98, 97
 def module_file(where: str) -> tuple[Path, str]:
     """Return the file and the rest of a name: ``nn.layers.EncoderLayer.forward`` is the second of a module.
 
+    A name that begins with ``lessons`` is one of the package of the lessons.
+
     Raises:
         ValueError: If no module of the library has this name.
     """
     parts = where.split(".")
     for n in range(len(parts) - 1, 0, -1):
-        path = LIBRARY.joinpath(*parts[:n])
+        inside = ("exformer_lessons", *parts[1:n]) if parts[0] == "lessons" else ("exformer", *parts[:n])
+        path = LIBRARY.joinpath(*inside)
         for file in (path.with_suffix(".py"), path / "__init__.py"):
             if file.is_file():
                 return file, ".".join(parts[n:])
@@ -93,7 +97,7 @@ class Planter:
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": str(LIBRARY.parent), "OMP_NUM_THREADS": "1"},
+            env=os.environ | {"PYTHONPATH": str(LIBRARY), "OMP_NUM_THREADS": "1"},
         )
         return self
 
@@ -125,10 +129,10 @@ def _functions() -> dict[tuple[str, str], list[FunctionType]]:
     from jaxtyping import install_import_hook
 
     with install_import_hook(_packages_with_shapes(), "beartype.beartype"):
-        package = importlib.import_module("exformer")
-        for module in pkgutil.walk_packages(package.__path__, "exformer."):
-            if not module.name.endswith("__main__"):
-                importlib.import_module(module.name)
+        for package in map(importlib.import_module, PACKAGES):
+            for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+                if not module.name.endswith(("__main__", ".sweeps")):
+                    importlib.import_module(module.name)
     found = defaultdict(list)
     for each in gc.get_objects():
         if type(each) is FunctionType and each.__code__.co_filename.startswith(str(LIBRARY)):
@@ -144,9 +148,7 @@ def _exchange(where: str, text: str, functions: dict[tuple[str, str], list[Funct
     for each in owner:
         each.body, each.bases, each.keywords, each.decorator_list = [function], [], [], []
     definition = ast.Module([*owner, function][:1], type_ignores=[])
-    module = sys.modules[
-        ".".join(["exformer", *file.relative_to(LIBRARY).with_suffix("").parts]).removesuffix(".__init__")
-    ]
+    module = sys.modules[".".join(file.relative_to(LIBRARY).with_suffix("").parts).removesuffix(".__init__")]
     names = dict(vars(module))
     exec(compile(definition, str(file), "exec"), names)
     new = names[name.split(".")[0]]

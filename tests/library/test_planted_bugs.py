@@ -13,7 +13,7 @@ HARMLESS = Bug(
     "harmless",
     "at least 1.\n",
     "1 or more.\n",
-    "test_masks.py::test_causal_mask_by_hand",
+    "library/test_masks.py::test_causal_mask_by_hand",
 )
 needs_fork = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="planted bugs need a system whose processes fork"

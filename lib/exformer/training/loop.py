@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from copy import copy
 from typing import Any
 
@@ -14,7 +14,6 @@ from tqdm import tqdm
 
 from exformer.models.unwrap import unwrap
 from exformer.training.schedules import Schedule
-from exformer.training.variation import begin_note, vary_batches
 
 #: Gives the loss of a model on a batch; some take ``label_smoothing`` too.
 LossFn = Callable[..., Float[Tensor, ""]]
@@ -153,19 +152,18 @@ def train(
     >>> len(losses), losses[-1] < 0.1
     (100, True)
     """
-    with vary_batches(batches, schedule, optimizer) as (taken, rate):  # as they are, but in a trial
-        bar = tqdm(taken, desc=progress, disable=not progress, leave=False)
-        losses = Losses()
-        steps = training_steps(
-            model,
-            bar,
-            loss_fn=loss_fn,
-            optimizers=[(optimizer, rate)],
-            losses=losses,
-            clip_norm=clip_norm,
-        )
-        for _ in steps:
-            pass
+    losses = Losses()
+    steps = training_steps(
+        model,
+        batches,
+        loss_fn=loss_fn,
+        optimizers=[(optimizer, schedule)],
+        losses=losses,
+        clip_norm=clip_norm,
+    )
+    total = len(batches) if isinstance(batches, Sized) else None
+    for _ in tqdm(steps, desc=progress, total=total, disable=not progress, leave=False):
+        pass
     if not losses.values:
         raise ValueError("there were no batches to train on")
     return losses.values
@@ -213,8 +211,7 @@ def training_steps(
     check_optimizers(model, [optimizer for optimizer, _ in optimizers])
     model.train()
     losses = Losses(first_step=first_step) if losses is None else losses
-    step, note = first_step - 1, begin_note()
-    note.losses = losses.values
+    step = first_step - 1
     for step, batch in enumerate(batches, start=first_step):
         for optimizer, schedule in optimizers:
             if schedule is not None:
@@ -226,7 +223,6 @@ def training_steps(
             nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
         for optimizer, _ in optimizers:
             optimizer.step()
-        note.optimizer_steps += len(optimizers)
         yield step
     losses.read()
     check_parameters(model, step)  # no later loss would show it

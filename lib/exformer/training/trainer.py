@@ -39,7 +39,6 @@ from exformer.training.loop import (
 )
 from exformer.training.optimizers import make_optimizers
 from exformer.training.resume import check_same_run, describe_run
-from exformer.training.variation import vary_run
 
 
 class Trainer:
@@ -97,8 +96,8 @@ class Trainer:
         on_measure: Callable[["Trainer"], None] | None = None,
         progress: str = "",
     ) -> None:
-        config = _default_config(batches) if config is None else config
-        self.config, self.batches = vary_run(config, batches)  # as they are, but in a trial
+        self.config = _default_config(batches) if config is None else config
+        self.batches = batches
         self.model, self.validation = unwrap(model), list(validation)
         self._compiled = model  # what a step calls; all else takes the model inside
         self.loss_fn = default_loss(self.model) if loss_fn is None else loss_fn

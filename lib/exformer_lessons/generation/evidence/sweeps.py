@@ -6,13 +6,11 @@ Tiny Shakespeare is fetched, or read from the folder that EXFORMER_DATA names.
 import re
 
 import torch
-from exformer.generation.decoding import greedy
-from exformer.generation.logits import apply_temperature, keep_top_k, keep_top_p
 
 from exformer import beam_search, load_model
 from exformer.corpora.real import tiny_shakespeare
 from exformer.generation.next_token import Continuation
-from exformer.generation.sampling import sample
+from exformer.generation.sampling import apply_temperature, greedy, keep_top_k, keep_top_p, sample
 from exformer_lessons.trials import sweep
 
 

@@ -1,0 +1,59 @@
+"""Reproduce a row of the ledger: execute the cells before its claim, and print the sentence it states."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from exformer_lessons.execution import execute, in_new_process
+from exformer_lessons.notebook import Claim, Notebook, load, paths
+
+
+def places(claim_id: str, root: Path | None = None) -> list[tuple[Notebook, Claim]]:
+    """Return the notebooks in which a row is claimed or shown, each with that call.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    notebooks = [load(path) for path in paths(root)]
+    found = [(book, each) for book in notebooks for each in book.claims if each.claim_id == claim_id]
+    if not found:
+        known = sorted({each.claim_id for book in notebooks for each in book.claims})
+        raise ValueError(
+            f"expected a row of the ledger that is measured ({', '.join(known)}), got {claim_id!r}"
+        )
+    return found
+
+
+def perform(path: Path, claim_id: str) -> tuple[dict[str, Any], float]:
+    """Execute a notebook up to a claim, in this process; return what the claim finds, and the seconds.
+
+    Raises:
+        RuntimeError: If a cell fails.
+    """
+    notebook = load(path)
+    last = next(each.cell.number for each in notebook.claims if each.claim_id == claim_id)
+    found = execute([cell for cell in notebook.cells if cell.number <= last], path.resolve().parent)
+    if claim_id not in found.findings:
+        raise RuntimeError(f"{notebook.key}, {claim_id}: {found.errors}")
+    return found.findings[claim_id], found.seconds
+
+
+def reproduce(ids: Sequence[str], root: Path | None = None) -> int:
+    """Reproduce rows, and print each beside the sentence on its page.
+
+    Args:
+        ids: Of the ledger.
+        root: A clone of the book; None: that in which we are.
+
+    Returns:
+        The exit status: 1 if a claim does not hold.
+    """
+    wrong = 0
+    for claim_id in ids:
+        for notebook, claim in places(claim_id, root):
+            found, seconds = in_new_process(perform, notebook.path, claim_id)
+            wrong |= not found["holds"]
+            verdict = "holds" if found["holds"] else "DOES NOT HOLD"
+            print(f"{claim_id}, {notebook.key}: {verdict}, {seconds:.0f} s")
+            print(f"  now:  {found['says']}\n  page: {claim.sentence}")
+    return wrong

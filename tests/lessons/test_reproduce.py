@@ -1,0 +1,63 @@
+"""``exformer-lessons claim`` reproduces rows of the ledger."""
+
+import json
+
+import pytest
+
+from exformer_lessons.__main__ import run
+
+SET_UP = "from exformer_lessons.claims import claim\nn = 3"
+SUM = "total = 0\nfor i in range(n + 1):\n    total += i"
+CLAIM = 'claim("A01", holds=lambda total: total > 5, says="The total is {total}.", total=total)'
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Give a function that writes a book of one notebook; its last cell, after the claim, would fail."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(old="", new=""):
+        cells = []
+        for source in (SET_UP, SUM, CLAIM, "1 / 0"):
+            outputs = [{"data": {"text/plain": "claim A01 | The total is 6."}}] if source == CLAIM else []
+            code = source.replace(old, new) if old else source
+            cells.append({"cell_type": "code", "source": code, "metadata": {}, "outputs": outputs})
+        (tmp_path / "notebooks").mkdir(exist_ok=True)
+        (tmp_path / "_toc.yml").touch()
+        (tmp_path / "notebooks" / "01_sums.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
+
+    return write
+
+
+def test_a_claim_that_holds(write, capsys) -> None:
+    write()
+    assert run(["claim", "A01"]) == 0
+    out = capsys.readouterr().out
+    assert "A01, sums: holds" in out
+    assert "now:  The total is 6.\n  page: The total is 6." in out
+
+
+def test_a_claim_that_does_not_hold(write, capsys) -> None:
+    write("n = 3", "n = 2")
+    assert run(["claim", "A01"]) == 1
+    out = capsys.readouterr().out
+    assert "DOES NOT HOLD" in out
+    assert "now:  The total is 3.\n  page: The total is 6." in out
+
+
+def test_an_unknown_row(write, capsys) -> None:
+    write()
+    assert run(["claim", "A02"]) == 2
+    assert "a row of the ledger that is measured (A01), got 'A02'" in capsys.readouterr().err
+
+
+def test_a_folder_outside_of_the_book(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["claim", "A01"]) == 2
+    assert "expected a clone of the book" in capsys.readouterr().err
+
+
+def test_a_failure_before_the_claim(write) -> None:
+    write("total = 0", "total = 1 / 0")
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        run(["claim", "A01"])
