@@ -48,8 +48,15 @@ class Place:
         """The mean and the range of each value over the seeds, in words; nothing where there is no trial."""
         if not self.trial:
             return ""
-        names = [name for name in value_specs(self.trial.says) if self.trial.over_seeds(name) != "–"]
-        return ", ".join(f"{name.replace('_', ' ')} {self.trial.over_seeds(name)}" for name in names)
+        told = [name for name in value_specs(self.trial.says) if not self.trial.is_constant(name)]
+        found = [(name.replace("_", " "), self.trial.over_seeds(name)) for name in told]
+        return ", ".join(f"{name} {range_}" for name, range_ in found if range_ != "–")
+
+    @property
+    def trial_rows(self):
+        """The trial's table, of the values that the sentence writes."""
+        names = {name for run in self.trial.runs.values() for name in run.get("values", {})}
+        return self.trial.without(*names.difference(value_specs(self.trial.says))).rows()
 
 
 @dataclass(frozen=True)

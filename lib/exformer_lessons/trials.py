@@ -118,7 +118,7 @@ class Trial:
     def rows(self) -> list[list[str]]:
         """Return the table: a row for each value, mean and range over the seeds first; then the verdicts.
 
-        Words that are the same in all runs are left out: the card has them.
+        Words and fractions that are the same in all runs are left out: no training is behind them.
         """
         specs = value_specs(self.says)
         names = list(dict.fromkeys([*specs, *(n for r in self.runs.values() for n in r.get("values", {}))]))
@@ -126,7 +126,7 @@ class Trial:
         seeds = sum(run in self.runs for run in SEEDS)
         rows = [["value", f"{seeds} seeds", *(HEADINGS[run] for run in others)]]
         for name in names:
-            if name in self.hidden or self._same_words(name):
+            if name in self.hidden or self.is_constant(name):
                 continue
             spec = specs.get(name, "")
             found = [write_value(self.runs[run].get("values", {}).get(name), spec) for run in others]
@@ -134,10 +134,11 @@ class Trial:
             rows.append([called, self.over_seeds(name), *found])
         return [*rows, ["holds", self._seeds_verdict(), *map(self._verdict, others)]]
 
-    def _same_words(self, name: str) -> bool:
+    def is_constant(self, name: str) -> bool:
+        """Say whether a value is a word or a fraction that is the same in all runs."""
         found = [run["values"][name] for run in self.runs.values() if name in run.get("values", {})]
-        words = {each for each in found if isinstance(each, str)} - {"nan", "inf", "-inf"}
-        return len(words) == 1 and all(each in words for each in found)
+        same = {each for each in found if isinstance(each, str | float)} - {"nan", "inf", "-inf", 0.0, 1.0}
+        return len(same) == 1 and all(each in same for each in found)
 
     def over_seeds(self, name: str) -> str:
         """Return mean and range of a value over the seeds whose training converged, in words."""

@@ -191,6 +191,19 @@ def test_different_values_look_different(tmp_path) -> None:
     assert "far 10⁰ instead of 10⁻¹⁴." in page, "and no noise"
 
 
+def test_what_no_training_varies_is_no_trial(tmp_path) -> None:
+    runs = {
+        name: run(0.9 + n / 100, values={"share": 0.9 + n / 100, "fixed": 0.25, "raw": n / 9})
+        for n, name in enumerate(RUNS)
+    }
+    record = {"claims": {"A01": {"says": "{share:.0%}, not {fixed:.0%}.", "budget": True}}, "runs": runs}
+    page = page_of(book_of(tmp_path, record=record))
+    assert "over five seeds: share 92% (90–94%)</summary>" in page
+    assert "<td>share</td>" in page
+    assert "<td>fixed</td>" not in page
+    assert "<td>raw</td>" not in page, "the sentence does not write it"
+
+
 def test_widths_have_subscripts() -> None:
     row = ROWS[1] | {"claim": "√d_k <is> a root."}
     assert "√d<sub>k</sub> &lt;is&gt; a root." in str(HTML.card(row, "claim", "8 steps.", ""))
