@@ -261,7 +261,7 @@ def test_a_tokenizer_of_any_kind(tmp_path: Path) -> None:
         assert found.encode("a fox") == tokenizer.encode("a fox")
     text = (tmp_path / "t.json").read_text(encoding="utf-8").replace("byte-pair", "syllable")
     (tmp_path / "t.json").write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match="kind must be one of word, character, byte-pair, got 'syllable'"):
+    with pytest.raises(ValueError, match="one of word, character, byte-pair, hugging-face, got 'syllable'"):
         load_tokenizer(tmp_path / "t.json")
 
 

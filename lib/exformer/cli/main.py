@@ -89,9 +89,31 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_train(group)
     _add_bench(group)
+    _add_hugging_face(group)
     what = "what an issue report should say about machine and installation; takes seconds"
     _command(group, "doctor", "doctor:report_environment", what, "")
     return parser
+
+
+def _add_hugging_face(group: Any) -> None:
+    add = _command(
+        group,
+        "import",
+        "hugging_face:import_model",
+        "read a folder that save_pretrained of transformers wrote: GPT-2, Llama, BERT, Marian",
+        "gpt2/ --out models/gpt2; then: exformer generate --model models/gpt2",
+    )
+    add("folder", metavar="FOLDER", help="with config.json, model.safetensors and tokenizer.json")
+    add("--out", required=True, metavar="DIR", help="where the model is written")
+    add = _command(
+        group,
+        "export",
+        "hugging_face:export_model",
+        "write a model as from_pretrained of transformers reads it",
+        "--model models/gpt2 --hf gpt2-again/",
+    )
+    add("--model", required=True, metavar="NAME", help="a folder, or the name of one that is shipped")
+    add("--hf", required=True, metavar="DIR", help="where the model is written")
 
 
 def _add_tokenize(group: Any) -> None:

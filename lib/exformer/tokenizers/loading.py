@@ -4,10 +4,14 @@ from pathlib import Path
 
 from exformer.tokenizers.bpe import BPETokenizer
 from exformer.tokenizers.characters_and_words import CharTokenizer, WordTokenizer
+from exformer.tokenizers.hugging_face import HuggingFaceTokenizer
 from exformer.tokenizers.token_file import kind_of_tokenizer
 from exformer.tokenizers.tokenizer import Tokenizer
 
-_TOKENIZERS = {tokenizer.kind: tokenizer for tokenizer in (WordTokenizer, CharTokenizer, BPETokenizer)}
+_TOKENIZERS = {
+    tokenizer.kind: tokenizer
+    for tokenizer in (WordTokenizer, CharTokenizer, BPETokenizer, HuggingFaceTokenizer)
+}
 
 
 def load_tokenizer(path: str | Path) -> Tokenizer:

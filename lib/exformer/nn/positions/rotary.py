@@ -56,7 +56,7 @@ class RopeScaling:
                 f"{self.low_freq_factor} and {self.high_freq_factor}"
             )
 
-    def scale(self, frequency: Float[Tensor, " pair"]) -> Float[Tensor, " pair"]:
+    def scale(self, frequency: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         """Return the frequencies that take the place of the given ones, in radians per position."""
         if self.original_max_len is None:
             return frequency / self.factor

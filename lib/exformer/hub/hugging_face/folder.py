@@ -1,0 +1,161 @@
+"""A folder that transformers' ``save_pretrained`` wrote <-> our model; nothing in it is executed."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from exformer.hub.hugging_face.configs import read_config, write_config
+from exformer.hub.hugging_face.names import FAMILIES
+from exformer.hub.hugging_face.tensors import to_ours, to_theirs
+from exformer.hub.pretrained import Pretrained
+from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
+from exformer.models.unwrap import unwrap
+from exformer.storage.files import make_folder, read_json, replace_file
+from exformer.storage.state_dict import check_weights, read_tensors
+from exformer.tokenizers.hugging_face import HuggingFaceTokenizer
+
+_BUILD: dict[type, type[nn.Module]] = {
+    DecoderLMConfig: DecoderLM,
+    EncoderLMConfig: EncoderLM,
+    EncoderDecoderConfig: EncoderDecoder,
+}
+
+
+def from_hugging_face(folder: str | Path) -> Pretrained:
+    """Read a model that ``save_pretrained`` of transformers wrote: GPT-2, Llama, BERT or Marian.
+
+    Args:
+        folder: With ``config.json``, the weights in ``model.safetensors`` (or in the parts that
+            ``model.safetensors.index.json`` lists), and ``tokenizer.json`` if there is one.
+
+    Returns:
+        The model in evaluation mode, with weights in PyTorch's default dtype; its tokenizer, for a translator
+        the pair (source, target), or None where the folder has none; a card that says where it is from.
+
+    Raises:
+        ValueError: If a file is missing or damaged, a setting is one that the library does not have, or a
+            weight is missing or left over.
+
+    Source:
+        Wolf et al. 2020, for the files.
+    """
+    folder = Path(folder)
+    settings = read_json(folder / "config.json", what="a configuration of Hugging Face")
+    kind, config = read_config(settings)
+    with torch.device("meta"):  # shapes alone
+        shapes = {name: p.shape for name, p in _BUILD[type(config)](config).state_dict().items()}
+    tensors = to_ours(_read_weights(folder), shapes, FAMILIES[kind], d_head=config.d_head)
+    model = _BUILD[type(config)](config).eval()
+    check_weights(tensors, model, path=folder)
+    model.load_state_dict(tensors)
+    card = {"source": "Hugging Face", "architecture": FAMILIES[kind].architecture}
+    return Pretrained(model, _read_tokenizer(folder, settings, config), card)
+
+
+def to_hugging_face(folder: str | Path, model: nn.Module, tokenizer: Any = None) -> None:
+    """Write a model as transformers' ``from_pretrained`` reads it.
+
+    Where our embeddings are multiplied by √d_model and the family's are not, they are written multiplied; a
+    tied output is made up for by the last normalization, so that the logits stay.
+
+    Args:
+        folder: The folder to write to; it is created if need be.
+        model: A ``DecoderLM`` with the settings of GPT-2 or Llama, an ``EncoderLM`` with BERT's, or an
+            ``EncoderDecoder`` with Marian's.
+        tokenizer: One that :func:`from_hugging_face` read is written as ``tokenizer.json``; others are not.
+
+    Raises:
+        ValueError: If no family has the model's settings; the message names them.
+    """
+    model = unwrap(model)
+    if type(model) not in _BUILD.values():
+        names = ", ".join(build.__name__ for build in _BUILD.values())
+        raise ValueError(f"model must be one of {names}, got {type(model).__name__}")
+    config, state = _unscaled(model.config, model.state_dict())
+    settings = write_config(config)
+    family = FAMILIES[settings["model_type"]]
+    theirs = to_theirs(state, family, d_head=config.d_head)
+    if getattr(config, "share_embeddings", False):
+        theirs["model.shared.weight"] = theirs.pop("model.decoder.embed_tokens.weight")
+    if isinstance(model, EncoderDecoder) and not config.output_bias:
+        theirs["final_logits_bias"] = next(model.parameters()).new_zeros(1, config.tgt_vocab_size)
+    if isinstance(model, EncoderLM):
+        theirs["cls.predictions.bias"] = theirs["cls.predictions.decoder.bias"].clone()
+        if config.tie_output:
+            del theirs["cls.predictions.decoder.bias"]
+    dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
+    settings |= {"architectures": [family.architecture], "dtype": dtype}
+    [first, *_] = tokenizer if isinstance(tokenizer, tuple) else (tokenizer,)
+    if first is not None:
+        settings |= {"eos_token_id": first.eos_id}
+    if isinstance(model, EncoderDecoder):
+        start = config.pad_id if first is None else first.bos_id
+        settings |= {"decoder_start_token_id": start, "forced_eos_token_id": settings.get("eos_token_id")}
+    folder = make_folder(folder, what="the model")
+    tensors = {name: tensor.detach().cpu() for name, tensor in theirs.items()}
+    replace_file(folder / "model.safetensors", save(tensors, {"format": "pt"}))
+    if isinstance(first, HuggingFaceTokenizer):
+        replace_file(folder / "tokenizer.json", first.content.encode())
+    replace_file(folder / "config.json", f"{json.dumps(settings, indent=2)}\n".encode())
+
+
+def _unscaled(config: Any, state: Mapping[str, Tensor]) -> tuple[Any, dict[str, Tensor]]:
+    """Return a language model's weights for embeddings that are not multiplied by √d_model."""
+    state = dict(state)
+    if not (isinstance(config, DecoderLMConfig) and config.scale_embedding and config.pre_norm):
+        return config, state
+    root = math.sqrt(config.d_model)
+    state["embedding.weight"] = state["embedding.weight"] * root
+    if config.tie_output:  # the last normalization takes the factor back
+        norm = [name for name in state if name.startswith("norm.")]
+        state |= {name: state[name] / root for name in norm}
+    return replace(config, scale_embedding=False), state
+
+
+def _read_weights(folder: Path) -> dict[str, Tensor]:
+    """Return all tensors of a folder, from one file or from several."""
+    index = folder / "model.safetensors.index.json"
+    if not index.exists():
+        if not (folder / "model.safetensors").exists() and list(folder.glob("pytorch_model*")):
+            raise ValueError(
+                f"{folder} holds its weights as pytorch_model.bin, a format that can run code: write them "
+                "with model.save_pretrained(folder) of a recent transformers, as model.safetensors"
+            )
+        return read_tensors(folder / "model.safetensors")[0]
+    files = read_json(index, what="a list of the weights' files").get("weight_map")
+    if not isinstance(files, dict) or not all(
+        isinstance(f, str) and Path(f).name == f for f in files.values()
+    ):
+        raise ValueError(f"{index} must name a file of the folder for each weight")
+    tensors: dict[str, Tensor] = {}
+    for file in sorted(set(files.values())):
+        tensors |= read_tensors(folder / file)[0]
+    return tensors
+
+
+def _read_tokenizer(folder: Path, settings: Mapping[str, Any], config: Any) -> Any:
+    """Return the tokenizer of a folder, or None if there is none."""
+    path = folder / "tokenizer.json"
+    if not path.exists():
+        return None
+    ids = {name: settings.get(f"{name}_token_id") for name in ("pad", "bos", "eos")}
+    ids = {name: value[0] if isinstance(value, list) else value for name, value in ids.items()}
+    content = path.read_text(encoding="utf-8")
+    if isinstance(config, EncoderDecoderConfig):
+        ids["bos"] = settings.get("decoder_start_token_id", ids["bos"])
+        sizes = (config.src_vocab_size, config.tgt_vocab_size)
+        return tuple(HuggingFaceTokenizer(content, vocab_size=size, **_ids(ids)) for size in sizes)
+    return HuggingFaceTokenizer(content, vocab_size=config.vocab_size, **_ids(ids))
+
+
+def _ids(ids: Mapping[str, int | None]) -> dict[str, int | None]:
+    return {f"{name}_id": value for name, value in ids.items()}

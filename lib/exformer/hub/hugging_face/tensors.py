@@ -1,0 +1,152 @@
+"""The tensors of a family <-> those of our modules: other names, and for some another order of the numbers.
+
+GPT-2 keeps its matrices transposed, and those of queries, keys and values in one. Llama rotates column i of a
+head with column i + d_head/2, where we rotate neighbors: so the rows of the matrices that make queries and
+keys are in another order. BERT and Marian differ by names alone.
+"""
+
+import re
+from collections.abc import Mapping
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from exformer.hub.hugging_face.names import GPT2, LLAMA, Family
+
+_SHOWN = 4  # names in a message
+
+
+def neighbors(matrix: Float[Tensor, "*shape"], *, d_head: int) -> Float[Tensor, "*shape"]:
+    """Put rows i and i + d_head/2 of each head side by side: the pairs that we rotate.
+
+    >>> neighbors(torch.arange(8.0), d_head=4).int().tolist()
+    [0, 2, 1, 3, 4, 6, 5, 7]
+    """
+    return matrix.unflatten(0, (-1, 2, d_head // 2)).transpose(1, 2).flatten(0, 2)
+
+
+def halves(matrix: Float[Tensor, "*shape"], *, d_head: int) -> Float[Tensor, "*shape"]:
+    """Put the first rows of all pairs of a head before the second ones: the inverse of :func:`neighbors`.
+
+    >>> halves(torch.tensor([0.0, 2, 1, 3]), d_head=4).int().tolist()
+    [0, 1, 2, 3]
+    """
+    return matrix.unflatten(0, (-1, d_head // 2, 2)).transpose(1, 2).flatten(0, 2)
+
+
+def their_name(name: str, family: Family) -> str:
+    """Return what one of our parameters is called in a family's file.
+
+    Raises:
+        ValueError: If the family has no such parameter.
+
+    >>> from exformer.hub.hugging_face.names import LLAMA
+    >>> their_name("layers.3.feed_forward.w_1.weight", LLAMA)
+    'model.layers.3.mlp.gate_proj.weight'
+    """
+    found = re.search(r"\.(\d+)\.", name)
+    template = re.sub(r"\.\d+\.", ".{}.", name)
+    module, _, leaf = template.rpartition(".")
+    if template in family.names:  # a parameter of the model itself
+        return family.names[template]
+    if module not in family.names:
+        raise ValueError(f"{family.architecture} has no place for the parameter {name}")
+    return f"{family.names[module].format(found[1] if found else '')}.{leaf}"
+
+
+def to_ours(
+    tensors: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], family: Family, *, d_head: int
+) -> dict[str, Tensor]:
+    """Give tensors of a family our names and our order.
+
+    Args:
+        tensors: What the files hold, by its names there.
+        shapes: The shapes of our model's parameters, by our names.
+        family: Of :data:`~exformer.hub.hugging_face.names.FAMILIES`.
+        d_head: Width of a head.
+
+    Raises:
+        ValueError: If a tensor is missing or left over, or has another shape.
+    """
+    theirs = {_full_name(name, tensors, family): tensor for name, tensor in tensors.items()}
+    ours: dict[str, Tensor] = {}
+    used: set[str] = set()
+    missing = []
+    for name, shape in shapes.items():
+        wanted = their_name(name, family)
+        other = next((n for n in (wanted, *family.copies.get(wanted, ())) if n in theirs), None)
+        if other is None:
+            missing.append(wanted)
+            continue
+        used.add(other)
+        tensor = _read(name, theirs[other], family, d_head=d_head)
+        if tensor.numel() != shape.numel() or (tensor.shape != shape and name != "output_bias"):
+            raise ValueError(
+                f"{other} has the shape {tuple(theirs[other].shape)}, which does not fit {name} "
+                f"{tuple(shape)}: the weights are not those of this config.json"
+            )
+        ours[name] = tensor.reshape(shape).contiguous()
+    left = [name for name in theirs.keys() - used if not _is_known(name, theirs, used, family)]
+    if missing or left:
+        raise ValueError(
+            f"the weights do not fit {family.architecture}: missing {_some(missing)}; left over {_some(left)}"
+        )
+    return ours
+
+
+def to_theirs(state: Mapping[str, Tensor], family: Family, *, d_head: int) -> dict[str, Tensor]:
+    """Give the tensors of our model a family's names and order; the inverse of :func:`to_ours`.
+
+    Raises:
+        ValueError: If the family has no such parameter.
+    """
+    parts: dict[str, list[Tensor]] = {}
+    for name, tensor in state.items():  # queries, keys and values follow each other
+        parts.setdefault(their_name(name, family), []).append(_write(name, tensor, family, d_head=d_head))
+    transposed = family is GPT2
+    theirs = {}
+    for name, tensors in parts.items():
+        whole = torch.cat(tensors) if len(tensors) > 1 else tensors[0]
+        theirs[name] = (whole.mT if transposed and ".h." in name and whole.dim() == 2 else whole).contiguous()
+    return theirs
+
+
+def _read(name: str, tensor: Tensor, family: Family, *, d_head: int) -> Tensor:
+    """Bring a tensor of theirs into the order of ours."""
+    if family is GPT2 and name.startswith("layers."):
+        tensor = tensor.mT if tensor.dim() == 2 else tensor
+        third = re.search(r"w_([qkv])\.", name)
+        return tensor.chunk(3)["qkv".index(third[1])] if third else tensor
+    if family is LLAMA and re.search(r"w_[qk]\.", name):
+        return neighbors(tensor, d_head=d_head)
+    return tensor
+
+
+def _write(name: str, tensor: Tensor, family: Family, *, d_head: int) -> Tensor:
+    """Bring a tensor of ours into the order of theirs."""
+    if family is LLAMA and re.search(r"w_[qk]\.", name):
+        return halves(tensor, d_head=d_head)
+    return tensor[None] if family.names.get(name) == "final_logits_bias" else tensor
+
+
+def _full_name(name: str, tensors: Mapping[str, Tensor], family: Family) -> str:
+    """Return a name as today's files have it: old ones lack the prefix, or call a norm's parameters else."""
+    name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+    if name.startswith(family.heads) or any(each.startswith(family.prefix) for each in tensors):
+        return name
+    return family.prefix + name
+
+
+def _is_known(name: str, theirs: Mapping[str, Tensor], used: set[str], family: Family) -> bool:
+    """Return whether a tensor that is left over is ignored, or a copy of one that was used."""
+    if any(re.search(pattern, name) for pattern in family.ignored):
+        return True
+    sources = [source for source, copies in family.copies.items() if name in (source, *copies)]
+    groups = [{source, *family.copies[source]} & used for source in sources]
+    return any(torch.equal(theirs[name], theirs[each]) for group in groups for each in group)
+
+
+def _some(names: list[str]) -> str:
+    first = sorted(names)[:_SHOWN]
+    return (", ".join(first) + (", …" if len(names) > _SHOWN else "")) or "none"
