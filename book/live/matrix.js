@@ -3,7 +3,7 @@
 globalThis.exformer ??= {};
 (() => {
   const WASM = "AGFzbQEAAAABCgFgBn9/f39/fwACFAEIZXhmb3JtZXIGbWVtb3J5AgABAwIBAAcMAQhwcm9kdWN0cwAACrAEAa0EAgh/BXsgBEECdCEEA0AgBkEEaiAFSwRAIAVBBGshBgsgACEIQQAhBwNAIAEgBiAEbGohCiAKIARqIQsgCyAEaiEMIAwgBGohDSAIIARqIQn9DAAAAAAAAAAAAAAAAAAAAAAhDv0MAAAAAAAAAAAAAAAAAAAAACEP/QwAAAAAAAAAAAAAAAAAAAAAIRD9DAAAAAAAAAAAAAAAAAAAAAAhEQNAIAj9AAQAIRIgDiASIAr9AAQA/eYB/eQBIQ4gDyASIAv9AAQA/eYB/eQBIQ8gECASIAz9AAQA/eYB/eQBIRAgESASIA39AAQA/eYB/eQBIREgCP0ABBAhEiAOIBIgCv0ABBD95gH95AEhDiAPIBIgC/0ABBD95gH95AEhDyAQIBIgDP0ABBD95gH95AEhECARIBIgDf0ABBD95gH95AEhESAKQSBqIQogC0EgaiELIAxBIGohDCANQSBqIQ0gCEEgaiIIIAlJDQALIA4gD/0NAAECAwQFBgcQERITFBUWFyAOIA/9DQgJCgsMDQ4PGBkaGxwdHh/95AEhDiAQIBH9DQABAgMEBQYHEBESExQVFhcgECAR/Q0ICQoLDA0ODxgZGhscHR4f/eQBIRAgDiAQ/Q0AAQIDCAkKCxAREhMYGRobIA4gEP0NBAUGBwwNDg8UFRYXHB0eH/3kASEOIAIgByAFbCAGakECdGogDv0LBAAgB0EBaiIHIANJDQALIAZBBGoiBiAFSQ0ACwsAdgRuYW1lAlEBABMAAXgBAXcCA291dAMEcm93cwQFd2lkdGgFAW4GAW8HAXIIAXAJA2VuZAoCd2ELAndiDAJ3Yw0Cd2QOAWEPAWIQAWMRAWQSB251bWJlcnMDHAEAAwAHb3V0cHV0cwIHdmVjdG9ycwMFYWxvbmc="; // kernel.wat, see there
-  const ROOM = 1 << 17; // numbers
+  const ROOM = 1 << 20; // numbers, for the logits of the longest texts
   const PAGE = 65536; // bytes
 
   // A view of some numbers of an array, as `subarray` gives it; Firefox 153 confuses its views in a loop.
@@ -14,7 +14,8 @@ globalThis.exformer ??= {};
       this.rows = rows;
       this.cols = cols;
       this.data = data;
-      this.kernel = kernel; // of weights: what multiplies them fast
+      this.kernel = kernel; // of weights: what multiplies them fast, and where they are in its memory
+      this.address = kernel && data.byteOffset;
     }
 
     row(i) {
@@ -24,12 +25,14 @@ globalThis.exformer ??= {};
     // x W^T + bias, where this is W, and no number below the floor.
     products(x, bias, floor = -Infinity) {
       const { rows: n, cols: width, data: w } = this;
-      const out = new Matrix(x.rows, n);
-      const { data } = out;
-      if (!this.kernel?.products(x, this, data)) for (let r = 0; r < x.rows; r++) dots(x.data, r * width, width, w, 0, width, n, data, r * n);
+      let data = this.kernel?.products(x, this);
+      if (!data) {
+        data = new Float32Array(x.rows * n);
+        for (let r = 0; r < x.rows; r++) dots(x.data, r * width, width, w, 0, width, n, data, r * n);
+      }
       if (bias) for (let o = 0; o < data.length; o += n) for (let i = 0; i < n; i++) data[o + i] += bias[i];
       if (floor > -Infinity) for (let i = 0; i < data.length; i++) if (data[i] < floor) data[i] = floor;
-      return out;
+      return new Matrix(x.rows, n, data);
     }
   }
 
@@ -49,19 +52,14 @@ globalThis.exformer ??= {};
       }
     }
 
-    // x W^T to `out`, as many rows at a time as there is room for; false where it must be computed otherwise.
-    products(x, w, out) {
+    // x W^T; nothing where it must be computed otherwise.
+    products(x, w) {
       const { rows: n, cols: width } = w;
-      const most = Math.floor(ROOM / Math.max(n, width));
-      if (!this.run || !most || width % 8 || n < 4) return false;
+      if (!this.run || x.rows * Math.max(n, width) > ROOM || width % 8 || n < 4) return null;
       const [from, to] = this.room;
-      for (let r = 0; r < x.rows; r += most) {
-        const rows = Math.min(most, x.rows - r);
-        this.numbers.set(part(x.data, r * width, (r + rows) * width), from);
-        this.run(4 * from, w.data.byteOffset, 4 * to, rows, width, n);
-        out.set(part(this.numbers, to, to + rows * n), r * n);
-      }
-      return true;
+      this.numbers.set(x.data, from);
+      this.run(4 * from, w.address, 4 * to, x.rows, width, n);
+      return this.numbers.slice(to, to + x.rows * n);
     }
   }
 
