@@ -1,4 +1,4 @@
-"""The other byte-pair encodings: Hugging Face's, OpenAI's, and the one that is first thought of."""
+"""The other byte-pair encodings: Hugging Face's, OpenAI's, and the plain one that recounts all pairs."""
 
 import json
 from collections import Counter
@@ -29,7 +29,7 @@ def train_hugging_face(text: str, n_merges: int) -> Tokenizer:
 
 
 def ids_of(tokenizer: Tokenizer, text: str) -> list[int]:
-    """Encode a text the quickest way that Hugging Face has: without the places of the tokens, as ours."""
+    """Encode a text in the fastest way that Hugging Face has: without the offsets of the tokens, as ours."""
     return tokenizer.encode_batch_fast([text])[0].ids
 
 
@@ -44,13 +44,13 @@ PIECES = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|
 
 
 def tiktoken_of(ours: BPETokenizer) -> tiktoken.Encoding:
-    """Give tiktoken our merges; its ids begin with the bytes, and so are smaller by our special symbols."""
+    """Build tiktoken's encoder from our merges; its ids lack our special tokens and start with the bytes."""
     ranks = {token: place for place, token in enumerate(ours.tokens[len(SPECIALS) :])}
     return tiktoken.Encoding("ours", pat_str=PIECES, mergeable_ranks=ranks, special_tokens={})
 
 
 def learn_by_recounting(text: str, n_merges: int) -> tuple[tuple[int, int], ...]:
-    """Count the pairs of all different words anew for each merge, as the paper's algorithm 1 does.
+    """Recount the pairs of all different words for each merge, as the paper's algorithm 1 does.
 
     Source: Sennrich et al. (2016), "Neural Machine Translation of Rare Words with Subword Units",
     section 3.2.

@@ -1,4 +1,4 @@
-"""Time byte-pair encoding beside Hugging Face's and OpenAI's, and beside counting all pairs anew each time.
+"""Time byte-pair encoding beside Hugging Face's and OpenAI's, and beside recounting all pairs for each merge.
 
     python bench/byte_pairs.py [FILE ...] [--json FILE] [--threads N] [--clock wall|cpu] [--quick]
 
@@ -34,7 +34,7 @@ LINES = (("training", "training"), ("encoding", "encoding"), ("encoding_new", "e
 
 
 def texts_without_files() -> dict[str, str]:
-    """Return texts that every Python carries, and Tiny Shakespeare."""
+    """Return texts that come with every Python, and Tiny Shakespeare."""
     from pydoc_data.topics import topics
 
     try:
@@ -50,7 +50,7 @@ def texts_without_files() -> dict[str, str]:
 
 
 def race(text: str, *, n_merges: int, clock: str, timed: dict[str, Any]) -> dict[str, Any]:
-    """Let all learn, or be given what was learned, and encode one text.
+    """Train all tokenizers, or take trained ones, and encode one text.
 
     Args:
         text: One string.
@@ -100,7 +100,7 @@ def race(text: str, *, n_merges: int, clock: str, timed: dict[str, Any]) -> dict
 
 
 def added_bytes(who: str, text: str, n_merges: int) -> int | None:
-    """Train in this process, and say how much its peak grew; None where the system does not say."""
+    """Train in this process; return the growth of its peak memory, or None where the system does not tell."""
     before = peak_bytes()
     if who == OURS:
         BPETokenizer.from_texts([text], n_merges=n_merges)
@@ -110,7 +110,7 @@ def added_bytes(who: str, text: str, n_merges: int) -> int | None:
 
 
 def memory(text: str, n_merges: int) -> dict[str, int | None]:
-    """Measure what training adds to the memory of a process of its own, for each."""
+    """Measure the memory that each training adds to a process of its own."""
     # A forked process would take what its parent has freed, and hide what it adds.
     context = multiprocessing.get_context("spawn")
     return measure_alone((OURS, PEER), partial(added_bytes, text=text, n_merges=n_merges), context)
@@ -149,7 +149,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Run what is asked for, print it, write it down."""
+    """Run the benchmark, print the result and write it."""
     args = parse()
     os.environ["RAYON_NUM_THREADS"] = str(args.threads)  # read when the peer first needs its threads
     texts = {file.name: file.read_text(encoding="utf-8") for file in args.files} or texts_without_files()

@@ -23,7 +23,7 @@ from exformer.nn.positions.absolute import sinusoidal_encoding
 
 
 def exformer(setting: Setting) -> Contender:
-    """Build ours."""
+    """Build our model."""
     s = setting
     sizes = {
         name: getattr(s, name) for name in ("d_model", "n_heads", "d_ff", "n_layers", "max_len", "dropout")
@@ -63,12 +63,12 @@ class TorchTranslator(nn.Module):
         silence_further_dropouts(self.transformer)
 
     def embed(self, ids: Tensor, embedding: nn.Embedding) -> Tensor:
-        """Scale the vectors and add the positions."""
+        """Scale the embeddings and add the positions."""
         x = embedding(ids) * math.sqrt(embedding.embedding_dim)
         return self.dropout(x + self.positions[: ids.size(1)])
 
     def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
-        """Score the symbol after each target position."""
+        """Return the logits of the token after each target position."""
         n_positions = tgt.size(1)
         hidden = self.transformer(
             self.embed(src, self.src_embedding),
@@ -82,7 +82,7 @@ class TorchTranslator(nn.Module):
 
 
 def torch_transformer(setting: Setting) -> Contender:
-    """Build PyTorch's."""
+    """Build PyTorch's model."""
     model = TorchTranslator(setting)
     criterion = nn.CrossEntropyLoss(ignore_index=PAD, label_smoothing=setting.label_smoothing)
 
@@ -94,7 +94,7 @@ def torch_transformer(setting: Setting) -> Contender:
 
 
 def marian(setting: Setting, *, attention: str) -> Contender:
-    """Build Hugging Face's Marian with one of its ways to attend."""
+    """Build Hugging Face's Marian with one of its implementations of attention."""
     from transformers import MarianConfig, MarianMTModel  # the import takes seconds, some processes need none
 
     s = setting
@@ -174,18 +174,18 @@ class XTranslator(nn.Module):
         add_biases(self)
 
     def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
-        """Score the symbol after each target position."""
+        """Return the logits of the token after each target position."""
         seen = src != PAD
         memory = self.encoder(src, self_attn_kv_mask=seen, **self.embedding_of(src))
         return self.decoder(tgt, context=memory, context_mask=seen, **self.embedding_of(tgt))
 
     def embedding_of(self, ids: Tensor) -> dict[str, Any]:
-        """Tell a wrapper to scale the vectors, and which positions to add."""
+        """Let a wrapper scale the embeddings and add these positions."""
         return {"transform_token_embeds": lambda x: x * self.root, "pos": self.positions[: ids.size(1)]}
 
 
 def add_biases(model: nn.Module) -> None:
-    """Give x-transformers' attention and normalizations the biases that they lack, in place.
+    """Add the biases that x-transformers' attention and normalizations lack, in place.
 
     Its own code calls the new layers as it called the old ones, and a step takes as long as before: what
     biases cost, `nn.LayerNorm` saves, which scales while it normalizes and not in a pass of its own.
@@ -205,7 +205,7 @@ def add_biases(model: nn.Module) -> None:
 
 
 def x_transformers(setting: Setting) -> Contender:
-    """Build x-transformers'."""
+    """Build x-transformers' model."""
     model = XTranslator(setting)
 
     def loss(batch: Seq2SeqBatch) -> Tensor:

@@ -16,7 +16,7 @@ SUBLAYERS = {"encoder": ("self", "feed_forward"), "decoder": ("self", "cross", "
 
 
 def _numbered(found: re.Match[str]) -> str:
-    """Give the place of a sublayer, or of its norm, in x-transformers' stacks, which count all sublayers."""
+    """Return the name of a sublayer or its norm in x-transformers' stacks, which number all sublayers."""
     stack, layer, kind, part = found.groups()
     kinds = SUBLAYERS[stack]
     number = int(layer) * len(kinds) + kinds.index(kind)
@@ -80,7 +80,7 @@ TIED = {"MarianMTModel": "lm_head.weight", "XTranslator": "decoder.to_logits.wei
 
 
 def _gather(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Put `x.q`, `x.k` and `x.v` on top of each other as `x`."""
+    """Stack `x.q`, `x.k` and `x.v` as `x`."""
     gathered: dict[str, list[Tensor]] = {}
     for name, tensor in state.items():
         gathered.setdefault(re.sub(r"\.[qkv]$", "", name), []).append(tensor)
@@ -88,7 +88,7 @@ def _gather(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def copy_weights(ours: nn.Module, theirs: nn.Module) -> None:
-    """Give a peer all our numbers, Marian's table of positions included (it orders the columns otherwise).
+    """Copy all our parameters to a peer, and to Marian its position table, with its columns in order.
 
     Args:
         ours: An EncoderDecoder, or a DecoderLM.
@@ -115,7 +115,7 @@ def copy_weights(ours: nn.Module, theirs: nn.Module) -> None:
 
 
 def loss_and_slope(contender: Contender, batches: list[Any]) -> tuple[float, float]:
-    """Give the mean loss and the length of its gradient, dropout left out.
+    """Return the mean loss and the norm of its gradient, without dropout.
 
     Args:
         contender: The model.
@@ -138,7 +138,7 @@ def loss_and_slope(contender: Contender, batches: list[Any]) -> tuple[float, flo
 
 
 def check_equal_work(contenders: dict[str, Contender], batches: list[Any]) -> dict[str, float]:
-    """Give all contenders the first one's weights, and refuse to race if they compute something else.
+    """Copy the first contender's weights to all, and check that all compute the same.
 
     They must agree in float32, and, as far as rounding lets them, in the precision of the race; one that
     approximates something must agree as far as that allows.
@@ -166,7 +166,7 @@ def check_equal_work(contenders: dict[str, Contender], batches: list[Any]) -> di
 def _same(
     contenders: dict[str, Contender], batches: list[Any], *, of_loss: float, of_slope: float
 ) -> dict[str, float]:
-    """Hold sizes, losses and gradients equal, up to these shares of them."""
+    """Check that sizes, losses and gradients are equal up to these relative differences."""
     found = {name: (c.n_parameters(), *loss_and_slope(c, batches)) for name, c in contenders.items()}
     n_parameters, loss, slope = next(iter(found.values()))
     for name, (n, its_loss, its_slope) in found.items():

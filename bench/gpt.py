@@ -49,7 +49,7 @@ class GPTSetting:
     budget_s: float = 12.0
 
     def __str__(self) -> str:
-        """Say the sizes in one line."""
+        """Return the sizes in one line."""
         return (
             f"d_model {self.d_model}, {self.n_layers} layers, {self.n_heads} heads, context {self.context}, "
             f"batch {self.batch_size}, vocabulary {self.vocab_size}, dropout {self.dropout:g}, "
@@ -57,7 +57,7 @@ class GPTSetting:
         )
 
     def config(self) -> DecoderLMConfig:
-        """Give the configuration of ours."""
+        """Return the configuration of our model."""
         sizes = {name: getattr(self, name) for name in ("d_model", "n_heads", "n_layers", "dropout")}
         return DecoderLMConfig(self.vocab_size, d_ff=4 * self.d_model, max_len=self.context, **sizes)
 
@@ -71,7 +71,7 @@ class TextBatch:
 
 
 def make_texts(setting: GPTSetting, *, seed: int = 0) -> list[TextBatch]:
-    """Make batches of random symbols."""
+    """Make batches of random tokens."""
     generator = torch.Generator().manual_seed(seed)
     shape = (setting.n_batches, setting.batch_size, setting.context + 1)
     ids = torch.randint(1, setting.vocab_size, shape, generator=generator)  # GPT-2 warns of a 0: padding?
@@ -79,13 +79,13 @@ def make_texts(setting: GPTSetting, *, seed: int = 0) -> list[TextBatch]:
 
 
 def exformer(setting: GPTSetting) -> Contender:
-    """Build ours."""
+    """Build our model."""
     model = DecoderLM(setting.config())
     return Contender(model, lambda batch: cross_entropy(model(batch.ids), batch.targets), setting.precision)
 
 
 def gpt2_state(model: DecoderLM) -> dict[str, Tensor]:
-    """Give our numbers the names and the form that Hugging Face's GPT-2 has for them.
+    """Rename and reshape our parameters as Hugging Face's GPT-2 has them.
 
     It keeps matrices transposed, those of queries, keys and values in one. Its tied table is not scaled on
     the way in: our table times √d_model is its table, and its last normalization makes up for that.
@@ -114,7 +114,7 @@ def gpt2_state(model: DecoderLM) -> dict[str, Tensor]:
 
 
 def gpt2(config: DecoderLMConfig, *, activation: str = "gelu") -> nn.Module:
-    """Build Hugging Face's GPT-2 of the size of a model of ours, with our gelu or another bend."""
+    """Build Hugging Face's GPT-2 of the size of a model of ours, with our GELU or another activation."""
     from transformers import GPT2Config, GPT2LMHeadModel  # the import takes seconds, some processes need none
 
     c = config
@@ -133,7 +133,7 @@ def gpt2(config: DecoderLMConfig, *, activation: str = "gelu") -> nn.Module:
 
 
 def gpt2_contender(setting: GPTSetting, *, activation: str = "gelu", tolerance: float = 0.0) -> Contender:
-    """Build Hugging Face's, with our gelu or another bend."""
+    """Build Hugging Face's, with our GELU or another activation."""
     model, root = gpt2(setting.config(), activation=activation), math.sqrt(setting.d_model)
 
     def loss(batch: TextBatch) -> Tensor:
@@ -146,7 +146,7 @@ def gpt2_contender(setting: GPTSetting, *, activation: str = "gelu", tolerance: 
 
 
 def gpt2_as_configured(setting: GPTSetting) -> Contender:
-    """Build Hugging Face's, with the gelu of its configuration."""
+    """Build Hugging Face's, with the GELU of its configuration."""
     # The approximation moves loss and gradient by less than 1e-4 of them at the sizes of the race.
     return gpt2_contender(setting, activation="gelu_new", tolerance=3e-4)
 
@@ -175,7 +175,7 @@ class TorchGPT(nn.Module):
         silence_further_dropouts(self.encoder)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Score the symbol after each position."""
+        """Return the logits of the token after each position."""
         time = ids.size(1)
         x = self.embedding(ids) * math.sqrt(self.embedding.embedding_dim) + self.positions.weight[:time]
         hidden = torch.ones(time, time, dtype=torch.bool).triu(1)
@@ -184,7 +184,7 @@ class TorchGPT(nn.Module):
 
 
 def torch_encoder(setting: GPTSetting) -> Contender:
-    """Build PyTorch's."""
+    """Build PyTorch's model."""
     model = TorchGPT(setting)
 
     def loss(batch: TextBatch) -> Tensor:

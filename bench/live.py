@@ -122,7 +122,7 @@ def write_engine(folder: Path) -> Path:
 
 
 def race(page: Any, rounds: int) -> dict[str, Any]:
-    """Let page and library do the same in turns; milliseconds, ratios, tokens a second."""
+    """Time page and library on the same tasks in turns: milliseconds, ratios, tokens a second."""
     german = [pair.target for pair in captions()]
     translator, pair, _ = load_model(TRANSLATOR)
     writer, tokenizer, _ = load_model(WRITER)
@@ -163,7 +163,7 @@ def race(page: Any, rounds: int) -> dict[str, Any]:
 
 
 def warm_runs(page: Any, script: str, argument: list[Any], rounds: int) -> list[Any]:
-    """Do a work for a second, then as often as asked; return what these rounds took."""
+    """Warm up for a second, then run a script as often as asked; return what it returned."""
     begun = time.perf_counter()
     while time.perf_counter() - begun < 1.0:
         page.evaluate(script, argument)
@@ -173,9 +173,9 @@ def warm_runs(page: Any, script: str, argument: list[Any], rounds: int) -> list[
 def speeds(browser: Any, engine: Path, rounds: int) -> tuple[dict[str, float], dict[str, float]]:
     """Measure tokens a second with and without the kernel, and on a processor four times slower.
 
-    The language model's are those that it writes, while it reads the prompt, too; the translator's are
-    counted in both ways, with the end tokens. Each work is done for a second first: a browser compiles again,
-    better, what runs often, and until then a token can take twice as long.
+    The language model's are those that it generates, in the time that includes the prompt; the translator's
+    are counted in both ways, with the end tokens. Each task runs for a second first: a browser compiles
+    again, better, what runs often, and until then a token can take twice as long.
     """
     german = [pair.target for pair in captions()]
     writer: dict[str, float] = {}
@@ -200,7 +200,7 @@ def speeds(browser: Any, engine: Path, rounds: int) -> tuple[dict[str, float], d
 
 
 def of_figures(chromium: Any, folder: Path, rounds: int) -> dict[str, Any]:
-    """Measure for each figure: from scrolling to it until it runs, the longest frame, the bytes it loads."""
+    """Measure for each figure the time until it runs, the longest frame, and the bytes that it loads."""
     found = {}
     for name in live_figures():
         path = figures.write_page(folder / name, name, before=5000)
@@ -230,7 +230,7 @@ def of_figures(chromium: Any, folder: Path, rounds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Run the benchmark, print the result and write it."""
     parser = new_parser(__doc__, quick="two rounds", threads="")
     parser.add_argument("--rounds", type=int, default=9, help="how often each is measured (9)")
     asked = parser.parse_args()

@@ -19,7 +19,7 @@ LOADED = (
 
 
 def peak_bytes() -> int | None:
-    """Give the most memory this process has had, or None where the system does not say (Windows)."""
+    """Return the peak memory of this process, or None where the system does not tell it (Windows)."""
     status = Path("/proc/self/status")
     if status.exists():
         # Not getrusage: Linux hands its maximum on from the process that started this one.
@@ -63,7 +63,7 @@ def measure_alone(
     *,
     before: Callable[[], None] | None = None,
 ) -> dict[str, int | None]:
-    """Let each contender be measured in a fresh process, two at a time.
+    """Measure each contender in a fresh process, two at a time.
 
     Args:
         contenders: Their names.
@@ -90,7 +90,7 @@ def measure_alone(
 
 
 def added_bytes(contender: str, setting: object, kind: str) -> int | None:
-    """Train for a few steps in this process, and say how much its peak grew."""
+    """Train for a few steps in this process; return the growth of its peak memory."""
     from bench.setting import make_step
     from bench.suites import SUITES
 

@@ -26,7 +26,7 @@ class Block(nn.Module):
         self.out = nn.Linear(4 * d_model, d_model, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Add what attention finds, then what the network makes of it."""
+        """Apply attention, then the feed-forward network, each with its residual connection."""
         qkv = self.qkv(self.norm_1(x)).chunk(3, dim=-1)
         q, k, v = (part.unflatten(-1, (self.n_heads, -1)).transpose(1, 2) for part in qkv)
         heads = F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -35,7 +35,7 @@ class Block(nn.Module):
 
 
 class NanoGPT(nn.Module):
-    """Learned positions, pre-norm, tied output, matrices that begin at 0.02."""
+    """Learned positions, pre-norm, tied output, matrices initialized with standard deviation 0.02."""
 
     def __init__(self, vocab_size: int, *, d_model: int, n_heads: int, n_layers: int, context: int) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class NanoGPT(nn.Module):
                 nn.init.normal_(p, std=0.02 / math.sqrt(2 * n_layers) if deep else 0.02)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Score the token after each position."""
+        """Return the logits of the token after each position."""
         x = self.embedding(ids) + self.positions.weight[: ids.size(1)]
         for block in self.blocks:
             x = block(x)
@@ -59,7 +59,7 @@ class NanoGPT(nn.Module):
 def training(
     model: nn.Module, batches: Iterator[Tensor], *, steps: int = STEPS, precision: str = "float32"
 ) -> Iterator[float]:
-    """Train as nanoGPT's script does on a CPU, and give the loss before each step.
+    """Train as nanoGPT's script does on a CPU, and yield the loss before each step.
 
     Args:
         model: New.

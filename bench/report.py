@@ -21,7 +21,7 @@ COLUMNS = ("", "ms a step", "ours / it", "middle half", "peak MB", "parameters",
 
 
 def machine() -> dict[str, Any]:
-    """Say what it runs on."""
+    """Describe the machine and the packages."""
     return {
         "cpu": processor_name(),
         "cores": os.cpu_count(),
@@ -33,7 +33,7 @@ def machine() -> dict[str, Any]:
 
 
 def new_result(args: Namespace, *, packages: Sequence[str] = ()) -> dict[str, Any]:
-    """Let torch use as many threads as were asked for, and begin the result: where and how it was measured.
+    """Set the number of threads, and begin the result with the machine and the clock.
 
     Args:
         args: Of `read_arguments`.
@@ -47,7 +47,7 @@ def new_result(args: Namespace, *, packages: Sequence[str] = ()) -> dict[str, An
 
 
 def legend(result: dict[str, Any], *, packages: Sequence[str], threads: str = "thread(s)") -> str:
-    """Say what is true of all races of texts, and how to read their lines.
+    """Return what all races of texts have in common, and how to read their lines.
 
     Args:
         result: As `new_result` gave it.
@@ -63,12 +63,12 @@ in brackets the middle half of the rounds"""
 
 
 def spread(timing: dict[str, Any]) -> str:
-    """Write the ratio to a peer, and between which ratios the middle half of the rounds lies."""
+    """Format the ratio to a peer, with the middle half of the rounds."""
     return f"{timing['ratio']:.3f}  ({timing['ratio_low']:.3f} to {timing['ratio_high']:.3f})"
 
 
 def heading(result: dict[str, Any]) -> str:
-    """Say what is true of all races, and how to read the columns."""
+    """Return what all races have in common, and how to read the columns."""
     m = result["machine"]
     return f"""\
 {m["cpu"]}, {m["cores"]} cores, {m["vector_instructions"]}, {m["system"]}, Python {m["python"]}
@@ -87,7 +87,7 @@ F.cross_entropy, but exformer.nn.loss for ours.
 
 
 def table(race: dict[str, Any]) -> str:
-    """Draw one race.
+    """Format one race.
 
     Args:
         race: One of the JSON's races.
@@ -147,7 +147,7 @@ def new_parser(doc: str, *, quick: str, threads: str = "of torch (1)") -> Argume
 
 
 def read_arguments(parser: ArgumentParser, *, name: str) -> Namespace:
-    """Read the command line; be sure that its file can be written before the minutes it takes."""
+    """Parse the command line, and check that the result can be written before the minutes it takes."""
     args = parser.parse_args()
     if getattr(args, "threads", 1) < 1:
         parser.error(f"--threads must be at least 1, got {args.threads}")
@@ -156,7 +156,7 @@ def read_arguments(parser: ArgumentParser, *, name: str) -> Namespace:
 
 
 def result_file(parser: ArgumentParser, given: Path | None, *, name: str) -> Path:
-    """Give the file that a result goes to, before the minutes that the result takes; its folder is made.
+    """Check that a result can be written, before the minutes that it takes; return its file.
 
     Args:
         parser: Ends the program, with what is wrong, if nothing can be written there.
@@ -173,7 +173,7 @@ def result_file(parser: ArgumentParser, given: Path | None, *, name: str) -> Pat
 
 
 def write(result: dict[str, Any], file: Path) -> None:
-    """Write a result as JSON, the seconds of all rounds with six digits, and say where it is.
+    """Write a result as JSON, the seconds of all rounds with six digits, and print where it is.
 
     Args:
         result: What JSON can hold.

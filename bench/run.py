@@ -34,7 +34,7 @@ MIN_ROUNDS = 8
 
 
 def race(suite: Suite, setting: Any, *, clock: str) -> dict[str, Any]:
-    """Let all contenders train with one setting.
+    """Train all contenders with one setting.
 
     Args:
         suite: The kind of model.
@@ -76,7 +76,7 @@ def race(suite: Suite, setting: Any, *, clock: str) -> dict[str, Any]:
 
 
 def read_races(file: Path) -> list[dict[str, Any]]:
-    """Read what a file holds from earlier, before races that end there.
+    """Read the earlier results in a file, before races that end there.
 
     Args:
         file: Where the result goes.
@@ -101,7 +101,7 @@ def read_races(file: Path) -> list[dict[str, Any]]:
 
 
 def keep(file: Path, name: str, found: list[dict[str, Any]]) -> None:
-    """Put the races of one size into a file, in the place of older ones; those of other sizes stay."""
+    """Replace the races of one size in a file; those of other sizes stay."""
     races = [race for race in read_races(file) if race["name"] != name] + found
     order = [*SETTINGS, *QUICK]
     write({"races": sorted(races, key=lambda race: order.index(race["name"]))}, file)
@@ -122,7 +122,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Run what is asked for, print it, write it down."""
+    """Run the benchmark, print the result and write it."""
     args = parse()
     chosen = QUICK if args.quick else {name: SETTINGS[name] for name in args.names or SETTINGS}
     run = new_result(args) | {"optimizer": OPTIMIZER, "warmup_rounds": WARMUP}

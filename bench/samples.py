@@ -50,7 +50,7 @@ PROMPT = "ROMEO:\n"
 
 @dataclass(frozen=True)
 class Failure:
-    """Hold a sentence on which a translator fails.
+    """A sentence on which a translator fails.
 
     Args:
         sentence: To translate.
@@ -131,7 +131,7 @@ def translations() -> list[dict[str, str]]:
 
 
 def failures() -> list[dict[str, str]]:
-    """Translate what the translators fail on."""
+    """Translate the sentences on which the translators fail."""
     translators = {name: load_model(name)[:2] for name in dict.fromkeys(each.model for each in FAILURES)}
     return [
         {
@@ -145,7 +145,7 @@ def failures() -> list[dict[str, str]]:
 
 
 def reasons(captions: dict[str, list[str]]) -> list[str]:
-    """Say why the translators fail, and how many training captions hold the word; captions: by language."""
+    """Return why a translator fails, with the number of training captions that hold the word, by language."""
     said = []
     for each in FAILURES:
         own = captions[each.language]
@@ -155,7 +155,7 @@ def reasons(captions: dict[str, list[str]]) -> list[str]:
 
 
 def training_captions() -> dict[str, list[str]]:
-    """Return the captions from which the translators learned, by language."""
+    """Return the translators' training captions, by language."""
     pairs = multi30k("train", src="en", tgt="de")
     return {"en": [pair.source for pair in pairs], "de": [pair.target for pair in pairs]}
 
@@ -180,7 +180,7 @@ def lines(name: str) -> list[str]:
 
 
 def masked() -> dict[str, Any]:
-    """Train a masked language model on the grammar, and hide each word of a test sentence in turn."""
+    """Train a masked language model on the grammar, and mask each word of a test sentence in turn."""
     set_seed(0)
     data = english.split(28_000, n_test=950, seed=0)
     tokenizer = WordTokenizer.from_texts(english.WORDS)

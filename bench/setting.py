@@ -18,7 +18,7 @@ BATCHES_SORTED_TOGETHER = 50  # as exformer.data.translation does
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """Sizes and rates.
+    """Sizes and learning rates.
 
     Args:
         d_model: Width of the vectors.
@@ -49,7 +49,7 @@ class Setting:
     budget_s: float = 18.0
 
     def __str__(self) -> str:
-        """Say the sizes in one line."""
+        """Return the sizes in one line."""
         return (
             f"d_model {self.d_model}, {self.n_layers}+{self.n_layers} layers, {self.n_heads} heads, "
             f"d_ff {self.d_ff}, vocabulary {self.vocab_size}, dropout {self.dropout:g}"
@@ -75,17 +75,17 @@ class Contender:
     tolerance: float = 0.0
 
     def compute(self, batch: Any) -> Tensor:
-        """Give the loss on a batch, in the contender's precision."""
+        """Return the loss on a batch, in the contender's precision."""
         with torch.autocast("cpu", torch.bfloat16, enabled=self.precision == "bfloat16"):
             return self.loss(batch)
 
     def n_parameters(self) -> int:
-        """Count the learned numbers; a shared table counts once."""
+        """Count the parameters; a shared embedding counts once."""
         return sum(p.numel() for p in self.model.parameters() if p.requires_grad)
 
 
 def silence_further_dropouts(model: nn.Module) -> None:
-    """Take away where PyTorch's layers drop more than ours: attention weights and hidden units."""
+    """Switch off the dropout that our layers lack: on attention weights and hidden units."""
     for module in model.modules():
         if isinstance(module, nn.MultiheadAttention):
             module.dropout = 0.0  # of the attention weights
@@ -94,7 +94,7 @@ def silence_further_dropouts(model: nn.Module) -> None:
 
 
 def make_batches(setting: Setting, *, seed: int = 0) -> list[Seq2SeqBatch]:
-    """Make batches of random words with the lengths of real sentences, like lengths together.
+    """Make batches of random tokens with the lengths of real sentences, similar lengths together.
 
     Lengths spread as in real text (log-normal, a target about as long as its source), and so do words (the
     n-th most frequent has a share of about 1/n).
@@ -130,7 +130,7 @@ def _batch(lengths: np.ndarray, *, rng: np.random.Generator, vocab_size: int) ->
 
 
 def make_step(contender: Contender) -> Callable[[Any], float]:
-    """Give the function that is timed: forward, loss, backward, optimizer."""
+    """Return the function that is timed: forward, loss, backward, optimizer."""
     contender.model.train()
     optimizer = torch.optim.AdamW(contender.model.parameters(), lr=1e-4, betas=(0.9, 0.98), fused=True)
 

@@ -45,7 +45,7 @@ PEERS = ("nanoGPT", "nanoGPT, bfloat16")
 
 @dataclass(frozen=True)
 class Training:
-    """Say how somebody trains.
+    """How a contender trains.
 
     Args:
         steps: How many.
@@ -89,7 +89,7 @@ CONTENDERS = {
 
 @dataclass(frozen=True)
 class Run:
-    """Hold what one training took and reached.
+    """What one training took and reached.
 
     Args:
         seconds: Of all its steps.
@@ -103,7 +103,7 @@ class Run:
 
 
 def begin(name: str, how: Training, *, seed: int = 0) -> tuple[Task, Iterator[float]]:
-    """Make a model and what trains it.
+    """Make a model and its optimizers.
 
     Args:
         name: Whose.
@@ -145,7 +145,7 @@ def _loss(precision: str, model: torch.nn.Module, batch: torch.Tensor) -> torch.
 
 
 def race(contenders: Mapping[str, Training], *, seed: int, clock: str) -> dict[str, Run]:
-    """Let all train, each a few steps at a time: always who has done the smallest share of its steps.
+    """Train all contenders in turns of a few steps: the one with the fewest done goes next.
 
     Args:
         contenders: By name.
@@ -179,7 +179,7 @@ def race(contenders: Mapping[str, Training], *, seed: int, clock: str) -> dict[s
 
 
 def race_all(contenders: Mapping[str, Training], *, clock: str) -> dict[str, list[Run]]:
-    """Race with one seed after the other, each time with those that have so many seeds."""
+    """Race with one seed after the other, each time with the contenders that have so many seeds."""
     runs: dict[str, list[Run]] = {name: [] for name in contenders}
     for seed in range(max(how.seeds for how in contenders.values())):
         racing = {name: how for name, how in contenders.items() if seed < how.seeds}
@@ -216,7 +216,7 @@ def summarize(contenders: Mapping[str, Training], runs: Mapping[str, Sequence[Ru
 
 
 def main() -> None:
-    """Run what is asked for, print it, write it down."""
+    """Run the benchmark, print the result and write it."""
     parser = new_parser(__doc__, quick="a few steps: does it all work?", threads="")
     args = read_arguments(parser, name="shakespeare")
     disable_malloc_trim()  # as our training does; nanoGPT gains by it too

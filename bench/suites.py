@@ -36,15 +36,15 @@ class Suite:
     pad_id: int | None
 
     def races(self, setting: Any) -> list[Any]:
-        """Give a size with each of the changes."""
+        """Return a size with each of the changes."""
         return [replace(setting, **changes) for changes in self.variants]
 
     def shapes(self, batches: list[Any]) -> list[dict[str, list[int]]]:
-        """Say how large the batches are."""
+        """Describe the size of the batches."""
         return [{name: list(ids.shape) for name, ids in self.read(batch).items()} for batch in batches]
 
     def padded_share(self, batches: list[Any]) -> float:
-        """Give the share of padding in all batches."""
+        """Return the fraction of padding in all batches."""
         ids = torch.cat([ids.flatten() for batch in batches for ids in self.read(batch).values()])
         return 0.0 if self.pad_id is None else (ids == self.pad_id).float().mean().item()
 

@@ -11,7 +11,7 @@ CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 
 
 def turns(names: Sequence[str], turn: int) -> list[str]:
-    """Give the order of one round: A B, B A, B A, A B, ...
+    """Return the order of one round: A B, B A, B A, A B, ...
 
     Each odd round is the one before it backwards; each pair of rounds begins with the next name.
 
@@ -71,7 +71,7 @@ def time_in_turns(
 
 @dataclass(frozen=True)
 class Summary:
-    """What one contender needed.
+    """The times of one contender.
 
     Args:
         median_s: Median seconds of a step.
@@ -105,5 +105,5 @@ def summarize(seconds: dict[str, list[float]], *, ours: str) -> dict[str, Summar
 
 
 def best_peer(summaries: dict[str, Summary], *, ours: str) -> str:
-    """Name the peer that is fastest beside us: the one with the highest ratio."""
+    """Return the fastest peer: the one with the highest ratio."""
     return max((name for name in summaries if name != ours), key=lambda name: summaries[name].ratio)

@@ -1,4 +1,4 @@
-"""How the validation loss of the shipped models fell while they were trained: one figure a task."""
+"""The validation loss of the shipped models during training: one figure per task."""
 
 import html
 import io
@@ -22,7 +22,7 @@ def histories(results, kind):
 
 
 def describe(found, unit):
-    """Say what the figure shows to who does not see it."""
+    """Return the alternative text of the figure."""
     lines = [
         f"{recipe} falls from {losses[0]:.2f} to {losses[-1]:.2f} {unit} in "
         f"{minutes[-1]:.1f} processor minutes, and the finished model has {last:.2f}"

@@ -1,4 +1,4 @@
-"""What the benchmarks found, and what was asked of them: JSON and YAML -> findings."""
+"""Measurements of the benchmarks beside their targets: JSON and YAML -> findings."""
 
 import json
 import math
@@ -43,19 +43,19 @@ def _words(error):
 
 
 def asked_words(asked, unit=""):
-    """Say what was asked: ("most", 0.95) -> "at most 0.95", (("most", 60), "ms") -> "at most 60 ms"."""
+    """Format a target: ("most", 0.95) -> "at most 0.95", (("most", 60), "ms") -> "at most 60 ms"."""
     how, limit = asked
     return ASKED[how].format(f"{limit:,} {unit}" if unit else limit)
 
 
 def seed_of_teachers(entry):
-    """Return the seed of a model's teachers; they have its own if nothing else is said."""
+    """Return the seed of a model's teachers: its own unless the entry says otherwise."""
     return entry.get("teachers_seed", entry["seed"])
 
 
 @dataclass(frozen=True)
 class Results:
-    """Hold what was found and what was asked.
+    """The measurements and their targets.
 
     Args:
         files: By name, what JSON holds; only files that are there and whole.
@@ -85,7 +85,7 @@ class Results:
 
 
 def read_results(root):
-    """Read all that is there."""
+    """Read all results that exist."""
     root = Path(root)
     folder, table = root / "bench" / "results", root / "book" / "results.yml"
     shipped = sorted((root / "lib" / "exformer" / "shipped").glob("*/model.json"))
@@ -114,7 +114,7 @@ def read_results(root):
 
 @dataclass(frozen=True)
 class Finding:
-    """Hold one number beside what was asked of it.
+    """One measurement beside its target.
 
     Args:
         key: The row of a table that it belongs to.
@@ -136,12 +136,12 @@ class Finding:
 
     @property
     def asked_words(self):
-        """Say what was asked."""
+        """The target in words."""
         return asked_words(self.asked, self.unit)
 
     @property
     def found_words(self):
-        """Say what was found, with as many digits as it is judged by."""
+        """The measurement, with as many digits as it is judged by."""
         if self.unit:
             return f"{self.value:,.0f} {self.unit}"
         digits = 3 if self.asked[0] == "most" else 2
@@ -149,14 +149,14 @@ class Finding:
 
     @property
     def met(self):
-        """Say whether it is as good as was asked."""
+        """Whether the target is met."""
         how, limit = self.asked
         good = self.value <= limit if how == "most" else self.value >= limit
         return good and not self.unfit
 
 
 def findings(target, results):
-    """Return what was found for a target: one for each race, text or model; none if nothing was measured."""
+    """Return the findings for a target, one for each race, text or model; none if nothing was measured."""
     how, limit = next(iter(target["asked"].items()))
     if target["from"]["file"] not in results.files:
         return []
@@ -188,7 +188,7 @@ def _bench(wanted, results):
 
 
 def short_sizes(race):
-    """Name a race of training steps by what makes it differ from its neighbours."""
+    """Name a race of training steps by what distinguishes it from its neighbors."""
     own = race["setting"]
     last = own["precision"] if "precision" in own else f"dropout {own['dropout']:g}"
     return f"d_model {own['d_model']}, {last}"
@@ -209,7 +209,7 @@ def _byte_pairs(wanted, results):
 
 
 def mean_loss(one):
-    """Return the mean loss of all that a contender trained beside nanoGPT, as it is shown and judged."""
+    """Return a contender's mean validation loss, rounded as it is shown and judged."""
     return round(mean(one["validation_losses"]), LOSS_DIGITS)
 
 

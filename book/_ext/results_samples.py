@@ -45,7 +45,7 @@ def samples(results):
 
 
 def summary(results):
-    """Five sentences, each of what has been measured; what has not is left out."""
+    """Five sentences about measurements; a sentence without its measurement is left out."""
     sentences = [make(results) for make in (_translation, _shakespeare, _race, _steps, _page)]
     return (
         HTML.summary(kept) if (kept := [text for text in sentences if text]) else missing("models", results)

@@ -24,12 +24,12 @@ HTML = macros("results.html")
 
 
 def number(value, digits):
-    """Write a number; a dash where there is none."""
+    """Format a number, or a dash for None."""
     return "–" if value is None else f"{value:,.{digits}f}"
 
 
 def machine_words(found):
-    """Say on what a command ran."""
+    """Describe the machine on which a command ran."""
     m = found["machine"]
     packages = ", ".join(f"{name} {m[name]}" for name in PACKAGES if name in m)
     threads = f"{found['threads']} thread{'s' * (found['threads'] > 1)}, " if "threads" in found else ""
@@ -40,7 +40,7 @@ def machine_words(found):
 
 
 def missing(name, results):
-    """Say that something has not been measured, or not wholly."""
+    """Return the note that a measurement is missing or incomplete."""
     return HTML.missing(name, results.asked["commands"][name], results.broken.get(name, [""])[0])
 
 
@@ -155,7 +155,7 @@ def _spread(values, digits):
 
 
 def _config(results, name):
-    """Say how a recipe trains: from the card of a shipped model."""
+    """Describe how a recipe trains, from the card of a shipped model."""
     card = next((c for c in results.cards.values() if c.get("recipe", {}).get("name") == name), None)
     if card is None:
         return ""

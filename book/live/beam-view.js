@@ -1,5 +1,5 @@
 // needs: token-parts, reader, beam
-// Beam search as a tree with summed log-probabilities, and the way that greedy decoding takes through it.
+// Beam search as a tree with summed log-probabilities, and the path of greedy decoding through it.
 "use strict";
 (() => {
   const { make, visible, signed, roving } = exformer;
@@ -53,7 +53,7 @@
       this.figure.change();
     }
 
-    // What comes after a beginning is computed once for all searches.
+    // The logits after a prefix are computed once for all searches.
     next(ids) {
       const { model, beginId } = this.figure;
       const text = ids.join(" ");

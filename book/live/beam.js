@@ -1,11 +1,11 @@
 // needs: sampling
-// Beam search: the most probable beginnings are kept at each step. The tree of all that was tried comes along.
+// Beam search: each step keeps the most probable prefixes. It also returns the tree of everything it tried.
 "use strict";
 (() => {
   const { logProbabilities, ranked } = exformer;
   const score = (logProbability, n, alpha) => logProbability / n ** alpha;
 
-  // `next(ids, from)` gives the logits of the next token of a row, and what its rows of the next step go on from.
+  // `next(ids, from)` returns the logits of the next token of a sequence, and the state from which its continuations start.
   exformer.beamSearch = (next, { beam, maxNewTokens, endId, alpha = 1 }) => {
     const tree = [];
     const grow = (parent, id, logProbability, from) => {
@@ -36,14 +36,14 @@
         node.score = score(node.logProbability, node.ids.length, alpha);
         if (!best || node.score > best.score) best = node;
       }
-      // What goes on can at best lose no probability and grow to the largest length.
+      // At best, a live sequence loses no probability and grows to the maximum length.
       if (best && live.length && best.score >= score(Math.max(...live.map((node) => node.logProbability)), maxNewTokens, alpha)) break;
     }
     const ids = best.ended ? best.ids.slice(0, -1) : best.ids;
     return { ids, logProbability: best.logProbability, score: best.score, best, tree };
   };
 
-  // The same for a translator or a language model: rows share what they have in common.
+  // Such a function for a translator or a language model: sequences share the cache of their common prefix.
   exformer.nextOf = (model, first, memory) => (ids, from) => {
     const cache = from?.copy() ?? model.newCache();
     const all = [...first, ...ids].slice(cache.length);

@@ -1,5 +1,5 @@
 // needs: token-parts, reader
-// The key–value cache: which of its entries an edited token spoils, and what it saves.
+// The key–value cache: which of its entries an edited token invalidates, and what it saves.
 "use strict";
 (() => {
   const { make, visible, count, ranked, roving, TokenRow } = exformer;
@@ -135,7 +135,7 @@
       else this.figure.answer(`${right} of ${this.asks.size} right. ${why}`);
     }
 
-    // The newest position, with the cache and without: products, and milliseconds here once there is time to measure.
+    // The cost of the newest position with and without the cache: multiplications, and milliseconds once they are measured.
     price(ids) {
       const { model, beginId } = this.figure;
       const all = [beginId, ...ids];

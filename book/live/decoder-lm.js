@@ -5,7 +5,7 @@
   const { Model, embed, addPositions, layer } = exformer;
 
   class DecoderLM extends Model {
-    // Logits (position, vocab): those of row t are for the token after token t. A cache holds the tokens before.
+    // Logits (position, vocab): those of row t are for the token after token t. A cache holds the earlier tokens.
     forward(ids, { cache, hooks } = {}) {
       const { p, config } = this;
       const start = cache?.length ?? 0;

@@ -1,6 +1,6 @@
 // needs: english-italian-words
-// The grammar of lesson 02, as exformer.corpora.english_italian: a sentence is a tree, and both languages are read off
-// it. A sentence: { subject, negative, verb, object, preposition, place }; a noun phrase: { kind, determiner, plural,
+// The grammar of lesson 02, as exformer.corpora.english_italian: a sentence is a tree that determines both
+// languages. A sentence: { subject, negative, verb, object, preposition, place }; a noun phrase: { kind, determiner, plural,
 // noun, adjective }, with numbers of words in the lists.
 "use strict";
 (() => {
@@ -43,7 +43,7 @@
     return { source: joined("src"), target: joined("tgt"), content: joined("content") };
   }
 
-  // The tree of an English sentence; null if the grammar does not write it.
+  // The tree of an English sentence; null if the grammar does not generate it.
   function parse(text) {
     const words = text.trim().split(/\s+/);
     let at = 0;

@@ -1,5 +1,5 @@
-// What all live figures share: they take the place of their still picture, keep their state in the address, and say
-// what has changed to those who don't see it. A figure extends exformer.Figure and has a method `start`.
+// What all live figures share: they replace their still picture, keep their state in the address, and announce
+// changes to readers who do not see them. A figure extends exformer.Figure and has a method `start`.
 "use strict";
 globalThis.exformer ??= {};
 (() => {
@@ -34,7 +34,7 @@ globalThis.exformer ??= {};
       this.stage = stage;
     }
 
-    // Another address of this figure, in the page that is open: begin again with what it says.
+    // The address has changed in the open page: start again from it.
     follow() {
       if (!location.hash.startsWith(this.mark)) return;
       clearTimeout(this.writing);
@@ -73,7 +73,7 @@ globalThis.exformer ??= {};
       again.addEventListener("click", () => this.launch());
     }
 
-    // Say something once, when the reader has paused; nothing before the reader has done anything.
+    // Announce something once the reader has paused, and nothing before the reader's first action.
     announce(words) {
       clearTimeout(this.saying);
       if (!this.acted) return;
@@ -84,7 +84,7 @@ globalThis.exformer ??= {};
       return `#${this.localName.slice("exformer-".length)}=`;
     }
 
-    // What the address says of this figure, a string; whoever reads it must expect anything.
+    // The figure's part of the address, a string that may hold anything.
     get state() {
       if (this.kept !== undefined) return this.kept;
       try {

@@ -1,10 +1,10 @@
 // needs: sampling, random
-// Text from a model, one token after the other; each step can be looked at before the next is computed.
+// Text from a model, token by token; each step can be inspected before the next is computed.
 "use strict";
 (() => {
   const { transformLogits, penalizeRepetition, draw, best } = exformer;
 
-  // Choose tokens until the end token or the limit; yields what each step has computed.
+  // Choose tokens until the end token or the limit; yield the results of each step.
   function* steps(ids, next, { limit, endId, temperature = 1, topK, topP, minP, repetitionPenalty, uniform }) {
     for (let n = 0; n < limit; n++) {
       const logits = next(ids);

@@ -4,7 +4,7 @@
 (() => {
   const { Matrix, dots, normalize, sinusoidalCode, rotate, alibiSlopes, softmax } = exformer;
 
-  // What a figure may look at and change: hooks["layers.0.self_attention.weights"] = (weights) => other weights.
+  // What a figure may read and change: hooks["layers.0.self_attention.weights"] = (weights) => other weights.
   // Scores become weights in place: a hook that keeps them copies them.
   const through = (hooks, path, name, value) => hooks?.[`${path}.${name}`]?.(value) ?? value;
 
@@ -92,7 +92,7 @@
     }
   }
 
-  // What a model keeps between two steps: of each layer keys and values, of a cross-attention those of the memory.
+  // What a model keeps between two steps: keys and values of each layer, and of the memory for cross-attention.
   class Cache {
     constructor(nLayers) {
       this.layers = Array.from({ length: nLayers }, () => ({ k: null, v: null }));
@@ -120,8 +120,8 @@
     return x;
   }
 
-  // Add to `width` numbers of out, from the o-th on, those of n rows of v, each times its weight. The weights begin at
-  // the i-th, the rows at the j-th and `stride` apart; four of them at a time.
+  // Add n weighted rows of v to `width` numbers of out, from index o on. The weights begin at index i, the rows at index
+  // j, `stride` apart. Four rows at a time.
   function mix(weights, i, n, v, j, stride, width, out, o) {
     const end = i + n;
     for (; i + 4 <= end; i += 4, j += 4 * stride) {
@@ -214,7 +214,7 @@
       through(hooks, p.feed_forward.path, "output", feedForward(p.feed_forward, h, config)));
   }
 
-  // Hooks that take a head out of an attention: its columns become zero before the output projection.
+  // Hooks that ablate a head: its columns become zero before the output projection.
   exformer.knockOut = (path, head, nHeads) => ({
     [`${path}.heads`]: (heads) => {
       const dHead = heads.cols / nHeads;

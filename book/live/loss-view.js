@@ -1,5 +1,5 @@
 // needs: token-parts, reader
-// The loss of each token of a text, as color; and what the model expected in place of one.
+// The loss of each token of a text, as color, and the distribution that the model predicted for one of them.
 "use strict";
 (() => {
   const { make, visible, percent, count, signed, ranked, probabilities, logSum, TokenRow, Bars } = exformer;
@@ -90,7 +90,7 @@
       this.head.replaceChildren(make("span", {}, `${before} the model expected: `), make("span", { className: "told" }, told));
     }
 
-    // One word replaced, and the sum lower by 4 nats or more; and what the tokens before it say.
+    // One word replaced, and the sum lower by at least `CHEAPER` nats; and how the losses of the tokens before it changed.
     check(ids, sum) {
       const { figure } = this;
       const [old, now] = [words(START), words(figure.text)];

@@ -1,4 +1,4 @@
-// Matrices, and where the time goes: the products of a linear map.
+// Matrices and their products, which take most of the time.
 "use strict";
 globalThis.exformer ??= {};
 (() => {
@@ -36,8 +36,8 @@ globalThis.exformer ??= {};
     }
   }
 
-  // A model's weights, in memory that WebAssembly can read, with room for rows that go in and out. WebAssembly multiplies
-  // four numbers at a time, six times as fast as JavaScript: on a slow laptop a reader notices.
+  // A model's weights in memory that WebAssembly can read, with room for input and output. WebAssembly multiplies four
+  // numbers at a time, five times as fast as JavaScript: on a slow laptop a reader notices.
   class Kernel {
     constructor(size) {
       this.room = [size, size + ROOM]; // for what goes in, and what comes out
@@ -63,8 +63,8 @@ globalThis.exformer ??= {};
     }
   }
 
-  // The dot products of `width` numbers of x, from the i-th on, with those of n rows of w, which begin at the j-th and
-  // `stride` apart. Eight rows at a time, so that the processor need not wait for one sum: three times as fast.
+  // The dot products of `width` numbers of x, from index i on, with n rows of w, which begin at index j, `stride` apart.
+  // Eight rows at a time, so that no sum waits for the one before: three times as fast.
   function dots(x, i, width, w, j, stride, n, out, o) {
     const end = o + n;
     for (; o + 8 <= end; o += 8, j += 8 * stride) {

@@ -14,7 +14,7 @@
       return new Cache(this.config.n_layers);
     }
 
-    // Scores of all tokens by the dot product with their rows: the tied output layer, or one of its own.
+    // The logits: dot products with the output layer, which may be tied to the embeddings.
     logitsOf(states, embedding) {
       return (this.p.output?.weight ?? embedding).products(states);
     }

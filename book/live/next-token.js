@@ -1,7 +1,7 @@
 // needs: frame, weights, tokenizers, loss-view
 // later: sample-view, beam-view, cache-view
-// <exformer-next-token>: one text, token by token, seen in four ways: what each token costs, what else could come, the
-// search for a probable text, the cache. An attribute (sample, beam, cache) says with which it begins.
+// <exformer-next-token>: one text, token by token, seen in four ways: the loss of each token, sampling, beam search and
+// the cache. An attribute (sample, beam, cache) selects the first view.
 "use strict";
 (() => {
   const { Figure, Reader, make, count } = exformer;
@@ -71,7 +71,7 @@
       this.change();
     }
 
-    // The view is drawn anew with the next frame, once however much has changed; then what `words` returns is said.
+    // Redraw the view in the next frame, once for all changes until then; afterwards announce what `words` returns.
     change(words) {
       this.words = words;
       this.done = false;
@@ -81,7 +81,7 @@
       });
     }
 
-    // Go on for some milliseconds, then let the browser show what there is. What is outdated is given up.
+    // Work for some milliseconds, then let the browser draw. Outdated work is dropped.
     work(drawing) {
       if (drawing !== this.drawing) return;
       const until = performance.now() + SLICE;
@@ -113,7 +113,7 @@
       this.drawn();
     }
 
-    // What the check of the task says.
+    // The verdict on the task.
     answer(text, solved = false) {
       this.result.classList.toggle("solved", solved);
       if (this.result.textContent === text) return;

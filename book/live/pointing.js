@@ -1,5 +1,5 @@
 // needs: sampling
-// Translation word by word, with heads taken out and with words that are told where to look.
+// Translation word by word, with heads ablated and with words whose attention the reader chooses.
 "use strict";
 (() => {
   const { best, logSum } = exformer;
@@ -73,7 +73,7 @@
     }
   };
 
-  // The log-probability that the model as it is, all heads on, gives to target tokens.
+  // The log-probability of target tokens under the whole model.
   exformer.logProbabilityOf = (model, [, target], ids, memory) => {
     const logits = model.decode([target.beginId, ...ids], memory);
     return [...ids, target.endId].reduce((sum, id, t) => sum + logits.row(t)[id] - logSum(logits.row(t)), 0);

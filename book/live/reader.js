@@ -1,5 +1,5 @@
 // needs: decoder-lm
-// A text that a language model reads: what it has read is kept, so that a change at the end costs little.
+// A text that a language model reads with a cache, so that a change at the end costs little.
 "use strict";
 (() => {
   class Reader {
@@ -23,7 +23,7 @@
     }
   }
 
-  // Multiplications that one more token needs behind `n` others: with the cache one position is computed, else n + 1.
+  // Multiplications for one more token after `n` others: one position with the cache, n + 1 without.
   exformer.multiplications = ({ d_model: d, d_ff: wide, n_layers: nLayers, vocab_size: vocab }, n, cached) => {
     let sum = 0;
     for (let t = cached ? n : 0; t <= n; t++) sum += nLayers * (4 * d * d + 2 * d * wide + 2 * (t + 1) * d) + d * vocab;

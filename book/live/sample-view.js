@@ -1,5 +1,5 @@
 // needs: token-parts, reader, random
-// The distribution of the next token, cut and reshaped; a random number that picks from it; and the text that comes of it.
+// The distribution of the next token, truncated and reshaped; the random number that samples from it; and the text.
 "use strict";
 (() => {
   const { make, visible, percent, count, ranked, probabilities, transformLogits, draw, best, TokenRow, Bars } = exformer;
@@ -105,7 +105,7 @@
       return transformLogits(logits, temperature ? { temperature, topK: topK ?? undefined, topP, minP } : { topK: 1 });
     }
 
-    // The library's generate, with the same seed; tokens that were chosen by hand stand where they were put.
+    // The library's generate, with the same seed; tokens that were chosen by hand stay.
     *sample(ids) {
       const { figure, set } = this;
       const rng = exformer.generator(set.seed);
@@ -191,7 +191,7 @@
       this.strip.append(make("small", {}, told));
     }
 
-    // What gives this text in Python.
+    // The Python call that generates this text.
     python() {
       const { temperature, topK, topP, minP, seed } = this.set;
       const float = (x) => x.toFixed(2).replace(/0$/, "");

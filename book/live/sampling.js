@@ -1,11 +1,11 @@
 // needs: vectors
-// Logits to other logits to a token: temperature, top-k, top-p, min-p, repetition penalty, the draw.
+// From logits to a token: temperature, top-k, top-p, min-p, repetition penalty, sampling.
 "use strict";
 (() => {
   const { softmax } = exformer;
   const probabilities = (logits) => softmax(Float64Array.from(logits));
 
-  // The ids of the n most probable tokens, best first; of equals the lower id comes first. Sorting bare numbers is fast.
+  // The ids of the n most probable tokens, best first and the lower id first in a tie. Sorting numbers alone is fast.
   function ranked(logits, n = logits.length) {
     const least = Float64Array.from(logits).sort()[Math.max(0, logits.length - n)];
     const ids = [];
@@ -29,7 +29,7 @@
     return keepTopK(logits, n);
   }
 
-  // In the library's order: each step judges what the one before has left.
+  // In the library's order: each step sees what the one before has left.
   function transformLogits(logits, { temperature = 1, topK, topP, minP } = {}) {
     const by = Math.fround(temperature); // as the library, whose logits are float32
     logits = logits.map((each) => each / by);
@@ -58,7 +58,7 @@
     return summed.findIndex((each) => each > wanted);
   }
 
-  // The most probable token; of equals the first.
+  // The most probable token, the first in a tie.
   function best(logits) {
     let id = 0;
     for (let i = 1; i < logits.length; i++) if (logits[i] > logits[id]) id = i;

@@ -17,7 +17,7 @@
   const count = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ","); // toLocaleString takes tens of milliseconds the first time
   const signed = (x, digits = 2) => x.toFixed(digits).replace("-", "−").replace(/^−(0\.?0*)$/, "$1");
 
-  // Buttons of which one is in the order of the Tab key; arrows move among them.
+  // A group of buttons of which one can be reached with Tab; arrows move among them.
   function roving(box) {
     const all = () => [...box.querySelectorAll("button")];
     box.addEventListener("keydown", (event) => {
@@ -36,7 +36,7 @@
     };
   }
 
-  // A text as tokens that can be chosen, each with a number beneath it.
+  // A text as tokens that can be chosen, each with a number below it.
   class TokenRow {
     constructor(label, choose) {
       this.box = make("div", { className: "tokens", role: "toolbar", "aria-label": label });

@@ -68,7 +68,7 @@
       });
     }
 
-    // Join the pair that was learned first, until no pair was learned.
+    // Merge the pair that was learned first, until no learned pair is left.
     merge(piece) {
       let ids = Array.from(new TextEncoder().encode(piece), (byte) => this.ofByte.get(byte));
       for (;;) {

@@ -1,6 +1,6 @@
 // needs: frame, weights, tokenizers, encoder-decoder, pointing
 // <exformer-translator>: a German caption, its English translation, and between them the cross-attention. An English
-// word can be pointed at another German word, and heads can be taken out; the model translates anew at once.
+// word can be pointed at another German word, and heads can be ablated; the model translates again at once.
 "use strict";
 (() => {
   const { Figure, pointedTranslation, logProbabilityOf } = exformer;

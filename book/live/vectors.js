@@ -1,5 +1,5 @@
 // needs: matrix
-// What layers do with single vectors: normalization, softmax, the codes of positions.
+// What layers do with single vectors: normalization, softmax, positional encodings.
 "use strict";
 (() => {
   const { Matrix } = exformer;
@@ -24,7 +24,7 @@
     return out;
   }
 
-  // In place, of some of the numbers.
+  // In place, over a range of the numbers.
   function softmax(data, start = 0, end = data.length) {
     let most = -Infinity;
     for (let i = start; i < end; i++) if (data[i] > most) most = data[i];

@@ -2,15 +2,15 @@
 // A model's file calls exformer.provide; exformer.load fetches the file and builds the model.
 "use strict";
 (() => {
-  // Kept where a second figure of the page finds them, too.
+  // Shared by all figures of the page.
   const waiting = (exformer.waiting ??= new Map()); // promises of models, by name
   const provided = (exformer.provided ??= new Map()); // what a file has brought and nobody has built yet
 
-  // Each kind of numbers: as what they are read, and how they become floats in a place that is given.
+  // Each number format: the array that reads it, and how it becomes float32 in a given array.
   const KINDS = { float16: [Uint16Array, widen], float32: [Float32Array, (floats, to) => to.set(floats)] };
 
-  // A half has a sign, 5 bits of exponent, counted from 15, and 10 of fraction. In the place of a float's, whose exponent is
-  // counted from 127, they make a float that is 2^-112 times as large.
+  // A half has a sign, 5 bits of exponent with bias 15, and 10 bits of fraction. Moved to the bits of a float, whose
+  // exponent has bias 127, they make a number that is 2^-112 times as large.
   function widen(halves, to) {
     if (globalThis.Float16Array) return to.set(new Float16Array(halves.buffer)); // not in browsers before 2025
     const bits = new Uint32Array(to.buffer, to.byteOffset, halves.length);
@@ -43,7 +43,7 @@
     port1.onmessage = () => resolve(port1.close());
     port2.postMessage("go on");
   }));
-  // What a generator returns; it works for some milliseconds at a time.
+  // Run a generator for some milliseconds at a time; return its result.
   exformer.inSlices = async (steps, slice = 12) => {
     for (let until = performance.now() + slice; ; ) {
       const { done, value } = steps.next();

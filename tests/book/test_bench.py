@@ -105,7 +105,7 @@ def test_rounds_go_on_until_the_time_is_used_up():
     assert [len(column) for column in seconds.values()] == [5, 5]
 
 
-def test_all_are_called_in_their_turns_with_the_number_of_the_round():
+def test_turns_and_numbers_of_rounds():
     called = []
     steps = {name: lambda turn, name=name: called.append((turn, name)) for name in NAMES[:3]}
     time_in_turns(steps, warmup=1, min_rounds=6, budget_s=0.0)
@@ -441,7 +441,7 @@ def test_a_quick_run_from_end_to_end(quick_run):
 
 
 def check_race(race, names):
-    """Hold a race of the JSON to its form, and its summary to its rounds."""
+    """Check the form of a race, and its summary against its rounds."""
     assert set(race) == {
         *("name", "machine", "threads", "clock", "optimizer", "warmup_rounds"),
         *("setting", "sizes", "batches", "padded_share", "rounds"),

@@ -219,7 +219,7 @@ def card(recipe, loss, *history, bits=None):
 
 @pytest.fixture
 def root(tmp_path):
-    """Give a folder like the book's in which all was measured and two models are shipped."""
+    """Make a folder like the book's in which all is measured and two models are shipped."""
     for name, found in written().items():
         put(tmp_path / "bench" / "results" / f"{name}.json", found)
     shipped = tmp_path / "lib" / "exformer" / "shipped"
@@ -424,7 +424,7 @@ def test_a_number_is_judged_as_it_is_shown(root):
 # --- tables ---
 
 
-def test_two_students_of_one_seed_with_other_teachers_are_two_rows(root):
+def test_rows_of_students_with_different_teachers(root):
     path = root / "bench" / "results" / "seeds.json"
     found = json.loads(path.read_text())
     other = model("multi30k-en-de", 1, **{LOSS: 1.9, LOWER: 38.0, CASED: 35.0})
@@ -439,7 +439,7 @@ def test_two_students_of_one_seed_with_other_teachers_are_two_rows(root):
     assert table[3][4] == "39.97 38.00 to 41.00"
 
 
-def test_trained_models_have_a_row_a_seed_their_mean_and_what_others_published(root):
+def test_rows_of_trained_models_and_published_scores(root):
     head, *table = rows(root, "results-models", "translation")
     assert head == ["multi30k-en-de missed target at least 41.0, measured 40.95"]
     assert table == [
@@ -528,7 +528,7 @@ def test_races_on_two_machines_say_which_was_whose(root):
     assert "A chip" not in rows(root, "results-steps", "encoder-decoder")[0][0]
 
 
-def test_a_table_says_its_command_and_the_machine_without_the_system_s_release(root):
+def test_command_and_machine_of_a_table(root):
     for name, arguments in CALLS:
         text = SHOWS[name](read_results(root), *filter(None, [arguments]))
         assert "secret" not in text
@@ -567,7 +567,7 @@ def test_byte_pairs_give_our_speed_and_both_peers(root):
     assert "50 times as long as ours (A text)" in SHOWS["results-byte-pairs"](read_results(root))
 
 
-def test_beside_nanogpt_all_seeds_are_shown_and_judged_by_their_mean(root):
+def test_seeds_and_means_beside_nanogpt(root):
     table = rows(root, "results-nanogpt")
     assert table[2:4] == [
         ["nanoGPT, bfloat16"],
@@ -586,7 +586,7 @@ def test_beside_nanogpt_all_seeds_are_shown_and_judged_by_their_mean(root):
     assert "loss, bfloat16: 5 and 1; exformer, to 1.60, bfloat16: 5 and 1." in text
 
 
-def test_beside_nanogpt_nothing_is_met_before_both_precisions_raced(root):
+def test_both_precisions_of_nanogpt_are_needed(root):
     found = written()["shakespeare"]
     del found["contenders"]["nanoGPT, bfloat16"]
     put(root / "bench" / "results" / "shakespeare.json", found | {"reference": "nanoGPT"})
@@ -617,7 +617,7 @@ def test_the_board_shows_each_budget_and_what_beat_the_record(root):
     assert "p &lt; 0.01 in a one-sided Welch t-test" in text
 
 
-def test_sittings_of_the_board_on_two_machines_say_which_was_whose(root):
+def test_board_with_two_machines(root):
     found = written()["board"]
     found["rows"][2] |= {"machine": MACHINE | {"cpu": "Another chip"}, "sitting": "another day"}
     found["rows"][1] |= {"p": 3e-7}
@@ -631,7 +631,7 @@ def test_sittings_of_the_board_on_two_machines_say_which_was_whose(root):
 # --- curves ---
 
 
-def test_the_models_in_the_page_stand_beside_the_library_and_their_aims(root):
+def test_models_in_the_page_beside_library_and_targets(root):
     table = rows(root, "results-live")
     assert ["a caption", "20.0", "66.2", "0.250", "0.125 to 0.500", "521", "met target at most 1.0"] in table
     assert ["48 tokens", "20.0", "66.2", "1.500", "0.750 to 3.000", "521", ""] in table

@@ -180,7 +180,7 @@ def test_exponentials_that_vanish_are_right_but_told():
     assert NOT_STABLE not in grade_context(by_library).says
 
 
-def test_an_answer_that_fails_with_large_scores_in_another_way_is_refused():
+def test_wrong_with_large_scores():
     verdict = grade_context(lambda d, e, r: by_library(d, e, r) + 3 * (d[..., :1] < -100))
     assert verdict.says.startswith("Where all scores are near -16,384, and padding comes first: The shape")
 
@@ -190,7 +190,7 @@ def test_queries_that_are_late_are_named_whatever_comes_first(late):
     assert "one position late" in grade_context(lambda d, e, r: by_library(late(d), e, r)).says
 
 
-def test_states_of_padding_that_are_set_to_zero_keep_their_weight():
+def test_zeroed_padding_states_keep_weight():
     def zeroed(d, e, r):
         states = e.masked_fill(~r[..., None], 0.0)
         return (d @ states.mT).softmax(-1) @ states

@@ -99,7 +99,7 @@ def test_nan_is_called_nan():
     assert "your result holds NaN" in grade_doubling(lambda x: 2 * x / (x > 0)).says  # right elsewhere
 
 
-def test_what_is_right_but_for_nan_makes_no_mistake_that_agrees_elsewhere():
+def test_nan_in_a_right_answer():
     verdict = grade_doubling(
         lambda x: (2 * x).masked_fill(x == 3, math.nan), cases=[(torch.tensor([2.0, 3]),)]
     )
@@ -254,7 +254,7 @@ def test_what_is_no_real_number_is_called_what_it_is():
     assert "holds None" in check_doubling(lambda x: [None for _ in x]).says
 
 
-def test_an_answer_in_place_that_returns_nothing_is_told_to_return():
+def test_answer_in_place_without_return():
     def doubled(x):
         x *= 2
 
@@ -306,7 +306,7 @@ def test_a_wrong_function_of_the_library_is_wrong():
     assert not grade_rotate(torch.mul)
 
 
-def test_a_difference_grows_with_the_largest_number_and_not_below_one():
+def test_tolerance_by_the_largest_number():
     one, large = np.array([0.0, 0.001]), np.array([0.0, 1000.0, math.inf])
     assert all_close([one + 0.9e-5], [one], 1e-5)
     assert not all_close([one + 1.1e-5], [one], 1e-5)

@@ -202,7 +202,7 @@ def test_wrong_answers_are_named(check, hint, answer):
 
 
 @pytest.mark.parametrize(("masks", "wrong"), [(True, False), (False, True)])
-def test_the_limits_of_chance_do_not_belong_to_what_is_below_them(masks, wrong):
+def test_limits_of_the_masking_probabilities(masks, wrong):
     def show(ids, chosen, chance, drawn, mask_id):
         below = [chance < 0.8 + masks * 1e-9, chance < 0.9 + wrong * 1e-9]
         out = torch.where(chosen & below[1], drawn, ids)

@@ -324,7 +324,7 @@ def circle(*weights):
     return scores * math.sqrt(3), torch.eye(3)
 
 
-def test_each_word_of_a_circle_has_to_look_at_the_next_and_not_their_mean():
+def test_weights_of_a_circle():
     assert grade_circle(*circle(0.91, 0.91, 0.91))
     assert "scissors→rock gets only 0.80" in grade_circle(*circle(0.99, 0.99, 0.8)).says
     assert "paper→scissors gets only 0.85" in grade_circle(*circle(0.87, 0.85, 0.88)).says

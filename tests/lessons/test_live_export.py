@@ -81,9 +81,7 @@ def test_the_name_of_the_file_changes_with_what_is_in_it(tmp_path: Path) -> None
     assert first.read_text(encoding="utf-8").startswith('exformer.provide("mine",{')
 
 
-def test_a_model_has_the_name_of_its_folder_however_it_is_reached(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_model_name_by_any_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = WordTokenizer.from_texts(["the fox"])
     config = DecoderLMConfig(tokenizer.vocab_size, d_model=6, n_heads=2, d_ff=7, n_layers=1, max_len=5)
     save_model(tmp_path / "mine", DecoderLM(config), tokenizer, card={})

@@ -60,7 +60,7 @@ JSON_CALL = "async (given) => JSON.stringify(await ({function})(...JSON.parse(gi
 
 
 class BrowserError(Exception):
-    """Say what the browser, or a script in it, complains of."""
+    """An error of the browser, or of a script in it."""
 
 
 class Page:
@@ -148,7 +148,7 @@ class ChromiumPage(Page):
         self.raw.keyboard.insert_text(text)
 
     def resize(self, width, height):
-        """Give the window another size."""
+        """Resize the window."""
         self.raw.set_viewport_size({"width": width, "height": height})
 
     def screenshot(self, path):
@@ -247,7 +247,7 @@ class FirefoxPage(Page):
         self._act("key", *strokes)
 
     def resize(self, width, height):
-        """Give the window another size."""
+        """Resize the window."""
         self.firefox.ask(
             "browsingContext.setViewport", context=self.context, viewport={"width": width, "height": height}
         )

@@ -179,7 +179,7 @@ def library_logits(model, src, ids):
 
 
 def _transformers():
-    """Give the switches, one by one and in some combinations."""
+    """Yield each setting by itself, and some combinations."""
     yield from ({"positions": each} for each in ("sinusoidal", "learned", "rotary", "alibi", "none"))
     yield from ({"activation": each} for each in ("relu", "gelu", "silu", "squared_relu", "swiglu"))
     yield from ({"norm": "rms", "pre_norm": each} for each in (True, False))

@@ -64,7 +64,7 @@ def by_page(page, name, texts):
 
 
 def main():
-    """Say of each model and browser how many texts are equal; end with 1 if one is not."""
+    """Print how many texts of each model and browser are equal; exit with 1 if one is not."""
     from conftest import browser_path
 
     parser = argparse.ArgumentParser(

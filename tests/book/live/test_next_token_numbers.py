@@ -82,7 +82,7 @@ def shuffled(speech, seed):
     return f"{speaker}\n{' '.join(order)}"
 
 
-def test_the_first_token_of_a_word_costs_more_than_those_within_it():
+def test_loss_of_first_and_later_tokens_of_words():
     _, tokenizer, _, _ = shakespeare()
     first, within = [], []
     rows = ids_of(speeches())
@@ -105,7 +105,7 @@ def test_shuffled_words_cost_more_in_every_speech():
     assert [nats_mixed, nats_straight] == pytest.approx([fmean(mixed), fmean(straight)], abs=0.6)
 
 
-def test_the_null_result_a_speech_that_is_said_twice_is_hardly_cheaper_the_second_time():
+def test_loss_of_a_repeated_speech():
     [gap] = ids_of(["\n\n"])
     short = [ids for ids in ids_of(speeches()) if 2 * len(ids) + len(gap) <= 63]
     twice = losses([[*ids, *gap, *ids] for ids in short])
@@ -181,7 +181,7 @@ FREQUENT = [
 
 
 def replaced(text):
-    """Say by how much the sum of the losses changes with each replacement of a word by a frequent one."""
+    """Return the change of the summed loss when a frequent word replaces each word."""
     others, parts = [], re.split(r"(\w[\w']*)", text)
     for n in range(1, len(parts), 2):
         for word in FREQUENT:
@@ -191,7 +191,7 @@ def replaced(text):
     return [nats - before for nats in after]
 
 
-def test_a_line_that_was_read_can_hardly_be_made_cheaper_another_one_can():
+def test_replacements_in_a_training_line():
     view = (LIVE / "loss-view.js").read_text(encoding="utf-8")
     first, read = (
         re.search(rf'const {name} = "(.*?)";', view)[1].replace("\\n", "\n") for name in ("START", "READ")
@@ -207,7 +207,7 @@ def test_a_line_that_was_read_can_hardly_be_made_cheaper_another_one_can():
     assert n_cheaper == pytest.approx(sum(change <= -by for change in in_first), abs=2)
 
 
-def test_top_p_keeps_few_tokens_where_the_model_is_sure_and_many_where_it_is_not():
+def test_number_of_tokens_that_top_p_keeps():
     rows = passages(63, n=300, seed=0)
     logits = logits_of(rows)[:, 8:-1].flatten(end_dim=1)  # after at least eight tokens of the passage
     true = torch.tensor(rows)[:, 8:].flatten()
@@ -222,7 +222,7 @@ def test_top_p_keeps_few_tokens_where_the_model_is_sure_and_many_where_it_is_not
     assert lost == pytest.approx(100 * (ranks >= k).float().mean().item(), abs=1)
 
 
-def test_a_beam_mostly_finds_what_is_more_probable_than_greedy_but_not_always():
+def test_beam_search_beside_greedy():
     model, tokenizer, begin, _ = shakespeare()
     prompts = torch.tensor([[begin, *ids] for ids in passages(12, n=200, seed=1)])
 

@@ -37,7 +37,7 @@ def of(code, offset):
 
 
 def before_is_highest(code):
-    """Say of each query from position 1 whether its highest score is that of the key before."""
+    """Return for each query from position 1 whether the previous key has the highest score."""
     highest = scores(code).argmax(dim=1)[1:]
     return highest == torch.arange(N_POSITIONS - 1)
 
