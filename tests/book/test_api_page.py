@@ -29,7 +29,7 @@ def test_each_public_name_has_an_example_that_runs_by_itself(name) -> None:
     assert doctest.DocTestRunner().run(example, out=said.append).failed == 0, "".join(said)
 
 
-def test_the_page_has_the_public_names_by_package_in_the_order_of_the_data() -> None:
+def test_public_names_by_package_in_order() -> None:
     text = sections(ROOT)
     assert re.findall(r"^\.\. auto\w+:: exformer\.(\S+)$", text, flags=re.M) == [
         f"{module}.{name}" for name, module in PUBLIC.items()
@@ -62,7 +62,7 @@ def test_a_signature_is_the_source_one_parameter_a_line() -> None:
     ]
 
 
-def test_a_configuration_has_its_sizes_first_and_the_rest_by_name() -> None:
+def test_signature_of_a_config_on_the_page() -> None:
     lines = signature(exformer.DecoderLMConfig)
     assert lines[:3] == ["DecoderLMConfig(", "    vocab_size: int,", "    *,"]
     assert '    norm: str = "layer",' in lines

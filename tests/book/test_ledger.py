@@ -143,7 +143,7 @@ def test_trial_sabotage_and_control_stand_below_a_claim(tmp_path) -> None:
     assert [f'id="ledger-A0{n}"' in page for n in (1, 2, 3, 4)] == [True, True, True, False]
 
 
-def test_a_lecture_lists_its_statements_with_slide_section_and_place(tmp_path) -> None:
+def test_statements_of_a_lecture(tmp_path) -> None:
     rows = entries(book_of(tmp_path))
     rows[0].row["slide"] = "Memory & loss"
     page = str(HTML.lecture(rows))

@@ -109,7 +109,7 @@ def test_a_color_that_does_for_large_text_is_found_in_small(found, size) -> None
         '<span class="odd" hidden>hidden</span>',
     ],
 )
-def test_another_text_is_judged_where_the_first_of_its_kind_cannot_be(found, first) -> None:
+def test_samples_judge_another_text_of_the_kind(found, first) -> None:
     (fault,) = found(LIGHT, many=first + MANY + '<span class="odd">seen late</span>')
     assert "seen late" in fault
 

@@ -16,7 +16,7 @@ from repo_links import find_repository, normalise  # noqa: E402
 from stamp import stamp  # noqa: E402
 
 
-def test_reading_the_tests_changes_no_setting_that_numbers_depend_on(first_settings) -> None:
+def test_collection_changes_no_numeric_setting(first_settings) -> None:
     """Lessons that run in the same process as tests inherit its environment."""
     assert {name: os.environ.get(name) for name in first_settings} == first_settings
 
@@ -59,7 +59,7 @@ def test_only_the_set_up_cell_is_stamped() -> None:
 
 
 @pytest.mark.parametrize(("there", "installs"), [(True, False), (False, True)])
-def test_the_set_up_cell_installs_only_where_the_library_is_missing(monkeypatch, there, installs) -> None:
+def test_set_up_cell_installs_what_is_missing(monkeypatch, there, installs) -> None:
     from test_notebooks import SETUP
 
     ran = []

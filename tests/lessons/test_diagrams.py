@@ -60,7 +60,7 @@ def drawn(name):
 
 
 @pytest.mark.parametrize("name", GALLERY)
-def test_a_picture_is_plain_xml_without_ids_and_the_same_each_time(name) -> None:
+def test_diagram_is_deterministic_xml_without_ids(name) -> None:
     svg = drawn(name).svg
     assert svg == GALLERY[name]().svg
     found = ET.fromstring(svg)
@@ -195,7 +195,7 @@ def test_what_cannot_be_read_is_found(browser) -> None:
     assert said.count("7.2 px high") == 5
 
 
-def test_the_theme_decides_in_the_book_and_the_readers_system_elsewhere(browser) -> None:
+def test_color_scheme_of_a_diagram(browser) -> None:
     svg = draw(box("query", role="query")).svg
     for theme, colors in (("light", LIGHT), ("dark", DARK)):
         [found], _ = shown(browser, {"one": svg}, theme)
@@ -267,7 +267,7 @@ def test_roles_are_told_apart_by_all_eyes(theme, eye) -> None:
     assert min(np.linalg.norm(one - other) for one, other in combinations(seen, 2)) > 25
 
 
-def test_lines_of_queries_keys_and_values_differ_in_their_dashes_too() -> None:
+def test_dashes_of_roles_differ() -> None:
     assert len({DASHES.get(role) for role in ("query", "key", "value")}) == 3
     assert DASHES.get("encoder") != DASHES.get("decoder")
 
@@ -351,7 +351,7 @@ def test_an_arrow_leads_from_edge_to_edge(route) -> None:
     )
 
 
-def test_an_arrow_between_shapes_that_face_each_other_is_straight() -> None:
+def test_arrow_between_facing_shapes_is_straight() -> None:
     wide, narrow = box("encoder", width=200, height=30), box("h", width=40, height=30)
     picture = place([(wide, 0, 0), (narrow, 70, 80)])
     assert ends(draw(picture, arrow(wide, narrow)).svg) == ((170, 30), (170, 80))
@@ -386,7 +386,7 @@ def test_even_the_least_weight_can_be_seen() -> None:
         assert look in draw(row(a, b, gap=50), arrow(a, b, weight=weight)).svg
 
 
-def test_words_are_in_the_middle_of_their_box_and_the_picture_has_a_margin() -> None:
+def test_centered_words_and_margin() -> None:
     picture = draw(box("HEAD", width=80, height=50), padding=8)
     assert 'viewBox="-8 -8 96 66"' in picture.svg
     assert '<text fill="currentColor" x="40" y="30" font-size="14">' in picture.svg  # capitals are 10 high
@@ -436,7 +436,7 @@ def test_links_join_the_words_they_name() -> None:
     assert float(end) == pytest.approx(below[0].width + below[1].width + 8 + below[2].width / 2, abs=0.06)
 
 
-def test_a_clock_turns_clockwise_from_the_top_and_vectors_the_other_way_from_the_right() -> None:
+def test_directions_of_clocks_and_vectors() -> None:
     def tip(shape):
         [x, y] = ends(draw(shape).svg)[1]
         return x, y
@@ -464,7 +464,7 @@ def test_numbers_are_in_their_cells_whatever_their_color() -> None:
     assert cells == [("high", "0.54"), ("low", "1.00"), ("masked", ""), ("high", "0.08")]
 
 
-def test_each_side_of_zero_has_its_strongest_color_at_its_own_limit() -> None:
+def test_colors_of_both_signs_reach_their_limits() -> None:
     svg = draw(matrix([[4.0, 2.0, -0.5, -1.0, -3.0]], limits=(-1, 4))).svg
     assert re.findall(r'<rect class="x-(high|low)-heat".*?fill-opacity="([\d.]+)"', svg) == [
         ("high", "1.00"),
@@ -522,7 +522,7 @@ def test_bars_are_as_long_as_their_values() -> None:
     assert re.findall(r'<rect class="x-high"[^>]* width="([\d.]+)"', svg) == ["120", "60", "1"]
 
 
-def test_the_heading_at_the_end_of_a_line_is_that_of_its_last_piece() -> None:
+def test_direction_at_the_end_of_a_route() -> None:
     for n in range(1, 20):  # of some of these, rounding leaves a rest of the way
         end = n / 10, 7.7
         assert walk([(0.0, 0.0), (n / 10, 0.0), end, end], 1.0) == (pytest.approx(end), math.pi / 2)
@@ -674,7 +674,7 @@ def test_a_word_that_attends_to_itself_has_an_arc_with_two_feet() -> None:
 
 
 @pytest.mark.parametrize("right", [True, False])
-def test_links_between_columns_join_the_edges_that_face_each_other(right) -> None:
+def test_links_join_facing_edges_of_columns(right) -> None:
     def upright(name):
         boxes = [tokens([name]), tokens([name])]
         return replace(column(*boxes), parts=dict(enumerate(boxes)))
@@ -698,7 +698,7 @@ def test_a_matrix_of_zeros_has_its_weakest_color() -> None:
     assert re.findall(r'fill-opacity="([\d.]+)"', draw(matrix([[0.0, 0.0]])).svg) == ["0.08", "0.08"]
 
 
-def test_bars_in_cells_begin_at_the_bottom_where_nothing_is_negative() -> None:
+def test_bars_in_cells_start_at_the_bottom() -> None:
     svg = draw(matrix([[1.0, 0.0]], numbers=False, cell=(20, 23))).svg
     assert re.findall(r'x-high-head" d="M[\d.]+ ([\d.]+)L[\d.]+ ([\d.]+)L', svg) == [("21.5", "1.5")]
 
@@ -726,7 +726,7 @@ def test_a_line_of_tokens_is_full_when_no_unit_is_left() -> None:
         assert [(x + each.width / 2) for each, x, _ in words.children] == [x for x, _ in wanted]
 
 
-def test_lines_of_tokens_all_begin_at_the_edge_and_the_longest_counts() -> None:
+def test_token_lines_start_at_the_edge() -> None:
     words = tokens(["aaa", "b", "aaa", "c"], width=70)
     x = [x for _, x, _ in words.children]
     assert x[0] == x[2] == 0
@@ -766,7 +766,7 @@ def test_a_title_may_be_wider_than_a_small_picture() -> None:
     assert [each.text for each in picture.texts] == ["a", "one two three four"]
 
 
-def test_words_may_touch_and_letters_may_be_small_by_a_rounding_only() -> None:
+def test_tolerance_of_overlap_and_letter_size() -> None:
     wide = text_width("a", size=14.0)
     draw(place([(text("a"), 0, 0), (text("a"), wide - 0.4, 0)]))
     with pytest.raises(ValueError, match="the texts 'a' and 'a' overlap"):
@@ -792,7 +792,7 @@ def test_small_letters_have_subscripts_of_their_own_size() -> None:
     assert [small_size(size) for size in (8.0, 11.0, 14.0, 20.0)] == [8, 11, 11, 15]
 
 
-def test_a_star_in_a_subscript_is_a_star_and_an_accent_has_no_width() -> None:
+def test_stars_and_accents_in_lettering() -> None:
     assert [run.text for run in runs("W_{*}")] == ["W", "*"]
     assert text_width("e\u0300", size=14.0) == text_width("e", size=14.0)
 
@@ -807,7 +807,7 @@ def test_a_whole_turn_is_nothing_on_a_clock() -> None:
     assert draw(clock(1.0 + math.tau)).svg == draw(clock(1.0)).svg
 
 
-def test_an_arrow_leaves_its_own_shape_where_the_other_is_beyond_it() -> None:
+def test_arrow_leaves_its_shape_toward_the_target() -> None:
     wide, narrow = box("a", width=100, height=30), box("b", width=40, height=30)
     picture = place([(wide, 50, 15), (narrow, 110, 80)])
     assert ends(draw(picture, arrow(wide, narrow, route="straight")).svg) == ((50, 30), (110, 65))
@@ -841,12 +841,12 @@ def test_a_brace_above_has_its_words_above() -> None:
         assert (middle(found)[1] - words.height / 2) * sign > words.height / 2 + 10
 
 
-def test_a_row_that_is_aligned_at_an_edge_has_its_axis_in_the_middle() -> None:
+def test_axis_of_a_row_aligned_at_an_edge() -> None:
     assert row(box("a", height=30), box("b", height=90), align="top").middle[1] == 45
     assert column(box("a", width=30), box("b", width=90), align="left").middle[0] == 45
 
 
-def test_a_frame_is_as_wide_as_it_is_told_and_what_is_in_it_has_its_parts() -> None:
+def test_width_and_parts_of_a_frame() -> None:
     words = tokens(["a", "b"])
     assert frame(words, width=150).width == 150
     assert frame(words)[1] is label(words, below="x")[1] is words[1]

@@ -60,7 +60,7 @@ def test_a_claim_of_another_form_is_refused(claim_id, says, message) -> None:
         claim(claim_id, holds=True, says=says)
 
 
-def test_a_claim_measures_named_values_and_writes_them_into_its_sentence(shown) -> None:
+def test_claim_writes_its_named_values(shown) -> None:
     claim(
         "A01",
         holds=lambda attention, one_vector: attention > one_vector + 0.3,
@@ -109,7 +109,7 @@ def test_yes_and_no_stay_yes_and_no(shown) -> None:
     assert type(shown[0].values["found"]) is bool
 
 
-def test_a_value_that_is_no_number_refutes_a_claim_beside_others_that_are(shown) -> None:
+def test_nan_refutes_a_claim(shown) -> None:
     with pytest.raises(ClaimError, match="claim A01 does not hold"):
         claim("A01", holds=lambda a, b: a > 1, says="{a} and {b}", a=2.0, b=math.nan)
 
@@ -136,7 +136,7 @@ def test_whoever_judges_a_lesson_keeps_what_its_claims_find(shown) -> None:
         claim("A02", holds=False, says="no")
 
 
-def test_findings_go_to_whoever_judges_last_and_then_to_the_one_before() -> None:
+def test_nested_collection_of_findings() -> None:
     with kept_findings() as outer:
         with kept_findings() as inner:
             claim("A01", holds=True, says="in")
@@ -211,7 +211,7 @@ def test_a_docstring_that_is_all_there_is_stays(shown) -> None:
 
 
 @pytest.mark.usefixtures("_settings_put_back")
-def test_a_lesson_starts_with_three_digits_and_the_style_of_the_book() -> None:
+def test_start_sets_digits_and_style() -> None:
     with mpl.rc_context({"axes.spines.top": True}):
         start()
         assert not mpl.rcParams["axes.spines.top"]

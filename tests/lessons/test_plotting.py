@@ -97,7 +97,7 @@ def test_ink_is_the_books() -> None:
     assert PAGES_INK == INK
 
 
-def test_a_small_heat_map_has_names_and_numbers_and_starts_at_the_top() -> None:
+def test_labels_of_a_small_heat_map() -> None:
     heat_map(
         torch.eye(6, dtype=torch.float32), rows=WORDS, columns=WORDS, title="Itself", labels=("key", "query")
     )
@@ -143,7 +143,7 @@ def test_each_line_has_its_name_at_its_end() -> None:
     assert ax.get_legend() is None
 
 
-def test_the_stroke_of_a_name_is_like_its_line_and_ends_before_its_middle() -> None:
+def test_stroke_of_a_label_is_like_its_line() -> None:
     lines({f"a long name {n}": [0, n / 9] for n in range(4)} | {"dashed": [0, 9]})
     plt.gcf().canvas.draw()
     ax = plt.gca()
@@ -159,7 +159,7 @@ def test_the_stroke_of_a_name_is_like_its_line_and_ends_before_its_middle() -> N
         assert name.y0 < y < name.y1
 
 
-def test_the_stroke_is_like_its_line_where_another_was_drawn_before() -> None:
+def test_stroke_of_a_label_after_other_lines() -> None:
     _, ax = plt.subplots()
     ax.axhline(1.0, color="black", linestyle=":")
     lines({"one": [1, 2], "two": [1, 3]}, ax=ax)
@@ -185,7 +185,7 @@ def test_twelve_names_of_one_end_do_not_overlap() -> None:
 
 @pytest.mark.parametrize("log", ["", "y"])
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
-def test_the_name_of_a_line_that_diverges_stands_at_its_last_finite_point(log: str, wrong: float) -> None:
+def test_label_of_a_diverging_line(log: str, wrong: float) -> None:
     lines({"good": [1.0, 2.0, 3.0], "diverged": [1.0, 2.5, wrong], "none": [wrong] * 3}, log=log)
     good, diverged = plt.gca().texts
     assert (good.get_text(), *good.xy, diverged.get_text(), *diverged.xy) == (
@@ -202,7 +202,7 @@ def test_the_name_of_a_line_that_diverges_stands_at_its_last_finite_point(log: s
     assert tuple(plt.gca().texts[0].xy) == (2, 2)
 
 
-def test_the_name_of_a_line_stands_above_zero_where_the_axis_is_logarithmic() -> None:
+def test_label_on_a_logarithmic_axis() -> None:
     lines({"down": [4.0, 2.0, 0.0]}, x=[1, 2, 3], log="y")
     assert [tuple(text.xy) for text in plt.gca().texts] == [(2.0, 2.0)]
     lines({"down": [4.0, 2.0, 0.0]}, x=[3, 1, 0], log="x")

@@ -109,9 +109,7 @@ def test_the_recipe_trains_and_saves_both(tmp_path: Path, monkeypatch: pytest.Mo
             torch.testing.assert_close(saved.model.state_dict()[key], value)
 
 
-def test_the_models_of_the_first_seed_are_saved_with_the_scores_of_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_first_seed_is_saved_with_scores_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words, pair = WordTokenizer.from_texts(["a b"]), Pair("a", "b")
 
     def trained(seed: int) -> tuple:

@@ -59,7 +59,7 @@ def test_module_gives_the_bias_of_its_positions() -> None:
             close(bias[:, i, j], -slopes * abs(i + KEY - QUERY - j))
 
 
-def test_the_bias_has_a_slope_for_each_head_of_queries_where_keys_have_fewer() -> None:
+def test_alibi_slopes_with_grouped_queries() -> None:
     q, k = torch.zeros(1, 2, 2, D_K), torch.zeros(1, 1, 2, D_K)
     close(ALiBi()(q, k)[2][:, 1, 0], torch.tensor([-1 / 16, -1 / 256]))
 

@@ -136,3 +136,9 @@ def test_every_package_with_shapes_is_checked_in_the_tests(pytestconfig) -> None
     checked = pytestconfig.getoption("--jaxtyping-packages").split(",")
     typed = {name_of(path).split(".")[0] for path in MODULES if "jaxtyping" in path.read_text("utf-8")}
     assert {f"exformer.{package}" for package in typed} <= set(checked)
+
+
+def test_names_of_tests_have_at_most_60_characters() -> None:
+    texts = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    names = [name for text in texts for name in re.findall(r"^ *def (test_\w+)", text, flags=re.M)]
+    assert not [name for name in names if len(name) > 60]

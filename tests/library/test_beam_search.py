@@ -179,7 +179,7 @@ def test_in_a_large_vocabulary_too(vocab_size, num_beams):
     depth=st.integers(1, 4),
     penalty=PENALTIES,
 )
-def test_a_beam_that_holds_every_beginning_finds_the_best_of_all_texts(seed, vocab_size, depth, penalty):
+def test_exhaustive_beam_finds_the_best_text(seed, vocab_size, depth, penalty):
     """At depth 2 that is the width of the vocabulary."""
     next_logits = memory(vocab_size, seed)
     options = {"eos_id": 0, "max_new_tokens": depth, "length_penalty": penalty}

@@ -105,7 +105,7 @@ def test_the_sentences_of_a_length_have_the_mass_of_the_length(length) -> None:
     assert all(len(sentence.split()) == length for sentence, _ in listed)
 
 
-def test_probabilities_of_listed_sentences_are_those_of_the_parser() -> None:
+def test_listed_probabilities_equal_the_parsers() -> None:
     for sentence, p in [*english.sentences(3), *english.sentences(4)]:
         assert isclose(english.sentence_probability(sentence), p, rel_tol=1e-12)
 
@@ -207,7 +207,7 @@ def test_the_verb_after_attractors() -> None:
 
 
 @pytest.mark.parametrize(("prefix", "longest"), [("", None), ("the dog", None), ("the dog", 4)])
-def test_of_words_as_probable_the_first_in_the_alphabet_comes_first(prefix, longest) -> None:
+def test_ties_of_words_are_alphabetical(prefix, longest) -> None:
     found = list(english.prefix_distribution(prefix, longest=longest).items())
     assert found == sorted(found, key=lambda item: (-item[1], item[0]))
     assert len({p for _, p in found}) < len(found)

@@ -335,7 +335,7 @@ def text_combinations(pair):
     return found
 
 
-def test_every_test_sentence_has_a_combination_that_training_never_has():
+def test_test_sentences_have_held_out_combinations():
     seen = set().union(*map(text_combinations, both_sets().train))
     pairs_seen = {combination for combination in seen if len(combination) == 2}
     assert len(pairs_seen) == pytest.approx(
@@ -389,7 +389,7 @@ def test_no_two_minimal_pairs_have_the_same_first_sentence(monkeypatch):
     assert len({first.source for first, _ in pairs}) == 100
 
 
-def test_split_has_different_sentences_and_balanced_constructions():
+def test_split_is_disjoint_and_balanced():
     train, test = ({pair.source for pair in pairs} for pairs in (both_sets().train, both_sets().test))
     assert len(train) == 20_000
     assert len(test) == 1000
@@ -410,7 +410,7 @@ def test_every_word_is_in_training_often():
 
 
 @pytest.mark.parametrize("draw", [some_pairs, lambda: both_sets().train + both_sets().test])
-def test_agreeing_with_subject_or_object_is_right_in_half_of_the_telling_sentences(draw):
+def test_cue_of_one_noun_is_right_in_half(draw):
     pairs, right = pronouns(draw()), Counter()
     for pair in pairs:
         words = pair.source.split()
@@ -580,7 +580,7 @@ def test_any_words_are_translated_or_refused(words):
     assert agreeing(italian.split())
 
 
-def test_words_of_a_sentence_swapped_are_refused_or_another_sentence():
+def test_swapped_words_are_refused_or_parse_anew():
     for pair in some_pairs()[:200]:
         words = pair.source.split()
         words[-1], words[-2] = words[-2], words[-1]

@@ -132,7 +132,7 @@ def test_refused_gaps(left, right, message):
         english.hidden_distribution(left, right)
 
 
-def test_of_hidden_words_as_probable_the_first_in_the_alphabet_comes_first():
+def test_ties_of_hidden_words_are_alphabetical():
     found = list(english.hidden_distribution("the", "sleeps").items())
     assert found == sorted(found, key=lambda item: (-item[1], item[0]))
     assert len({p for _, p in found}) < len(found)

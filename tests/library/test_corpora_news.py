@@ -41,7 +41,7 @@ def test_places_that_are_empty(template, words, text):
 
 
 @given(st.integers(0, 10**6))
-def test_every_article_says_its_facts_and_the_summary_says_no_others(seed):
+def test_summaries_say_only_facts_of_the_article(seed):
     for held_out in (True, False):
         (report,) = news.sample(1, seed=seed, held_out=held_out)
         assert news.stated(report.summary) == asdict(report.facts)
@@ -64,7 +64,7 @@ def test_an_article_cannot_be_guessed_from_its_first_sentence():
         assert sum(map(bool, others)) > 100, kind
 
 
-def test_texts_have_one_space_between_words_and_no_place_left_open():
+def test_texts_are_filled_and_spaced():
     for report in news.sample(300, seed=2):
         for text in (report.article, report.summary):
             assert text == " ".join(text.split())
@@ -105,7 +105,7 @@ def test_no_test_article_is_a_training_article_with_other_names():
         assert same < 20, step  # 5 by chance
 
 
-def test_the_other_person_shares_no_name_with_the_one_of_the_news():
+def test_persons_of_an_article_share_no_name():
     names = {
         name for held_out in (True, False) for person in persons(held_out=held_out) for name in person.split()
     }
@@ -160,7 +160,7 @@ def test_verdicts_by_hand(summary, wrong):
     assert news.judge(summary, REPORT) == dict.fromkeys(asdict(FACTS), "right") | wrong
 
 
-def test_a_fact_that_the_article_leaves_out_is_right_only_if_left_out():
+def test_omitted_fact_must_stay_out():
     article = ARTICLE.replace(" it was on Monday .", "")
     report = news.Report(article, "", leave_out(FACTS, ["day"]))
     assert news.judge("in Pisa Ada Ricci sold the mill .", report)["day"] == "right"
@@ -185,7 +185,7 @@ def test_a_part_of_a_word_of_the_article_is_no_word_of_it():
     assert news.judge("in Pisa Ada Ricci sold the mill before 30 people .", report)["people"] == "invented"
 
 
-def test_no_sentence_is_said_twice_and_those_in_the_middle_have_no_fixed_order():
+def test_sentences_are_unique_in_free_order():
     third, n_sentences = set(), set()
     for report in news.sample(300, seed=4):
         said = report.article.split(" .")[:-1]

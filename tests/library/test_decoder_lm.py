@@ -198,7 +198,7 @@ def test_with_zero_init_a_new_model_is_its_embedding():
     close(model(IDS), model.embedding.logits(model.norm(x)))
 
 
-def test_with_zero_init_everything_learns_from_the_second_step_on():
+def test_zero_init_learns_from_the_second_step():
     torch.manual_seed(0)
     model = DecoderLM(dataclasses.replace(CONFIG, zero_init=True, qk_norm=True, activation="squared_relu"))
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)

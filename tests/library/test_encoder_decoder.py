@@ -163,7 +163,7 @@ def test_each_sentence_is_computed_by_itself_as_if_unpadded(seed, pre_norm):
 
 
 @pytest.mark.parametrize(("positions", "kind"), [("rotary", RotaryPositions), ("alibi", ALiBi)])
-def test_relative_positions_act_in_every_self_attention_and_nowhere_else(positions, kind):
+def test_relative_positions_in_self_attention_only(positions, kind):
     ours, plain = (build(positions=name, d_model=24) for name in (positions, "none"))
     assert {name: p.shape for name, p in ours.named_parameters()} == {
         name: p.shape for name, p in plain.named_parameters()
@@ -250,7 +250,7 @@ def test_attention_weights_are_those_of_the_forward_pass(seed, pre_norm):
         close(attention.w_o(merge_heads(heads)), output)
 
 
-def test_attention_weights_have_their_shapes_and_see_no_padding_and_no_future():
+def test_shapes_and_masks_of_attention_weights():
     found = recorded(build(), SRC, TGT)[1]
     for names, shape in ((ENCODER, (7, 7)), (DECODER, (5, 5)), (CROSS, (5, 7))):
         assert all(found[name].shape == (3, HEADS, *shape) for name in names)
@@ -383,7 +383,7 @@ def test_only_with_a_cache_a_source_has_several_rows_of_targets():
     close(two_each, model.decode(start[:2], memory=memory, src=src)[[0, 0, 1, 1]])
 
 
-def test_rows_of_a_cache_may_move_until_a_source_has_more_of_them_than_another():
+def test_cache_rows_reorder_among_equal_sources():
     model, src, cache = build(), SRC[:2], build().new_cache()
     memory, rows, tgt = model.encode(src), torch.tensor([0, 0, 1]), torch.tensor([[1, 5], [1, 6], [1, 7]])
     model.decode(tgt[:2, :1], memory=memory, src=src, cache=cache)
@@ -474,7 +474,7 @@ def test_configurations_that_make_no_model_are_refused(changes, message):
         EncoderDecoder(dataclasses.replace(CONFIG, **changes))
 
 
-def test_every_normalization_of_a_translator_is_of_the_kind_it_was_built_with():
+def test_norm_kind_throughout_a_translator():
     for norm, kind in (("layer", LayerNorm), ("rms", RMSNorm)):
         parts = [
             part for part in build(norm=norm, pre_norm=True).modules() if type(part) in (LayerNorm, RMSNorm)
@@ -488,7 +488,7 @@ def test_every_attention_of_a_translator_is_normalized():
     assert all(part.norm_q is not None and part.norm_k is not None for part in attentions)
 
 
-def test_with_zero_init_a_new_translator_does_not_see_the_source_yet():
+def test_zero_init_translator_ignores_the_source():
     model = EncoderDecoder(dataclasses.replace(CONFIG, pre_norm=True, zero_init=True)).eval()
     close(model(SRC, TGT), model(SRC.flip(0), TGT))
     plain = EncoderDecoder(dataclasses.replace(CONFIG, pre_norm=True)).eval()

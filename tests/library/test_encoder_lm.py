@@ -247,7 +247,7 @@ def test_segments_of_another_shape_are_refused():
             model(IDS, segments=segments)
 
 
-def test_every_normalization_of_a_model_is_of_the_kind_it_was_built_with():
+def test_norm_kind_throughout_a_model():
     for norm, kind in (("layer", LayerNorm), ("rms", RMSNorm)):
         parts = [part for part in build(norm=norm, pre_norm=True).modules() if type(part) in EITHER]
         assert [type(part) for part in parts] == [kind] * (2 * LAYERS + 3)

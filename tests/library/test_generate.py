@@ -221,7 +221,7 @@ def test_words_go_on_behind_a_space():
         ({"stop": ""}, "stop must be strings"),
     ],
 )
-def test_numbers_out_of_their_range_are_refused_before_the_first_token(numbers, message):
+def test_out_of_range_settings_are_refused_first(numbers, message):
     model = build()
     for continue_text in (generate, stream):  # the stream at the call, not at its first piece
         with pytest.raises(ValueError, match=message):

@@ -169,7 +169,7 @@ def test_targets_outside_the_vocabulary_are_refused(wrong, pad_id):
         cross_entropy(LOGITS, torch.tensor([1, wrong]), pad_id=pad_id)
 
 
-def test_the_nll_of_a_token_next_to_an_impossible_one_is_a_number():
+def test_nll_beside_an_impossible_token_is_finite():
     logits = torch.tensor([[0.0, float("-inf"), 0.0]])
     for loss in (nll, cross_entropy):
         assert loss(logits, torch.tensor([2])).item() == pytest.approx(math.log(2), abs=1e-6)

@@ -71,7 +71,7 @@ def test_half_precision_routes_in_float32() -> None:
 
 
 @pytest.mark.parametrize("experts_per_token", [1, 2, 5])
-def test_outputs_and_gradients_are_those_of_the_weighted_sum_of_all(experts_per_token) -> None:
+def test_parity_with_the_weighted_sum_of_experts(experts_per_token) -> None:
     module = mixture(experts_per_token=experts_per_token)
     results = []
     for dense in (False, True):

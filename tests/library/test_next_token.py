@@ -143,7 +143,7 @@ def test_rows_change_places():
     close(cached(longer), translator(SRC[rows], longer)[:, -1].detach())
 
 
-def test_a_beam_asks_one_memory_and_rows_may_leave_their_sentence():
+def test_beams_of_a_sentence_share_its_memory():
     translator, each = build_translator(), torch.arange(3).repeat_interleave(2)
     cached = Continuation(translator, src=SRC)
     tgt = torch.cat((TGT[each, :3], torch.arange(4, 10)[:, None]), dim=1)

@@ -70,7 +70,7 @@ def test_eps_of_module_and_function_is_the_same():
 
 @settings(max_examples=30)
 @given(seed=st.integers(0, 2**20), width=st.integers(2, 29))
-def test_output_has_mean_0_and_variance_1_and_forgets_shift_and_scale(seed, width):
+def test_layer_norm_is_standardized_and_invariant(seed, width):
     x, one, zero = normal(5, width, seed=seed), torch.ones(width), torch.zeros(width)
     output = layer_norm(x, one, zero, eps=0.0)
     close(output.mean(-1), torch.zeros(5))
@@ -169,7 +169,7 @@ def test_rms_norm_refuses_another_width():
             RMSNorm(7)(torch.ones(3, width))
 
 
-def test_rms_norm_keeps_the_precision_of_the_vectors_whatever_its_gain_has():
+def test_rms_norm_keeps_the_input_precision():
     norm = RMSNorm(2, eps=0.0)  # its gain is float64
     assert norm.weight.dtype == torch.float64
     got = norm(torch.tensor([1.0, 7.0], dtype=torch.bfloat16))  # the mean square is 25

@@ -66,7 +66,7 @@ def test_modules_add_the_row_of_each_position(kind):
 
 @TABLES
 @given(padding=st.lists(st.integers(0, 6), min_size=3, max_size=3), start=st.integers(0, 4))
-def test_positions_are_counted_from_the_first_token_behind_the_padding(kind, padding, start):
+def test_positions_start_after_left_padding(kind, padding, start):
     positions, x = kind(6, max_len=11), normal(3, 7, 6)
     got = positions(x, start=start, padding=torch.tensor(padding))
     for row, n in enumerate(padding):
@@ -125,7 +125,7 @@ def test_sinusoidal_table_is_not_saved_and_not_learned():
     assert positions.state_dict() == {}
 
 
-def test_a_model_that_becomes_double_keeps_every_digit_of_the_sines():
+def test_sinusoids_of_a_double_model_are_exact():
     torch.set_default_dtype(torch.float32)
     try:
         positions = SinusoidalPositions(6, max_len=11).half().double()

@@ -325,7 +325,7 @@ def test_settings_at_their_bounds_are_read(tmp_path: Path) -> None:
         load_model(tmp_path)
 
 
-def test_weights_are_read_in_the_default_type_whatever_the_file_has(tmp_path: Path) -> None:
+def test_weights_load_in_the_default_dtype(tmp_path: Path) -> None:
     model, card = language_model(), {"seed": 0}
     save_model(tmp_path, model, WORDS, card=card, dtype=torch.float16)
     assert card == {"seed": 0}

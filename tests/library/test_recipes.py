@@ -131,7 +131,7 @@ def test_whole_numbers_that_numpy_made_are_whole_numbers() -> None:
     assert json.dumps(numpys.settings()) == json.dumps(own.settings())
 
 
-def test_a_recipe_is_of_byte_pairs_and_a_beam_of_five_unless_told_otherwise() -> None:
+def test_defaults_of_a_recipe() -> None:
     own = {"name": "x", "corpus": "y", "model": {}, "tokenizer": "byte-pair", "n_merges": 0, "tokens": 4096}
     texts = {"both_ways": False, "teachers": [], "teachers_seed": None, "beam": 5, "alpha": 1.0}
     training = {"training": asdict(TrainingConfig()) | {"betas": [0.9, 0.98]}}
@@ -161,7 +161,7 @@ def test_the_classic_recipe_is_nanogpts_for_a_macbook() -> None:
     )
 
 
-def test_teachers_learn_alone_what_their_student_learns_from_them() -> None:
+def test_teachers_train_on_the_students_data() -> None:
     student = find_recipe("multi30k-en-de")
     for name in student.teachers:
         teacher = find_recipe(name)

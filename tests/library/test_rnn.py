@@ -116,7 +116,7 @@ def test_embeddings_and_states_are_dropped() -> None:
         assert 100 < (some == 0).sum() < 200
 
 
-def test_a_language_model_is_elmans_of_one_layer_without_dropout_unless_told_otherwise() -> None:
+def test_defaults_of_a_recurrent_lm() -> None:
     model = RecurrentLM(VOCAB, d_model=D_MODEL)
     assert type(model.recurrent) is nn.RNN
     assert (model.recurrent.num_layers, model.dropout.p) == (1, 0.0)

@@ -99,7 +99,7 @@ def test_another_padding_token(cell, attention) -> None:
 
 
 @pytest.mark.parametrize("attention", [True, False])
-def test_embeddings_of_both_sides_and_what_the_output_reads_are_dropped(attention) -> None:
+def test_places_of_dropout_in_a_translator(attention) -> None:
     model, dropped = translator(attention=attention, dropout=0.5).train(), []
     model.dropout.register_forward_hook(lambda _, inputs, output: dropped.append(inputs[0]))
     model(src, tgt)
@@ -185,7 +185,7 @@ def test_one_sentence_is_a_batch_of_one() -> None:
 
 
 @each_cell
-def test_the_decoder_starts_from_states_that_lie_in_a_row_as_cudnn_wants_them(cell) -> None:
+def test_decoder_states_are_contiguous(cell) -> None:
     model, states = translator(cell=cell, n_layers=2), []
     model.decoder.register_forward_pre_hook(lambda _, inputs: states.append(inputs[1]))
     model(src, tgt)
@@ -213,7 +213,7 @@ def test_refusals() -> None:
         translator().encode(src + 1)
 
 
-def test_a_translator_has_one_layer_of_gru_and_attention_unless_told_otherwise() -> None:
+def test_defaults_of_a_recurrent_translator() -> None:
     sizes = {"src_vocab_size": 5, "tgt_vocab_size": 7, "d_model": 128, "n_layers": 1, "max_len": 128}
     choices = {"cell": "gru", "attention": True, "dropout": 0.1, "pad_id": 0}
     assert asdict(RecurrentConfig(5, 7)) == sizes | choices

@@ -57,9 +57,7 @@ def test_a_file_that_is_not_given_its_name_leaves_nothing(tmp_path: Path) -> Non
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("x", b"old")]
 
 
-def test_what_is_pushed_to_the_disk_is_whole_and_has_not_its_name_yet(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_synced_file_is_whole_and_unnamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, bool]] = []
     found = lambda file: (os.fstat(file).st_size, (tmp_path / "x").exists())  # noqa: E731
     monkeypatch.setattr(os, "fsync", lambda file: seen.append(found(file)))

@@ -33,7 +33,7 @@ def test_a_stop_string_across_tokens_is_held_back_and_cut():
     assert run(characters, characters.encode("abab"), stop=["bb", "ba"]) == ["a", "", "", "", ""]
 
 
-def test_of_a_stop_string_that_repeats_its_beginning_as_much_is_held_back_as_may_belong_to_it():
+def test_stop_string_with_repeated_prefix():
     characters = CharTokenizer.from_texts(["ab"])
     assert run(characters, characters.encode("aaab"), stop=["aab"]) == ["", "", "a", "", ""]
 
@@ -80,6 +80,6 @@ def test_each_piece_is_certain_when_it_comes(stop):
 
 
 @pytest.mark.parametrize("stop", [["!", "."], [".", "!"]])
-def test_of_two_stop_strings_in_one_token_the_first_in_the_text_counts(stop):
+def test_first_of_two_stop_strings_in_a_token(stop):
     both = WordTokenizer.from_texts(["so.!"])
     assert run(both, both.encode("so.!"), stop=stop) == ["so", ""]

@@ -173,7 +173,7 @@ def test_a_run_that_was_cut_asks_only_for_what_is_missing(
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
-def test_other_translations_are_not_learned_by_a_run_that_goes_on(few: Pairs, tmp_path: Path) -> None:
+def test_resumed_run_refuses_other_translations(few: Pairs, tmp_path: Path) -> None:
     run_recipe(LEARNER, tmp_path)
     (tmp_path / "model" / "model.json").unlink()
     path = RunFolder(tmp_path).teacher("back").translations

@@ -137,7 +137,7 @@ def test_sentences_of_one_length_fill_a_batch():
     assert [len(rows) for rows in epoch_of(sentences([(3, 4)] * 8, tokens=16), 0)] == [4, 4]
 
 
-def test_as_many_sentences_are_sorted_together_as_fill_20_batches():
+def test_buckets_of_20_batches_are_sorted():
     """20 · 13 / 3 is nearly 87: as one piece these make 22 batches of at most 4, as 86 and 1 they make 23."""
     assert len(epoch_of(sentences([(3, 3)] * 87, tokens=13), 0)) == 22
     assert len(epoch_of(sentences([(3, 3)] * 88, tokens=13), 0)) == 23
@@ -152,7 +152,7 @@ def test_a_piece_is_of_the_mean_length_and_at_least_one_sentence(monkeypatch):
     assert epoch_of(sentences([(1, 60)], tokens=1), 0)[0].tolist() == [1]
 
 
-def test_the_micro_batches_of_later_steps_are_those_of_a_whole_walk():
+def test_micro_batches_from_a_later_step():
     source = sentences([(1, width) for width in range(1, 9)] * 3)
     whole, later = split_steps(source), split_steps(source, start_step=2)
     for wanted, got in zip(islice(whole, 2, 6), later, strict=False):

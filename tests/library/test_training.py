@@ -122,7 +122,7 @@ def test_a_loss_that_is_not_a_number_stops_before_the_step(number):
     assert model.a.item() == 0.5
 
 
-def test_a_gradient_that_is_not_a_number_shows_even_in_the_last_step():
+def test_nan_gradient_in_the_last_step():
     def root_at_zero(model, batch):  # the loss is 0, its slope is infinite
         return (model.a - batch).abs().sqrt()
 
@@ -264,7 +264,7 @@ def test_loss_falls_and_the_same_seed_gives_the_same_training():
     assert all(torch.equal(state[name], same_state[name]) for name in state)
 
 
-def test_a_parameter_that_is_no_number_in_part_shows_in_the_last_step():
+def test_partly_nan_parameter_in_the_last_step():
     layer = nn.Linear(2, 1)
     optimizer = torch.optim.SGD(layer.parameters(), 1.0)
     with pytest.raises(DivergenceError, match="a parameter is NaN or infinite after step 1"):

@@ -125,7 +125,7 @@ def test_many_sentences_are_not_lost_by_translating_none_at_once(batch_size):
         translate(build(), TOKENIZERS, SENTENCES, batch_size=batch_size)
 
 
-def test_a_sentence_that_is_too_long_is_found_before_any_is_translated(monkeypatch):
+def test_too_long_sentence_is_refused_first(monkeypatch):
     monkeypatch.setattr(module, "_translate_batch", None)
     long = " ".join(["the"] * 11)
     with pytest.raises(
