@@ -585,7 +585,7 @@ def test_translations_are_judged_as_the_recipe_says(whole: Path, monkeypatch: py
     asked = []
 
     def note(model: torch.nn.Module, tokenizer: tuple, sources: list[str], **options: object) -> list[str]:
-        asked.append((options["beam"], options["alpha"]))
+        asked.append((options["num_beams"], options["length_penalty"]))
         return list(sources)
 
     monkeypatch.setattr("exformer.recipes.evaluate.translate", note)
