@@ -67,15 +67,14 @@ def nanogpt(text: str, seed: int, left: Left) -> Trained:
         return 1e-3 * min(step / 100, cosine)
 
     train(model, batches, left, DecoderLM.loss, [(nanogpt_adamw(model), lr)], clip_norm=1.0)
-    scale_embeddings(model)
     return model, tokenizer
 
 
 def new_nanogpt(vocab_size: int, *, d_model: int, n_heads: int, n_layers: int, context: int) -> DecoderLM:
-    """Make nanoGPT's model (Karpathy 2022): no biases, and embeddings that are not scaled."""
+    """Make nanoGPT's model (Karpathy 2022)."""
     sizes = {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers, "max_len": context}
-    model = DecoderLM(DecoderLMConfig(vocab_size, d_ff=4 * d_model, dropout=0.0, bias=False, **sizes))
-    model.embedding.factor = 1.0
+    plain = {"dropout": 0.0, "bias": False, "scale_embedding": False}
+    model = DecoderLM(DecoderLMConfig(vocab_size, d_ff=4 * d_model, **sizes, **plain))
     for name, p in model.named_parameters():
         if p.ndim == 2:
             before_sum = name.endswith(("w_o.weight", "w_2.weight"))
@@ -90,15 +89,6 @@ def nanogpt_adamw(model: nn.Module) -> torch.optim.Optimizer:
         {"params": [p for p in model.parameters() if p.ndim < 2], "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.99))
-
-
-@torch.no_grad()
-def scale_embeddings(model: DecoderLM) -> None:
-    """Divide the embeddings by the factor √d_model that a loaded model multiplies with: the same logits."""
-    root = math.sqrt(model.config.d_model)
-    model.embedding.factor = root
-    model.embedding.weight /= root
-    model.norm.weight *= root  # for the tied output layer
 
 
 def muon(text: str, seed: int, left: Left) -> Trained:
