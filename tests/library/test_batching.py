@@ -133,12 +133,12 @@ def test_sentences_of_like_length_share_a_batch():
         assert (batch.tgt_out[:, -1] != TGT.pad_id).any()
 
 
-def test_sentences_of_fifty_batches_are_sorted_together():
+def test_a_bucket_of_sentences_has_50_batches():
     for n in (100, 102):
         pairs = [Pair(" ".join(["the"] * k), "il") for k in range(1, n + 1)]
         lengths = [(batch.src != SRC.pad_id).sum(dim=1).tolist() for batch in batches(pairs, batch_size=2)]
         neighbors = [abs(first - second) == 1 for first, second in lengths]
-        assert all(neighbors) == (n == 100)  # a piece of 100, and one of 2
+        assert all(neighbors) == (n == 100)  # a bucket of 100, and one of 2
 
 
 def test_short_and_long_batches_are_mixed():
@@ -169,6 +169,14 @@ def test_changing_a_batch_leaves_the_others_alone():
 def test_what_no_batch_can_be_made_of_is_refused_at_once(change, message):
     with pytest.raises(ValueError, match=message):
         batches(**change)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_tuples_are_not_pairs():
+    with pytest.raises(
+        ValueError, match=r"expected pairs of texts, Pair\(source, target\), got \('the', 'il'\)"
+    ):
+        batches([("the", "il")])
 
 
 class Tokens:

@@ -45,7 +45,7 @@ def test_a_prompt_without_a_symbol_is_refused(rows):
 
 
 def test_a_prompt_of_padding_is_refused():
-    with pytest.raises(ValueError, match=r"got one that is nothing but padding \(3\)"):
+    with pytest.raises(ValueError, match=r"got one that is padding only \(3\)"):
         count_padding(torch.tensor([[3, 4], [3, 3]]), pad_id=3)
 
 

@@ -202,7 +202,7 @@ def test_other_texts_than_those_of_the_last_call_are_refused(kind):
 
 
 def test_texts_that_the_model_cannot_read_are_refused():
-    with pytest.raises(ValueError, match=r"nothing but padding \(0\)"):
+    with pytest.raises(ValueError, match=r"padding only \(0\)"):
         Continuation(build(), pad_id=0)(torch.tensor([[0, 0], [0, 1]]))
     with pytest.raises(ValueError, match="nothing to embed"):
         Continuation(build())(torch.zeros(1, 0, dtype=torch.int64))

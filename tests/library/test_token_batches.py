@@ -109,6 +109,7 @@ def test_windows_of_each_seed_and_step_are_sampled_independently():
     assert len(set(found)) == len(found)
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
 def test_mistakes():
     with pytest.raises(ValueError, match="tokens must be at least 1, got 0"):
         sentences([(1, 1)], tokens=0)
@@ -120,6 +121,9 @@ def test_mistakes():
             replace(one, **sizes)
     with pytest.raises(ValueError, match=r"the text \(5 tokens\) must be longer than the width"):
         TextWindows(torch.arange(5), 5, 1, seed=0)
+    for ids in ("a string", torch.ones(9), torch.ones(2, 9, dtype=torch.int64)):
+        with pytest.raises(ValueError, match=r"an int64 tensor \(position,\), got (str|a tensor \()"):
+            TextWindows(ids, 5, 1, seed=0)
     for sizes, says in (
         ((0, 1), "width must be at least 1, got 0"),
         ((1, -1), "batch_size must be at least 1, got -1"),
@@ -138,12 +142,12 @@ def test_sentences_of_one_length_fill_a_batch():
 
 
 def test_buckets_of_20_batches_are_sorted():
-    """20 · 13 / 3 is nearly 87: as one piece these make 22 batches of at most 4, as 86 and 1 they make 23."""
+    """20 · 13 / 3 is nearly 87: as one bucket these make 22 batches of at most 4, as 86 and 1 23."""
     assert len(epoch_of(sentences([(3, 3)] * 87, tokens=13), 0)) == 22
     assert len(epoch_of(sentences([(3, 3)] * 88, tokens=13), 0)) == 23
 
 
-def test_a_piece_is_of_the_mean_length_and_at_least_one_sentence(monkeypatch):
+def test_bucket_size_by_mean_length_and_at_least_1(monkeypatch):
     """20 · 4 / 2 is 40, the mean of 1, 1, 1 and 5 being 2; of one long sentence less than one."""
     monkeypatch.setattr(
         translation, "shuffled_batches", lambda *_, bucket_size, rng: [np.array([bucket_size])]

@@ -1,4 +1,4 @@
-"""Masked language modeling: which tokens an encoder has to predict in training, and what it sees instead."""
+"""Masked language modeling: which tokens an encoder predicts in training, and what replaces them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ class MaskingConfig:
         vocab_size: Number of tokens, including the special ones and the mask token.
         mask_id: The mask token.
         special_ids: Tokens that are never masked and never used as a replacement: padding, class token, end.
-        pad_id: The padding token; as a target it marks positions at which nothing is to be predicted.
-        rate: Share of the tokens of a text that are to be predicted.
-        masked: Share of these that are replaced by the mask token.
-        random: Share of these that are replaced by a random token; the rest stay as they are.
+        pad_id: The padding token; as a target it marks positions at which nothing is predicted.
+        rate: Fraction of the tokens of a text that are predicted.
+        masked: Fraction of these that are replaced by the mask token.
+        random: Fraction of these that are replaced by a random token; the rest stay as they are.
 
     Raises:
-        ValueError: If a rate is outside its range, an id is unknown, or all tokens are special.
+        ValueError: If a fraction is outside its range, an id is unknown, or all tokens are special.
 
     Source:
         Devlin et al. 2019, section 3.1, task 1: 15% of the tokens; of these 80%, 10% and 10%.
@@ -41,7 +41,7 @@ class MaskingConfig:
     random: float = 0.1
 
     def __post_init__(self) -> None:
-        """Refuse what can't mask anything."""
+        """Check the fractions and the ids."""
         if not 0.0 < self.rate <= 1.0:
             raise ValueError(f"rate must lie in (0, 1], got {self.rate}")
         if not (self.masked >= 0.0 and self.random >= 0.0 and self.masked + self.random <= 1.0 + 1e-9):
@@ -61,17 +61,17 @@ class MaskingConfig:
     @property
     def words(self) -> list[int]:
         """List the tokens that are neither special nor the mask."""
-        apart = {self.mask_id, *self.special_ids}
-        return [token for token in range(self.vocab_size) if token not in apart]
+        excluded = {self.mask_id, *self.special_ids}
+        return [token for token in range(self.vocab_size) if token not in excluded]
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedBatch:
-    """Hold texts with masked tokens.
+    """A batch of texts with masked tokens.
 
     Args:
-        inputs: What the model is shown.
-        targets: The token that was there where it is to be predicted, padding everywhere else: with
+        inputs: The model's input.
+        targets: The original token where it is predicted, padding everywhere else: with
             ``cross_entropy(logits, targets, pad_id=pad_id)`` only those positions count.
     """
 
@@ -82,7 +82,7 @@ class MaskedBatch:
 def mask_tokens(
     ids: Int64[Tensor, "batch position"], *, config: MaskingConfig, generator: torch.Generator
 ) -> MaskedBatch:
-    """Choose the tokens of each text that the model has to predict, and mask most of them.
+    """Choose the tokens of each text that the model predicts, and mask most of them.
 
     Of n tokens ``rate · n`` are chosen, rounded, but at least one; in a text of special tokens only, none.
     Each chosen token is replaced by the mask token, replaced by a token sampled uniformly from all others
@@ -91,7 +91,7 @@ def mask_tokens(
     Args:
         ids: Texts, padded, with their special tokens.
         config: The settings of masking.
-        generator: Source of the random numbers; each call takes new ones.
+        generator: The random number generator.
 
     Raises:
         ValueError: If an id is unknown, a text holds the mask token, or no text has a token to mask.
@@ -118,8 +118,8 @@ def mask_tokens(
 
 def _may_be_masked(ids: Tensor, config: MaskingConfig) -> Bool[Tensor, "batch position"]:
     if ids.numel() == 0 or ids.min() < 0 or ids.max() >= config.vocab_size:
-        found = f"{ids.min().item()} to {ids.max().item()}" if ids.numel() else "none"
-        raise ValueError(f"ids must lie from 0 to {config.vocab_size - 1}, got {found}")
+        got = f"{ids.min().item()} to {ids.max().item()}" if ids.numel() else "none"
+        raise ValueError(f"ids must lie from 0 to {config.vocab_size - 1}, got {got}")
     if (ids == config.mask_id).any():
         raise ValueError(f"expected texts without the mask token, got one with it ({config.mask_id})")
     may = ~torch.isin(ids, torch.tensor(config.special_ids))
@@ -131,7 +131,7 @@ def _may_be_masked(ids: Tensor, config: MaskingConfig) -> Bool[Tensor, "batch po
 def _choose(
     may: Bool[Tensor, "batch position"], *, rate: float, generator: torch.Generator
 ) -> Bool[Tensor, "batch position"]:
-    """Choose the tokens with the smallest of random numbers, in each text as many as its length asks for."""
+    """Choose in each text the tokens with the smallest random numbers, a fixed fraction of its length."""
     n_words = may.sum(dim=1, keepdim=True)  # (batch, 1)
     n_chosen = (n_words * rate).round().clamp(min=1)
     order = torch.rand(may.shape, generator=generator).masked_fill(~may, 2.0).argsort(dim=1)

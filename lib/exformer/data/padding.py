@@ -1,7 +1,7 @@
-"""Sequences of unequal length -> one tensor: padding after the text, or in front of it.
+"""Sequences of unequal length -> one tensor: padding after the text, or before it.
 
 ========================  ==========================  ==========================
-sequences                 ``pad``: to learn from      ``pad_left``: to continue
+sequences                 ``pad``: for training       ``pad_left``: for generation
 ========================  ==========================  ==========================
 ``5 6 7``                 ``5 6 7``                   ``5 6 7``
 ``8``                     ``8 0 0``                   ``0 0 8``
@@ -18,10 +18,10 @@ from torch import Tensor
 
 
 def pad(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "batch position"]:
-    """Put sequences of ids into one tensor, as wide as the longest; padding fills the short ones at the end.
+    """Put sequences of ids into one tensor, as wide as the longest, with padding after the shorter ones.
 
     Raises:
-        ValueError: If no sequence has an id, or something is no integer.
+        ValueError: If no sequence has an id, or something is not an integer.
 
     >>> pad([[5, 6, 7], [8], [9, 4]], pad_id=0)
     tensor([[5, 6, 7],
@@ -39,13 +39,13 @@ def pad(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "ba
 
 
 def pad_left(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "batch position"]:
-    """Put prompts of unequal lengths into one tensor, so that the newest token of each is in the last column.
+    """Put prompts of unequal lengths into one tensor, with padding before the shorter ones.
 
-    A model that continues the prompts appends a column, which is the next position of every row. It must not
-    attend to the padding in front, and must not count it as positions.
+    So the last token of each is in the last column, and the next token of every row is one more column. A
+    model must neither attend to the padding nor count it as positions.
 
     Raises:
-        ValueError: If there is no sequence, one has no id, or something is no integer.
+        ValueError: If there is no sequence, one has no id, or something is not an integer.
 
     >>> pad_left([[5, 6, 7], [8], [9, 4]], pad_id=0)
     tensor([[5, 6, 7],
@@ -64,7 +64,7 @@ def pad_left(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor
 
 
 def _check(sequences: Sequence[Sequence[int]]) -> None:
-    """Refuse what is no sequence of integers: an array would cut 1.7 down to 1."""
+    """Check that all are sequences of integers: an array of integers would truncate 1.7 to 1."""
     for sequence in sequences:
         found = np.asarray(sequence)
         if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
@@ -72,14 +72,14 @@ def _check(sequences: Sequence[Sequence[int]]) -> None:
 
 
 def count_padding(ids: Int64[Tensor, "batch position"], *, pad_id: int | None) -> Int64[Tensor, " batch"]:
-    """Count the padding in front of each sequence; the same token further on is no padding.
+    """Count the padding before each sequence; the same token later in the text is not padding.
 
     Args:
-        ids: Sequences as :func:`pad_left` gives them.
+        ids: Sequences of :func:`pad_left`.
         pad_id: The id of the padding; None if there is none.
 
     Raises:
-        ValueError: If the sequences are not (batch, position), or one is nothing but padding.
+        ValueError: If the sequences are not (batch, position), or one is padding only.
 
     >>> count_padding(torch.tensor([[5, 6, 7], [0, 0, 8], [0, 9, 0]]), pad_id=0)
     tensor([0, 2, 1])
@@ -89,9 +89,7 @@ def count_padding(ids: Int64[Tensor, "batch position"], *, pad_id: int | None) -
         return ids.new_zeros(len(ids))
     count = (ids == pad_id).long().cumprod(dim=1).sum(dim=1)
     if (count == ids.size(1)).any():
-        raise ValueError(
-            f"each prompt needs at least one token, got one that is nothing but padding ({pad_id})"
-        )
+        raise ValueError(f"each prompt needs at least one token, got one that is padding only ({pad_id})")
     return count
 
 
@@ -111,7 +109,7 @@ def check_integers(ids: Tensor) -> None:
 
 
 def check_batch(ids: Tensor) -> None:
-    """Refuse one text where a model reads several.
+    """Check that ids are a batch.
 
     Raises:
         ValueError: If the ids are not a tensor of integers (batch, position).

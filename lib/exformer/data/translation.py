@@ -1,4 +1,4 @@
-"""Sentences with translations -> batches: padding, the shift of teacher forcing, similar lengths together."""
+"""Sentence pairs -> batches for teacher forcing: padding, shifted targets, length bucketing."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -24,13 +24,13 @@ _TOKEN_BUCKET_BATCHES = 20
 
 @dataclass(frozen=True, slots=True)
 class Seq2SeqBatch:
-    """Hold what an encoder-decoder reads, and what it should predict.
+    """A batch of sentence pairs: the inputs of an encoder-decoder and its targets.
 
     =================  ==========================================================
     source             ``the dog slept``
     ``src``            ``the dog slept </s>``
     target             ``il cane dormì``
-    ``tgt_in``         ``<s> il cane dormì``: what the decoder is shown
+    ``tgt_in``         ``<s> il cane dormì``: the decoder's input
     ``tgt_out``        ``il cane dormì </s>``: the token that comes next, at each position
     =================  ==========================================================
     """
@@ -155,7 +155,7 @@ def take_rows(
 
     Args:
         sentences: All sentences as one batch.
-        rows: Row numbers of those that are wanted.
+        rows: Their row numbers.
         lengths: Tokens in each row of ``sentences.src`` and of ``sentences.tgt_in``.
     """
     width = lengths[rows].max(axis=0).tolist()
@@ -176,19 +176,18 @@ def translation_batches(
     seed: int,
     steps: int | None = None,
 ) -> TranslationBatches:
-    """Make batches of sentences with their translations, for teacher forcing.
+    """Make batches of sentence pairs, for teacher forcing.
 
-    Sentences of similar length share a batch, so that little of it is padding. Every pair is seen once before
-    any is seen again.
+    Sentences of similar length share a batch, so that it has little padding. Every epoch has each pair once.
 
     Args:
         src_tokenizer, tgt_tokenizer: The tokenizers of the two languages; may be the same.
         batch_size: Sentences in a batch.
         seed: Determines the order of the sentences.
-        steps: Number of batches; None for one epoch, in which each pair is seen once.
+        steps: Number of batches; None for one epoch.
 
     Returns:
-        The batches; iterate over them as often as you like.
+        The batches, which can be iterated over again and again.
 
     Raises:
         ValueError: If there are no pairs, a number is below 1, or a word is unknown to its tokenizer.
@@ -215,19 +214,23 @@ def translation_batches(
 def encode_pairs(
     pairs: Sequence[Pair], *, src_tokenizer: Tokenizer, tgt_tokenizer: Tokenizer
 ) -> tuple[Seq2SeqBatch, Int64[np.ndarray, "batch 2"]]:
-    """Encode sentences with their translations, for teacher forcing.
+    """Encode sentence pairs, for teacher forcing.
 
     Args:
+        pairs: The sentences with their translations.
         src_tokenizer, tgt_tokenizer: The tokenizers of the two languages; may be the same.
 
     Returns:
-        All as one batch, and how many tokens each row of its ``src`` and ``tgt_in`` has.
+        All pairs as one batch, and the number of tokens in each row of its ``src`` and ``tgt_in``.
 
     Raises:
-        ValueError: If there are no pairs, or a word is unknown to its tokenizer.
+        ValueError: If there are no pairs, something is not a pair, or a word is unknown to its tokenizer.
     """
     if not pairs:
         raise ValueError("expected at least one pair to make batches of, got none")
+    for pair in pairs:
+        if not (hasattr(pair, "source") and hasattr(pair, "target")):
+            raise ValueError(f"expected pairs of texts, Pair(source, target), got {pair!r}")
     sources = [[*src_tokenizer.encode(pair.source), src_tokenizer.eos_id] for pair in pairs]
     targets = [tgt_tokenizer.encode(pair.target) for pair in pairs]
     sentences = Seq2SeqBatch(

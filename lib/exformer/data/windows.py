@@ -1,4 +1,4 @@
-"""A long text -> windows at random positions in it."""
+"""A long text -> batches of windows at random positions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from exformer.checks import whole_number
 
 @dataclass(frozen=True, slots=True)
 class TextWindows:
-    """Cut windows out of a long text at random positions: a :class:`~exformer.data.sampler.BatchSampler`.
+    """Windows of a long text at random positions: a :class:`~exformer.data.sampler.BatchSampler`.
 
     The windows of a step depend on the seed and the step alone. A row of a step is the position in the text
-    at which a window begins. A window has one token more than are predicted: the first is only an input.
+    at which a window begins. A window has one token more than it has targets: the first is only an input.
 
     Args:
         ids: The whole text, encoded.
-        width: Number of tokens to predict in a window.
-        batch_size: Windows in each step's batch.
+        width: Number of targets in a window.
+        batch_size: Number of windows in a batch.
         seed: Determines, with the step, where the windows begin.
 
     Raises:
-        ValueError: If a number is below 1, or the text is not longer than a window.
+        ValueError: If the text is not a tensor of ids or not longer than a window, or a number is below 1.
 
     >>> import torch
     >>> windows = TextWindows(torch.arange(100), width=4, batch_size=2, seed=0)
@@ -44,7 +44,12 @@ class TextWindows:
     seed: int
 
     def __post_init__(self) -> None:
-        """Refuse what gives no windows."""
+        """Check the text and the sizes."""
+        if not isinstance(self.ids, Tensor) or self.ids.dim() != 1 or self.ids.dtype != torch.int64:
+            raise ValueError(
+                "expected the ids of one text, an int64 tensor (position,), "
+                f"got {_described(self.ids)}: torch.tensor(tokenizer.encode(text))"
+            )
         whole_number("width", self.width, least=1)
         whole_number("batch_size", self.batch_size, least=1)
         if len(self.ids) <= self.width:
@@ -64,5 +69,12 @@ class TextWindows:
         return self.ids[torch.from_numpy(positions)]
 
     def n_targets(self, rows: np.ndarray) -> int:
-        """Return how many tokens are to be predicted in some windows."""
+        """Return the number of targets in some windows."""
         return len(rows) * self.width
+
+
+def _described(value: object) -> str:
+    """Return the type of a value, and the shape of a tensor."""
+    if isinstance(value, Tensor):
+        return f"a tensor {tuple(value.shape)} of {value.dtype}"
+    return type(value).__name__

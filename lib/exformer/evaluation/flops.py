@@ -1,4 +1,4 @@
-"""What a model costs, by formula: parameters, multiply-adds, and steps that must wait for each other."""
+"""The cost of a model by formula: parameters, multiply-adds, and the longest chain of dependent steps."""
 
 from dataclasses import dataclass
 
@@ -9,18 +9,18 @@ from exformer.nn.mixture_of_experts import MixtureOfExperts
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Hold what one sequence costs. Costs of parts that follow each other add up.
+    """The cost of one sequence. The costs of consecutive parts add up.
 
-    Counted are the matrix products. PyTorch's ``FlopCounterMode`` finds as many where it sees them, and takes
-    a multiply-add for two operations; it sees none inside PyTorch's LSTM, nor inside the fused attention of
-    CPUs, but those of the plain one, under ``sdpa_kernel(SDPBackend.MATH)``. Softmax, normalization and
-    activations are left out: they grow with the width, not its square.
+    Only matrix products count: softmax, normalization and activations grow with the width, not its square.
+    PyTorch's ``FlopCounterMode`` agrees, but takes a multiply-add for two operations. It sees neither the
+    products inside PyTorch's LSTM nor those of the fused attention on CPUs; it sees those of the plain
+    attention, under ``sdpa_kernel(SDPBackend.MATH)``.
 
     Args:
-        parameters: How many numbers are learned.
-        multiply_adds: Multiplications of matrix products, forward pass.
-        steps: Matrix products in the longest chain in which each waits for the one before: what is left of
-            the time if there are processors enough for all else.
+        parameters: Number of parameters.
+        multiply_adds: Multiplications of the matrix products in a forward pass.
+        steps: Length of the longest chain of matrix products in which each needs the result of the one
+            before: with enough processors, the time grows with this number alone.
 
     >>> Cost(parameters=5, multiply_adds=7, steps=1) + 2 * Cost(parameters=1, multiply_adds=3, steps=1)
     Cost(parameters=7, multiply_adds=13, steps=3)
@@ -31,7 +31,7 @@ class Cost:
     steps: int = 0
 
     def __add__(self, other: "Cost") -> "Cost":
-        """Return the cost of one after the other."""
+        """Return the cost of two consecutive parts."""
         return Cost(
             self.parameters + other.parameters,
             self.multiply_adds + other.multiply_adds,
@@ -39,7 +39,7 @@ class Cost:
         )
 
     def __rmul__(self, times: int) -> "Cost":
-        """Return the cost of several alike, one after the other."""
+        """Return the cost of several equal, consecutive parts."""
         return Cost(times * self.parameters, times * self.multiply_adds, times * self.steps)
 
 
@@ -48,8 +48,8 @@ def attention_cost(d_model: int, *, n_queries: int, n_keys: int, bias: bool = Tr
 
     .. math:: \text{multiply-adds} = 2 n_q d^2 + 2 n_k d^2 + 2 n_q n_k d
 
-    The terms are the projections of queries and output, those of keys and values, and scores with weighted
-    means. The four steps are projections, scores, means and output.
+    The terms are the projections of queries and output, the projections of keys and values, and the scores
+    with the weighted means. The four steps are projections, scores, weighted means and output.
 
     Source:
         Vaswani et al. 2017, table 1 and section 3.2.2.

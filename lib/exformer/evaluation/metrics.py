@@ -9,10 +9,10 @@ _BLEU_TOKENIZERS = ("13a", "intl", "char", "none")  # those of sacrebleu that ne
 
 
 def exact_match(predictions: Sequence[str], references: Sequence[str]) -> float:
-    """Return the share of predictions, 0 to 1, that equal their reference letter by letter.
+    """Return the fraction of predictions, 0 to 1, that equal their reference exactly.
 
     Raises:
-        ValueError: If the lists are empty, differ in length, or hold something else than strings.
+        ValueError: If the lists are empty, differ in length, or contain something other than strings.
 
     >>> exact_match(["il cane", "la volpe"], ["il cane", "il lupo"])
     0.5
@@ -27,17 +27,17 @@ def corpus_bleu(predictions: Sequence[str], references: Sequence[str], *, tokeni
     .. math:: \text{BLEU} = 100 \cdot \min\left(1, e^{1 - r / c}\right)
         \cdot \left(p_1\, p_2\, p_3\, p_4\right)^{1/4}
 
-    with p_n the share of the predictions' n-grams that their references have, c and r the lengths of all
-    predictions and of all references. Upper and lower case differ.
+    where p_n is the fraction of the predictions' n-grams that are in their references, and c and r are the
+    lengths of all predictions and of all references. Upper and lower case differ.
 
     Args:
-        predictions: What a model generated.
+        predictions: Generated texts.
         references: The right texts, in the same order, one string for each.
         tokenize: How sacrebleu cuts text into words: "13a" as in most papers, "intl" by Unicode's classes,
             "char" into characters, "none" at spaces only.
 
     Raises:
-        ValueError: If the lists are empty, differ in length, or hold something else than strings, or
+        ValueError: If the lists are empty, differ in length, or contain something other than strings, or
             ``tokenize`` is none of those.
 
     Source:
@@ -52,10 +52,10 @@ def corpus_bleu(predictions: Sequence[str], references: Sequence[str], *, tokeni
 
 
 def bleu_signature(*, tokenize: str = "13a") -> str:
-    """Return how sacrebleu names what :func:`corpus_bleu` does, for others to do the same.
+    """Return sacrebleu's signature of :func:`corpus_bleu`, which makes a score reproducible.
 
     Raises:
-        ValueError: If there is no such way to cut a text into words.
+        ValueError: If ``tokenize`` is unknown.
 
     Source:
         Post 2018, section 3.
@@ -64,15 +64,15 @@ def bleu_signature(*, tokenize: str = "13a") -> str:
     'nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp'
     """
     bleu = _bleu(tokenize)
-    bleu.corpus_score(["a"], [["a"]])  # only then it knows how many references there are
+    bleu.corpus_score(["a"], [["a"]])  # the signature needs the number of references
     return str(bleu.get_signature())
 
 
 def _bleu(tokenize: str) -> sacrebleu.BLEU:
     if tokenize not in _BLEU_TOKENIZERS:
         raise ValueError(f"tokenize must be one of {', '.join(_BLEU_TOKENIZERS)}, got {tokenize!r}")
-    is_cut = tokenize == "none"  # sacrebleu warns of text that is cut into words, but here it is meant
-    return sacrebleu.BLEU(tokenize=tokenize, force=is_cut)
+    is_tokenized = tokenize == "none"  # force: sacrebleu would warn that the text is tokenized already
+    return sacrebleu.BLEU(tokenize=tokenize, force=is_tokenized)
 
 
 def rouge(predictions: Sequence[str], references: Sequence[str]) -> dict[str, float]:
@@ -80,14 +80,14 @@ def rouge(predictions: Sequence[str], references: Sequence[str]) -> dict[str, fl
 
     Each is an F₁ of what a summary and its reference share: single words (``rouge1``), pairs of neighbors
     (``rouge2``), or the longest sequence of words that both have in this order (``rougeL``). It is made for
-    English: nothing but the letters a to z, without their case, and digits counts.
+    English: only letters a to z, in either case, and digits count.
 
     .. math:: F_1 = \frac{2\,P\,R}{P + R}, \qquad
         P = \frac{\text{shared}}{\text{in the summary}}, \quad
         R = \frac{\text{shared}}{\text{in the reference}}
 
     Raises:
-        ValueError: If the lists are empty, differ in length, or hold something else than strings, or
+        ValueError: If the lists are empty, differ in length, or contain something other than strings, or
             rouge-score is not installed.
 
     Source:
