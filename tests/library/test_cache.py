@@ -102,7 +102,7 @@ def test_more_or_fewer_sequences_are_refused():
 def test_a_cache_keeps_no_graph():
     cache, k = KVCache(), normal(1, 1, 2, 3)
     assert not any(kept.requires_grad for kept in cache.append(k, k))
-    assert not any(kept.requires_grad for kept in MemoryCache().once(lambda: (k, k)))
+    assert not any(kept.requires_grad for kept in MemoryCache().get_or_compute(lambda: (k, k)))
 
 
 def test_a_memory_is_projected_once():
@@ -112,11 +112,11 @@ def test_a_memory_is_projected_once():
         calls.append("projected")
         return numbers([1.0], [2.0]), numbers([3.0], [4.0])
 
-    first, again = cache.once(project), cache.once(project)
+    first, again = cache.get_or_compute(project), cache.get_or_compute(project)
     assert calls == ["projected"]
     assert all(map(torch.equal, first, again))
     cache.select(torch.tensor([1, 0, 1]))
-    k, v = cache.once(project)
+    k, v = cache.get_or_compute(project)
     assert k.flatten().tolist() == [2, 1, 2]
     assert v.flatten().tolist() == [4, 3, 4]
 
@@ -125,7 +125,7 @@ def test_a_beam_within_its_sentences_moves_no_memory():
     """Nor is a memory copied for each row of its own: only the rows of the targets change."""
     cache, memory = Cache(1, cross=True), [numbers([1.0], [2.0])] * 2
     cache.layers[0].append(*[numbers([1.0], [2.0], [3.0], [4.0])] * 2)
-    kept, _ = cache.memories[0].once(lambda: memory)
+    kept, _ = cache.memories[0].get_or_compute(lambda: memory)
     cache.reorder(torch.tensor([1, 1, 2, 2]))
     assert cache.memories[0].k is kept
     cache.reorder(torch.tensor([3, 0]))
@@ -222,7 +222,8 @@ def test_rows_that_share_no_memory_evenly_are_refused(n_rows):
 def test_what_is_known_of_the_rows_moves_with_them():
     cache = Cache(1, cross=True)
     cache.layers[0].append(*[torch.zeros(4, 1, 1, 1)] * 2)
-    cache.memories[0].once(lambda: (numbers([1.0], [2.0]), numbers([3.0], [4.0])))  # two rows a sentence
+    # Two rows a sentence.
+    cache.memories[0].get_or_compute(lambda: (numbers([1.0], [2.0]), numbers([3.0], [4.0])))
     cache.padding = torch.tensor([0, 1, 2, 3])
     cache.tgt_mask = torch.tensor([[[True]], [[False]], [[True]], [[False]]])
     cache.memory_mask = torch.tensor([[[True]], [[False]]])

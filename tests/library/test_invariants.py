@@ -343,9 +343,7 @@ def test_a_cache_is_refused_in_training():
 def test_padding_that_cannot_be_is_refused(padding):
     model, ids = language_model("learned", {}), tokens(2, 0, length=4)
     for cache in (None, model.new_cache()):
-        with pytest.raises(
-            ValueError, match=r"of each of the 2 rows how many of its first ids are padding, fewer than 4"
-        ):
+        with pytest.raises(ValueError, match="one left-padding length for each of the 2 rows, below 4"):
             model(ids, padding=torch.tensor(padding), cache=cache)
 
 
@@ -362,7 +360,7 @@ def test_padding_is_told_at_the_first_call():
 def test_a_refused_call_leaves_the_cache_as_it_was():
     model, ids = language_model("rotary", {}), tokens(2, 0)
     cache = model.new_cache()
-    with pytest.raises(ValueError, match="padding must say"):
+    with pytest.raises(ValueError, match="padding must hold one"):
         model(ids, cache=cache, padding=torch.tensor([2, 9]))
     close(model(ids, cache=cache), model(ids))
 

@@ -1,4 +1,4 @@
-"""What all models refuse to read."""
+"""Checks of what a model reads: ids, padding, caches, batches."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from exformer.nn.cache import Cache
 
 
 def check_ids(ids: Tensor, *, max_len: int | None, start: int = 0, padding: Tensor | None = None) -> None:
-    """Refuse texts that a model can't read.
+    """Check that a model can read a batch of ids.
 
     Args:
         ids: The texts.
@@ -26,8 +26,8 @@ def check_ids(ids: Tensor, *, max_len: int | None, start: int = 0, padding: Tens
     if padding is not None:
         if len(padding) != len(ids) or not ((padding >= 0) & (padding < n)).all():
             raise ValueError(
-                f"padding must say of each of the {len(ids)} rows how many of its first ids are padding, "
-                f"fewer than {n}, got {padding.tolist()}"
+                f"padding must hold one left-padding length for each of the {len(ids)} rows, below {n}, "
+                f"got {padding.tolist()}"
             )
         n -= int(padding.min())
     if max_len is not None and n > max_len:
@@ -38,17 +38,17 @@ def check_ids(ids: Tensor, *, max_len: int | None, start: int = 0, padding: Tens
 
 
 def check_step(model: nn.Module, ids: Tensor, cache: Cache | None, *, padding: Tensor | None = None) -> int:
-    """Return how many positions a cache holds, after making sure that it can go on with these rows.
+    """Check that a cache fits the next step, and return how many positions the model has read.
 
     Args:
-        model: That is to read them.
+        model: The model.
         ids: The new tokens of each row.
-        cache: Of the model; None: there is none, and all positions are new.
-        padding: How many ids at the front of each row are padding, which only a first call can say.
+        cache: The model's; None: there is none, and all positions are new.
+        padding: How many ids at the front of each row are padding; given with the first call only.
 
     Raises:
-        ValueError: If the model is in training mode, the cache holds another number of rows, or padding comes
-            late.
+        ValueError: If the model is in training mode, the cache holds another number of rows, or padding is
+            given with a later call.
     """
     if cache is None:
         return 0

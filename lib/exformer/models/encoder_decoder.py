@@ -61,7 +61,7 @@ class EncoderDecoderConfig(TransformerConfig):
     pad_id: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what no model can be built from."""
+        """Check the settings."""
         super().__post_init__()
         check_no_window(self)
         if self.share_embeddings and self.src_vocab_size != self.tgt_vocab_size:

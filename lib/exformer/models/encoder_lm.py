@@ -52,7 +52,7 @@ class EncoderLMConfig(TransformerConfig):
     n_segments: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what no model can be built from."""
+        """Check the settings."""
         super().__post_init__()
         check_no_window(self)
         object.__setattr__(self, "n_segments", whole_number("n_segments", self.n_segments, least=0))

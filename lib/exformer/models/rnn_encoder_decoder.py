@@ -50,7 +50,7 @@ class RecurrentConfig:
     pad_id: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what no model can be built from."""
+        """Check the settings."""
         check_sizes(self)
 
 

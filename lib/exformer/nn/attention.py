@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from exformer.nn.fast_attention import fast_attention
-from exformer.nn.masks import causal_mask, check_mask, spreads
+from exformer.nn.masks import causal_mask, check_mask, is_broadcastable_to
 
 
 def scaled_dot_product_attention(
@@ -78,7 +78,7 @@ def attend(
     dropout: float = 0.0,
     record: Callable[[Tensor], None] | None = None,
 ) -> Float[Tensor, "batch heads query d_head"]:
-    """Attend with all heads of a layer: the one way of every model, with or without a cache.
+    """Attend with all heads of a layer, as every model does, with or without a cache.
 
     Args:
         q: Queries.
@@ -91,7 +91,7 @@ def attend(
         window: How many keys each query sees, the one at its own position last; None: all. For causal
             attention only.
         dropout: Fraction of the weights set to zero.
-        record: Is given the weights (batch, heads, query, key); then they are computed without dropout.
+        record: Called with the weights (batch, heads, query, key), which are then computed without dropout.
 
     Returns:
         One vector per query and head; zero where a query may attend to no key at all.
@@ -126,7 +126,7 @@ def attend(
 
 
 def check_qkv(q: Tensor, k: Tensor, v: Tensor) -> None:
-    """Refuse queries (..., query, d_k), keys (..., key, d_k) and values (..., key, d_v) that do not fit.
+    """Check that queries (..., query, d_k), keys (..., key, d_k) and values (..., key, d_v) fit.
 
     Raises:
         ValueError: If queries and keys differ in width, keys and values in number, or the axes before.
@@ -146,10 +146,10 @@ def check_qkv(q: Tensor, k: Tensor, v: Tensor) -> None:
 
 
 def check_bias(bias: Tensor | None, *, shape: tuple[int, ...]) -> None:
-    """Refuse a bias that cannot be broadcast to scores of a shape.
+    """Check that a bias can be broadcast to scores of a shape.
 
     Raises:
         ValueError: If it can't.
     """
-    if bias is not None and not spreads(bias, shape=shape):
+    if bias is not None and not is_broadcastable_to(bias, shape):
         raise ValueError(f"a bias must fit scores of the shape {shape}, got the shape {tuple(bias.shape)}")

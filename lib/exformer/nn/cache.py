@@ -114,7 +114,7 @@ class MemoryCache:
         self.k: Tensor | None = None  # (sentence, kv_heads, src, d_head)
         self.v: Tensor | None = None
 
-    def once(self, project: Callable[[], tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    def get_or_compute(self, project: Callable[[], tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
         """Return the keys and values; call ``project`` to compute them the first time only."""
         if self.k is None:
             k, v = project()

@@ -41,7 +41,7 @@ def nll(
     Args:
         logits: Scores of all tokens of the vocabulary.
         targets: The right tokens.
-        label_smoothing: :math:`\varepsilon`, the share of the target that is spread over the vocabulary.
+        label_smoothing: :math:`\varepsilon`, the fraction of the target that is spread over the vocabulary.
 
     Returns:
         One number per target, in nats.
@@ -78,7 +78,7 @@ def cross_entropy(
         logits: Scores of all tokens of the vocabulary.
         targets: The right tokens. One of -100 never counts, as in ``torch.nn.functional.cross_entropy``.
         pad_id: Targets with this id do not count either; None: all others count.
-        label_smoothing: :math:`\varepsilon`, the share of the target that is spread over the vocabulary.
+        label_smoothing: :math:`\varepsilon`, the fraction of the target that is spread over the vocabulary.
 
     Returns:
         The loss in nats per token.

@@ -94,7 +94,7 @@ def padding_mask(ids: Int64[Tensor, "batch position"], *, pad_id: int) -> Bool[T
 
 
 def left_padding_mask(padding: Int64[Tensor, " batch"], n_keys: int) -> Bool[Tensor, "batch 1 key"]:
-    r"""Hide the padding in front of each sequence.
+    r"""Mask the padding in front of each sequence.
 
     .. math:: \mathrm{mask}_{b1j} = [\, j \ge \mathrm{padding}_b \,]
 
@@ -138,14 +138,14 @@ def from_torch_mask(mask: Bool[Tensor, "*shape"] | Float[Tensor, "*shape"]) -> B
 
 
 def check_mask(mask: Tensor | None, *, shape: tuple[int, ...]) -> None:
-    """Refuse a mask that is not boolean or does not fit the scores.
+    """Check that a mask is boolean and fits the scores.
 
     Args:
         mask: The mask, or None for no mask at all.
         shape: The shape of the scores, ending in (query, key).
 
     Raises:
-        ValueError: If the mask is not boolean or cannot be spread over that shape.
+        ValueError: If the mask is not boolean or cannot be broadcast to that shape.
     """
     if mask is None:
         return
@@ -154,14 +154,14 @@ def check_mask(mask: Tensor | None, *, shape: tuple[int, ...]) -> None:
             f"a mask must be boolean with True = may attend, got {mask.dtype}; "
             "masks.from_torch_mask turns the masks of nn.MultiheadAttention into ours"
         )
-    if not (mask.dim() >= 2 and spreads(mask, shape=shape)):
+    if not (mask.dim() >= 2 and is_broadcastable_to(mask, shape)):
         raise ValueError(
             f"a mask must fit scores of the shape {tuple(shape)}, the last two being (query, key); "
             f"any axis may be 1, those before (query, key) may be left out; got the shape {tuple(mask.shape)}"
         )
 
 
-def spreads(x: Tensor, *, shape: tuple[int, ...]) -> bool:
-    """Say whether a tensor can be broadcast to a shape: each of its axes, from the last on, fits or is 1."""
+def is_broadcastable_to(x: Tensor, shape: tuple[int, ...]) -> bool:
+    """Return whether a tensor can be broadcast to a shape: each axis, from the last on, is as long or 1."""
     axes = zip(reversed(x.shape), reversed(shape), strict=False)
     return x.dim() <= len(shape) and all(size in (1, wanted) for size, wanted in axes)

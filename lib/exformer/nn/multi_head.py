@@ -163,13 +163,13 @@ class MultiHeadAttention(nn.Module):
         """
         n_rows, record, bias = len(query), recorder(self), None
         if isinstance(cache, MemoryCache):
-            k, v = cache.once(lambda: self._keys_values(key, value, n=len(key)))
+            k, v = cache.get_or_compute(lambda: self._keys_values(key, value, n=len(key)))
             if n_rows % len(k):
                 raise ValueError(
                     f"a memory of {len(k)} sentences serves as many rows of queries, or a multiple, "
                     f"got {n_rows}"
                 )
-            # The rows that share a memory ask together: (sentence, rows * query, d_model).
+            # Rows that share a memory attend to it together: (sentence, rows * query, d_model).
             query = query.reshape(len(k), -1, query.size(-1))
             q = self._project(query, self.w_q, self.norm_q, n=len(query), name="query")
         else:
@@ -191,7 +191,7 @@ class MultiHeadAttention(nn.Module):
             causal=causal,
             window=self.window,
             dropout=self.dropout if self.training else 0.0,
-            record=None if record is None else lambda weights: record(_apart(weights, n_rows)),
+            record=None if record is None else lambda weights: record(_split_rows(weights, n_rows)),
         )
         return self.w_o(merge_heads(heads)).view(n_rows, -1, self.w_o.out_features)
 
@@ -224,11 +224,11 @@ class MultiHeadAttention(nn.Module):
         return heads if norm is None else norm(heads)
 
 
-def _apart(weights: Tensor, n_rows: int) -> Tensor:
-    """Give each row its own weights again, where several have asked one memory together."""
+def _split_rows(weights: Tensor, n_rows: int) -> Tensor:
+    """Split weights into those of each row, where rows have attended to one memory together."""
     n_sentences, heads, _, n_keys = weights.shape
-    apart = weights.view(n_sentences, heads, n_rows // n_sentences, -1, n_keys)
-    return apart.transpose(1, 2).reshape(n_rows, heads, -1, n_keys)
+    rows = weights.view(n_sentences, heads, n_rows // n_sentences, -1, n_keys)
+    return rows.transpose(1, 2).reshape(n_rows, heads, -1, n_keys)
 
 
 def _drop_columns(x: Tensor | None, n: int) -> Tensor | None:
