@@ -52,6 +52,7 @@ anything = st.text(
             "a \u2009b \u0915\u094d c",
         ),  # a mark without a letter
         ("a\u200db a\ufe0fb \u200d \ufe0f", "ab ab  "),
+        ("\u0645\u200c \u0645\u200c\u200c\u0645 \U0001f469\u200d", "\u0645 \u0645\u0645 \U0001f469"),
         ("\U000e0041\U000e0042 \u3164\u115f\uffa0", " "),
         ("\U0001f3f4" + "\U000e0061" * 7 + "\U000e007f", "\U0001f3f4"),  # no region has such a name
         ("\u65e5\u200d\u672c", "\u65e5\u672c"),
@@ -211,6 +212,16 @@ def test_prompts_in_disguise():
     texts = generate(model, tokenizer, prompts, max_new_tokens=5, temperature=0.0)
     assert texts[0] == texts[1] != texts[2]
     assert generate(model, tokenizer, "\u200b", max_new_tokens=5, temperature=0.0) == texts[2]
+
+
+def test_stop_strings_in_disguise():
+    model, tokenizer, _ = load_model("shakespeare-bpe")
+    options = {"max_new_tokens": 9, "temperature": 0.0}
+    plain = generate(model, tokenizer, "ROMEO:", stop="tell thee", **options)
+    assert plain == "\nI'll "
+    assert generate(model, tokenizer, "ROMEO:", stop="\ufefftell th\xadee", **options) == plain
+    with pytest.raises(ValueError, match=r"stop must be strings of a character or more, got '\\u200b'"):
+        generate(model, tokenizer, "ROMEO:", stop="\u200b", **options)
 
 
 @pytest.mark.usefixtures("unchecked_shapes")

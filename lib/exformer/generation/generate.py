@@ -17,6 +17,7 @@ from exformer.models.decoder_lm import DecoderLM
 from exformer.models.kinds import can_generate, can_translate
 from exformer.models.unwrap import unwrap
 from exformer.nn.eval_mode import evaluating
+from exformer.tokenizers.text_normalization import normalize_text
 from exformer.tokenizers.tokenizer import Tokenizer
 
 _MOST_TOKENS = 10**9  # of a text; weeks of work
@@ -282,9 +283,9 @@ def _encode(tokenizer: Tokenizer, prompt: str, *, number: int) -> list[int]:
 def _stop_strings(stop: str | Sequence[str]) -> list[str]:
     stops = [stop] if isinstance(stop, str | bytes) or not isinstance(stop, Iterable) else list(stop)
     for each in stops:
-        if not isinstance(each, str) or not each:
+        if not isinstance(each, str) or not normalize_text(each):
             raise ValueError(f"stop must be strings of a character or more, got {each!r}")
-    return stops
+    return [normalize_text(each) for each in stops]  # as the text was that the model learned from
 
 
 def _length(row: _Row) -> int:
