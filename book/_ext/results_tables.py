@@ -172,7 +172,11 @@ def _config(results, name):
     ]
     parts += [f"at most {r['tokens']:,} target symbols a batch"]
     parts += [f"mean of {t['average_last']} checkpoints"] if t["average_last"] > 1 else []
-    parts += [f"beam {r['beam']}, alpha {r['alpha']:g}"] if card["kind"] == "EncoderDecoder" else []
+    parts += (
+        [f"{r['num_beams']} beams, length penalty {r['length_penalty']:g}"]
+        if card["kind"] == "EncoderDecoder"
+        else []
+    )
     parts += [f"taught by {' and '.join(r['teachers'])}"] if r.get("teachers") else []
     return Markup("{}: {}.").format(_code(name), ", ".join(parts))
 

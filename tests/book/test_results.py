@@ -471,7 +471,7 @@ def test_rows_of_trained_models_and_published_scores(root):
 def test_all_that_makes_a_model_good_stands_below_its_scores(root):
     text = SHOWS["results-models"](read_results(root), "translation")
     switches = "rotary positions, queries and keys normalized, outputs of layers begin at 0, dropout 0.2"
-    teachers = "beam 5, alpha 1.5, taught by multi30k-en-de-alone and multi30k-de-en-alone."
+    teachers = "5 beams, length penalty 1.5, taught by multi30k-en-de-alone and multi30k-de-en-alone."
     for said in (switches, teachers):
         assert said in text
 

@@ -34,7 +34,7 @@ TINY = changed(
     eval_interval=3,
     average_last=2,
     tokens=300,
-    beam=1,
+    num_beams=1,
 )
 
 

@@ -590,7 +590,7 @@ def test_translations_are_judged_as_the_recipe_says(whole: Path, monkeypatch: py
 
     monkeypatch.setattr("exformer.recipes.evaluate.translate", note)
     card = json.loads((whole / "model" / "model.json").read_text())
-    recipe = Recipe.from_settings(card["recipe"] | {"beam": 3, "alpha": 0.5})
+    recipe = Recipe.from_settings(card["recipe"] | {"num_beams": 3, "length_penalty": 0.5})
     data, tokenizer = CORPORA[TINY.corpus](), load_tokenizer(whole / "tokenizer.json")
     task = make_task(recipe, data, tokenizer)
     score(task.model, task.tokenizer, data, recipe, parts=("val", "test"))

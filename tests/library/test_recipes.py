@@ -90,7 +90,7 @@ def test_the_rates_of_a_recipe() -> None:
         ({"warmup": 0}, "warmup must be at least 1, got 0"),
         ({"eval_interval": 0}, "eval_interval must be at least 1, got 0"),
         ({"tokens": 0}, "tokens must be at least 1, got 0"),
-        ({"alpha": 10.01}, "alpha lie from 0 to 10"),
+        ({"length_penalty": 10.01}, "length_penalty lie from 0 to 10"),
         ({"clip_norm": 0.0}, "clip_norm must be above 0, got 0"),
         ({"clip_norm": math.inf}, "clip_norm must be above 0, got inf"),
         ({"clip_norm": math.nan}, "clip_norm must be above 0, got nan"),
@@ -101,9 +101,12 @@ def test_the_rates_of_a_recipe() -> None:
         ({"teachers_seed": -1}, "teachers_seed must lie from 0 to 4,294,967,295, got -1"),
         ({"teachers_seed": 0}, "teachers_seed is for recipes with teachers, .* learns alone"),
         ({"patience": -1}, "patience must be at least 0, got -1"),
-        ({"beam": 0}, "beam must be at least 1, got 0"),
-        ({"beam": 10_001}, "beam must be at most 10,000 and alpha lie from 0 to 10, got 10001 and 1"),
-        ({"alpha": math.nan}, "alpha lie from 0 to 10, got 5 and nan"),
+        ({"num_beams": 0}, "num_beams must be at least 1, got 0"),
+        (
+            {"num_beams": 10_001},
+            "num_beams must be at most 10,000 and length_penalty lie from 0 to 10, got 10001 and 1",
+        ),
+        ({"length_penalty": math.nan}, "length_penalty lie from 0 to 10, got 5 and nan"),
     ],
 )
 def test_recipes_that_no_run_can_follow(changes: dict, message: str) -> None:
@@ -126,14 +129,14 @@ for name, value in (("corpus", ["z"]), ("model", [1]), ("steps", 1.5), ("seed", 
 
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_whole_numbers_that_numpy_made_are_whole_numbers() -> None:
-    own = Recipe("x", "y", TrainingConfig(steps=7, seed=3), beam=2)
-    numpys = Recipe("x", "y", TrainingConfig(steps=np.int64(7), seed=np.uint32(3)), beam=np.int8(2))
+    own = Recipe("x", "y", TrainingConfig(steps=7, seed=3), num_beams=2)
+    numpys = Recipe("x", "y", TrainingConfig(steps=np.int64(7), seed=np.uint32(3)), num_beams=np.int8(2))
     assert json.dumps(numpys.settings()) == json.dumps(own.settings())
 
 
 def test_defaults_of_a_recipe() -> None:
     own = {"name": "x", "corpus": "y", "model": {}, "tokenizer": "byte-pair", "n_merges": 0, "tokens": 4096}
-    texts = {"both_ways": False, "teachers": [], "teachers_seed": None, "beam": 5, "alpha": 1.0}
+    texts = {"both_ways": False, "teachers": [], "teachers_seed": None, "num_beams": 5, "length_penalty": 1.0}
     training = {"training": asdict(TrainingConfig()) | {"betas": [0.9, 0.98]}}
     assert Recipe("x", "y").settings() == training | own | texts
 
@@ -165,15 +168,38 @@ def test_teachers_train_on_the_students_data() -> None:
     student = find_recipe("multi30k-en-de")
     for name in student.teachers:
         teacher = find_recipe(name)
-        assert (teacher.training.steps, teacher.model["dropout"], teacher.alpha, teacher.teachers) == (
+        assert (
+            teacher.training.steps,
+            teacher.model["dropout"],
+            teacher.length_penalty,
+            teacher.teachers,
+        ) == (
             6000,
             0.3,
             1.0,
             (),
         )
-        own = {"name": name, "corpus": teacher.corpus, "model": teacher.model, "steps": 6000, "alpha": 1.0}
+        own = {
+            "name": name,
+            "corpus": teacher.corpus,
+            "model": teacher.model,
+            "steps": 6000,
+            "length_penalty": 1.0,
+        }
         assert teacher == changed(student, teachers=(), **own)
         assert teacher.model == student.model | {"dropout": 0.3}
+
+
+def test_settings_of_earlier_versions() -> None:
+    """Until 0.1 the settings of the training were among the others, and some had other names."""
+    today = find_recipe("shakespeare-bpe").with_training(schedule="inverse_sqrt")
+    settings = today.settings()
+    old = settings | settings.pop("training")
+    for name, before in (("lr_by_module", "rates"), ("eval_interval", "every"), ("average_last", "average")):
+        old[before] = old.pop(name)
+    old |= {"schedule": "root", "beam": old.pop("num_beams"), "alpha": old.pop("length_penalty")}
+    del old["accumulate"], old["both_ways"]
+    assert Recipe.from_settings(old) == today
 
 
 def test_settings_of_other_kinds() -> None:
@@ -191,9 +217,15 @@ def test_settings_at_their_bounds() -> None:
     changed(PLAIN, lr=0.0, clip_norm=None, warmup=50, steps=10, schedule="inverse_sqrt")
     changed(PLAIN, warmup=9, steps=10, schedule="cosine")
     changed(PLAIN, muon_lr=0.0, weight_decay=0.0, momentum=0.0, label_smoothing=0.0, betas=(0.0, 0.0))
-    changed(PLAIN, seed=2**32 - 1, patience=0, n_merges=0, tokens=1, beam=10_000, alpha=10.0)
+    changed(PLAIN, seed=2**32 - 1, patience=0, n_merges=0, tokens=1, num_beams=10_000, length_penalty=10.0)
     changed(
-        PLAIN, beam=1, alpha=0.0, lr_by_module={"output": 0.0}, average_last=1, eval_interval=1, accumulate=1
+        PLAIN,
+        num_beams=1,
+        length_penalty=0.0,
+        lr_by_module={"output": 0.0},
+        average_last=1,
+        eval_interval=1,
+        accumulate=1,
     )
 
 

@@ -32,7 +32,7 @@ AT_ONCE = 30
 
 
 def recipe(name: str, corpus: str) -> Recipe:
-    return changed(TINY, name=name, corpus=corpus, steps=3, alpha=0.5)
+    return changed(TINY, name=name, corpus=corpus, steps=3, length_penalty=0.5)
 
 
 @pytest.fixture

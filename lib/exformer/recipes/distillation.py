@@ -61,7 +61,7 @@ def ask_teacher(
     """Translate texts by the model of a finished run; where this was cut, it goes on.
 
     Args:
-        teacher: Recipe of the run; beam and alpha are its own.
+        teacher: Recipe of the run; the beam search is its own.
         folder: Of the run. ``translations.json`` beside the model keeps the answer.
         texts: In the language that the model reads.
         progress: Title of progress bars; if empty, there are none.
@@ -84,8 +84,8 @@ def ask_teacher(
             trained.model,
             trained.tokenizer,
             texts[start : start + _AT_ONCE],
-            num_beams=teacher.beam,
-            length_penalty=teacher.alpha,
+            num_beams=teacher.num_beams,
+            length_penalty=teacher.length_penalty,
             progress=progress,
         )
         found = {"texts": found["texts"] + new, "time": clock.read()}

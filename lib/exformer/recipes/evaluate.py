@@ -173,8 +173,8 @@ def score(
             tokenizer,
             [pair.source for pair in pairs],
             max_new_tokens=longest_translation(pairs, one),
-            num_beams=recipe.beam,
-            length_penalty=recipe.alpha,
+            num_beams=recipe.num_beams,
+            length_penalty=recipe.length_penalty,
             progress=part if progress else "",
         )
         _add_bleu(scores, f"{part} BLEU, cased", ours, [pair.target for pair in pairs], tokenize="13a")

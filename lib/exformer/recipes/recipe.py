@@ -24,8 +24,8 @@ class Recipe:
             translations of the training texts are learned too.
         teachers_seed: Seed of all teachers; None: the recipe's own.
         tokens: Most target tokens in a batch.
-        beam: Number of beams when translations are scored.
-        alpha: Length penalty of that beam search.
+        num_beams: Number of beams when translations are scored.
+        length_penalty: Length penalty of that beam search.
 
     Raises:
         ValueError: If a setting is out of its range.
@@ -41,8 +41,8 @@ class Recipe:
     teachers: tuple[str, ...] = ()
     teachers_seed: int | None = None
     tokens: int = 4096
-    beam: int = 5
-    alpha: float = 1.0
+    num_beams: int = 5
+    length_penalty: float = 1.0
 
     def __post_init__(self) -> None:
         """Check all settings."""
@@ -54,10 +54,11 @@ class Recipe:
         if not isinstance(self.model, Mapping):
             raise ValueError(f"model must be settings by their names, got {self.model!r}")
         check_choices(self, {"tokenizer": ("byte-pair", "character", "word")})
-        check_integers(self, {"tokens": 1, "n_merges": 0, "beam": 1})
-        if self.beam > 10_000 or not 0 <= self.alpha <= 10:  # so that NaN is refused too
+        check_integers(self, {"tokens": 1, "n_merges": 0, "num_beams": 1})
+        if self.num_beams > 10_000 or not 0 <= self.length_penalty <= 10:  # so that NaN is refused too
             raise ValueError(
-                f"beam must be at most 10,000 and alpha lie from 0 to 10, got {self.beam} and {self.alpha}"
+                "num_beams must be at most 10,000 and length_penalty lie from 0 to 10, "
+                f"got {self.num_beams} and {self.length_penalty}"
             )
         if self.teachers_seed is not None:
             check_seed(self, "teachers_seed")

@@ -40,8 +40,8 @@ EN_DE_ALONE = Recipe(
         eval_interval=100,
         average_last=10,
     ),
-    beam=5,
-    alpha=1.0,
+    num_beams=5,
+    length_penalty=1.0,
 )
 
 DE_EN_ALONE = replace(EN_DE_ALONE, name="multi30k-de-en-alone", corpus="multi30k de-en")
@@ -54,10 +54,10 @@ EN_DE = replace(
     teachers=("multi30k-en-de-alone", "multi30k-de-en-alone"),
     model={**EN_DE_ALONE.model, "dropout": 0.2},
     training=replace(EN_DE_ALONE.training, steps=9000),
-    alpha=1.5,
+    length_penalty=1.5,
 )
 
-DE_EN = replace(EN_DE, name="multi30k-de-en", corpus="multi30k de-en", alpha=1.0)
+DE_EN = replace(EN_DE, name="multi30k-de-en", corpus="multi30k de-en", length_penalty=1.0)
 
 #: Karpathy 2022, nanoGPT, "I only have a macbook": 12 windows of 64 characters a step, 2,000 steps.
 CHARACTERS_CLASSIC = Recipe(
@@ -134,5 +134,5 @@ ENGLISH_ITALIAN = Recipe(
     training=TrainingConfig(
         steps=60, lr=1e-2, warmup=10, label_smoothing=0.1, eval_interval=5, average_last=3
     ),
-    beam=2,
+    num_beams=2,
 )

@@ -16,6 +16,7 @@ RENAMED_WEIGHTS: tuple[tuple[str, str], ...] = (
 )
 
 
+_RECIPE_SETTINGS = {"beam": "num_beams", "alpha": "length_penalty"}
 #: The settings of a training that were among a recipe's others until 0.1, and what they are called today.
 _TRAINING_SETTINGS = {
     **{
@@ -34,12 +35,13 @@ _TRAINING_SETTINGS = {
 def upgrade_recipe(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a recipe, as a card or a run holds them, in the form of today.
 
-    >>> upgrade_recipe({"name": "mine", "schedule": "root", "every": 10})
-    {'name': 'mine', 'training': {'schedule': 'inverse_sqrt', 'eval_interval': 10}}
+    >>> upgrade_recipe({"name": "mine", "beam": 2, "schedule": "root", "every": 10})
+    {'name': 'mine', 'num_beams': 2, 'training': {'schedule': 'inverse_sqrt', 'eval_interval': 10}}
     """
     if "training" in settings:
         return dict(settings)
     own = {name: value for name, value in settings.items() if name not in _TRAINING_SETTINGS}
+    own = {_RECIPE_SETTINGS.get(name, name): value for name, value in own.items()}
     training = {today: settings[name] for name, today in _TRAINING_SETTINGS.items() if name in settings}
     if training.get("schedule") == "root":
         training["schedule"] = "inverse_sqrt"

@@ -242,7 +242,7 @@ def check_optimizers(model: nn.Module, optimizers: Iterable[torch.optim.Optimize
 
 def check_parameters(model: nn.Module, step: int) -> None:
     """Check that all parameters are finite."""
-    if not all(p.isfinite().all() for p in model.parameters()):
+    if not torch.stack([p.isfinite().all() for p in model.parameters()]).all():  # waits for the device once
         raise DivergenceError(
             f"a parameter is NaN or infinite after step {step}: lower the learning rate or clip gradients"
         )
