@@ -226,7 +226,7 @@ def test_stop_strings_in_disguise():
 
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_number_of_a_sentence_that_is_not_a_text(translator):
-    with pytest.raises(ValueError, match=r"^sentence 2: expected a text \(str\), got int"):
+    with pytest.raises(ValueError, match=r"^sentence 2 must be a string, got 3"):
         translate(*translator, ["A dog.", 3])
     with pytest.raises(ValueError, match=r"^sentence 2: expected a text of whole characters"):
         translate(*translator, ["A dog.", "\ud83d"])
