@@ -136,7 +136,7 @@ class TransformerConfig:
 
     @property
     def max_positions(self) -> int | None:
-        """Largest number of positions that a causal model reads; None: there is no largest.
+        """Largest number of positions that a causal model reads, or None if there is no largest.
 
         Relative positions see offsets only, and a window keeps these small, however long the text is.
         """
