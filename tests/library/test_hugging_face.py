@@ -21,7 +21,12 @@ from transformers import (
     LlamaForCausalLM,
     MarianConfig,
     MarianMTModel,
+    MistralConfig,
+    MistralForCausalLM,
+    MixtralConfig,
+    MixtralForCausalLM,
 )
+from transformers.models.mixtral.modeling_mixtral import MixtralTopKRouter
 
 from exformer import (
     DecoderLM,
@@ -51,7 +56,8 @@ pytestmark = pytest.mark.usefixtures("float64")
 VOCAB, MAX_LEN, END = 37, 24, 11
 IDS = torch.tensor([[5, 16, 3, 7, 9, 4, 2], [6, 11, 2, 14, 20, 1, 8]])
 SEEN = torch.tensor([[5, 16, 3, 7, 9, 4, 2], [6, 11, 2, 14, 0, 0, 0]])
-EACH_MODEL_ONCE = ("gpt2", "llama", "bert", "marian")
+EACH_MODEL_ONCE = ("gpt2", "llama", "mistral", "mixtral", "bert", "marian")
+ROTARY = LlamaForCausalLM | MistralForCausalLM | MixtralForCausalLM
 
 
 class Angles(nn.Module):
@@ -59,7 +65,7 @@ class Angles(nn.Module):
 
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__()
-        rope, n = config.rope_parameters, config.head_dim
+        rope, n = config.rope_parameters, config.head_dim or config.hidden_size // config.num_attention_heads
         frequency = [rope["rope_theta"] ** (-2 * i / n) for i in range(n // 2)]
         if rope["rope_type"] == "linear":
             frequency = [f / rope["factor"] for f in frequency]
@@ -83,17 +89,30 @@ class Angles(nn.Module):
         return angle.cos(), angle.sin()
 
 
+class Router(MixtralTopKRouter):
+    """Mixtral's router in the type of its vectors: its own softmax is in float32 always."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        logits = nn.functional.linear(x, self.weight)
+        p, chosen = logits.softmax(dim=-1).topk(self.top_k, dim=-1)
+        return logits, p / p.sum(dim=-1, keepdim=True), chosen
+
+
 def exact(theirs: nn.Module) -> nn.Module:
     """Let a model compute in float64 what its own code always rounds to float32."""
     if isinstance(theirs, MarianMTModel):
         for side in (theirs.model.encoder, theirs.model.decoder):
             sines = papers_formula(MAX_LEN, d_model=theirs.config.d_model)
             side.embed_positions.weight.data = torch.cat((sines[:, 0::2], sines[:, 1::2]), dim=1)
-    if not isinstance(theirs, LlamaForCausalLM):
+    if not isinstance(theirs, ROTARY):
         return theirs
+    if isinstance(theirs, MixtralForCausalLM):
+        theirs.set_experts_implementation("eager")
     for part in list(theirs.modules()):
         for name, norm in list(part.named_children()):
-            if type(norm).__name__ == "LlamaRMSNorm":
+            if isinstance(norm, MixtralTopKRouter):
+                norm.__class__ = Router
+            if type(norm).__name__ in ("LlamaRMSNorm", "MistralRMSNorm", "MixtralRMSNorm"):
                 mine = nn.RMSNorm(len(norm.weight), eps=norm.variance_epsilon)
                 mine.weight = norm.weight
                 setattr(part, name, mine)
@@ -119,13 +138,26 @@ def gpt2(**changes) -> GPT2LMHeadModel:
 
 
 def llama(**changes) -> LlamaForCausalLM:
+    return like_llama(LlamaForCausalLM, LlamaConfig, **changes)
+
+
+def like_llama(model: type, config: type, **changes) -> nn.Module:
     sizes = {"hidden_size": 24, "intermediate_size": 13, "num_hidden_layers": 2, "num_attention_heads": 6}
     rope = {"rope_type": "default", "rope_theta": 5e5}
     settings = {"rms_norm_eps": 1e-5, "max_position_embeddings": MAX_LEN, "rope_parameters": rope}
     # The eager softmax is in float32 always.
-    return LlamaForCausalLM(
-        LlamaConfig(vocab_size=VOCAB, attn_implementation="sdpa", **{**sizes, **settings, **changes})
-    )
+    own = {**sizes, **settings, **changes}
+    return model(config(vocab_size=VOCAB, attn_implementation="sdpa", **own))
+
+
+def mistral(**changes) -> MistralForCausalLM:
+    changes = {"num_key_value_heads": 2, "sliding_window": 3, **changes}
+    return like_llama(MistralForCausalLM, MistralConfig, **changes)
+
+
+def mixtral(**changes) -> MixtralForCausalLM:
+    changes = {"num_key_value_heads": 2, "num_local_experts": 5, "num_experts_per_tok": 2, **changes}
+    return like_llama(MixtralForCausalLM, MixtralConfig, **changes)
 
 
 def bert(**changes) -> BertForMaskedLM:
@@ -246,6 +278,34 @@ def test_llama(tmp_path: Path, tied: bool, changes: dict) -> None:
     same_greedy_text(ours, theirs)
 
 
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize(
+    "changes", [{}, {"sliding_window": None}, {"head_dim": 10, "rope_parameters": LLAMA3}]
+)
+def test_mistral(tmp_path: Path, tied: bool, changes: dict) -> None:
+    theirs = mistral(tie_word_embeddings=tied, **changes)
+    ours = there_and_back(theirs, tmp_path) if changes.get("sliding_window", 3) else None
+    if ours is None:  # without a window it is a Llama, and is written as one
+        theirs = saved(theirs, tmp_path)
+        ours = from_hugging_face(tmp_path).model
+        close(logits(ours), logits(theirs))
+    assert ours.config.window == changes.get("sliding_window", 3)
+    same_greedy_text(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"sliding_window": 4, "num_experts_per_tok": 1}, {"head_dim": 10, "router_aux_loss_coef": 0.5}],
+)
+def test_mixtral(tmp_path: Path, changes: dict) -> None:
+    theirs = mixtral(**changes)
+    ours = there_and_back(theirs, tmp_path)
+    config = theirs.config
+    assert ours.config.experts_per_token == config.num_experts_per_tok
+    assert ours.config.balance_weight == config.router_aux_loss_coef
+    same_greedy_text(ours, theirs)
+
+
 def test_llama_settings_of_older_files(tmp_path: Path) -> None:
     """Before version 5 base and scaling were two settings, and the type had another name."""
     theirs = saved(llama(rope_parameters=LLAMA3), tmp_path)
@@ -350,10 +410,15 @@ def test_translator_without_output_bias(tmp_path: Path) -> None:
             ),
             "llama has no o_bias False$",
         ),
+        (DecoderLMConfig(9, d_model=8, n_heads=2, window=3), "gpt2 has no window 3$"),
+        (
+            DecoderLMConfig(9, d_model=8, n_heads=2, n_experts=3),
+            "gpt2 has no n_experts 3",
+        ),
         (EncoderLMConfig(9, d_model=8, n_heads=2, n_segments=2, pre_norm=True), "bert has no pre_norm True$"),
         (EncoderDecoderConfig(9, 9, d_model=8, n_heads=2), "marian has no positions 'sinusoidal'$"),
     ],
-    ids=["qk-norm", "bias", "o-bias", "pre-norm", "sines"],
+    ids=["qk-norm", "bias", "o-bias", "window", "experts", "pre-norm", "sines"],
 )
 def test_settings_that_no_family_has(tmp_path: Path, config, message: str) -> None:
     build = {DecoderLMConfig: DecoderLM, EncoderLMConfig: EncoderLM, EncoderDecoderConfig: EncoderDecoder}
@@ -456,7 +521,7 @@ def test_untied_output_must_be_there(tmp_path: Path) -> None:
         (
             "gpt2",
             {"model_type": "t5"},
-            "the model_type 't5': the library has gpt2, llama, bert, marian only",
+            "the model_type 't5': the library has gpt2, llama, mistral, mixtral, bert",
         ),
         ("gpt2", {"model_type": None}, "has the model_type None"),
         ("gpt2", {"n_embd": None}, "config.json lacks n_embd"),

@@ -100,7 +100,7 @@ def _add_hugging_face(group: Any) -> None:
         group,
         "import",
         "hugging_face:import_model",
-        "read a folder that save_pretrained of transformers wrote: GPT-2, Llama, BERT, Marian",
+        "read a folder of transformers: GPT-2, Llama, Mistral, Mixtral, BERT, Marian",
         "gpt2/ --out models/gpt2; then: exformer generate --model models/gpt2",
     )
     add("folder", metavar="FOLDER", help="with config.json, model.safetensors and tokenizer.json")

@@ -20,6 +20,8 @@ from torch import Tensor
 def pad(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "batch position"]:
     """Put sequences of ids into one tensor, as wide as the longest, with padding after the shorter ones.
 
+    A model that learns from them must have the same ``pad_id`` in its config, so that padding has no loss.
+
     Raises:
         ValueError: If no sequence has an id, or something is not an integer.
 

@@ -1,1 +1,1 @@
-"""Folders of Hugging Face's transformers <-> our models: GPT-2, Llama, BERT, Marian."""
+"""Folders of Hugging Face's transformers <-> our models: GPT-2, Llama, Mistral, Mixtral, BERT, Marian."""

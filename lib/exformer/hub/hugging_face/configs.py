@@ -1,7 +1,7 @@
 """A ``config.json`` of Hugging Face <-> our configuration, a reader and a writer for each family."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 from exformer.models.decoder_lm import DecoderLMConfig
@@ -175,6 +175,33 @@ def _write_rope(c: TransformerConfig) -> dict[str, Any]:
     }
 
 
+def _read_mistral(c: _Settings) -> DecoderLMConfig:
+    c.only(attention_bias=False, mlp_bias=False)
+    return replace(_read_llama(c), window=c.get("sliding_window"))
+
+
+def _write_mistral(c: DecoderLMConfig) -> dict[str, Any]:
+    return _write_llama(c) | {"sliding_window": c.window}
+
+
+def _read_mixtral(c: _Settings) -> DecoderLMConfig:
+    c.only(router_jitter_noise=0.0)
+    return replace(
+        _read_mistral(c),
+        n_experts=c["num_local_experts"],
+        experts_per_token=c["num_experts_per_tok"],
+        balance_weight=c.get("router_aux_loss_coef", 0.001),
+    )
+
+
+def _write_mixtral(c: DecoderLMConfig) -> dict[str, Any]:
+    return _write_mistral(c) | {
+        "num_local_experts": c.n_experts,
+        "num_experts_per_tok": c.experts_per_token,
+        "router_aux_loss_coef": c.balance_weight,
+    }
+
+
 def _read_bert(c: _Settings) -> EncoderLMConfig:
     c.only(hidden_act="gelu", is_decoder=False, position_embedding_type="absolute", add_cross_attention=False)
     return EncoderLMConfig(
@@ -267,6 +294,8 @@ class _Form(NamedTuple):
 _FORMS = {
     "gpt2": _Form(DecoderLMConfig, _read_gpt2, _write_gpt2),
     "llama": _Form(DecoderLMConfig, _read_llama, _write_llama),
+    "mistral": _Form(DecoderLMConfig, _read_mistral, _write_mistral),
+    "mixtral": _Form(DecoderLMConfig, _read_mixtral, _write_mixtral),
     "bert": _Form(EncoderLMConfig, _read_bert, _write_bert),
     "marian": _Form(EncoderDecoderConfig, _read_marian, _write_marian),
 }
@@ -339,8 +368,10 @@ def _meaning(config: Any, name: str) -> Any:
         return _eps(config)
     if name in ("rope_base", "rope_scaling") and config.positions != "rotary":
         return None  # it has no rotary frequencies
-    if name in ("zero_init", "dropout", "attention_dropout"):
+    if name in ("zero_init", "dropout", "attention_dropout", "balance_weight"):
         return None  # these matter in training alone
+    if name == "experts_per_token" and config.n_experts is None:
+        return None
     if name == "output_bias":
         return True  # to have none is to have zeros
     return config.n_heads if value is None and name == "n_kv_heads" else value

@@ -31,7 +31,7 @@ _BUILD: dict[type, type[nn.Module]] = {
 
 
 def from_hugging_face(folder: str | Path) -> Pretrained:
-    """Read a model that ``save_pretrained`` of transformers wrote: GPT-2, Llama, BERT or Marian.
+    """Read a GPT-2, Llama, Mistral, Mixtral, BERT or Marian that transformers' ``save_pretrained`` wrote.
 
     Args:
         folder: With ``config.json``, the weights in ``model.safetensors`` (or in the parts that
@@ -69,8 +69,8 @@ def to_hugging_face(folder: str | Path, model: nn.Module, tokenizer: Any = None)
 
     Args:
         folder: The folder to write to; it is created if need be.
-        model: A ``DecoderLM`` with the settings of GPT-2 or Llama, an ``EncoderLM`` with BERT's, or an
-            ``EncoderDecoder`` with Marian's.
+        model: A ``DecoderLM`` with the settings of GPT-2, Llama, Mistral or Mixtral, an ``EncoderLM`` with
+            BERT's, or an ``EncoderDecoder`` with Marian's.
         tokenizer: One that :func:`from_hugging_face` read is written as ``tokenizer.json``; others are not.
 
     Raises:

@@ -1,7 +1,7 @@
 """What our parameters are called in Hugging Face's files: a table for each family.
 
-``{}`` stands for the number of a layer. A name is that of a module; weight and bias are called so on both
-sides.
+``{}`` stands for the number of a layer, and then of an expert. A name is that of a module; weight and bias
+are called so on both sides.
 """
 
 from typing import NamedTuple
@@ -17,6 +17,7 @@ class Family(NamedTuple):
         heads: What the names of the output layers begin with.
         copies: The names under which a tied weight may be stored as well, or instead.
         ignored: Patterns of names that hold no parameters of our models: constants, and heads of other tasks.
+        halves: Whether rotary positions rotate columns i and i + d_head/2 of a head; we rotate neighbors.
     """
 
     architecture: str
@@ -25,6 +26,7 @@ class Family(NamedTuple):
     heads: tuple[str, ...]
     copies: dict[str, tuple[str, ...]]
     ignored: tuple[str, ...]
+    halves: bool = False
 
 
 GPT2 = Family(
@@ -69,6 +71,20 @@ LLAMA = Family(
     },
     copies={"model.embed_tokens.weight": ("lm_head.weight",)},
     ignored=(r"rotary_emb\.inv_freq$",),
+    halves=True,
+)
+
+MISTRAL = LLAMA._replace(architecture="MistralForCausalLM")
+
+MIXTRAL = LLAMA._replace(
+    architecture="MixtralForCausalLM",
+    names={
+        **{ours: theirs for ours, theirs in LLAMA.names.items() if ".feed_forward." not in ours},
+        "layers.{}.feed_forward.router": "model.layers.{}.block_sparse_moe.gate",
+        "layers.{}.feed_forward.experts.{}.w_1": "model.layers.{}.block_sparse_moe.experts.{}.w1",
+        "layers.{}.feed_forward.experts.{}.w_2": "model.layers.{}.block_sparse_moe.experts.{}.w2",
+        "layers.{}.feed_forward.experts.{}.w_3": "model.layers.{}.block_sparse_moe.experts.{}.w3",
+    },
 )
 
 BERT = Family(
@@ -147,4 +163,11 @@ MARIAN = Family(
 )
 
 #: The families by the ``model_type`` of their ``config.json``.
-FAMILIES = {"gpt2": GPT2, "llama": LLAMA, "bert": BERT, "marian": MARIAN}
+FAMILIES = {
+    "gpt2": GPT2,
+    "llama": LLAMA,
+    "mistral": MISTRAL,
+    "mixtral": MIXTRAL,
+    "bert": BERT,
+    "marian": MARIAN,
+}

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from exformer.hub.hugging_face.names import GPT2, LLAMA, Family
+from exformer.hub.hugging_face.names import GPT2, Family
 
 _SHOWN = 4  # names in a message
 
@@ -45,14 +45,14 @@ def their_name(name: str, family: Family) -> str:
     >>> their_name("layers.3.feed_forward.w_1.weight", LLAMA)
     'model.layers.3.mlp.gate_proj.weight'
     """
-    found = re.search(r"\.(\d+)\.", name)
+    numbers = re.findall(r"\.(\d+)\.", name)
     template = re.sub(r"\.\d+\.", ".{}.", name)
     module, _, leaf = template.rpartition(".")
     if template in family.names:  # a parameter of the model itself
         return family.names[template]
     if module not in family.names:
         raise ValueError(f"{family.architecture} has no place for the parameter {name}")
-    return f"{family.names[module].format(found[1] if found else '')}.{leaf}"
+    return f"{family.names[module].format(*numbers)}.{leaf}"
 
 
 def to_ours(
@@ -118,14 +118,14 @@ def _read(name: str, tensor: Tensor, family: Family, *, d_head: int) -> Tensor:
         tensor = tensor.mT if tensor.dim() == 2 else tensor
         third = re.search(r"w_([qkv])\.", name)
         return tensor.chunk(3)["qkv".index(third[1])] if third else tensor
-    if family is LLAMA and re.search(r"w_[qk]\.", name):
+    if family.halves and re.search(r"w_[qk]\.", name):
         return neighbors(tensor, d_head=d_head)
     return tensor
 
 
 def _write(name: str, tensor: Tensor, family: Family, *, d_head: int) -> Tensor:
     """Bring a tensor of ours into the order of theirs."""
-    if family is LLAMA and re.search(r"w_[qk]\.", name):
+    if family.halves and re.search(r"w_[qk]\.", name):
         return halves(tensor, d_head=d_head)
     return tensor[None] if family.names.get(name) == "final_logits_bias" else tensor
 
