@@ -282,12 +282,12 @@ def changed(path: Path, name: str, value: Tensor | None, **notes: str) -> Path:
         ("model.9.weight", torch.ones(1), r"0 weights missing \(none\), 1 unknown \(9\.weight\)"),
         ("model.0.weight", torch.ones(3, 5), r"0\.weight is float32 \(3, 5\), expected float32 \(5, 3\)"),
         ("model.0.weight", torch.ones(5, 3).int(), r"0\.weight is int32 \(5, 3\), expected float32 \(5, 3\)"),
-        ("model.0.bias", torch.full((5,), torch.nan), r"weights that are no numbers: 0\.bias"),
-        ("model.0.bias", torch.tensor([0, 0, torch.inf, 0, 0]), r"weights that are no numbers: 0\.bias"),
+        ("model.0.bias", torch.full((5,), torch.nan), r"weights that are NaN or infinite: 0\.bias"),
+        ("model.0.bias", torch.tensor([0, 0, torch.inf, 0, 0]), r"weights that are NaN or infinite: 0\.bias"),
         ("optimizer.0.0.momentum_buffer", torch.ones(2, 2), "momentum_buffer of parameter 0"),
         ("optimizer.0.0.momentum_buffer", torch.ones(()), "momentum_buffer of parameter 0"),
-        ("optimizer.0.0.momentum_buffer", None, r"not all of the optimizer's state .*0\.momentum_buffer"),
-        ("optimizer.0.7.momentum_buffer", torch.ones(5), r"or too much \(7\.momentum_buffer\)"),
+        ("optimizer.0.0.momentum_buffer", None, r"a part of the optimizer's state is .*0\.momentum_buffer"),
+        ("optimizer.0.7.momentum_buffer", torch.ones(5), r"missing or extra \(7\.momentum_buffer\)"),
         ("optimizer.0.x.momentum_buffer", torch.ones(5), "the optimizer's state can't be read"),
         ("random.torch", None, "a part of its state is missing"),
     ],
@@ -309,8 +309,8 @@ def test_a_checkpoint_of_something_else(
     ("notes", "message"),
     [
         ({"format": "another"}, "is not a checkpoint: expected the format"),
-        ({"state": "{"}, "its state is no JSON object"),
-        ({"state": "[]"}, "its state is no JSON object"),
+        ({"state": "{"}, "its state is not a JSON object"),
+        ({"state": "[]"}, "its state is not a JSON object"),
         ({"state": "{}"}, "a part of its state is missing"),
     ],
 )
@@ -323,8 +323,12 @@ def test_damaged_notes(tmp_path: Path, notes: dict[str, str], message: str) -> N
 @pytest.mark.parametrize(
     ("part", "value", "message"),
     [
-        ("random", {}, "random numbers can't go on"),
-        ("random", {"python": [3, [1], None], "numpy": ["MT19937", [1], 0, 0, 0.0]}, "numbers can't go on"),
+        ("random", {}, "random number states can't be restored"),
+        (
+            "random",
+            {"python": [3, [1], None], "numpy": ["MT19937", [1], 0, 0, 0.0]},
+            "states can't be restored",
+        ),
         ("optimizers", None, "a part of its state is missing"),
     ],
 )

@@ -315,14 +315,14 @@ def test_output_paths_are_checked_first(talk, writer: Path, tmp_path: Path, monk
             tmp_path / "nowhere" / "x",
             f"there is no folder for {tmp_path}/nowhere/x: make it, or choose anoth",
         ),
-        (book / "x", f"there is no folder for {book}/x: make it, or choose another place for {what}"),
+        (book / "x", f"there is no folder for {book}/x: make it, or choose another path for {what}"),
         (tmp_path, f"{tmp_path} is a folder: expected a file for {what}"),
     ):
         status, _, err = talk(*words, place)
         assert (status, err.startswith(f"exformer: {said}")) == (2, True), err
     monkeypatch.setattr("os.access", lambda place, how: place != tmp_path)
     status, _, err = talk(*words, tmp_path / "x")
-    wanted = f"exformer: {tmp_path}/x may not be written: choose another place for {what}\n"
+    wanted = f"exformer: {tmp_path}/x may not be written: choose another path for {what}\n"
     assert (status, err) == (2, wanted)
 
 

@@ -122,7 +122,7 @@ def test_numbers_out_of_bounds(numbers: dict[str, float]) -> None:
 
 def test_vectors_are_for_another() -> None:
     with pytest.raises(
-        ValueError, match=r"moves matrices, got parameters of the shapes \[\(3,\)\]: give them"
+        ValueError, match=r"updates matrices, got parameters of the shapes \[\(3,\)\]: give them"
     ):
         Muon([nn.Parameter(torch.ones(2, 2)), nn.Parameter(torch.ones(3))])
     with pytest.raises(ValueError, match=r"got parameters of the shapes \[\(5, 3, 2\)\]: give them"):

@@ -258,7 +258,7 @@ def test_of_a_stream_itself_is_asked_and_of_a_file_the_folder(
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) in (Path(os.devnull), tmp_path))
     check_writable(os.devnull, what="the scores")
     check_writable(tmp_path / "scores.json", what="the scores")
-    with pytest.raises(ValueError, match=r"x may not be written: choose another place for the scores"):
+    with pytest.raises(ValueError, match=r"x may not be written: choose another path for the scores"):
         check_writable(Path(tmp_path.root) / "x", what="the scores")
 
 
@@ -293,7 +293,7 @@ def test_one_number_that_is_none_is_too_many(tmp_path: Path, number: float) -> N
     model, path = nn.Linear(3, 2), tmp_path / "x.safetensors"
     tensors = {name: value.clone() for name, value in model.state_dict().items()}
     tensors["weight"][0, 1] = number
-    with pytest.raises(ValueError, match=r"holds weights that are no numbers: weight$"):
+    with pytest.raises(ValueError, match=r"holds weights that are NaN or infinite: weight$"):
         check_weights(tensors, model, path=path)
     model.load_state_dict(tensors)
     with pytest.raises(ValueError, match="weight has numbers that are not finite"):
@@ -314,7 +314,10 @@ def test_weights_of_another_model_or_type_are_refused(tmp_path: Path) -> None:
         (right | four, r"4 unknown \(a3, b2, c1, …\)"),
         (right | {"weight": right["weight"].T}, r"weight is float32 \(3, 2\), expected float32 \(2, 3\)"),
         (right | {"bias": right["bias"].long()}, r"bias is int64 \(2,\), expected float32 \(2,\)"),
-        (right | {"bias": right["bias"].to(torch.float8_e5m2)}, "a type that can't be computed with: bias$"),
+        (
+            right | {"bias": right["bias"].to(torch.float8_e5m2)},
+            "a type that models can't compute with: bias$",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             check_weights(tensors, model, path=path)

@@ -46,7 +46,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Pairs:
     monkeypatch.setitem(CORPORA, "italian-english", lambda: replace(data, **turned))
     monkeypatch.setitem(RECIPES, "there", recipe("there", TINY.corpus))
     monkeypatch.setitem(RECIPES, "back", recipe("back", "italian-english"))
-    monkeypatch.setattr(distillation, "_AT_ONCE", AT_ONCE)
+    monkeypatch.setattr(distillation, "_SAVE_INTERVAL", AT_ONCE)
     return data
 
 
@@ -244,7 +244,7 @@ def test_mistakes(
     monkeypatch.setitem(RECIPES, "learner", changed(LEARNER, name="learner", teachers=("therex",)))
     assert main(["train", "learner", "--out", str(tmp_path / "a")]) == 2
     assert "there is no recipe 'therex' (close: there)" in capsys.readouterr().err
-    with pytest.raises(ValueError, match="each teacher is asked once, got there, there: name each one once"):
+    with pytest.raises(ValueError, match="a teacher is named twice, got there, there: name each one once"):
         run_recipe(changed(LEARNER, teachers=("there", "there")), tmp_path / "b")
     monkeypatch.setitem(RECIPES, "back", changed(LEARNER, name="back", teachers=("there",)))
     with pytest.raises(ValueError, match="the teacher back has teachers itself: choose a recipe that learns"):

@@ -318,6 +318,7 @@ def test_a_compiled_model(tmp_path: Path) -> None:
     code = """
 import sys
 import torch
+torch.manual_seed(0)
 from exformer import CharTokenizer, DecoderLM, DecoderLMConfig, Trainer, TextWindows, load_model, save_model
 model = DecoderLM(DecoderLMConfig(7, d_model=8, n_heads=2, n_layers=1, max_len=6))
 windows = TextWindows(torch.arange(70) % 6 + 1, width=6, batch_size=4, seed=0)

@@ -183,10 +183,10 @@ def test_a_walk_that_is_not_finished_leaves_the_last_step():
 def test_an_optimizer_of_another_model_is_refused():
     model, earlier = Weights(), Weights()
     wrong = torch.optim.SGD(earlier.parameters(), 0.5)
-    with pytest.raises(ValueError, match="an optimizer of the model's parameters, got one that moves none"):
+    with pytest.raises(ValueError, match="an optimizer of the model's parameters, got one that updates none"):
         train(model, [(1.0, 0.0)], loss_fn=plane, optimizer=wrong)
     two = [(torch.optim.SGD([model.a], 0.5), None), (wrong, None)]
-    with pytest.raises(ValueError, match=r"got one that moves none of them: make it from model.parameters"):
+    with pytest.raises(ValueError, match=r"got one that updates none of them: make it from model.parameters"):
         next(training_steps(model, [(1.0, 0.0)], loss_fn=plane, optimizers=two))
     train(model, [(1.0, 0.0)], loss_fn=plane, optimizer=torch.optim.SGD([model.a], 0.5))  # a part will do
 

@@ -1,4 +1,4 @@
-"""What recipes learn from: the texts, in parts, and the hashes that say which texts they were."""
+"""The data of recipes: texts in parts, and the hashes that identify them."""
 
 import hashlib
 import json
@@ -14,14 +14,14 @@ from exformer.corpora.real.manifest import FILES
 
 @dataclass(frozen=True)
 class Pairs:
-    """Hold sentences with translations.
+    """Sentences with translations.
 
     Args:
-        train: To learn from.
-        val: To choose by.
-        test: To be judged by.
+        train: The training set.
+        val: The validation set.
+        test: The test set.
         hashes: SHA-256 of each file, by name; where there are no files, of the texts.
-        language: Of the targets, "de"; empty where nobody has tokenized references.
+        language: Language of the targets, such as "de"; empty where there are no tokenized references.
         references: The targets of ``test`` as papers score them: lower-cased and cut into words.
     """
 
@@ -35,11 +35,11 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Text:
-    """Hold a long text.
+    """A long text.
 
     Args:
-        train: To learn from.
-        val: To be judged by.
+        train: The training text.
+        val: The validation text.
         hashes: As for :class:`Pairs`.
     """
 
@@ -49,19 +49,19 @@ class Text:
 
 
 def hash_texts(texts: Sequence[str] | Sequence[tuple[str, str]]) -> str:
-    """Return the SHA-256 of texts that stand in no file of their own, or of pairs of them, as JSON.
+    """Return the SHA-256 of texts that have no file, or of pairs of texts, as JSON.
 
     Args:
-        texts: In their order.
+        texts: The texts, whose order counts.
     """
     return hashlib.sha256(json.dumps(list(texts), ensure_ascii=False).encode()).hexdigest()
 
 
 def licenses(names: Iterable[str]) -> list[str]:
-    """Return what one may do with files of the manifest, and so with what was learned from them.
+    """Return the licenses of files of the manifest, which models that learned from them must mind.
 
     Args:
-        names: Of files; other texts, such as translations by a teacher, are left out.
+        names: Names of files; other texts, such as translations by a teacher, are left out.
 
     >>> licenses(["tinyshakespeare/input.txt", "translations"])
     ['plays of Shakespeare, in the public domain, put together by Karpathy 2015']
@@ -88,7 +88,7 @@ def _shakespeare() -> Text:
 
 
 def _english_italian() -> Pairs:
-    """Make 2,000 sentences to learn from, and 100 others."""
+    """Make 2,000 training sentences, and 100 others."""
     parts = split(2000, n_test=100, seed=0)
     hashes = {}
     for name, pairs in (("train", parts.train), ("test", parts.test)):
@@ -96,7 +96,7 @@ def _english_italian() -> Pairs:
     return Pairs(parts.train, parts.test[:50], parts.test[50:], hashes)
 
 
-#: By name, what gives the texts.
+#: The corpora: functions that return the data, by name.
 CORPORA: dict[str, Callable[[], Pairs | Text]] = {
     "multi30k en-de": partial(_multi30k, "en", "de"),
     "multi30k de-en": partial(_multi30k, "de", "en"),

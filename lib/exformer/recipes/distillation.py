@@ -1,4 +1,4 @@
-"""Distillation: teachers translate the training texts, and another model learns their translations too."""
+"""Distillation: teachers translate the training texts, and a student learns from these pairs too."""
 
 import json
 import math
@@ -17,31 +17,31 @@ from exformer.storage.files import read_json, replace_file
 from exformer.tokenizers.tokenizer import Tokenizer
 from exformer.training.clock import Clock
 
-_AT_ONCE = 1000  # texts between two writings of the file
+_SAVE_INTERVAL = 1000  # texts
 
 
 def check_teachers(recipe: Recipe) -> None:
-    """Refuse a recipe whose teachers can't be trained, before hours are spent on the first of them.
+    """Check the teachers of a recipe, before hours are spent on the first of them.
 
     Args:
-        recipe: Names the teachers.
+        recipe: The recipe that names the teachers.
 
     Raises:
-        ValueError: If one of them is named twice, has no recipe, or has teachers itself.
+        ValueError: If one is named twice, has no recipe, or has teachers itself.
     """
     if len(set(recipe.teachers)) < len(recipe.teachers):
-        raise ValueError(f"each teacher is asked once, got {', '.join(recipe.teachers)}: name each one once")
+        raise ValueError(f"a teacher is named twice, got {', '.join(recipe.teachers)}: name each one once")
     for name in recipe.teachers:
         if find_recipe(name).teachers:
             raise ValueError(f"the teacher {name} has teachers itself: choose a recipe that learns alone")
 
 
 def texts_for(teacher: Recipe, data: Pairs | Text) -> tuple[str, list[str]]:
-    """Return the side of the pairs that a teacher reads, "source" or "target", and all its training texts.
+    """Return the side of the pairs that a teacher reads, "source" or "target", and its training texts.
 
     Args:
         teacher: Recipe of the teacher.
-        data: Of the one that learns.
+        data: Data of the student.
 
     Raises:
         ValueError: If the teacher has learned from other texts, or there are no pairs.
@@ -58,16 +58,16 @@ def texts_for(teacher: Recipe, data: Pairs | Text) -> tuple[str, list[str]]:
 def ask_teacher(
     teacher: Recipe, folder: RunFolder, texts: Sequence[str], *, progress: str = ""
 ) -> dict[str, Any]:
-    """Translate texts by the model of a finished run; where this was cut, it goes on.
+    """Translate texts with the model of a finished run; an interrupted translation is resumed.
 
     Args:
-        teacher: Recipe of the run; the beam search is its own.
-        folder: Of the run. ``translations.json`` beside the model keeps the answer.
-        texts: In the language that the model reads.
+        teacher: Recipe of the run, with the settings of the beam search.
+        folder: Folder of the run. ``translations.json`` beside the model keeps the answer.
+        texts: Texts in the language that the model reads.
         progress: Title of progress bars; if empty, there are none.
 
     Returns:
-        Under "texts" one translation for each, and under "time" the seconds that they took, as
+        Under "texts" one translation of each text, and under "time" the seconds that they took, as
         :meth:`~exformer.training.clock.Clock.read` gives them.
 
     Raises:
@@ -79,11 +79,11 @@ def ask_teacher(
         if not _is_answer(found, most=len(texts)):
             raise ValueError(f"{path} is damaged: expected the translations of {len(texts)} texts")
     trained, clock = load_model(folder.model), Clock(found["time"])
-    for start in range(len(found["texts"]), len(texts), _AT_ONCE):
+    for start in range(len(found["texts"]), len(texts), _SAVE_INTERVAL):
         new = translate(
             trained.model,
             trained.tokenizer,
-            texts[start : start + _AT_ONCE],
+            texts[start : start + _SAVE_INTERVAL],
             num_beams=teacher.num_beams,
             length_penalty=teacher.length_penalty,
             progress=progress,
@@ -94,7 +94,7 @@ def ask_teacher(
 
 
 def _is_answer(found: Mapping[str, Any], *, most: int) -> bool:
-    """Say whether a file holds what :func:`ask_teacher` writes, of that many texts or fewer."""
+    """Tell whether a file holds what :func:`ask_teacher` writes, of that many texts or fewer."""
     texts, seconds = found.get("texts"), found.get("time")
     if not isinstance(texts, list) or not isinstance(seconds, dict):
         return False
@@ -109,18 +109,18 @@ def _is_answer(found: Mapping[str, Any], *, most: int) -> bool:
 def add_answers(
     data: Pairs, answers: Mapping[str, tuple[str, Sequence[str]]], *, tokenizer: Tokenizer
 ) -> Pairs:
-    """Add the teachers' translations to the pairs by people, each with the text that it translates.
+    """Add the teachers' translations to the human ones, each with the text that it translates.
 
-    A translation that is empty, or has more than twice the tokens of the one by people, is left out: a beam
-    that degenerates repeats a word again and again.
+    A translation that is empty, or has more than twice the tokens of the human one, is left out: a beam
+    search that degenerates repeats a word again and again.
 
     Args:
         data: The corpus.
         answers: By teacher, the side that it read and a translation of each text there.
-        tokenizer: Counts tokens.
+        tokenizer: The tokenizer that counts the tokens.
 
     Returns:
-        The corpus with more to learn from: first its own pairs, then those of each teacher.
+        The corpus with a larger training set: first its own pairs, then those of each teacher.
 
     Source:
         Nguyen et al. 2020, "data diversification", with one round and one teacher a direction.

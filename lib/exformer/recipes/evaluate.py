@@ -1,4 +1,4 @@
-"""How good a trained model is: BLEU in the two ways that papers report it, and bits per byte."""
+"""Scores of a trained model: BLEU in the two ways that papers report it, and bits per byte."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from exformer.training.checkpoint import average_weights
 from exformer.training.loop import default_loss
 from exformer.training.trainer import Trainer, mean_loss
 
-FILE_TYPE = torch.float16  # of the final weights: half the bytes
+_FILE_TYPE = torch.float16  # of the final weights: half the bytes
 
 
 def finish_run(
@@ -38,20 +38,20 @@ def finish_run(
     times: Mapping[str, Mapping[str, float]],
     progress: bool = False,
 ) -> None:
-    """Write the final model, the mean of the last checkpoints, and its card with all that is known of it.
+    """Write the final model, the mean of the last checkpoints, and its card with all facts about it.
 
     Args:
-        recipe: Of the run.
-        task: Trained.
-        data: All that was learned from.
-        trainer: That has trained it.
-        folder: Of the run.
+        recipe: Recipe of the run.
+        task: The trained task.
+        data: The training data, with the translations of teachers.
+        trainer: The Trainer of the run.
+        folder: Folder of the run.
         times: Seconds of the run, and of each teacher, by the names of their recipes.
-        progress: Show bars.
+        progress: Show progress bars.
     """
     device = next(task.model.parameters()).device
     last = trainer.last_checkpoints()
-    task.model.load_state_dict(average_weights(last, dtype=FILE_TYPE))  # judged as it will be read
+    task.model.load_state_dict(average_weights(last, dtype=_FILE_TYPE))  # scored as it will be loaded
     task.model.eval().cpu()
     card = {
         "recipe": recipe.settings(),
@@ -69,17 +69,17 @@ def finish_run(
         "scores": score(task.model, task.tokenizer, data, recipe, progress=progress),
         "history": trainer.history,
     }
-    save_model(folder.model, task.model, task.tokenizer, card=card, dtype=FILE_TYPE)
+    save_model(folder.model, task.model, task.tokenizer, card=card, dtype=_FILE_TYPE)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Hold a model that can be scored.
+    """A model that can be scored.
 
     Args:
-        name: As it was given.
+        name: Its name or folder, as it was given.
         found: The model, its tokenizers and its card.
-        recipe: On the card.
+        recipe: The recipe on the card.
         data: The corpus that the recipe names.
     """
 
@@ -90,9 +90,9 @@ class Candidate:
 
 
 def prepare(name_or_folder: str | Path) -> Candidate:
-    """Load a model, and look whether it can be scored, before minutes go into the scores of any.
+    """Load a model and check that it can be scored, before minutes are spent on the scores of another.
 
-    What is to be scored is the model in the folder, also where the recipe's settings make another one.
+    The model in the folder is scored, even if the recipe's settings would make another one.
 
     Args:
         name_or_folder: As for :func:`~exformer.hub.pretrained.load_model`.
@@ -101,8 +101,8 @@ def prepare(name_or_folder: str | Path) -> Candidate:
         The model, for :func:`judge`.
 
     Raises:
-        ValueError: If there is no such model, its card lacks something or has no recipe that can be followed,
-            or the recipe's corpus is for models of another kind.
+        ValueError: If there is no such model, its card lacks something or has no valid recipe, or the
+            recipe's corpus is for models of another kind.
     """
     found = load_model(name_or_folder)
     recipe = _recipe(found, name_or_folder)
@@ -145,18 +145,18 @@ def score(
     parts: Sequence[str] = ("val",),
     progress: bool = False,
 ) -> dict[str, Any]:
-    """Return the scores of a model, with more digits than mean anything cut off.
+    """Return the scores of a model, rounded to digits that mean something.
 
     Args:
-        model: Trained.
-        tokenizer: Of the model; of a translator a pair.
+        model: A trained model.
+        tokenizer: Its tokenizer; of a translator the pair (source, target).
         data: Its corpus.
-        recipe: Of the run.
-        parts: Of the corpus whose translations are scored: "val" to choose by, "test" once at the end.
-        progress: Show bars.
+        recipe: Recipe of the run.
+        parts: Parts of the corpus whose translations are scored: "val" to choose by, "test" once at the end.
+        progress: Show progress bars.
 
     Returns:
-        By name; what was done to find them is under "signatures".
+        The scores by name; under "signatures" how they were computed.
     """
     one = tokenizer[0] if isinstance(tokenizer, tuple) else tokenizer
     validation = validation_batches(recipe, data, one, max_len=model.config.max_len)
@@ -197,7 +197,7 @@ def tokenize_for_papers(texts: Sequence[str], *, language: str) -> list[str]:
     """Lower-case texts, normalize their punctuation and cut them into words, as Moses does.
 
     Args:
-        texts: As people write.
+        texts: Texts in plain writing.
         language: "en", "de" or "fr".
 
     Returns:
@@ -207,7 +207,7 @@ def tokenize_for_papers(texts: Sequence[str], *, language: str) -> list[str]:
         ValueError: If sacremoses is not installed.
 
     Source:
-        Koehn et al. 2007; Multi30k's ``.lc.norm.tok`` files are made so.
+        Koehn et al. 2007; the ``.lc.norm.tok`` files of Multi30k are made this way.
     """
     try:
         from sacremoses import MosesPunctNormalizer, MosesTokenizer  # here: few need it
@@ -241,7 +241,7 @@ def _recipe(found: Pretrained, name: str | Path) -> Recipe:
 
 
 def _check_kind(candidate: Candidate) -> None:
-    """Refuse a model that can't do what the corpus of its recipe asks."""
+    """Check that a model is of the kind that the corpus of its recipe needs."""
     found, data = candidate.found, candidate.data
     kind, expected = type(found.model), EncoderDecoder if isinstance(data, Pairs) else DecoderLM
     if kind is not expected:

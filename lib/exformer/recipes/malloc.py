@@ -1,4 +1,4 @@
-"""Memory that a process keeps when it frees it, because the next training step asks for it again."""
+"""The memory allocator: freed memory stays with the process, because the next step asks for it again."""
 
 import ctypes
 import platform

@@ -1,4 +1,4 @@
-"""The reader's own texts: files -> what is learned, and a recipe whose sizes fit the amount of text."""
+"""The reader's own texts: files -> training data, and a recipe whose sizes fit the amount of text."""
 
 import hashlib
 import math
@@ -91,7 +91,7 @@ def recipe_for(data: Pairs | Text, *, steps: int | None = None) -> Recipe:
 
     Args:
         data: As :func:`read_text` or :func:`read_pairs` gives it.
-        steps: In place of the number that is chosen.
+        steps: Number of steps; None: chosen by the amount of text.
     """
     if isinstance(data, Text):
         base, passes, longest = BYTE_PAIRS, 8, BYTE_PAIRS.model["max_len"]
@@ -104,7 +104,7 @@ def recipe_for(data: Pairs | Text, *, steps: int | None = None) -> Recipe:
         )
         n_bytes, all_bytes, longest = sum(targets), sum(sources) + sum(targets), max(sources + targets) + 1
     sizes = next(sizes for most, sizes in _SIZES if n_bytes <= most)
-    large = sizes["d_model"] > base.model["d_model"]  # for which the base's rates were found
+    large = sizes["d_model"] > base.model["d_model"]  # than the model for which the learning rates were found
     model = {
         **base.model,
         **sizes,
@@ -137,7 +137,7 @@ def recipe_for(data: Pairs | Text, *, steps: int | None = None) -> Recipe:
 
 
 def describe(trainer: Trainer, data: Pairs | Text) -> str:
-    """Say how far a run is, and show what the model can do: a text, or translations of held-out sentences."""
+    """Describe the progress of a run: its loss, and a text or translations of held-out sentences."""
     loss = trainer.history[-1]["validation_loss"]
     lines = [f"step {trainer.step:,} of {trainer.config.steps:,}: validation loss {loss:.3f} nats per token"]
     tokenizer = load_tokenizer(trainer.checkpoints.parent / "tokenizer.json")

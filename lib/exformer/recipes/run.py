@@ -1,4 +1,4 @@
-"""A recipe -> a trained model in a folder, through any number of interruptions."""
+"""A recipe -> a trained model in a folder, however often the run is interrupted."""
 
 import hashlib
 from collections.abc import Callable
@@ -36,25 +36,26 @@ def run_recipe(
     progress: bool = False,
     on_measure: Callable[[Trainer], None] | None = None,
 ) -> Path:
-    """Train what a recipe says, with checkpoints; a run that was cut goes on to the same weights.
+    """Train the model of a recipe, with checkpoints; an interrupted run is resumed to the same weights.
 
-    Where several processes were started by ``accelerate launch``, they share the work.
+    Several processes that were started by ``accelerate launch`` divide the work. A finished run that is
+    resumed is left alone, unless its recipe now has more steps, or its model is missing or damaged.
 
     Args:
         recipe: All that the run depends on.
-        folder: Of the run, see :class:`~exformer.recipes.run_folder.RunFolder`.
-        data: What is learned from; None: the corpus that the recipe names.
-        resume: Go on with the run in the folder.
-        device: On which one process computes, as "cuda"; several have their own.
-        progress: Show bars.
+        folder: Folder of the run, see :class:`~exformer.recipes.run_folder.RunFolder`.
+        data: The training data; None: the corpus that the recipe names.
+        resume: Resume the run in the folder, or begin if there is none.
+        device: Device of a single process, such as "cuda"; several have their own.
+        progress: Show progress bars.
         on_measure: See :class:`~exformer.training.trainer.Trainer`.
 
     Returns:
         The folder of the final model, for :func:`~exformer.hub.pretrained.load_model`.
 
     Raises:
-        ValueError: If no run can follow the recipe, the folder holds another run or is in use, the corpus is
-            not to be had or not what the run began with, or training fails.
+        ValueError: If the recipe makes no run, the folder holds another run or is in use, the corpus is
+            missing or not the one that the run began with, or training fails.
     """
     check_teachers(recipe)
     disable_malloc_trim()
@@ -118,7 +119,7 @@ class _Run:
         set_seed(recipe.training.seed)
         task, spent = make_task(recipe, data, tokenizer), {}
         if recipe.teachers:
-            # Teachers take hours: what no run can follow is to be found before.
+            # Teachers take hours: a mistake in the recipe must be found before.
             make_optimizers(task.model, recipe.training)
             data, spent = self._teach(data, tokenizer)
             if is_main:
@@ -159,7 +160,7 @@ class _Run:
                 device=self.device,
                 progress=self.progress,
             )
-            # Two runs that learn from one teacher may be started together: the second waits.
+            # Two runs with one teacher may be started together: the second waits.
             with run.lock(wait=True):
                 run.train(None, resume=True)
                 with self.processes.main_first():  # the others read what it has written

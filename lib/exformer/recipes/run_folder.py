@@ -1,4 +1,4 @@
-"""The folder of a run: its recipe, what it is made from, its log, its checkpoints, the model at the end."""
+"""The folder of a run: its recipe, the hashes of its inputs, its log, its checkpoints, the final model."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -67,10 +67,10 @@ class RunFolder:
         Args:
             recipe: Of the run. One that is resumed may have other settings of
                 :data:`~exformer.training.resume.MAY_CHANGE`, such as more steps.
-            resume: Go on with what is there; where nothing is, begin.
+            resume: Resume the run in the folder, or begin if there is none.
 
         Raises:
-            ValueError: If it holds a run that is not to go on, one of another recipe, or one without recipe.
+            ValueError: If it holds a run and ``resume`` is false, a run of another recipe, or parts of one.
         """
         if self.recipe.exists():
             if not resume:
@@ -98,14 +98,14 @@ class RunFolder:
         return Recipe.from_settings(read_json(self.recipe, what="the recipe of a run"))
 
     def check_input(self, name: str, found: str | Mapping[str, str]) -> None:
-        """Note what the run is made from, or check that it is what the run began with.
+        """Note the hash of an input, or check that it is the one that the run began with.
 
         Args:
-            name: Of the input.
+            name: Name of the input.
             found: Its SHA-256, or that of each part.
 
         Raises:
-            ValueError: If another one was noted.
+            ValueError: If it is another one.
         """
         known = read_json(self.inputs, what="the inputs of a run") if self.inputs.exists() else {}
         if name not in known:  # the run begins, or is older than these notes

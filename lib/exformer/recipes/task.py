@@ -27,13 +27,13 @@ _VALIDATION_TOKENS = 4096  # in a batch
 
 @dataclass(frozen=True)
 class Task:
-    """Hold what a run trains.
+    """A new model, and the data that a run trains it on.
 
     Args:
-        model: New.
-        tokenizer: Of the model; of a translator a pair.
-        batches: To learn from.
-        validation: The validation set in batches, each with its share of the tokens.
+        model: The model with its initial weights.
+        tokenizer: Its tokenizer; of a translator the pair (source, target).
+        batches: The training set.
+        validation: The validation set in batches, each with its fraction of the tokens.
     """
 
     model: nn.Module
@@ -43,10 +43,10 @@ class Task:
 
 
 def make_task(recipe: Recipe, data: Pairs | Text, tokenizer: Tokenizer) -> Task:
-    """Make what a recipe trains; the model's first weights come from the random numbers that are next.
+    """Make the model of a recipe and its batches; the weights are initialized with the next random numbers.
 
     Raises:
-        ValueError: If the recipe's model has a setting that there is none of, or does not fit the data.
+        ValueError: If the recipe's model has an unknown setting, or does not fit the data.
     """
     if isinstance(data, Pairs):
         return _translation(recipe, data, tokenizer)
@@ -54,10 +54,10 @@ def make_task(recipe: Recipe, data: Pairs | Text, tokenizer: Tokenizer) -> Task:
 
 
 def learn_tokenizer(recipe: Recipe, data: Pairs | Text, path: Path, *, progress: str = "") -> Tokenizer:
-    """Read the tokenizer of a run from its file, or learn it from the training texts and write it."""
+    """Load the tokenizer of a run, or learn it from the training texts and save it."""
     if path.exists():
         return load_tokenizer(path)
-    if isinstance(data, Text):  # all characters are to have an id
+    if isinstance(data, Text):  # every character needs an id
         texts = [data.train] if recipe.tokenizer == "byte-pair" else [data.train, data.val]
     else:
         texts = [text for pair in data.train for text in (pair.source, pair.target)]
@@ -72,13 +72,13 @@ def learn_tokenizer(recipe: Recipe, data: Pairs | Text, path: Path, *, progress:
 def training_batches(
     recipe: Recipe, data: Pairs | Text, tokenizer: Tokenizer, *, max_len: int
 ) -> BatchSampler:
-    """Return the training set as a run reads it.
+    """Return the training set in batches.
 
     Args:
-        recipe: Of the run.
+        recipe: Recipe of the run.
         data: Its corpus.
-        tokenizer: Of the model, for both languages.
-        max_len: Of the model: the longest sentence, or the width of the windows.
+        tokenizer: Tokenizer of the model, for both languages.
+        max_len: The longest sentence of the model, or the width of the windows.
 
     Raises:
         ValueError: If a sentence is too long, or the text too short.
@@ -91,13 +91,13 @@ def training_batches(
 def validation_batches(
     recipe: Recipe, data: Pairs | Text, tokenizer: Tokenizer, *, max_len: int
 ) -> list[MicroBatch]:
-    """Return the validation set in batches, each with its share of the tokens.
+    """Return the validation set in batches, each with its fraction of the tokens.
 
     Args:
-        recipe: Of the run; of it the seed and ``both_ways`` count.
+        recipe: Recipe of the run, whose seed and ``both_ways`` count.
         data: Its corpus.
-        tokenizer: Of the model, for both languages.
-        max_len: Of the model: the longest sentence, or the width of the windows.
+        tokenizer: Tokenizer of the model, for both languages.
+        max_len: The longest sentence of the model, or the width of the windows.
 
     Raises:
         ValueError: If a sentence is too long.
@@ -163,7 +163,7 @@ def _windows(
 
 
 def _configure(kind: type, recipe: Recipe, own: Mapping[str, int]) -> Any:
-    """Make a configuration of a recipe's settings and of those that the tokenizer gives."""
+    """Make a model's configuration from a recipe's settings and those of the tokenizer."""
     known = [each.name for each in fields(kind) if each.name not in own]
     if unknown := sorted(recipe.model.keys() - set(known)):
         raise ValueError(
@@ -174,7 +174,7 @@ def _configure(kind: type, recipe: Recipe, own: Mapping[str, int]) -> Any:
 
 
 def _both_ways(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return all pairs as they are and turned round, in an order in which neither way comes first."""
+    """Return all pairs in both directions, in an order that does not depend on the direction."""
     texts = [(pair.source, pair.target) for pair in pairs]
     turned = [(target, source) for source, target in texts]
     return [Pair(*each) for each in sorted(texts + turned)]

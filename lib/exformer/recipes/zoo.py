@@ -6,7 +6,7 @@ from exformer.recipes.recipe import Recipe
 from exformer.training.config import TrainingConfig
 
 #: As small as "Transformer-Tiny" of Wu et al. 2021, with its dropout, smoothing and mean of ten checkpoints.
-#: Its sines are replaced by rotary positions: with so few captions they are what helped most.
+#: Rotary positions replace its sinusoids: with so few captions, they helped most.
 EN_DE_ALONE = Recipe(
     name="multi30k-en-de-alone",
     corpus="multi30k en-de",
@@ -46,8 +46,9 @@ EN_DE_ALONE = Recipe(
 
 DE_EN_ALONE = replace(EN_DE_ALONE, name="multi30k-de-en-alone", corpus="multi30k de-en")
 
-#: With three pairs for each one by people there is more to learn: more steps, less dropout. Even less, 0.1 in
-#: place of 0.2, was better on the validation texts for two seeds of three, and worse on the test texts.
+#: The teachers add two pairs to each human one, so that there is more to learn: more steps, less dropout.
+#: Even less, 0.1 instead of 0.2, was better on the validation texts for two seeds of three, and worse on the
+#: test texts.
 EN_DE = replace(
     EN_DE_ALONE,
     name="multi30k-en-de",
@@ -78,7 +79,7 @@ CHARACTERS_CLASSIC = Recipe(
     ),
 )
 
-#: The same sizes and batches, with what was found out since; each change is a switch of its own.
+#: The same sizes and batches with later improvements, each of which is a switch of its own.
 CHARACTERS = replace(
     CHARACTERS_CLASSIC,
     name="shakespeare-char",
@@ -103,7 +104,7 @@ CHARACTERS = replace(
     ),
 )
 
-#: Writes whole words; larger batches, for more text is read in the same time.
+#: Tokens of several characters and larger batches: more text is read in the same time.
 BYTE_PAIRS = replace(
     CHARACTERS,
     name="shakespeare-bpe",

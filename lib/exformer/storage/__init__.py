@@ -1,1 +1,1 @@
-"""Files and weights: what every other package reads and writes with."""
+"""Files and state dicts: what every other package reads and writes with."""

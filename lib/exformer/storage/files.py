@@ -1,4 +1,4 @@
-"""Files written all at once, so that a reader finds the old one or the new one; JSON that strangers wrote."""
+"""Atomic writes, so that a reader finds the old file or the new one; JSON files that strangers wrote."""
 
 import json
 import os
@@ -13,18 +13,18 @@ from typing import Any
 
 from exformer.storage.text_files import read_data
 
-# What is behind these names may look like a file, but belongs to who started the process.
+# A stream of the process may look like a file under these names.
 _STREAMS = (Path("/dev"), Path("/dev/fd"))
 _PART = re.compile(r"exformer-[0-9a-f]{16}\.part")
 
 
 def replace_file(path: str | Path, data: bytes) -> None:
-    """Write bytes to a file beside the final one, push them to the disk, then give that file the final name.
+    """Write a file atomically: the bytes go to a file beside it, to the disk, and then take its name.
 
     Where this fails (a full disk, a read-only folder), the old file stays as it was and nothing is left
-    beside it; a process that is killed may leave a part, which :func:`remove_partial_files` deletes. A file
-    that is replaced keeps its mode, a link stays a link. To a pipe, and to ``/dev/stdout`` whatever is behind
-    it, the bytes are appended.
+    beside it; a process that is killed may leave a partial file, which :func:`remove_partial_files` deletes.
+    A file that is replaced keeps its mode, and a link stays a link. To a pipe, and to ``/dev/stdout`` of any
+    kind, the bytes are appended.
 
     Raises:
         OSError: What the system says, with the file's name.
@@ -35,16 +35,16 @@ def replace_file(path: str | Path, data: bytes) -> None:
 
 @contextmanager
 def staged_file(path: str | Path, data: bytes) -> Iterator[Callable[[], None]]:
-    """Write bytes to a file beside the final one, and let the caller say when it takes that one's name.
+    """Write bytes to a file beside the final one; the caller says when it replaces that one.
 
-    So what needs room on the disk is done before anything that is there is given up.
+    So everything that needs room on the disk is done before an old file is given up.
 
     Args:
-        path: Where to, as for :func:`replace_file`.
-        data: All that the file is to hold.
+        path: The final file, as for :func:`replace_file`.
+        data: Its whole content.
 
     Yields:
-        What gives the file its name; if it is not called, nothing is left of it.
+        A function that replaces the final file; if it is not called, the new file is deleted.
 
     Raises:
         OSError: What the system says, with the file's name.
@@ -101,14 +101,14 @@ def check_name(path: str | Path, *, what: str) -> None:
 
 
 def check_writable(path: str | Path, *, what: str) -> None:
-    """Refuse a path that :func:`replace_file` can't write to, before hours go into what it is to hold.
+    """Check that :func:`replace_file` can write to a path, before hours of work for its content.
 
     Args:
-        what: Words for what is to be written there, as "the scores".
+        what: Words for the content, such as "the scores".
 
     Raises:
-        ValueError: If there is a folder, there is none for the file, or it may not be written.
-        OSError: What the system says if it can't be looked at.
+        ValueError: If it is a folder, its folder is missing, or it may not be written.
+        OSError: The error of the system if it can't be examined.
     """
     name, path = path, Path(path)
     mode = _mode(path)
@@ -116,9 +116,9 @@ def check_writable(path: str | Path, *, what: str) -> None:
         raise ValueError(f"{name or 'the name of the file'} is a folder: expected a file for {what}")
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
-        raise ValueError(f"there is no folder for {path}: make it, or choose another place for {what}")
+        raise ValueError(f"there is no folder for {path}: make it, or choose another path for {what}")
     if not os.access(path if _is_stream(path, mode) else folder, os.W_OK):
-        raise ValueError(f"{path} may not be written: choose another place for {what}")
+        raise ValueError(f"{path} may not be written: choose another path for {what}")
 
 
 def make_folder(path: str | Path, *, what: str) -> Path:
@@ -203,7 +203,7 @@ def _naming_file(path: Path) -> Iterator[None]:
 
 
 def _mode(path: Path) -> int | None:
-    """Return the mode of what is there, if there is something."""
+    """Return the mode of a file or folder; None if there is none."""
     try:
         return path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -211,12 +211,12 @@ def _mode(path: Path) -> int | None:
 
 
 def _is_stream(path: Path, mode: int | None) -> bool:
-    """Tell whether bytes are to go after those that are there."""
+    """Tell whether bytes are appended: to a pipe, a device or a stream of the process."""
     return path.absolute().parent in _STREAMS or not (mode is None or stat.S_ISREG(mode))
 
 
 def _append(path: Path, data: bytes) -> None:
-    """Write after what is there, and after what was printed."""
+    """Append bytes, after everything that was printed."""
     if sys.stdout is not None:
         sys.stdout.flush()
     with path.open("ab") as out:

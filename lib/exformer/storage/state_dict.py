@@ -24,21 +24,21 @@ def pack_weights(
 
     Args:
         model: Whose weights they are; or tensors by name.
-        card: What is known of them, as JSON can hold it: recipe, seed, data, time, scores.
-        dtype: The type of the numbers in the file, as ``torch.float16`` for half the bytes; None for their
+        card: Facts about them that JSON can hold: recipe, seed, data, time, scores.
+        dtype: The type of the numbers in the file, such as ``torch.float16`` for half the bytes; None: their
             own.
 
     Returns:
         The weights, and the card.
 
     Raises:
-        ValueError: If a number is not finite or too large for the type, the type is none that weights are
-            computed with, or the card is not what JSON can hold.
+        ValueError: If a number is not finite or too large for the type, the type is not one of floating
+            point, or JSON can't hold the card.
     """
     if dtype not in (None, *_NUMBERS):
         raise ValueError(f"expected a dtype of {_NUMBERS}, or None for the weights' own, got {dtype}")
     found = model.state_dict() if isinstance(model, nn.Module) else model
-    tensors = {name: _ready(name, value, dtype) for name, value in found.items()}
+    tensors = {name: _to_cpu_tensor(name, value, dtype) for name, value in found.items()}
     try:
         text = json.dumps(dict(card), indent=2, ensure_ascii=False)
     except (TypeError, ValueError) as error:
@@ -48,10 +48,10 @@ def pack_weights(
 
 @contextmanager
 def replaced_weights(path: str | Path, weights: bytes, card: bytes) -> Iterator[None]:
-    """Put weights and their card in the place of older ones; the body writes what belongs to them.
+    """Replace weights and their card; the body writes the files that belong to them.
 
-    Both are on the disk before the old card is taken away: a full disk leaves all as it was. The new card
-    comes last: where this is cut, there is none.
+    Both are on the disk before the old card is deleted: a full disk leaves everything as it was. The new card
+    is written last: if this is interrupted, there is none.
 
     Args:
         path: The file of the weights, ending in .safetensors; the card's has the same name with .json.
@@ -72,7 +72,7 @@ def read_card(path: str | Path) -> dict[str, Any]:
     """Return the card of the weights in a file.
 
     Raises:
-        ValueError: If the card is missing or no JSON object.
+        ValueError: If the card is missing or not a JSON object.
     """
     path = Path(path).with_suffix(".json")
     if not path.exists():
@@ -86,7 +86,7 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Return the tensors of a safetensors file, and the notes in its header; nothing in it is run.
 
     Raises:
-        ValueError: If the file can't be read, is something else, cut, or its header lies about its length.
+        ValueError: If the file can't be read, is truncated, corrupt or of another kind.
     """
     with _open_tensors(path) as opened:
         names = opened.keys()
@@ -120,7 +120,7 @@ def _open_tensors(path: str | Path) -> Iterator[Any]:
 def check_weights(
     found: Mapping[str, Tensor], model: nn.Module | Mapping[str, Tensor], *, path: str | Path
 ) -> None:
-    """Refuse weights that are not those of a model of this shape.
+    """Check that weights are those of a model of this shape.
 
     Raises:
         ValueError: If a name is missing or too many, a shape or type of number differs, or a number is not
@@ -129,23 +129,25 @@ def check_weights(
     check_names(found, model.state_dict() if isinstance(model, nn.Module) else model, path=path)
     floating = {name: value for name, value in found.items() if value.is_floating_point()}
     if strange := [name for name, value in floating.items() if value.dtype not in _NUMBERS]:
-        raise ValueError(f"{path} holds weights of a type that can't be computed with: {_some(strange)}")
+        raise ValueError(
+            f"{path} holds weights of a type that models can't compute with: {_first_names(strange)}"
+        )
     broken = [name for name, value in floating.items() if not value.isfinite().all()]
     if broken:
-        raise ValueError(f"{path} holds weights that are no numbers: {_some(broken)}")
+        raise ValueError(f"{path} holds weights that are NaN or infinite: {_first_names(broken)}")
 
 
 def check_names(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], *, path: str | Path) -> None:
-    """Refuse tensors that do not have the wanted names and shapes.
+    """Check the names and shapes of tensors.
 
     Raises:
-        ValueError: If they don't.
+        ValueError: If they are not the wanted ones.
     """
     missing, unknown = wanted.keys() - found.keys(), found.keys() - wanted.keys()
     if missing or unknown:
         raise ValueError(
-            f"{path} does not fit the model: {len(missing)} weights missing ({_some(missing)}), "
-            f"{len(unknown)} unknown ({_some(unknown)}); was it built with other settings?"
+            f"{path} does not fit the model: {len(missing)} weights missing ({_first_names(missing)}), "
+            f"{len(unknown)} unknown ({_first_names(unknown)}); was it built with other settings?"
         )
     for name, value in wanted.items():
         if found[name].shape != value.shape or found[name].is_floating_point() != value.is_floating_point():
@@ -154,8 +156,8 @@ def check_names(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], *, pa
             )
 
 
-def _ready(name: str, tensor: Tensor, dtype: torch.dtype | None) -> Tensor:
-    """Bring a tensor to where and what it is to be in the file."""
+def _to_cpu_tensor(name: str, tensor: Tensor, dtype: torch.dtype | None) -> Tensor:
+    """Return a tensor on the CPU, contiguous and of the type that the file has."""
     own = tensor.detach().cpu().contiguous()
     if not own.is_floating_point():
         return own
@@ -172,7 +174,7 @@ def _kind(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
 
 
-def _some(names: Any) -> str:
-    """Name a few, and say that there are more."""
+def _first_names(names: Any) -> str:
+    """List the first names, and show that there are more."""
     first = sorted(names)[:_SHOWN]
     return ", ".join(first) + (", …" if len(names) > _SHOWN else "") if first else "none"

@@ -1,4 +1,4 @@
-"""Files of earlier versions -> today's names, so that weights and checkpoints keep loading."""
+"""Weights, cards and recipes of earlier versions -> today's names, so that old files keep loading."""
 
 import re
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""Loss, optimizers, schedules, the loop, checkpoints."""
+"""Optimizers, schedules, the training loop, the Trainer, checkpoints."""

@@ -1,4 +1,4 @@
-"""Training <-> a file: weights, optimizer and random numbers, so that a run goes on as if never cut."""
+"""Checkpoints: weights, optimizers and random number states, so that a run can be resumed exactly."""
 
 import json
 import random
@@ -31,21 +31,22 @@ def save_checkpoint(
     notes: Mapping[str, Any] | None = None,
     keep: int = 3,
 ) -> Path:
-    """Write all that a run needs to go on, as one file, then delete the oldest.
+    """Write a checkpoint, all that a run needs to be resumed, as one file; then delete the oldest ones.
 
     Args:
-        folder: It is made if need be.
-        step: How many steps were taken.
-        model: Its parameters and buffers are kept.
-        optimizers: Their states are kept, in this order.
-        notes: What else to remember, as JSON can hold it: losses, seconds.
-        keep: How many checkpoints stay in the folder, at least 1: those of the most steps, and this one.
+        folder: The folder of the checkpoints; it is created if need be.
+        step: Number of steps taken.
+        model: Its parameters and buffers are saved.
+        optimizers: Their states are saved, in this order.
+        notes: Other facts that JSON can hold, such as losses and seconds.
+        keep: Number of checkpoints that stay in the folder, at least 1: those of the most steps, and this
+            one.
 
     Returns:
         The file.
 
     Raises:
-        ValueError: If keep is below 1, step below 0, or one is no whole number.
+        ValueError: If keep is below 1, step below 0, or one is not an integer.
         OSError: If the file can't be written; the earlier checkpoints are still there.
     """
     step, keep = whole_number("step", step, least=0), whole_number("keep", keep, least=1)
@@ -81,25 +82,27 @@ def checkpoint_path(folder: str | Path, step: int) -> Path:
 
 
 def find_checkpoints(folder: str | Path) -> list[Path]:
-    """Return the checkpoints of a folder, oldest first; a folder that isn't there has none."""
-    found = Path(folder).glob("step_????????*.safetensors")
-    whole = [path for path in found if path.stem.removeprefix("step_").isdecimal()]
-    return sorted(whole, key=lambda path: (len(path.name), path.name))  # step 100,000,000 has a digit more
+    """Return the checkpoints of a folder, oldest first; a missing folder has none."""
+    paths = Path(folder).glob("step_????????*.safetensors")
+    checkpoints = [path for path in paths if path.stem.removeprefix("step_").isdecimal()]
+    return sorted(
+        checkpoints, key=lambda path: (len(path.name), path.name)
+    )  # step 100,000,000 has a digit more
 
 
 def load_checkpoint(path: str | Path, *, model: nn.Module, optimizers: _OPTIMIZERS) -> tuple[int, dict]:
-    """Put a run back to where it was when a checkpoint was written.
+    """Restore the state of a run from a checkpoint.
 
     Args:
         path: The file.
-        model: Of the same shape as the one that was saved.
-        optimizers: Of the same kinds, in the same order.
+        model: A model of the same shape as the one that was saved.
+        optimizers: Optimizers of the same kinds, in the same order.
 
     Returns:
         The number of steps taken, and the notes.
 
     Raises:
-        ValueError: If the file is no checkpoint, damaged, or of another model or optimizer.
+        ValueError: If the file is not a checkpoint, is damaged, or is of another model or optimizer.
     """
     tensors, state = _read(path)
     weights = upgrade_weights(_with_prefix(tensors, "model."))
@@ -142,7 +145,7 @@ def _flatten_state(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor],
 def _restore_optimizer(
     optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], plain: Any, *, path: str | Path
 ) -> None:
-    """Put back what :func:`_flatten_state` gave; refuse the state of another optimizer, or a damaged one."""
+    """Restore an optimizer from what :func:`_flatten_state` gave, after a check that it fits."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     try:
         numbers, groups, names = plain["numbers"], plain["groups"], set(plain.get("tensors", tensors))
@@ -155,9 +158,9 @@ def _restore_optimizer(
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{path} is damaged: the optimizer's state can't be read ({error})") from error
     if names != tensors.keys():  # checkpoints from before names were noted pass
-        apart = sorted(names ^ tensors.keys())
+        other = sorted(names ^ tensors.keys())
         raise ValueError(
-            f"{path} is damaged: not all of the optimizer's state is there, or too much ({apart[0]})"
+            f"{path} is damaged: a part of the optimizer's state is missing or extra ({other[0]})"
         )
     if counts != [len(group["params"]) for group in optimizer.param_groups]:
         raise ValueError(f"{path} holds an optimizer over {counts} parameters, expected the run's own")
@@ -176,7 +179,7 @@ def _restore_optimizer(
 
 
 def _restore_random_state(found: Any, tensors: Mapping[str, Tensor], *, path: str | Path) -> None:
-    """Let all random numbers go on as they would have."""
+    """Restore the states of all random number generators."""
     try:
         version, words, gauss = found["python"]
         random.setstate((version, tuple(words), gauss))
@@ -187,7 +190,9 @@ def _restore_random_state(found: Any, tensors: Mapping[str, Tensor], *, path: st
             if f"random.cuda.{device}" in tensors:
                 torch.cuda.set_rng_state(tensors[f"random.cuda.{device}"], device)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"{path} is damaged: its random numbers can't go on ({error})") from error
+        raise ValueError(
+            f"{path} is damaged: its random number states can't be restored ({error})"
+        ) from error
 
 
 def average_weights(
@@ -197,7 +202,8 @@ def average_weights(
 
     Args:
         paths: The checkpoints, of the same model.
-        dtype: To what numbers the mean is rounded, as ``torch.float16``; those of the checkpoints if None.
+        dtype: The type to which the mean is rounded, such as ``torch.float16``; None: that of the
+            checkpoints.
 
     Raises:
         ValueError: If there is none, or their weights have other names or shapes.
@@ -229,7 +235,7 @@ def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 @contextmanager
 def _remedy() -> Iterator[None]:
-    """Let the message about a damaged checkpoint say what to do: a full disk cuts the newest one alone."""
+    """Add the remedy to the message about a damaged checkpoint: a full disk cuts only the newest one."""
     try:
         yield
     except ValueError as error:
@@ -247,7 +253,7 @@ def _parse_state(header: Mapping[str, str], path: str | Path) -> dict[str, Any]:
         complete = {"step", "optimizers", "random", "notes"} <= state.keys()
         complete &= isinstance(state["optimizers"], list) and isinstance(state["notes"], dict)
     except (ValueError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged: its state is no JSON object ({error})") from error
+        raise ValueError(f"{path} is damaged: its state is not a JSON object ({error})") from error
     except KeyError:
         complete = False
     if not complete:

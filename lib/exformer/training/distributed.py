@@ -14,13 +14,13 @@ class Processes:
     """The processes that train one model: which of them this one is, and what they exchange.
 
     One process needs nothing. Several are started by ``accelerate launch``, one per GPU; each works on its
-    own rows of every batch, and gradients are added up. So a run may begin on one number of processes and go
-    on with another.
+    own rows of every batch, and gradients are summed. So a run may be resumed with another number of
+    processes.
 
     Attributes:
         index: Number of this process, from 0.
-        count: How many there are.
-        device: On which this process computes; None: where the model is.
+        count: Number of processes.
+        device: The device of this process; None: that of the model.
 
     Raises:
         ValueError: If there are several, and Accelerate is not installed.
@@ -34,27 +34,27 @@ class Processes:
 
     @property
     def is_main(self) -> bool:
-        """Whether this process is the one that writes and speaks."""
+        """Whether this process is the one that writes files and messages."""
         return self.index == 0
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        """Let a model's gradients be averaged over the processes whenever they are computed."""
+        """Wrap a model so that its gradients are averaged over the processes whenever they are computed."""
         return self._accelerator.prepare_model(model) if self._accelerator else model
 
     def no_sync(self, model: nn.Module) -> AbstractContextManager[Any]:
-        """Keep the gradients of a wrapped model in this process for a while."""
+        """Suspend the averaging of a wrapped model's gradients."""
         return self._accelerator.no_sync(model) if self._accelerator else nullcontext()
 
     def sum(self, value: Tensor) -> Tensor:
-        """Add up a number over the processes."""
+        """Sum a number over the processes."""
         return self._accelerator.reduce(value, "sum") if self._accelerator else value
 
     def main_first(self) -> AbstractContextManager[Any]:
-        """Let the main process pass first, so that the others find what it has written."""
+        """Run a block in the main process first, so that the others find what it has written."""
         return self._accelerator.main_process_first() if self._accelerator else nullcontext()
 
     def wait(self) -> None:
-        """Wait until all processes are here."""
+        """Wait for all processes."""
         if self._accelerator:
             self._accelerator.wait_for_everyone()
 

@@ -108,7 +108,7 @@ class Losses:
 
 
 def set_seed(seed: int) -> None:
-    """Start all random number generators (Python's, NumPy's, PyTorch's) from one number, 0 to 2³² - 1."""
+    """Seed all random number generators, of Python, NumPy and PyTorch, with an integer from 0 to 2³² - 1."""
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)
@@ -229,13 +229,13 @@ def training_steps(
 
 
 def check_optimizers(model: nn.Module, optimizers: Iterable[torch.optim.Optimizer]) -> None:
-    """Refuse an optimizer that moves none of a model's parameters: that of an earlier model, as a rule."""
+    """Check that each optimizer updates a parameter of the model, and is not that of an earlier model."""
     own = {id(parameter) for parameter in model.parameters()}
     for optimizer in optimizers:
         moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
         if not moved & own:
             raise ValueError(
-                "expected an optimizer of the model's parameters, got one that moves none of them: make it "
+                "expected an optimizer of the model's parameters, got one that updates none of them: make it "
                 "from model.parameters(), after the model"
             )
 

@@ -1,4 +1,4 @@
-"""Muon: an optimizer whose steps are equally long in every direction of a matrix."""
+"""Muon: an optimizer for matrices whose updates are orthogonal."""
 
 import math
 from collections import defaultdict
@@ -16,22 +16,22 @@ _TINY = 1e-7
 def orthogonalize(
     matrices: Float[Tensor, "batch rows columns"], *, steps: int = 5, dtype: torch.dtype = torch.bfloat16
 ) -> Float[Tensor, "batch rows columns"]:
-    r"""Bring the singular values of each matrix near 1, and leave its directions as they are.
+    r"""Orthogonalize matrices approximately: move their singular values near 1, keep the singular vectors.
 
     .. math::
         X_0 = \frac{G}{\lVert G \rVert}, \qquad
         X_{n+1} = a X_n + b\, (X_n X_n^\top) X_n + c\, (X_n X_n^\top)^2 X_n
 
-    Each step bends every singular value s to :math:`a s + b s^3 + c s^5`, which lifts the small ones. No
-    decomposition is needed, and all matrices of one shape go through at once.
+    Each step of this Newton–Schulz iteration maps every singular value s to :math:`a s + b s^3 + c s^5`,
+    which lifts the small ones. No decomposition is needed, and all matrices of one shape are handled at once.
 
     Args:
-        matrices: G, each by itself.
-        steps: How often the values are bent.
-        dtype: Of the work; half precision is enough for a direction.
+        matrices: G, each orthogonalized by itself.
+        steps: Number of iterations.
+        dtype: Type of the computation; half precision is enough for a direction.
 
     Returns:
-        Matrices of the same directions, in ``dtype``; one of zeros stays zero.
+        Matrices with the same singular vectors, in ``dtype``; a matrix of zeros stays zero.
 
     Source:
         Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks", with its a, b and c.
@@ -49,15 +49,15 @@ def orthogonalize(
 
 
 class Muon(torch.optim.Optimizer):
-    r"""Move matrices along the orthogonal matrix that is nearest to the running mean of their gradients.
+    r"""Update matrices by the orthogonal matrix nearest to the running mean of their gradients.
 
     .. math::
         M \leftarrow \mu M + (1 - \mu) G, \qquad
         W \leftarrow (1 - \eta \lambda) W
         - \eta \sqrt{\max(1, \tfrac{rows}{columns})}\; \mathrm{orthogonalize}((1 - \mu) G + \mu M)
 
-    ``torch.optim.Muon`` takes the same steps, one matrix after the other. Here all of one shape go together,
-    which takes a third of its time where there are many small ones.
+    ``torch.optim.Muon`` makes the same updates, one matrix after the other. Here all matrices of one shape
+    are updated together, which takes a third of its time where there are many small ones.
 
     Args:
         parameters: Matrices.
@@ -94,19 +94,19 @@ class Muon(torch.optim.Optimizer):
         given = list(parameters)
         if others := [tuple(p.shape) for p in given if p.ndim != 2]:
             raise ValueError(
-                f"Muon moves matrices, got parameters of the shapes {others}: give them to AdamW"
+                f"Muon updates matrices, got parameters of the shapes {others}: give them to AdamW"
             )
         super().__init__(given, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Move all matrices that have a gradient.
+        """Update all matrices that have a gradient.
 
         Args:
-            closure: Computes the loss and its gradients anew, if given.
+            closure: Computes the loss and its gradients again, if given.
 
         Returns:
-            What the closure gives.
+            What the closure returns.
         """
         with torch.enable_grad():
             loss = None if closure is None else closure()
@@ -116,19 +116,19 @@ class Muon(torch.optim.Optimizer):
                 if parameter.grad is not None:
                     by_shape[parameter.shape].append(parameter)
             for alike in by_shape.values():
-                self._move(alike, group)
+                self._update(alike, group)
         return loss
 
-    def _move(self, alike: list[Tensor], group: dict[str, Any]) -> None:
-        """Move matrices of one shape."""
-        ahead = torch.stack([self._look_ahead(p, group["momentum"]) for p in alike])
+    def _update(self, alike: list[Tensor], group: dict[str, Any]) -> None:
+        """Update matrices of one shape."""
+        ahead = torch.stack([self._nesterov(p, group["momentum"]) for p in alike])
         far = group["lr"] * math.sqrt(max(1.0, ahead.size(1) / ahead.size(2)))
         for parameter, direction in zip(alike, orthogonalize(ahead), strict=True):
             parameter.mul_(1 - group["lr"] * group["weight_decay"])
             parameter.add_(direction, alpha=-far)
 
-    def _look_ahead(self, parameter: Tensor, momentum: float) -> Tensor:
-        """Update the running mean of the gradients, and go from the new gradient most of the way to it."""
+    def _nesterov(self, parameter: Tensor, momentum: float) -> Tensor:
+        """Update the running mean of the gradients; return the gradient with Nesterov momentum."""
         state, grad = self.state[parameter], parameter.grad
         if "momentum_buffer" not in state:
             state["momentum_buffer"] = torch.zeros_like(grad)

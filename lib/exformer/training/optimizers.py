@@ -1,4 +1,4 @@
-"""Optimizers: AdamW for everything, or for all but the matrices of the layers, which are for Muon."""
+"""Optimizers: AdamW for all parameters, or Muon for the matrices of the layers and AdamW for the rest."""
 
 from collections.abc import Iterable, Iterator
 
@@ -16,7 +16,7 @@ def make_optimizers(model: nn.Module, config: TrainingConfig) -> list[tuple[torc
     Frozen parameters, those with ``requires_grad`` false, are left out.
 
     Raises:
-        ValueError: If the model lacks a part that is to have its own learning rate, or all parameters are
+        ValueError: If the model lacks a module that is to have its own learning rate, or all parameters are
             frozen.
     """
     optimizers: list[tuple[torch.optim.Optimizer, Schedule]] = []
@@ -37,7 +37,7 @@ def make_optimizers(model: nn.Module, config: TrainingConfig) -> list[tuple[torc
 def _by_learning_rate(
     config: TrainingConfig, model: nn.Module, parameters: list[nn.Parameter]
 ) -> Iterator[tuple[float, list[nn.Parameter]]]:
-    """Yield the parameters that AdamW moves, those of one learning rate together."""
+    """Yield the parameters of AdamW in groups, each with its peak learning rate."""
     modules = dict(model.named_children())
     if unknown := sorted(config.lr_by_module.keys() - modules.keys()):
         raise ValueError(
@@ -52,19 +52,19 @@ def _by_learning_rate(
 def adamw(
     parameters: Iterable[Tensor], *, betas: tuple[float, float] = (0.9, 0.98), weight_decay: float = 0.0
 ) -> torch.optim.Optimizer:
-    """Make AdamW with ε = 10⁻⁹, all of whose steps are one pass over the memory, on a CPU too.
+    """Make AdamW with ε = 10⁻⁹, fused into one pass over the memory, also on a CPU.
 
     Args:
         parameters: What it updates; embeddings and matrices decay, vectors (biases, norms) do not. Frozen
             ones are left out.
-        betas: How long the means of gradient and squared gradient remember.
-        weight_decay: How much smaller a weight gets in a step, times the learning rate.
+        betas: Decay rates of the running means of the gradient and of its square.
+        weight_decay: Fraction by which a weight shrinks in a step, times the learning rate.
 
     Returns:
-        The optimizer; its learning rate is for a schedule to set.
+        The optimizer; a schedule sets its learning rate.
 
     Raises:
-        ValueError: If the weights would grow.
+        ValueError: If the weight decay is negative.
 
     Source:
         Loshchilov and Hutter 2019, algorithm 2; Vaswani et al. 2017, section 5.3, for ε.

@@ -1,21 +1,21 @@
-"""Learning rates of long runs: up in a straight line, then down along a root or a cosine."""
+"""Learning rate schedules: a linear warm-up, then a decay by inverse square root, cosine or straight line."""
 
 import math
 from collections.abc import Callable
 
-#: Gives the learning rate of a step; the first step is number 1.
+#: The learning rate of a step; the first step is number 1.
 Schedule = Callable[[int], float]
 
 
 def inverse_sqrt_schedule(step: int, *, peak: float, warmup: int) -> float:
-    r"""Give a learning rate that climbs to its peak, then falls with the root of the step.
+    r"""Return the learning rate of a linear warm-up and a decay with the inverse square root of the step.
 
     .. math:: lr = peak \cdot \min\left(\frac{step}{warmup},\, \sqrt{\frac{warmup}{step}}\right)
 
     Args:
         step: The step that is about to be taken, counted from 1.
-        peak: The highest rate, reached at step ``warmup``.
-        warmup: How many steps the rate climbs, at least 1.
+        peak: The highest learning rate, reached at step ``warmup``.
+        warmup: Number of warm-up steps, at least 1.
 
     Returns:
         The learning rate.
@@ -35,7 +35,7 @@ def inverse_sqrt_schedule(step: int, *, peak: float, warmup: int) -> float:
 
 
 def cosine_schedule(step: int, *, peak: float, warmup: int, total: int, floor: float = 0.1) -> float:
-    r"""Give a learning rate that climbs to its peak, then falls along half a cosine wave.
+    r"""Return the learning rate of a linear warm-up and a decay along half a cosine wave.
 
     .. math::
         lr = peak \cdot \left(f + (1 - f)\, \frac{1 + \cos(\pi\, r)}{2}\right), \qquad
@@ -43,10 +43,10 @@ def cosine_schedule(step: int, *, peak: float, warmup: int, total: int, floor: f
 
     Args:
         step: The step that is about to be taken, counted from 1.
-        peak: The highest rate, reached at step ``warmup``.
-        warmup: How many steps the rate climbs, at least 1.
-        total: How many steps there are in all, more than ``warmup``.
-        floor: :math:`f`, the share of the peak that is left at the end.
+        peak: The highest learning rate, reached at step ``warmup``.
+        warmup: Number of warm-up steps, at least 1.
+        total: Number of steps in all, more than ``warmup``.
+        floor: :math:`f`, the fraction of the peak that is left at the end.
 
     Returns:
         The learning rate.
@@ -71,7 +71,7 @@ def cosine_schedule(step: int, *, peak: float, warmup: int, total: int, floor: f
 
 
 def linear_schedule(step: int, *, peak: float, warmup: int, total: int) -> float:
-    r"""Give a learning rate that climbs to its peak, then falls, both in straight lines.
+    r"""Return the learning rate of a linear warm-up and a linear decay.
 
     The line would reach zero one step after the last.
 
@@ -80,9 +80,9 @@ def linear_schedule(step: int, *, peak: float, warmup: int, total: int) -> float
 
     Args:
         step: The step that is about to be taken, counted from 1.
-        peak: The highest rate, reached at step ``warmup``.
-        warmup: How many steps the rate climbs, at least 1.
-        total: How many steps there are in all, more than ``warmup``.
+        peak: The highest learning rate, reached at step ``warmup``.
+        warmup: Number of warm-up steps, at least 1.
+        total: Number of steps in all, more than ``warmup``.
 
     Returns:
         The learning rate.

@@ -42,9 +42,10 @@ from exformer.training.resume import check_same_run, describe_run
 
 
 class Trainer:
-    """Train a model, with everything that a run of minutes or days needs around the loop.
+    """The training loop with what a run of minutes or days needs around it.
 
-    It adds optimizers with schedules, clipping, accumulation, validation, checkpoints and several processes.
+    That is optimizers with schedules, clipping, gradient accumulation, validation, checkpoints, and several
+    processes.
 
     The same settings give the same weights, however often a run is interrupted: the batch and the dropout
     of a step depend on the seed and the step alone. So a run that is resumed must have the settings and the
@@ -191,7 +192,7 @@ class Trainer:
         return paths
 
     def _begin(self, *, resume: bool) -> None:
-        """Put the run back to its last checkpoint, if there is one."""
+        """Restore the last checkpoint, if there is one."""
         if self.folder is None and not resume:
             return
         self._run = describe_run(self.config, self.batches)
