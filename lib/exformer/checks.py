@@ -1,4 +1,4 @@
-"""Whole numbers that are handed in: sizes, counts, seeds. Every package may import this; it imports none."""
+"""Checks of numbers: sizes, counts, seeds, rates. Every package may import this; it imports none."""
 
 from numbers import Real
 from operator import index
@@ -6,16 +6,16 @@ from typing import SupportsIndex
 
 
 def whole_number(name: str, value: SupportsIndex, *, least: int, most: int | None = None) -> int:
-    """Return a whole number as Python's own, also where NumPy or PyTorch made it; refuse what is none.
+    """Check an integer, and return it as Python's own, also if it comes from NumPy or PyTorch.
 
     Args:
-        name: Of the argument, for the message.
-        value: What was given for it.
-        least: The smallest number that is allowed.
-        most: The largest; None: there is none.
+        name: Name of the argument, for the message.
+        value: Its value.
+        least: The smallest allowed value.
+        most: The largest allowed value; None for no limit.
 
     Raises:
-        ValueError: If it is no whole number, too small or too large.
+        ValueError: If it is not an integer, too small or too large.
 
     >>> import numpy as np
     >>> whole_number("n_layers", np.int64(3), least=1)
@@ -23,14 +23,14 @@ def whole_number(name: str, value: SupportsIndex, *, least: int, most: int | Non
     >>> whole_number("n_layers", 3.0, least=1)
     Traceback (most recent call last):
         ...
-    ValueError: n_layers must be a whole number, got 3.0
+    ValueError: n_layers must be an integer, got 3.0
     """
     try:
         if isinstance(value, bool):
             raise TypeError
         number = index(value)
     except TypeError:
-        raise ValueError(f"{name} must be a whole number, got {value!r}") from None
+        raise ValueError(f"{name} must be an integer, got {value!r}") from None
     if most is not None and not least <= number <= most:
         raise ValueError(f"{name} must lie from {least:,} to {most:,}, got {number}")
     if number < least:
@@ -39,7 +39,7 @@ def whole_number(name: str, value: SupportsIndex, *, least: int, most: int | Non
 
 
 def real_number(name: str, value: object) -> float:
-    """Return a real number as Python's own, also if it comes from NumPy.
+    """Check a real number, and return it as Python's own, also if it comes from NumPy.
 
     Args:
         name: Name of the argument, for the message.

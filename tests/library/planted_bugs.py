@@ -936,7 +936,7 @@ BUGS = [
         "top-p before the temperature",
         "self._cut(apply_temperature(logits, self.temperature))",
         "apply_temperature(self._cut(logits), self.temperature)",
-        "library/test_logits.py::test_the_temperature_comes_before_what_is_cut_off",
+        "library/test_logits.py::test_temperature_acts_before_top_p_and_min_p",
     ),
     Bug(
         "generation.sampling.Sampling._cut",
@@ -957,7 +957,7 @@ BUGS = [
         "one random number for the whole batch",
         "next(uniform))",
         "next(uniform)[:1].expand(len(logits)))",
-        "library/test_sampling.py::test_shares_of_samples_are_the_models_probabilities",
+        "library/test_sampling.py::test_sample_frequencies_are_the_probabilities",
     ),
     Bug(
         "generation.sampling.sample",
@@ -971,7 +971,7 @@ BUGS = [
         "the beam is not normalized by length",
         "log_probability / n_tokens**length_penalty",
         "log_probability",
-        "library/test_beam_search.py::test_length_is_made_up_for",
+        "library/test_beam_search.py::test_length_penalty",
     ),
     Bug(
         "generation.beam_search.Hypothesis.score",

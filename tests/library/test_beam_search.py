@@ -22,7 +22,7 @@ START = torch.tensor([[1]])
 
 
 def memory(vocab_size: int, seed: int, sharpness: float = 1.0):
-    """Give next_logits in which every earlier symbol counts, and its place too."""
+    """Give next_logits in which every earlier token counts, and its position too."""
     last, earlier = (normal(vocab_size, vocab_size, seed=seed + n).detach() * sharpness for n in (0, 1))
 
     def next_logits(ids):
@@ -33,9 +33,9 @@ def memory(vocab_size: int, seed: int, sharpness: float = 1.0):
 
 
 def tree(branches: dict[tuple[int, ...], list[float]]):
-    """Give next_logits from the probabilities after each text; the prompt is one symbol.
+    """Give next_logits from the probabilities after each text; the prompt is one token.
 
-    Rows that no text stands for, those of empty places, get something that must not count: all for symbol 1.
+    Rows that no text stands for, those of empty slots, get something that must not count: all for token 1.
     """
     return lambda ids: torch.tensor(
         [branches.get(tuple(row[1:]), [0.0, 1.0, 0.0]) for row in ids.tolist()]
@@ -47,7 +47,7 @@ def same(got: Hypothesis, wanted: Hypothesis) -> None:
     assert got.log_probability == pytest.approx(wanted.log_probability, abs=1e-10)
 
 
-# Greedy takes 0, whose sequels are all poor; the best text begins with 1. The end symbol is 2.
+# Greedy takes 0, whose sequels are all poor; the best text begins with 1. The end token is 2.
 GARDEN = {
     (): [0.6, 0.4, 0.0],
     (0,): [0.3, 0.3, 0.4],
@@ -79,7 +79,7 @@ LONG = {
 
 
 @pytest.mark.parametrize(("penalty", "wanted"), [(0.0, []), (0.1, [0, 0]), (1.0, [0, 0])])
-def test_length_is_made_up_for(penalty, wanted):
+def test_length_penalty(penalty, wanted):
     limits = {"eos_id": 2, "max_new_tokens": 3, "length_penalty": penalty}
     [found] = beam_search(tree(LONG), START, num_beams=2, **limits)
     assert found.ids == wanted
@@ -91,18 +91,18 @@ def test_scores_by_hand():
     assert length_normalized(-6.0, n_tokens=4, length_penalty=0.0) == -6.0
     assert length_normalized(-6.0, n_tokens=4, length_penalty=0.5) == -3.0
     assert length_normalized(-6.0, n_tokens=4, length_penalty=1.0) == -1.5
-    assert Hypothesis([5, 7, 9], -6.0, ended=True).score(length_penalty=1.0) == -1.5  # the end symbol counts
+    assert Hypothesis([5, 7, 9], -6.0, ended=True).score(length_penalty=1.0) == -1.5  # the end token counts
     assert Hypothesis([5, 7, 9], -6.0, ended=False).score(length_penalty=1.0) == -2.0
     assert Hypothesis([], -6.0, ended=True).score(length_penalty=1.0) == -6.0
 
 
-def test_a_text_that_ends_leaves_its_place_empty():
-    """After the first step one of two places has ended; what is second best in the next step is not kept."""
+def test_ended_text_leaves_its_slot_empty():
+    """After the first step one of two slots has ended; what is second best in the next step is not kept."""
     shy = {
         (): [0.5, 0.1, 0.4],
         (0,): [0.55, 0.45, 0.0],
         (0, 0): [0.5, 0.5, 0.0],
-        (0, 1): [0.0, 0.0, 1.0],  # 0.5 · 0.45 · 1 beats 0.5 · 0.55 · 0.5, but (0, 1) finds no place
+        (0, 1): [0.0, 0.0, 1.0],  # 0.5 · 0.45 · 1 beats 0.5 · 0.55 · 0.5, but (0, 1) finds no slot
         (1,): [0.4, 0.3, 0.3],
         (1, 0): [0.4, 0.3, 0.3],
     }
@@ -114,17 +114,17 @@ def test_a_text_that_ends_leaves_its_place_empty():
 
 
 def best_by_loop(next_logits, prompt, *, eos_id, max_new_tokens, num_beams, length_penalty):
-    """Search with lists: (log-probability, new symbols) of what goes on, and of what is complete."""
-    live, complete, places = [(0.0, [])], [], num_beams
+    """Search with lists: (log-probability, new tokens) of what goes on, and of what is complete."""
+    live, complete, slots = [(0.0, [])], [], num_beams
     for step in range(1, max_new_tokens + 1):
         longer = []
         for total, new in live:
             scores = next_logits(torch.tensor([prompt + new]))[0].log_softmax(-1).tolist()
-            longer += [(total + score, [*new, symbol]) for symbol, score in enumerate(scores)]
-        live = sorted(longer, reverse=True)[:places]
+            longer += [(total + score, [*new, token]) for token, score in enumerate(scores)]
+        live = sorted(longer, reverse=True)[:slots]
         ended = [text for text in live if text[1][-1] == eos_id or step == max_new_tokens]
         live = [text for text in live if text not in ended]
-        complete, places = complete + ended, places - len(ended)
+        complete, slots = complete + ended, slots - len(ended)
     total, new = max(complete, key=lambda text: text[0] / len(text[1]) ** length_penalty)
     ended = new[-1] == eos_id
     return Hypothesis(new[:-1] if ended else new, total, ended)
@@ -156,7 +156,7 @@ def test_beam_search_is_the_loop(seed, vocab_size, num_beams, max_new_tokens, ba
 @pytest.mark.parametrize("vocab_size", [641, 703])
 @pytest.mark.parametrize("num_beams", [1, 4])
 def test_in_a_large_vocabulary_too(vocab_size, num_beams):
-    """Rows are searched block by block; the best symbol may stand in any block, or behind the last."""
+    """Rows are searched block by block; the best token may stand in any block, or behind the last."""
     for seed in range(5):
         sharp = memory(vocab_size, seed, sharpness=0.5)
         prompts = torch.tensor([[1, 2], [3, 4]])
@@ -199,12 +199,12 @@ def test_no_beam_finds_better_than_the_best_of_all_texts(seed, vocab_size, depth
     options = {"eos_id": 0, "max_new_tokens": depth, "length_penalty": 1.0}
     [found] = beam_search(next_logits, START, num_beams=num_beams, **options)
     [texts] = exhaustive_search(next_logits, START, **options)
-    assert [text.ids for text in texts].count(found.ids) in (1, 2)  # cut off, or ended with the same symbols
+    assert [text.ids for text in texts].count(found.ids) in (1, 2)  # cut off, or ended with the same tokens
     assert found.score(length_penalty=1.0) <= texts[0].score(length_penalty=1.0) + 1e-10
 
 
 def test_the_width_of_the_vocabulary_is_too_narrow_at_depth_3():
-    """All texts of one symbol fit into the beam, but not all of two: the best may begin with the worst."""
+    """All texts of one token fit into the beam, but not all of two: the best may begin with the worst."""
     late = {(a,): [0.5, 0.5, 0.0] for a in (0, 1)} | {(): [0.52, 0.48, 0.0]}
     late |= {(a, b): [0.5, 0.5, 0.0] for a in (0, 1) for b in (0, 1)} | {(1, 1): [0.0, 1.0, 0.0]}
     late[(1,)] = [0.51, 0.49, 0.0]
@@ -231,7 +231,7 @@ def test_a_beam_of_one_is_greedy(seed, vocab_size, batch, penalty):
     assert [text.ids for text in found] == greedy(next_logits, prompts, **limits)
 
 
-def test_it_stops_when_nothing_can_win_any_more():
+def test_search_ends_when_no_text_can_win():
     calls = []
 
     def next_logits(ids):
@@ -243,10 +243,10 @@ def test_it_stops_when_nothing_can_win_any_more():
     assert (found.ids, calls) == ([], [3])
     calls.clear()
     [found] = beam_search(next_logits, START, length_penalty=1.0, **options)
-    assert (found.ids, calls) == ([], [3, 3])  # three symbols of 0.05 and then 47 of 1 would win
+    assert (found.ids, calls) == ([], [3, 3])  # three tokens of 0.05 and then 47 of 1 would win
 
 
-def test_what_can_only_draw_level_is_not_followed():
+def test_search_ends_at_a_tie():
     calls = []
 
     def next_logits(ids):
@@ -286,18 +286,18 @@ def test_all_texts_are_there_with_their_probabilities(seed, vocab_size, depth, p
     ):
         found = {(*text.ids, *[0] * text.ended): text for text in texts}
         wanted = set()
-        for symbols in itertools.product(range(vocab_size), repeat=depth):  # cut each behind its first 0
-            wanted.add(symbols[: symbols.index(0) + 1] if 0 in symbols else symbols)
+        for tokens in itertools.product(range(vocab_size), repeat=depth):  # cut each behind its first 0
+            wanted.add(tokens[: tokens.index(0) + 1] if 0 in tokens else tokens)
         assert found.keys() == wanted
         assert len(texts) == len(wanted)
         assert sum(math.exp(text.log_probability) for text in texts) == pytest.approx(1.0)
         scores = [text.score(length_penalty=penalty) for text in texts]
         assert scores == sorted(scores, reverse=True)
-        for symbols, text in found.items():
+        for tokens, text in found.items():
             total = 0.0
-            for n, symbol in enumerate(symbols):
-                scores = next_logits(torch.tensor([[*prompt, *symbols[:n]]]))[0]
-                total += scores.log_softmax(-1)[symbol].item()
+            for n, token in enumerate(tokens):
+                scores = next_logits(torch.tensor([[*prompt, *tokens[:n]]]))[0]
+                total += scores.log_softmax(-1)[token].item()
             assert text.log_probability == pytest.approx(total, abs=1e-10)
 
 
@@ -314,7 +314,7 @@ SEARCHES = [lambda *args, **rest: beam_search(*args, num_beams=2, **rest), exhau
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_refusals_of_both(search):
+def test_messages_of_both_searches(search):
     next_logits, limits = memory(3, 0), {"eos_id": 0, "max_new_tokens": 2}
     for shape in ((0, 3), (2, 0)):
         with pytest.raises(ValueError, match="with at least one token each, got the shape"):
@@ -336,12 +336,12 @@ def test_refusals_of_both(search):
 
 
 def broken_after(n: int, score: float):
-    """Give next_logits that are all one score, which is no number, from the n-th new symbol on."""
+    """Give next_logits that are all one score, which is no number, from the n-th new token on."""
     return lambda ids: torch.full((len(ids), 3), score if ids.size(1) >= n else 0.0)
 
 
-def test_whatever_the_row_of_an_empty_place_gets():
-    # Nothing may follow the end symbol, so the row of a text that has ended gets no distribution at all.
+def test_scores_of_empty_slots_do_not_count():
+    # Nothing may follow the end token, so the row of a text that has ended gets no distribution at all.
     def next_logits(ids):
         logits = torch.tensor([0.3, 0.5, 0.2]).log().expand(len(ids), -1).clone()
         logits[ids[:, -1] == 0] = -math.inf
@@ -361,7 +361,7 @@ def test_half_precision_keeps_the_order_of_the_scores():
     assert sum(math.exp(text.log_probability) for text in texts) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_refusals_of_each():
+def test_messages_of_each_search():
     limits = {"eos_id": 0, "max_new_tokens": 2}
     for num_beams in (0, -1, 10_001):
         with pytest.raises(ValueError, match=f"num_beams must lie from 1 to 10,000, got {num_beams}"):

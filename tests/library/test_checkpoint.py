@@ -150,7 +150,7 @@ def test_what_was_just_written_stays(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_half_a_step_is_none(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"step must be a whole number, got 3\.0"):
+    with pytest.raises(ValueError, match=r"step must be an integer, got 3\.0"):
         Run().save(tmp_path, 3.0)  # its file would never be found
     assert not list(tmp_path.iterdir())
 

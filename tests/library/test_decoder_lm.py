@@ -288,7 +288,7 @@ def test_one_text_is_a_batch_of_one():
 
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_sizes_are_whole_numbers():
-    with pytest.raises(ValueError, match=r"max_len must be a whole number, got 7\.5"):
+    with pytest.raises(ValueError, match=r"max_len must be an integer, got 7\.5"):
         dataclasses.replace(CONFIG, max_len=7.5)
     found = dataclasses.replace(CONFIG, max_len=np.int64(7), n_heads=torch.tensor(2), begin_id=np.int32(0))
     assert json.loads(json.dumps(dataclasses.asdict(found))) == dataclasses.asdict(

@@ -15,7 +15,7 @@ from exformer.generation.sampling import best_token, greedy
 from exformer.models.rnn_lm import RecurrentLM
 
 pytestmark = pytest.mark.usefixtures("float64")
-ROWS = [[5, 16, 3, 7, 0], [6], [11, 0, 2]]  # 0 is the padding, and a symbol like any other inside a text
+ROWS = [[5, 16, 3, 7, 0], [6], [11, 0, 2]]  # 0 is the padding, and a token like any other inside a text
 PADDED = [[5, 16, 3, 7, 0], [0, 0, 0, 0, 6], [0, 0, 11, 0, 2]]
 
 
@@ -37,7 +37,7 @@ def test_padding_is_counted_of_a_batch_only(pad_id):
 
 
 @pytest.mark.parametrize("rows", [[[1], []], [[]]])
-def test_a_prompt_without_a_symbol_is_refused(rows):
+def test_prompt_without_a_token(rows):
     with pytest.raises(ValueError, match=r"at least one token, got the lengths \["):
         pad_left(rows, pad_id=0)
     with pytest.raises(ValueError, match=r"got the lengths \[\]"):
@@ -88,7 +88,7 @@ def test_padding_in_front_changes_no_score(name):
     eos_id=st.integers(0, VOCAB - 1),
     seed=st.integers(0, 99),
 )
-def test_a_batch_is_written_as_one_by_one(name, rows, eos_id, seed):
+def test_batch_is_generated_as_one_by_one(name, rows, eos_id, seed):
     model = models(seed)[name]
     limits = {"eos_id": eos_id, "max_new_tokens": 4}
     together = greedy(next_logits_of(model, pad_id=0), pad_left(rows, pad_id=0), **limits)

@@ -95,7 +95,7 @@ def test_a_text_does_not_depend_on_what_else_is_generated(most):
     assert generate(model, CHARACTERS, []) == []
 
 
-def test_of_a_wide_beam_fewer_texts_are_written_at_once(monkeypatch):
+def test_fewer_texts_at_once_with_a_wide_beam(monkeypatch):
     model, rows = build(seed=1), []
     model.layers[0].register_forward_pre_hook(lambda _, inputs: rows.append(len(inputs[0])))
     monkeypatch.setattr(next_token, "_CACHED_POSITIONS", 3 * 2 * model.config.max_len)
@@ -105,7 +105,7 @@ def test_of_a_wide_beam_fewer_texts_are_written_at_once(monkeypatch):
     assert rows[2:] == [7, 7]
 
 
-def test_without_a_seed_the_global_generator_gives_the_numbers():
+def test_global_generator_without_a_seed():
     model = build(seed=1)
     torch.manual_seed(7)
     found = generate(model, CHARACTERS, "the")
@@ -145,7 +145,7 @@ def test_a_stream_of_bytes_has_whole_characters_only():
     assert "é" in pieces
 
 
-def test_a_model_at_work_is_left_as_it_was():
+def test_training_mode_is_restored_between_pieces():
     model = build(dropout=0.5).train()
     wanted = generate(model.eval(), CHARACTERS, "the", max_new_tokens=5, seed=1)
     model.train()
@@ -159,7 +159,7 @@ def test_a_model_at_work_is_left_as_it_was():
     assert text == wanted
 
 
-def test_a_text_that_outgrows_max_len_goes_on_with_its_last_half():
+def test_text_beyond_max_len_keeps_half_its_context():
     model = build(seed=2)
     continued, ids = Continuation(model), first(CHARACTERS, "the")
     start = 0
@@ -173,7 +173,7 @@ def test_a_text_that_outgrows_max_len_goes_on_with_its_last_half():
     assert len(generate(model, CHARACTERS, long, max_new_tokens=20, top_k=5, seed=0)) > 0
 
 
-def test_the_default_is_what_fits_into_max_len():
+def test_default_length_fills_max_len():
     model = build(seed=2)
     model.logits = lambda states: torch.eye(CHARACTERS.vocab_size)[torch.full((len(states),), 5)]
     assert len(generate(model, CHARACTERS, "the", temperature=0.0)) == 17 - 1 - 3
@@ -182,7 +182,7 @@ def test_the_default_is_what_fits_into_max_len():
 
 
 @pytest.mark.parametrize("begin", [0, CHARACTERS.encode("x")[0]])
-def test_a_text_begins_as_the_model_has_learned_it(begin):
+def test_begin_token_of_the_model(begin):
     model = build(seed=5)
     begun = DecoderLM(replace(model.config, begin_id=begin)).eval()
     begun.load_state_dict(model.state_dict())
@@ -198,7 +198,7 @@ def test_a_text_begins_as_the_model_has_learned_it(begin):
     assert found != generate(model, CHARACTERS, "the", max_new_tokens=9, seed=1)
 
 
-def test_words_go_on_behind_a_space():
+def test_space_before_the_first_new_word():
     model = build(WORDS, seed=1)
     text = generate(model, WORDS, "the red", max_new_tokens=4, seed=0, top_k=3)
     assert text.startswith(" ")
@@ -228,7 +228,7 @@ def test_out_of_range_settings_are_refused_first(numbers, message):
             continue_text(model, CHARACTERS, "the", **numbers)
 
 
-def test_what_can_not_be_continued():
+def test_messages_about_model_and_prompt():
     with pytest.raises(ValueError, match=r"prompt 2: expected .* unknown ones: 'Z'"):
         generate(build(), CHARACTERS, ["the", "Zebra"])
     with pytest.raises(ValueError, match="the tokenizer has 7 tokens, the model was made for 15: give the"):
@@ -324,7 +324,7 @@ def test_wrong_types_are_named():
             continue_text({}, CHARACTERS, "the")
         with pytest.raises(ValueError, match="expected the model's tokenizer, got NoneType"):
             continue_text(model, None, "the")
-        with pytest.raises(ValueError, match="max_new_tokens must be a whole number, got True"):
+        with pytest.raises(ValueError, match="max_new_tokens must be an integer, got True"):
             continue_text(model, CHARACTERS, "the", max_new_tokens=True)
         for prompt in (None, 5, b"the", [3, 4]):
             with pytest.raises(ValueError, match=r"prompt 1 must be a string|expected a prompt, a string"):

@@ -16,13 +16,13 @@ pytestmark = pytest.mark.usefixtures("float64")
 
 
 def chain(following: list[int]):
-    """Give next_logits that always choose `following[last symbol]`."""
+    """Give next_logits that always choose `following[last token]`."""
     table = torch.eye(len(following))[following]
     return lambda ids: table[ids[:, -1]]
 
 
 def test_greedy_by_hand():
-    # 1 -> 3 -> 4 -> 0 and then the end symbol, 2; what would follow that is 3 again.
+    # 1 -> 3 -> 4 -> 0 and then the end token, 2; what would follow that is 3 again.
     assert greedy(chain([2, 3, 3, 4, 0]), torch.tensor([[1]]), eos_id=2, max_new_tokens=9) == [[3, 4, 0]]
     assert greedy(chain([2, 3, 3, 4, 0]), torch.tensor([[1]]), eos_id=2, max_new_tokens=2) == [[3, 4]]
     assert greedy(chain([2, 3, 3, 4, 0]), torch.tensor([[1], [0]]), eos_id=2, max_new_tokens=9) == [
@@ -32,7 +32,7 @@ def test_greedy_by_hand():
 
 
 def by_loop(next_logits, prompt: list[int], *, eos_id: int, max_new_tokens: int) -> list[int]:
-    """Append the best symbol to one sequence, with Python's max."""
+    """Append the best token to one sequence, with Python's max."""
     ids = list(prompt)
     while len(ids) < len(prompt) + max_new_tokens:
         scores = next_logits(torch.tensor([ids]))[0].tolist()
@@ -60,7 +60,7 @@ def test_greedy_is_the_loop_for_each_sequence(seed, vocab_size, batch, length, m
 
     def next_logits(ids):
         calls.append(ids)
-        return last[ids[:, -1]] + first[ids].mean(1)  # all symbols so far count
+        return last[ids[:, -1]] + first[ids].mean(1)  # all tokens so far count
 
     limits = {"eos_id": eos_id, "max_new_tokens": max_new_tokens}
     got = greedy(next_logits, prompts, **limits)
@@ -72,7 +72,7 @@ def test_greedy_is_the_loop_for_each_sequence(seed, vocab_size, batch, length, m
         assert row == (new + [eos_id] * len(row))[: len(row)]
 
 
-def test_an_end_symbol_in_the_prompt_does_not_end():
+def test_end_token_in_the_prompt_does_not_end():
     assert greedy(chain([1, 0, 1]), torch.tensor([[2]]), eos_id=2, max_new_tokens=3) == [[1, 0, 1]]
 
 
@@ -84,7 +84,7 @@ def test_greedy_leaves_the_prompts_alone():
 
 @pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), (3,), ()])
-def test_greedy_refuses_prompts_without_a_symbol(shape):
+def test_greedy_checks_its_prompts(shape):
     with pytest.raises(
         ValueError, match=r"\(batch, position\) with at least one token each, got the shape \("
     ):
@@ -92,7 +92,7 @@ def test_greedy_refuses_prompts_without_a_symbol(shape):
 
 
 @pytest.mark.parametrize("n", [0, -1])
-def test_greedy_refuses_to_append_nothing(n):
+def test_greedy_of_no_tokens_is_refused(n):
     with pytest.raises(ValueError, match=f"max_new_tokens must be at least 1, got {n}"):
         greedy(chain([0]), torch.tensor([[0]]), eos_id=0, max_new_tokens=n)
 
@@ -103,7 +103,7 @@ class SomeError(Exception):
 
 @pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize("training", [False, True])
-def test_evaluating_puts_back_what_it_found(training, fails):
+def test_evaluating_restores_each_module(training, fails):
     model = nn.Sequential(nn.Dropout(0.5), nn.Sequential(nn.Dropout(0.5)), nn.Linear(2, 2)).train(training)
     model[1].eval()  # a part kept in evaluation mode, as one does with frozen parts
     before = [module.training for module in model.modules()]

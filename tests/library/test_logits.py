@@ -121,7 +121,7 @@ def test_a_p_of_1_keeps_what_rounding_would_lose():
 
 
 @pytest.mark.parametrize("p", [0.0, -0.1, 1.01, math.nan])
-def test_a_p_that_is_no_probability_is_refused(p):
+def test_top_p_outside_its_range(p):
     with pytest.raises(ValueError, match=rf"top_p must lie in \(0, 1\], got {p}"):
         keep_top_p(torch.zeros(3), p)
 
@@ -147,7 +147,7 @@ def test_min_p_keeps_what_is_p_times_as_probable_as_the_best(logits, p):
 
 
 @pytest.mark.parametrize("p", [-0.1, 1.01, math.nan])
-def test_a_min_p_that_is_no_share_is_refused(p):
+def test_min_p_outside_its_range(p):
     with pytest.raises(ValueError, match=rf"min_p must lie in \[0, 1\], got {p}"):
         keep_min_p(torch.zeros(3), p)
 
@@ -161,12 +161,12 @@ def test_repetition_by_hand():
 
 
 @pytest.mark.parametrize("penalty", [0.0, -1.0, 1e-300, 101.0, math.nan, math.inf])
-def test_penalties_without_a_meaning_are_refused(penalty):
+def test_repetition_penalty_outside_its_range(penalty):
     with pytest.raises(ValueError, match=f"repetition_penalty must lie from 0.01 to 100, got {penalty}"):
         penalize_repetition(torch.zeros(1, 3), torch.zeros(1, 1, dtype=torch.int64), penalty)
 
 
-def test_the_temperature_comes_before_what_is_cut_off():
+def test_temperature_acts_before_top_p_and_min_p():
     logits = torch.tensor([0.5, 0.3, 0.15, 0.05]).log()
     # At T = 2 the probabilities are about 0.39, 0.30, 0.21, 0.12: 0.7 is reached by three, at T = 1 by two.
     assert kept(Sampling(top_p=0.7).transform(logits)) == [0, 1]
@@ -224,7 +224,7 @@ def test_settings_of_sampling_are_checked_at_once():
 @pytest.mark.parametrize("name", Sampling.names())
 @pytest.mark.parametrize("value", ["0.8", [0.8], b"1", True])
 def test_settings_of_sampling_are_numbers(name, value):
-    kind = "a whole number" if name == "top_k" else "a number"
+    kind = "an integer" if name == "top_k" else "a number"
     with pytest.raises(ValueError, match=f"{name} must be {kind}, got "):
         Sampling(**{name: value})
 

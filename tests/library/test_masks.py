@@ -59,10 +59,10 @@ def test_left_padding_mask_by_hand():
     [
         ((0,), "n_queries must be at least 1, got 0"),
         ((-3,), "n_queries must be at least 1, got -3"),
-        ((3.0,), r"n_queries must be a whole number, got 3\.0"),
-        (("3",), "n_queries must be a whole number, got '3'"),
-        ((None,), "n_queries must be a whole number, got None"),
-        ((3, 4.5), r"n_keys must be a whole number, got 4\.5"),
+        ((3.0,), r"n_queries must be an integer, got 3\.0"),
+        (("3",), "n_queries must be an integer, got '3'"),
+        ((None,), "n_queries must be an integer, got None"),
+        ((3, 4.5), r"n_keys must be an integer, got 4\.5"),
     ],
 )
 def test_causal_mask_needs_a_number_of_positions(sizes, says):

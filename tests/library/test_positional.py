@@ -159,7 +159,7 @@ def test_odd_width_is_refused():
     [
         ((0, 4, 1e4), "n_positions must be at least 1, got 0"),
         ((-2, 4, 1e4), "n_positions must be at least 1, got -2"),
-        ((2.5, 4, 1e4), r"n_positions must be a whole number, got 2\.5"),
+        ((2.5, 4, 1e4), r"n_positions must be an integer, got 2\.5"),
         ((5, 0, 1e4), "d_model must be at least 2, got 0"),
     ],
 )

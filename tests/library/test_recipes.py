@@ -207,8 +207,8 @@ def test_settings_of_other_kinds() -> None:
     assert said[:-1] == [
         "corpus must be a text, got ['z']",
         "model must be settings by their names, got [1]",
-        "steps must be a whole number, got 1.5",
-        "seed must be a whole number, got 0.5",
+        "steps must be an integer, got 1.5",
+        "seed must be an integer, got 0.5",
     ]
     assert said[-1].startswith("expected the settings of a recipe: ")
 

@@ -160,7 +160,7 @@ def test_dropout_is_between_layers():
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_sizes_are_whole_numbers_of_any_type():
     assert recurrent_layers(np.int64(4), cell="gru", n_layers=torch.tensor(2)).num_layers == 2
-    with pytest.raises(ValueError, match=r"d_model must be a whole number, got 4\.0"):
+    with pytest.raises(ValueError, match=r"d_model must be an integer, got 4\.0"):
         recurrent_layers(4.0, cell="gru")
     for d_model, n_layers, name in ((0, 1, "d_model"), (4, 0, "n_layers")):
         with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):

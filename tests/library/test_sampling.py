@@ -27,7 +27,7 @@ def test_draw_by_hand():
 
 
 @given(logits=LOGITS, uniform=st.floats(0, 1 - 2**-53), data=st.data())
-def test_what_is_cut_off_is_never_drawn(logits, uniform, data):
+def test_cut_tokens_are_never_sampled(logits, uniform, data):
     k = data.draw(st.integers(1, len(logits)))
     cut = keep_top_k(torch.tensor([logits]), k)
     for u in (uniform, 0.0, 1 - 2**-53):
@@ -36,7 +36,7 @@ def test_what_is_cut_off_is_never_drawn(logits, uniform, data):
 
 @pytest.mark.parametrize("uniform", [[0.5, 1.0], [-0.1, 0.5], [math.nan, 0.5], [0.5], [0.5, 0.5, 0.5]])
 @pytest.mark.usefixtures("unchecked_shapes")
-def test_numbers_that_draw_nothing_are_refused(uniform):
+def test_random_numbers_outside_0_to_1(uniform):
     with pytest.raises(
         ValueError, match="each of the 2 rows needs a number from 0 up to but not including 1"
     ):
@@ -50,12 +50,12 @@ def test_scores_without_a_distribution_are_refused(scores):
 
 
 def bigrams(vocab_size: int, seed: int = 0):
-    """Give next_logits that look at the last symbol only, and their table."""
+    """Give next_logits that look at the last token only, and their table."""
     table = normal(vocab_size, vocab_size, seed=seed).detach()
     return (lambda ids: table[ids[:, -1]]), table
 
 
-def test_shares_of_samples_are_the_models_probabilities():
+def test_sample_frequencies_are_the_probabilities():
     next_logits, table = bigrams(5)
     generator = torch.Generator().manual_seed(3)
     options = {"eos_id": 4, "max_new_tokens": 2, "generator": generator}
@@ -68,7 +68,7 @@ def test_shares_of_samples_are_the_models_probabilities():
             assert found.count(text) / 20_000 == pytest.approx(wanted.item(), abs=0.015)
 
 
-def test_a_seed_reproduces_and_the_global_one_is_left_alone():
+def test_seed_reproduces_without_the_global_generator():
     next_logits, _ = bigrams(11)
     options = {"eos_id": 0, "max_new_tokens": 9}
     prompts = torch.arange(1, 9)[:, None]
@@ -86,7 +86,7 @@ def test_a_seed_reproduces_and_the_global_one_is_left_alone():
     rows=st.lists(st.lists(st.integers(1, VOCAB - 1), min_size=1, max_size=6), min_size=1, max_size=5),
     seed=st.integers(0, 99),
 )
-def test_a_batch_is_drawn_as_one_by_one(rows, seed):
+def test_batch_is_sampled_as_one_by_one(rows, seed):
     model = build(seed, positions="learned")
     options = {"eos_id": 2, "max_new_tokens": 5, "logits_processor": lambda logits: keep_top_p(logits, 0.9)}
     prompts = pad_left(rows, pad_id=0)
@@ -106,7 +106,7 @@ def test_sampling_is_the_loop(seed, vocab_size):
     wanted, last = [], 1
     for u in torch.rand(7, generator=generator.manual_seed(seed)).tolist():
         summed = itertools.accumulate(table[last].softmax(-1).tolist())
-        last = next(symbol for symbol, total in enumerate(summed) if total > u)
+        last = next(token for token, total in enumerate(summed) if total > u)
         if last == 0:
             break
         wanted.append(last)
@@ -125,7 +125,7 @@ def test_the_narrowest_choice_is_greedy(change):
     assert found == greedy(next_logits, prompts, **options)
 
 
-def test_sample_refuses_what_greedy_refuses():
+def test_sample_checks_its_prompts():
     options = {"eos_id": 0, "generator": torch.Generator()}
     for shape in ((0, 3), (2, 0)):
         with pytest.raises(ValueError, match="with at least one token each, got the shape"):

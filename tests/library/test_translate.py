@@ -110,7 +110,7 @@ def test_many_sentences_come_back_in_their_order(monkeypatch):
     assert translate(model, TOKENIZERS, "") == ""
 
 
-def test_of_a_wide_beam_fewer_sentences_are_translated_at_once(monkeypatch):
+def test_fewer_sentences_at_once_with_a_wide_beam(monkeypatch):
     model, shapes = build(15), batches(monkeypatch)
     monkeypatch.setattr(next_token, "_CACHED_POSITIONS", 3 * 7 * 5)
     translate(model, TOKENIZERS, ["fox"] * 9, num_beams=7, max_new_tokens=5)
@@ -120,7 +120,7 @@ def test_of_a_wide_beam_fewer_sentences_are_translated_at_once(monkeypatch):
 
 
 @pytest.mark.parametrize("batch_size", [0, -1])
-def test_many_sentences_are_not_lost_by_translating_none_at_once(batch_size):
+def test_batch_size_below_1(batch_size):
     with pytest.raises(ValueError, match=f"batch_size must be at least 1, got {batch_size}"):
         translate(build(), TOKENIZERS, SENTENCES, batch_size=batch_size)
 
@@ -156,9 +156,9 @@ def test_translate_switches_dropout_off_and_on_again():
 
 
 @pytest.mark.parametrize(("asked", "calls"), [(None, 11), (3, 3), (11, 11), (1000, 11)])
-def test_translate_writes_as_long_as_asked_and_as_the_model_can(asked, calls, monkeypatch):
+def test_translation_ends_at_the_smaller_limit(asked, calls, monkeypatch):
     model, lengths = build(tie_output=False).eval(), []
-    nn.init.zeros_(model.output.weight)  # all logits are 0: the end symbol, 2, is never the first best
+    nn.init.zeros_(model.output.weight)  # all logits are 0: the end token, 2, is never the first best
     score = Continuation.__call__
     monkeypatch.setattr(
         Continuation, "__call__", lambda self, tgt: (lengths.append(tgt.size(1)), score(self, tgt))[1]
@@ -177,12 +177,12 @@ def test_translate_writes_as_long_as_asked_and_as_the_model_can(asked, calls, mo
         ),
     ],
 )
-def test_translate_refuses_what_it_cannot_read(sentences, message):
+def test_unknown_words_and_long_sentences_are_named(sentences, message):
     with pytest.raises(ValueError, match=message):
         translate(build(), TOKENIZERS, sentences)
 
 
-def test_translate_refuses_to_write_nothing():
+def test_translation_of_no_tokens_is_refused():
     with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
         translate(build(), TOKENIZERS, SENTENCES, max_new_tokens=0)
 

@@ -1,21 +1,21 @@
-"""Tokens -> text while it grows: whole characters only, up to a stop string."""
+"""Tokens -> text, piece by piece: whole characters only, up to a stop string."""
 
 from collections.abc import Sequence
 
 from exformer.tokenizers.tokenizer import Tokenizer
 
-_INCOMPLETE = "\N{REPLACEMENT CHARACTER}"  # what bytes that are no whole character are decoded to
+_INCOMPLETE = "\N{REPLACEMENT CHARACTER}"  # bytes of an incomplete character are decoded to it
 
 
 class StreamedText:
-    """A text that grows by tokens, and gives its characters as soon as they are certain.
+    """A text that grows by tokens, and returns its characters as soon as they are certain.
 
     A token may end within a character, whose rest comes with the next ones, and a stop string may begin in
     one token and end in another: such characters are held back. All pieces together are the text of all
     tokens after the prompt, cut before the first stop string.
 
     Args:
-        tokenizer: Of the tokens.
+        tokenizer: The tokenizer of the text.
         prompt: The tokens before the new ones, so that a word gets the space before it.
         stop: Strings before which the text ends.
 
@@ -29,7 +29,7 @@ class StreamedText:
     def __init__(self, tokenizer: Tokenizer, *, prompt: Sequence[int] = (), stop: Sequence[str] = ()) -> None:
         self.ended = False
         self._tokenizer, self._stop = tokenizer, stop
-        # The newest tokens are decoded after a few older ones, whose characters have been given.
+        # The newest tokens are decoded after a few older ones, whose characters have been returned.
         self._older, self._newest = list(prompt), list[int]()
         self._held = ""  # may be the beginning of a stop string
 
@@ -43,13 +43,13 @@ class StreamedText:
             return ""
         if text:
             self._older, self._newest = self._newest, []
-        return self._give(text, last=False)
+        return self._release(text, last=False)
 
     def close(self) -> str:
         """End the text; return what was held back."""
         if self.ended:
             return ""
-        rest = self._give(self._decode_newest(), last=True)
+        rest = self._release(self._decode_newest(), last=True)
         self.ended = True
         return rest
 
@@ -57,7 +57,7 @@ class StreamedText:
         older = self._tokenizer.decode(self._older)
         return self._tokenizer.decode(self._older + self._newest)[len(older) :]
 
-    def _give(self, text: str, *, last: bool) -> str:
+    def _release(self, text: str, *, last: bool) -> str:
         text = self._held + text
         found = [text.index(stop) for stop in self._stop if stop in text]
         if found:

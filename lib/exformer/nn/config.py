@@ -155,7 +155,7 @@ def check_sizes(config: Any) -> None:
             ``…vocab_size``), ``dropout`` and ``attention_dropout``, ``…_id`` of a token.
 
     Raises:
-        ValueError: If a size is no whole number or below 1, a dropout rate outside [0, 1), or an id not in
+        ValueError: If a size is not an integer of 1 or more, a dropout rate outside [0, 1), or an id not in
             the vocabulary.
     """
     values = {field.name: getattr(config, field.name) for field in fields(config)}
