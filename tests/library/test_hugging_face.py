@@ -599,6 +599,12 @@ def test_tokenizer_comes_along(tmp_path: Path) -> None:
     assert (ours.vocab_size, ours.pad_id, ours.bos_id, ours.eos_id) == (VOCAB, 0, 1, 2)
     assert ours.encode("the fox") == theirs.encode("the fox").ids
     assert ours.decode([1, *ours.encode("the fox"), 2]) == "the fox"
+    assert ours.decode(torch.tensor([1, *ours.encode("the fox"), 2])) == "the fox"
+    assert ours.encode("\ufeffthe\u200b f\xadox\0") == ours.encode("the fox")
+    assert not {0, 1, 2} & set(ours.encode("the </s> <s> <pad>"))  # plain text
+    for wrong in ([3.0], [[3]], [-1], [ours.vocab_size]):
+        with pytest.raises(ValueError, match=r"^expected "):
+            ours.decode(wrong)
     save_model(tmp_path / "ours", model, ours, card=card)
     again = load_model(tmp_path / "ours")
     text = generate(model, ours, "the fox", max_new_tokens=5, temperature=0.0)

@@ -144,8 +144,7 @@ class BPETokenizer:
         Raises:
             ValueError: If an id is outside the vocabulary.
         """
-        check_ids(ids, vocab_size=self.vocab_size)
-        return b"".join([self.tokens[index] for index in ids])
+        return b"".join([self.tokens[number] for number in check_ids(ids, vocab_size=self.vocab_size)])
 
     def render(self, token: int) -> str:
         r"""Return a token as readable text, with ``\x`` escapes for bytes that are not characters.

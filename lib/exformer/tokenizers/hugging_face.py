@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from exformer.tokenizers.text_normalization import normalize_text
 from exformer.tokenizers.token_file import read_content, write_content
+from exformer.tokenizers.vocabulary import check_ids
 
 #: Tokens that fill up, begin or end a text in known tokenizers, where no id is given.
 _SPECIAL = {
@@ -15,7 +17,9 @@ _SPECIAL = {
 
 
 class HuggingFaceTokenizer:
-    """Cut text as a ``tokenizer.json`` says.
+    """Cut a text as a ``tokenizer.json`` says, after the normalization that all tokenizers of ours share.
+
+    A special token within a text is plain text.
 
     Args:
         content: What the file holds.
@@ -50,6 +54,7 @@ class HuggingFaceTokenizer:
             self._tokenizer = tokenizers.Tokenizer.from_str(content)
         except Exception as error:  # the library raises nothing narrower
             raise ValueError(f"tokenizers can't read the content of tokenizer.json: {error}") from error
+        self._tokenizer.encode_special_tokens = True  # as plain text
         self.content = content
         size = self._tokenizer.get_vocab_size()
         self.vocab_size = size if vocab_size is None else vocab_size
@@ -60,13 +65,22 @@ class HuggingFaceTokenizer:
         self.eos_id = self._special("eos", eos_id)
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a text, without special tokens."""
-        return self._tokenizer.encode(text, add_special_tokens=False).ids
+        """Return the ids of a normalized text, without special tokens.
+
+        Raises:
+            ValueError: If the text is not a string, or holds half a surrogate pair.
+        """
+        return self._tokenizer.encode(normalize_text(text), add_special_tokens=False).ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of ids, without special tokens."""
+        """Return the text of ids, without special tokens.
+
+        Raises:
+            ValueError: If an id is not an integer or outside the vocabulary.
+        """
         special = {self.pad_id, self.bos_id, self.eos_id}
-        return self._tokenizer.decode([i for i in ids if i not in special], skip_special_tokens=True)
+        numbers = [each for each in check_ids(ids, vocab_size=self.vocab_size) if each not in special]
+        return self._tokenizer.decode(numbers, skip_special_tokens=True)
 
     def save(self, path: str | Path) -> None:
         """Write the tokenizer as a file that :meth:`load` reads."""

@@ -92,8 +92,8 @@ class Vocabulary:
         Raises:
             ValueError: If an id is negative or too large.
         """
-        check_ids(ids, vocab_size=len(self))
-        return [self.tokens[index] for index in ids if index >= len(SPECIALS)]
+        numbers = check_ids(ids, vocab_size=len(self))
+        return [self.tokens[number] for number in numbers if number >= len(SPECIALS)]
 
     def save(self, path: str | Path, *, kind: str) -> None:
         """Write a JSON file in one step: the old file stays until the new one is complete.
@@ -120,8 +120,11 @@ class Vocabulary:
             raise ValueError(f"{path} is damaged: {error}") from error
 
 
-def check_ids(ids: Sequence[int], *, vocab_size: int) -> None:
+def check_ids(ids: Sequence[int], *, vocab_size: int) -> list[int]:
     """Check that every id is that of a token.
+
+    Returns:
+        The ids as integers of Python, also those of an array or a tensor.
 
     Raises:
         ValueError: If they are not a sequence of integers, or an id is negative or too large; the message
@@ -130,12 +133,14 @@ def check_ids(ids: Sequence[int], *, vocab_size: int) -> None:
     try:
         if getattr(ids, "ndim", 1) != 1:  # an array of several texts
             raise TypeError
-        outside = [each for each in map(index, ids) if not 0 <= each < vocab_size]
+        numbers = list(map(index, ids))
     except TypeError:
         raise ValueError(f"expected the integer ids of one text, got {reprlib.repr(ids)}") from None
+    outside = [number for number in numbers if not 0 <= number < vocab_size]
     if outside:
         more = f" and {len(outside) - _MAX_HINTS} more" * (len(outside) > _MAX_HINTS)
         raise ValueError(f"expected ids from 0 to {vocab_size - 1}, got {outside[:_MAX_HINTS]}{more}")
+    return numbers
 
 
 def check_no_specials(text: str) -> str:
