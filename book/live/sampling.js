@@ -5,25 +5,28 @@
   const { softmax } = exformer;
   const probabilities = (logits) => softmax(Float64Array.from(logits));
 
-  // The ids of the n most probable tokens, best first and the lower id first in a tie. Sorting numbers alone is fast.
+  // The ids of the n most probable tokens, best first and the lower id first in a tie.
   function ranked(logits, n = logits.length) {
-    const least = Float64Array.from(logits).sort()[Math.max(0, logits.length - n)];
     const ids = [];
-    for (let id = 0; id < logits.length; id++) if (logits[id] >= least) ids.push(id);
-    return ids.sort((a, b) => logits[b] - logits[a] || a - b).slice(0, n);
+    for (let id = 0; id < logits.length; id++) {
+      let at = ids.length;
+      if (at === n && !(logits[id] > logits[ids[n - 1]])) continue;
+      while (at && logits[id] > logits[ids[at - 1]]) at--;
+      ids.splice(at, 0, id);
+      if (ids.length > n) ids.pop();
+    }
+    return ids;
   }
 
-  // Keep the tokens for which `keeps` is true; the others can't be drawn.
-  const only = (logits, keeps) => logits.map((each, id) => (keeps(each, id) ? each : -Infinity));
-
   function keepTopK(logits, k) {
-    const kept = new Set(ranked(logits, k));
-    return only(logits, (_, id) => kept.has(id));
+    const out = logits.slice().fill(-Infinity);
+    for (const id of ranked(logits, k)) out[id] = logits[id];
+    return out;
   }
 
   function keepTopP(logits, p) {
     if (p >= 1) return logits;
-    const sorted = probabilities(logits).sort().reverse();
+    const sorted = probabilities(logits).filter((each) => each > 0).sort().reverse();
     let n = 0;
     for (let reached = 0; n < sorted.length && reached < p; n++) reached += sorted[n];
     return keepTopK(logits, n);
@@ -37,7 +40,7 @@
     if (topP !== undefined) logits = keepTopP(logits, topP);
     if (minP) {
       const least = Math.fround(logits[best(logits)] + Math.fround(Math.log(minP)));
-      logits = only(logits, (each) => each >= least);
+      logits = logits.map((each) => (each >= least ? each : -Infinity));
     }
     return logits;
   }
