@@ -319,7 +319,8 @@ def test_a_compiled_model(tmp_path: Path) -> None:
 import sys
 import torch
 torch.manual_seed(0)
-from exformer import CharTokenizer, DecoderLM, DecoderLMConfig, Trainer, TrainingConfig, TextWindows, load_model, save_model
+from exformer import CharTokenizer, DecoderLM, DecoderLMConfig, load_model, save_model
+from exformer import TextWindows, Trainer, TrainingConfig
 model = DecoderLM(DecoderLMConfig(7, d_model=8, n_heads=2, n_layers=1, max_len=6))
 windows = TextWindows(torch.arange(70) % 6 + 1, width=6, batch_size=4, seed=0)
 compiled = torch.compile(model, backend="eager")
