@@ -19,7 +19,7 @@ class Line(nn.Module):
 
 
 def trace(batches, *, lr=1.0, schedule=None, **variation):
-    """Train with a loss whose gradient is the batch; return the batches in their order and the rates used."""
+    """Train with a loss whose gradient is the batch; return the batches in their order and the learning rates."""
     model, seen, rates = Line(), [], []
     optimizer = torch.optim.SGD(model.parameters(), lr)
 
@@ -29,12 +29,12 @@ def trace(batches, *, lr=1.0, schedule=None, **variation):
         return batch * model.a
 
     if variation:
-        with varied_training(Variation(**variation)) as notes:
+        with varied_training(Variation(**variation)) as trainings:
             train(model, batches, loss_fn=loss_fn, optimizer=optimizer, schedule=schedule)
-        assert [(note.optimizer_steps, len(note.losses)) for note in notes] == [(len(seen), len(seen))]
+        assert [(each.optimizer_steps, len(each.losses)) for each in trainings] == [(len(seen), len(seen))]
     else:
         train(model, batches, loss_fn=loss_fn, optimizer=optimizer, schedule=schedule)
-    assert optimizer.param_groups[0]["lr"] == (rates[-1] if schedule else lr), "the rate is put back"
+    assert optimizer.param_groups[0]["lr"] == (rates[-1] if schedule else lr), "the learning rate is put back"
     return seen, rates
 
 
@@ -64,10 +64,10 @@ def test_more_steps_over_an_iterator() -> None:
 
 
 def test_a_variation_inside_of_another() -> None:
-    with varied_training(Variation(rate=2.0)) as notes:
+    with varied_training(Variation(rate=2.0)) as trainings:
         assert trace([1], rate=4.0)[1] == [4.0]
         assert trace([1])[1] == [2.0]
-    assert len(notes) == 1
+    assert len(trainings) == 1
 
 
 def test_more_steps_over_batches_that_are_sampled_anew() -> None:
@@ -135,23 +135,25 @@ def test_errors_of_a_variation(wrong, message) -> None:
 
 
 def fitted(batches, **variation):
-    model, seen = Line(), []
+    model, seen, rates = Line(), [], []
     config = TrainingConfig(steps=4, lr=0.1, warmup=2, eval_interval=2, lr_by_module={}, clip_norm=None)
 
     def loss_fn(model, batch):
         seen.append(batch)
+        rates.append(trainer.optimizers[0][0].param_groups[0]["lr"])
         return batch * model.a
 
-    with varied_training(Variation(**variation)) as notes:
+    with varied_training(Variation(**variation)) as trainings:
         trainer = Trainer(model, batches, config=config, loss_fn=loss_fn)
         trainer.fit()
-    return seen, trainer.config, notes
+    assert max(rates) == pytest.approx(trainer.config.lr)
+    return seen, trainer.config, trainings
 
 
 def test_a_varied_trainer() -> None:
     assert fitted([1, 2, 3])[0] == [1, 2, 3, 1]
-    seen, config, notes = fitted([1, 2, 3], steps=3, rate=2.0)
-    assert len(seen) == notes[0].optimizer_steps == 12
+    seen, config, trainings = fitted([1, 2, 3], steps=3, rate=2.0)
+    assert len(seen) == trainings[0].optimizer_steps == 12
     assert (config.steps, config.warmup, config.eval_interval) == (12, 6, 6)
     assert (config.lr, config.muon_lr) == (0.2, 0.04)
     seen, _, _ = fitted(list(range(20)), order=1)
