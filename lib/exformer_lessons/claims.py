@@ -16,12 +16,12 @@ from exformer_lessons.source import render
 CLAIM_ID = re.compile(r"[A-Z]\d\d")
 CARD_STYLE = "border-left: 4px solid #1f7a5c; padding: 0.5em 1em; margin: 0.75em 0"
 
-#: What a claim may measure: one number, yes or no, or a word.
+#: What a claim may measure: a bool, a number or a word.
 Value = bool | int | float | str
 
 
 class ClaimError(Exception):
-    """A claim that the numbers do not bear out."""
+    """A claim that the numbers do not support."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Finding:
     Args:
         claim_id: The row's id.
         says: The sentence, with its figures.
-        holds: Whether the figures bear it out.
+        holds: Whether the figures support it.
         values: The measured values by their names; empty where a claim is a plain sentence.
         template: The sentence without its figures.
         budget: Whether the sentence names a budget of training.
@@ -67,7 +67,7 @@ _kept: ContextVar[list[Finding] | None] = ContextVar("kept", default=None)
 
 @contextmanager
 def kept_findings() -> Iterator[list[Finding]]:
-    """Keep what claims find, and stop at none that does not hold: for whoever runs a lesson to judge it.
+    """Collect what claims find, without an error where one does not hold.
 
     Yields:
         A list that grows with each claim.
@@ -95,11 +95,11 @@ def claim(
 
     Args:
         claim_id: The row's id: a letter and two digits.
-        holds: A function of some of the values, by their names: whether they bear the claim out.
+        holds: A function of some of the values, by their names: whether they support the claim.
         says: What was found, in one line; ``{name}`` stands for a value, ``{name:.0%}`` says how to write it.
         budget: Whether the sentence names a budget of training ("after one pass"): four times the steps
-            then need not bear it out.
-        values: What was measured: each a number, a word, or yes or no.
+            then need not support it.
+        values: What was measured: each a bool, a number or a word.
 
     Raises:
         ClaimError: If it does not hold.
@@ -121,7 +121,7 @@ def claim(
         finite = all(not isinstance(value, float) or math.isfinite(value) for value in plain.values())
         true = finite and bool(holds(**{name: plain[name] for name in asked}))
         found = Finding(claim_id, sentence, true, plain, says, budget)
-    else:  # a sentence that was put together before
+    else:  # a sentence that is formatted already
         if values or budget:
             raise ValueError(
                 f"claim {claim_id}: holds must be a function of {', '.join(values) or 'the values'}, "
@@ -151,7 +151,7 @@ def shown(claim_id: str, *, says: str, **values: object) -> None:
 
 
 def _show(found: Finding) -> None:
-    """Keep what was found if somebody judges it, else show it."""
+    """Collect the finding inside of :func:`kept_findings`, else show it."""
     if not CLAIM_ID.fullmatch(found.claim_id):
         raise ValueError(f"claim id ({found.claim_id!r}) must be a letter and two digits, such as 'A15'")
     keeping = _kept.get()
@@ -186,20 +186,20 @@ def _plain_values(claim_id: str, values: dict[str, object]) -> dict[str, Value]:
                 break
         else:
             raise ValueError(
-                f"claim {claim_id}: {name} must be a number, a word, or yes or no, got "
+                f"claim {claim_id}: {name} must be a bool, a number or a word, got "
                 f"{type(value).__name__}: name the one number that the claim needs"
             )
     return plain
 
 
 def _sentence(claim_id: str, says: str, values: dict[str, Value], asked: set[str]) -> str:
-    """Write the values into the sentence; each is needed by it or by the condition, and none is missing."""
+    """Format the sentence; each value is used by it or by the condition, and none is missing."""
     line = _one_line(claim_id, says)
     try:
         fields = [name for _, name, _, _ in Formatter().parse(line) if name is not None]
         sentence = line.format_map(values) if set(fields) <= set(values) else ""
     except (TypeError, ValueError) as error:
-        raise ValueError(f"claim {claim_id}: says ({says!r}) cannot be written: {error}") from error
+        raise ValueError(f"claim {claim_id}: says ({says!r}) cannot be formatted: {error}") from error
     if wrong := [name for name in fields if not name.isidentifier()]:
         raise ValueError(
             f"claim {claim_id}: says must name its values, as {{share:.0%}}, got {{{wrong[0]}}}: measure it, "

@@ -79,7 +79,7 @@ class Claim:
         return eval(compile(code, self.claim_id, "eval"), vars(builtins) | {"math": math})  # noqa: S307
 
     def judge(self, values: dict[str, Any]) -> bool:
-        """Say whether measured values bear the claim out, as ``claim`` itself does."""
+        """Say whether measured values support the claim, as ``claim`` itself does."""
         asked = [each.arg for each in self._lambda().args.args]
         finite = not {"nan", "inf", "-inf"} & {each for each in values.values() if isinstance(each, str)}
         return finite and bool(self.condition()(**{name: values[name] for name in asked}))

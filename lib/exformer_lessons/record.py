@@ -19,23 +19,18 @@ from exformer.storage.files import replace_file
 from exformer_lessons.execution import Execution, execute, in_new_process
 from exformer_lessons.notebook import UNTRAINED, Cell, Claim, Notebook, find, fingerprint, load, with_seed
 from exformer_lessons.tolerances import read_tags, same_claim
-from exformer_lessons.trials import HOME, RUNS, complaints, read_trial
-
-
-def lesson_folder(key: str, home: Path = HOME) -> Path:
-    """Return the folder of a topic, or of its evidence."""
-    return home.joinpath(*reversed(key.split("/")))
+from exformer_lessons.trials import HOME, RUNS, complaints, home_of, read_trial
 
 
 def read_record(key: str, home: Path = HOME) -> dict[str, Any]:
     """Return the record of a notebook; an empty one where there is none."""
-    path = lesson_folder(key, home) / "trials.json"
+    path = home_of(key, home) / "trials.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"claims": {}, "runs": {}}
 
 
 def write_record(key: str, record: dict[str, Any], home: Path = HOME) -> None:
     """Write the record of a notebook, as a whole or not at all."""
-    path = lesson_folder(key, home) / "trials.json"
+    path = home_of(key, home) / "trials.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode())
 
@@ -158,7 +153,7 @@ class Sweep:
 
 def sweeps(notebook: Notebook, home: Path = HOME) -> list[Sweep]:
     """Return the sweeps of a notebook, each with the hash of the cells and of the code that it needs."""
-    path = lesson_folder(notebook.key, home) / "sweeps.py"
+    path = home_of(notebook.key, home) / "sweeps.py"
     if not path.is_file():
         return []
     body = ast.parse(path.read_text(encoding="utf-8")).body
@@ -274,7 +269,7 @@ def _summary(row: dict[str, Any]) -> str:
     return f"{verdict}   {', '.join(values)}"
 
 
-def lacks(notebook: Notebook, home: Path = HOME) -> list[str]:
+def problems(notebook: Notebook, home: Path = HOME) -> list[str]:
     """Return what is wrong with the trials of a notebook: missing, stale, refuting, or not of the page."""
     again, kept = f"make trials NB={notebook.key}", read_record(notebook.key, home)
     if kept != judged(kept, notebook):
@@ -303,6 +298,6 @@ def record_trials(
     for path in find(names):
         record(path, only=only, runs=runs, again=again)
         notebook = load(path)
-        wrong += [f"{notebook.key}, {each}" for each in lacks(notebook)]
+        wrong += [f"{notebook.key}, {each}" for each in problems(notebook)]
     print("\n".join(wrong) or "every claim that depends on a training is recorded, and holds")
     return 1 if wrong else 0

@@ -17,9 +17,8 @@ import yaml
 from exformer.storage.files import replace_file
 from exformer_lessons.execution import execute, in_new_process
 from exformer_lessons.notebook import Notebook, find, key_of, load
-from exformer_lessons.record import lesson_folder
 from exformer_lessons.tolerances import read_tags, same_claim
-from exformer_lessons.trials import HOME
+from exformer_lessons.trials import HOME, home_of
 
 PARTS = 10  # a rotating part of the sabotages is run by every `make test`
 _Thing = TypeVar("_Thing")
@@ -33,7 +32,7 @@ class Sabotage:
         claims: Their ids.
         what: The change in words.
         old: A piece of code that is found once in the cells before the claims.
-        new: What takes its place.
+        new: What replaces it.
     """
 
     claims: tuple[str, ...]
@@ -48,7 +47,7 @@ def sabotages(key: str, home: Path = HOME) -> list[Sabotage]:
     Raises:
         ValueError: If an entry is not of the given form.
     """
-    path = lesson_folder(key, home) / "sabotages.yml"
+    path = home_of(key, home) / "sabotages.yml"
     found = []
     for row in (yaml.safe_load(path.read_text(encoding="utf-8")) or []) if path.is_file() else []:
         if set(row) != {"claim", "what", "old", "new"}:
@@ -83,7 +82,7 @@ def sabotaged(notebook: Notebook, sabotage: Sabotage) -> tuple[dict[int, str], i
         raise ValueError(f"{name}: the change must change something, got {sabotage.new!r} twice")
     changed = next(cell for cell in cells if sabotage.old in cell.source)
     if changed.number in {each.cell.number for each in notebook.claims}:
-        raise ValueError(f"{name}: {sabotage.old!r} stands in the cell of a claim: change a cause")
+        raise ValueError(f"{name}: {sabotage.old!r} is in the cell of a claim: change a cause")
     return {changed.number: changed.source.replace(sabotage.old, sabotage.new)}, max(numbers)
 
 
@@ -184,7 +183,7 @@ def store(key: str, rows: Iterable[dict[str, Any]], commit: str, home: Path = HO
     replace_file(home / "doubts.json", f"{text}\n".encode())
 
 
-def lacks(notebook: Notebook, listed: Sequence[Sabotage], results: dict[str, Any]) -> list[str]:
+def problems(notebook: Notebook, listed: Sequence[Sabotage], results: dict[str, Any]) -> list[str]:
     """Return what is wrong with the sabotages of a notebook and with their stored results."""
     found = []
     doubted = {name: each for each in listed for name in each.claims}

@@ -30,7 +30,7 @@ def show_source(thing: object, *, docstring: bool = False) -> None:
         >>> from exformer_lessons.claims import ClaimError
         >>> show_source(ClaimError, docstring=True)
         class ClaimError(Exception):
-            \"\"\"A claim that the numbers do not bear out.\"\"\"
+            \"\"\"A claim that the numbers do not support.\"\"\"
     """
     text = dedent(inspect.getsource(thing)).rstrip()
     render(_Source(text if docstring else _without_docstrings(text)))

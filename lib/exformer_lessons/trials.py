@@ -306,10 +306,10 @@ def _trace(run: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def sweep(claim_id: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Mark a function in a notebook's file of trials as a wider sweep for a claim.
+    """Mark a function in the file ``sweeps.py`` of a topic as a wider sweep for a claim.
 
-    Its parameters are names of the notebook, which it is given as they are at the end; it returns figures
-    that JSON can hold.
+    Its parameters are names of the notebook: the cells up to the last that binds one of them are executed
+    before it. It returns figures that JSON can hold.
 
     >>> @sweep("A01")
     ... def curve(learn, share):
@@ -349,7 +349,7 @@ def write_value(value: Any, spec: str) -> str:
     power, plain, unit = SPEC.fullmatch(spec).groups(default="")  # type: ignore[union-attr]
     try:
         text = format(value, plain or (".4g" if isinstance(value, float) else ""))
-    except ValueError:  # "nan" is a word here; a mean of whole numbers is not whole
+    except ValueError:  # "nan" is a word here; a mean of integers is none
         text = f"{value:.4g}" if isinstance(value, float) else str(value)
     if isinstance(value, float) and text.endswith("%") and 10 <= abs(value) < math.inf:
         text = f"{value:,.0f} times"

@@ -10,7 +10,7 @@ import pytest
 
 from exformer_lessons import sabotage
 from exformer_lessons.notebook import key_of, load, paths
-from exformer_lessons.sabotage import Sabotage, lacks
+from exformer_lessons.sabotage import Sabotage, problems
 from exformer_lessons.trials import HOME
 
 ROOT = Path(__file__).parents[2]
@@ -88,7 +88,7 @@ def test_sabotages_that_show_nothing(tmp_path, old, new, wrong) -> None:
         ("none such", "x", "got it 0 times"),
         ("  ", "x", "once in the code"),
         ("steps = 10", "steps = 10", "must change something"),
-        ("share > 0.6", "share > 6", "stands in the cell of a claim"),
+        ("share > 0.6", "share > 6", "is in the cell of a claim"),
         ("far > 0.1", "far > 10", "got it 0 times"),
     ],
 )
@@ -159,7 +159,7 @@ def test_results_by_claim(tmp_path) -> None:
 @pytest.mark.parametrize("path", paths(), ids=key_of)
 def test_a_sabotage_that_refuted_each_claim(path: Path) -> None:
     lesson = load(path)
-    assert lacks(lesson, sabotage.sabotages(lesson.key), sabotage.read_results().get(lesson.key, {})) == []
+    assert problems(lesson, sabotage.sabotages(lesson.key), sabotage.read_results().get(lesson.key, {})) == []
 
 
 def test_a_notebook_of_each_file_of_sabotages() -> None:
@@ -178,8 +178,8 @@ def test_missing_and_stale_results(tmp_path) -> None:
         "A01": row | {"what": "steps", "old": also.old, "new": also.new, "normally": {"share": 1.0}},
         "A02": row,
     }
-    assert lacks(lesson, [mild, also], good) == []
-    assert lacks(lesson, [mild], {"A02": row}) == ["A01 has no sabotage"]
+    assert problems(lesson, [mild, also], good) == []
+    assert problems(lesson, [mild], {"A02": row}) == ["A01 has no sabotage"]
     for change in (
         {"old": "x"},
         {"new": "x"},
@@ -187,10 +187,10 @@ def test_missing_and_stale_results(tmp_path) -> None:
         {"refused": False},
         {"normally": {"far": 0.26}},
     ):
-        assert len(lacks(lesson, [mild, also], good | {"A02": row | change})) == 1
-    assert len(lacks(lesson, [mild, also], {"A01": good["A01"]})) == 1
-    assert lacks(lesson, [mild, also], good | {"B01": row}) == ["B01: a result without a sabotage"]
-    assert len(lacks(lesson, [mild, Sabotage(("A01",), "x", "none", "y")], good)) == 2
+        assert len(problems(lesson, [mild, also], good | {"A02": row | change})) == 1
+    assert len(problems(lesson, [mild, also], {"A01": good["A01"]})) == 1
+    assert problems(lesson, [mild, also], good | {"B01": row}) == ["B01: a result without a sabotage"]
+    assert len(problems(lesson, [mild, Sabotage(("A01",), "x", "none", "y")], good)) == 2
 
 
 def test_a_rotating_tenth_of_the_sabotages() -> None:

@@ -165,11 +165,11 @@ def no_more_than(share):
         ({"says": "{}", "share": 0.5}, "must name its values, as {share:.0%}, got {}"),
         ({"says": "{0}", "share": 0.5}, "must name its values"),
         ({"says": "{share.real}", "share": 0.5}, "must name its values.* got {share.real}"),
-        ({"says": "{share", "share": 0.5}, "cannot be written: expected '}'"),
-        ({"says": "{share:.0%}", "share": "half"}, "cannot be written: Unknown format code"),
-        ({"share": [0.5]}, "share must be a number, a word, or yes or no, got list: name the one number"),
-        ({"share": torch.ones(2)}, "share must be a number, .* got Tensor"),
-        ({"share": np.ones(2)}, "share must be a number, .* got ndarray"),
+        ({"says": "{share", "share": 0.5}, "cannot be formatted: expected '}'"),
+        ({"says": "{share:.0%}", "share": "half"}, "cannot be formatted: Unknown format code"),
+        ({"share": [0.5]}, "share must be a bool, a number or a word, got list: name the one number"),
+        ({"share": torch.ones(2)}, "share must be a bool, .* got Tensor"),
+        ({"share": np.ones(2)}, "share must be a bool, .* got ndarray"),
         ({"says": "two\nlines {share}", "share": 0.5}, "one line that is not empty"),
     ],
 )
@@ -206,7 +206,7 @@ def test_source_is_shown_with_docstrings_where_wanted(shown) -> None:
 def test_a_docstring_that_is_all_there_is_stays(shown) -> None:
     show_source(ClaimError)
     assert repr(shown[0]) == (
-        'class ClaimError(Exception):\n    """A claim that the numbers do not bear out."""'
+        'class ClaimError(Exception):\n    """A claim that the numbers do not support."""'
     )
 
 

@@ -69,7 +69,7 @@ def test_numbers_within_their_tolerance(new, old, tag) -> None:
     [
         ("right 0.94", "right 0.97", ["decimals=0.02"]),
         ("right 0.97", "right 0.98", []),
-        ("12 of 0.97", "13 of 0.97", ["decimals=2"]),  # whole numbers exactly, unless they are named
+        ("12 of 0.97", "13 of 0.97", ["decimals=2"]),  # integers exactly, unless they are named
         ("97%", "98%", ["decimals=2"]),
         ("0.97", "0.98", ["integers=2"]),
         ("97", "98", ["percent=2"]),

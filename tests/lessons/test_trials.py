@@ -154,9 +154,9 @@ def test_records_run_by_run(here, monkeypatch) -> None:
     assert record.record(notebook.path, **options) == 0
     assert record.record(notebook.path, only=["A02"], runs=["seed 0"], again=True, **options) == 1
     assert any("4x steps" in line and "A02" in line and "poor" in line for line in said)
-    assert record.lacks(notebook, here) == []
+    assert record.problems(notebook, here) == []
     other = book_of(here, [text.replace("n = 12", "n = 13") for text in LESSON])
-    assert len(record.lacks(other, here)) == 2 * len(RUNS), "other code"
+    assert len(record.problems(other, here)) == 2 * len(RUNS), "other code"
     assert record.record(other.path, runs=["seed 0"], **options) == 1, "it is run anew"
     assert str(here) not in Path(here, "line", "trials.json").read_text(encoding="utf-8")
 
@@ -165,10 +165,10 @@ def test_a_sentence_and_a_condition_without_a_run(here, monkeypatch) -> None:
     notebook = book_of(here)
     runs = {run: {"minutes": 1, "machine": "m", "claims": perform(notebook, run)} for run in RUNS}
     record.write_record("line", record.judged({"claims": {}, "runs": runs}, notebook), here)
-    assert record.lacks(notebook, here) == []
+    assert record.problems(notebook, here) == []
     stricter = LESSON[4].replace("< 3", "< 0.001").replace("It learns", "Found:")
     notebook = book_of(here, [*LESSON[:4], stricter, *LESSON[5:]])
-    assert record.lacks(notebook, here) == [
+    assert record.problems(notebook, here) == [
         "the record is of other claims, sentences or conditions: make trials NB=line"
     ]
     monkeypatch.setattr(record, "in_new_process", None)
@@ -177,7 +177,7 @@ def test_a_sentence_and_a_condition_without_a_run(here, monkeypatch) -> None:
     assert kept["claims"]["A01"] == {"says": "Found: {good:.2f}.", "budget": False}
     assert not any(run["claims"]["A01"]["holds"] for run in kept["runs"].values())
     assert all(run["claims"]["A02"]["holds"] for run in kept["runs"].values())
-    assert "seed 0 refutes the claim" in record.lacks(notebook, here)[0]
+    assert "seed 0 refutes the claim" in record.problems(notebook, here)[0]
 
 
 def test_a_run_in_a_process_of_its_own(here) -> None:
@@ -402,7 +402,7 @@ def test_records_in_the_folders_of_lessons(here, monkeypatch) -> None:
 
 @pytest.mark.parametrize("path", paths(), ids=key_of)
 def test_the_trials_of_a_notebook(path: Path) -> None:
-    assert record.lacks(load(path)) == []
+    assert record.problems(load(path)) == []
 
 
 def test_a_notebook_of_each_record() -> None:
@@ -416,7 +416,7 @@ def test_a_record_that_does_not_fit_its_lesson(here) -> None:
     notebook = book_of(here, [*LESSON[:4], cell])
     code = notebook.codes["A01"]
 
-    def lacks(good=0.9, **changes):
+    def wrong(good=0.9, **changes):
         runs = {}
         for number, run in enumerate(RUNS):
             found = row(code=code, losses=[number], steps=40 if run == "4x steps" else 10)
@@ -424,15 +424,15 @@ def test_a_record_that_does_not_fit_its_lesson(here) -> None:
             runs[run] = {"minutes": 1, "machine": "m", "claims": {"A01": found}}
         claims = {"A01": {"says": "It learns {good:.2f}.", "budget": False}}
         record.write_record("line", {"claims": claims, "runs": runs} | changes, here)
-        return record.lacks(notebook, here)
+        return record.problems(notebook, here)
 
-    assert lacks() == lacks(good=0.904) == []
-    assert "the lesson found others" in lacks(good=0.91)[0]
+    assert wrong() == wrong(good=0.904) == []
+    assert "the lesson found others" in wrong(good=0.91)[0]
     of_others = "the record is of other claims, sentences or conditions: make trials NB=line"
-    assert lacks(claims={"A01": {"says": "x", "budget": False}}) == [of_others]
-    assert lacks(claims={}, runs={}) == [of_others]
-    assert lacks(claims={"A01": {"says": "It learns {good:.2f}.", "budget": False}, "B01": {}}) == [of_others]
+    assert wrong(claims={"A01": {"says": "x", "budget": False}}) == [of_others]
+    assert wrong(claims={}, runs={}) == [of_others]
+    assert wrong(claims={"A01": {"says": "It learns {good:.2f}.", "budget": False}, "B01": {}}) == [of_others]
     Path(here, "line", "sweeps.py").write_text(SWEEPS, encoding="utf-8")
     (curve,) = record.sweeps(notebook, here)
-    assert "the sweep curve is missing or stale" in lacks()[0]
-    assert lacks(sweeps={"A01": {"curve": {"code": curve.code, "figures": 1}}}) == []
+    assert "the sweep curve is missing or stale" in wrong()[0]
+    assert wrong(sweeps={"A01": {"curve": {"code": curve.code, "figures": 1}}}) == []

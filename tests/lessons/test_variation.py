@@ -19,7 +19,7 @@ class Line(nn.Module):
 
 
 def trace(batches, *, lr=1.0, schedule=None, **variation):
-    """Train with a loss whose gradient is the batch; return the batches in their order and the learning rates."""
+    """Train with a loss whose gradient is the batch; return the batches and the learning rates."""
     model, seen, rates = Line(), [], []
     optimizer = torch.optim.SGD(model.parameters(), lr)
 

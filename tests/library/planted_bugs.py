@@ -1255,7 +1255,7 @@ BUGS = [
     ),
     Bug(
         "lessons.claims.claim",
-        "what is no number bears a claim out",
+        "a claim holds on a NaN",
         "finite and bool(",
         "bool(",
         "lessons/test_lesson.py::test_a_claim_is_refused_on_its_figures",
