@@ -156,7 +156,7 @@ def test_beam_search_is_the_loop(seed, vocab_size, num_beams, max_new_tokens, ba
 @pytest.mark.parametrize("vocab_size", [641, 703])
 @pytest.mark.parametrize("num_beams", [1, 4])
 def test_in_a_large_vocabulary_too(vocab_size, num_beams):
-    """Rows are searched block by block; the best token may stand in any block, or behind the last."""
+    """With many more tokens than beams, the best one may have any id, also one of the last."""
     for seed in range(5):
         sharp = memory(vocab_size, seed, sharpness=0.5)
         prompts = torch.tensor([[1, 2], [3, 4]])

@@ -324,6 +324,8 @@ def test_wrong_types_are_named():
             continue_text({}, CHARACTERS, "the")
         with pytest.raises(ValueError, match="expected the model's tokenizer, got NoneType"):
             continue_text(model, None, "the")
+        with pytest.raises(ValueError, match=r"sampling must be a Sampling, such as .*, got 0\.8"):
+            continue_text(model, CHARACTERS, "the", sampling=0.8)
         with pytest.raises(ValueError, match="max_new_tokens must be an integer, got True"):
             continue_text(model, CHARACTERS, "the", max_new_tokens=True)
         for prompt in (None, 5, b"the", [3, 4]):

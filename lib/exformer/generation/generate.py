@@ -259,6 +259,8 @@ def _sampling(sampling: Sampling | None, settings: dict[str, Any]) -> Sampling:
         raise ValueError(
             f"unknown settings: {', '.join(unknown)}; those of sampling are {', '.join(Sampling.names())}"
         )
+    if not isinstance(sampling, Sampling | None):
+        raise ValueError(f"sampling must be a Sampling, such as Sampling(top_p=0.9), got {sampling!r}")
     return replace(sampling or Sampling(), **settings)
 
 
