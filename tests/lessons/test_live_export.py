@@ -115,7 +115,7 @@ def test_what_a_page_is_told_of_a_model_and_its_two_tokenizers(tmp_path: Path) -
 
 def test_lora_is_merged_before_it_is_on_a_page() -> None:
     model = add_lora(DecoderLM(DecoderLMConfig(5, **SIZES)))
-    with pytest.raises(ValueError, match=r"a page does not compute LoRA: merge_lora\(model\) first"):
+    with pytest.raises(ValueError, match=r"the model has LoRA: merge_lora\(model\) first"):
         model_script("one", model, WordTokenizer.from_texts(["the fox"]))
 
 

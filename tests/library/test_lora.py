@@ -11,6 +11,7 @@ from torch_twins import close, randomize
 
 from exformer.generation.generate import generate
 from exformer.hub.adapters import load_adapter, save_adapter
+from exformer.hub.hugging_face.folder import to_hugging_face
 from exformer.hub.pretrained import load_model, save_model
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
@@ -89,6 +90,8 @@ def test_merged_is_unmerged_and_stays_so_in_a_file(choices, tmp_path) -> None:
     wanted = model(IDS)
     with pytest.raises(ValueError, match=r"the model has LoRA: merge_lora\(model\) first, or save_adapter"):
         save_model(tmp_path, model, tokenizer, card={})
+    with pytest.raises(ValueError, match=r"the model has LoRA: merge_lora\(model\) first"):
+        to_hugging_face(tmp_path, model)
     text = generate(model, tokenizer, "abc", max_new_tokens=6, temperature=0.0)
     assert merge_lora(model) is model
     close(model(IDS), wanted)

@@ -15,7 +15,7 @@ from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.models.unwrap import unwrap
 from exformer.nn.config import TransformerConfig
-from exformer.nn.lora import lora_layers
+from exformer.nn.lora import check_merged
 from exformer.nn.positions.rotary import RopeScaling
 from exformer.storage.files import make_folder
 from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
@@ -82,10 +82,7 @@ def save_model(
     'DecoderLM'
     """
     model = unwrap(model)
-    if any(True for _ in lora_layers(model)):
-        raise ValueError(
-            "the model has LoRA: merge_lora(model) first, or save_adapter saves what it has learned"
-        )
+    check_merged(model)
     kind = type(model).__name__
     if kind not in _CLASSES:
         raise ValueError(f"model must be one of {', '.join(_CLASSES)}, got {kind}")

@@ -133,6 +133,18 @@ def lora_layers(model: nn.Module) -> Iterator[tuple[str, LoRALinear]]:
             yield name, module
 
 
+def check_merged(model: nn.Module) -> None:
+    """Check that a model has no LoRA, where it is written for programs that know none.
+
+    Raises:
+        ValueError: If it has.
+    """
+    if any(True for _ in lora_layers(model)):
+        raise ValueError(
+            "the model has LoRA: merge_lora(model) first, or save_adapter saves what it has learned"
+        )
+
+
 def _find_targets(model: nn.Module, targets: Sequence[str]) -> list[str]:
     """Return the names of the linear layers that end in the targets."""
     linear = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]

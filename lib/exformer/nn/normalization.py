@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 def check_width(x: Float[Tensor, "*batch columns"], d_model: int, *, of: str) -> None:
-    """Refuse vectors of another width than ``d_model``, the one that a module, ``of``, was made for.
+    """Check that vectors have the width ``d_model``, for which a module, ``of``, was made.
 
     Raises:
         ValueError: If they have another width.

@@ -13,7 +13,7 @@ from torch import nn
 
 from exformer.hub.shipped import find_model
 from exformer.models.encoder_lm import EncoderLM
-from exformer.nn.lora import lora_layers
+from exformer.nn.lora import check_merged
 from exformer.storage.files import make_folder, replace_file
 from exformer.tokenizers.bpe import BPETokenizer
 from exformer.tokenizers.characters_and_words import CharTokenizer, WordTokenizer
@@ -100,8 +100,7 @@ def model_script(
 
 def _check_settings(model: nn.Module) -> None:
     """Check that the page computes what the model does."""
-    if any(True for _ in lora_layers(model)):
-        raise ValueError("a page does not compute LoRA: merge_lora(model) first")
+    check_merged(model)
     config = vars(model.config)
     only = _ONLY | ({"tie_output": True} if isinstance(model, EncoderLM) else {"output_bias": False})
     others = {name: config[name] for name, value in only.items() if config.get(name, value) != value}

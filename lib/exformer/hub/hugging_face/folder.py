@@ -19,6 +19,7 @@ from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.models.unwrap import unwrap
+from exformer.nn.lora import check_merged
 from exformer.storage.files import make_folder, read_json, replace_file
 from exformer.storage.state_dict import check_weights, read_tensors
 from exformer.tokenizers.hugging_face import HuggingFaceTokenizer
@@ -77,6 +78,7 @@ def to_hugging_face(folder: str | Path, model: nn.Module, tokenizer: Any = None)
         ValueError: If no family has the model's settings; the message names them.
     """
     model = unwrap(model)
+    check_merged(model)
     if type(model) not in _BUILD.values():
         names = ", ".join(build.__name__ for build in _BUILD.values())
         raise ValueError(f"model must be one of {names}, got {type(model).__name__}")

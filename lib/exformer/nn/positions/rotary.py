@@ -193,7 +193,7 @@ class RotaryPositions(nn.Module):
 
 
 def check_same_positions(q: Tensor, k: Tensor) -> None:
-    """Refuse queries and keys (batch, heads, position, d_head) that are not those of the same positions.
+    """Check that queries and keys (batch, heads, position, d_head) are those of the same positions.
 
     Raises:
         ValueError: If they differ in number.
