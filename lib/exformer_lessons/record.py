@@ -281,7 +281,10 @@ def problems(notebook: Notebook, home: Path = HOME) -> list[str]:
         if not theirs and claim.stored:
             known = {"says": claim.says, "values": found.runs["seed 0"]["values"]}
             if not same_claim(known, claim.stored, read_tags(claim.cell.tags)):
-                theirs.append(f"seed 0 found {known['values']}, the lesson found others")
+                theirs.append(
+                    f"seed 0 found {known['values']}, the lesson found others: does a folded cell that does "
+                    "not count change what the claim reads, or sample random numbers?"
+                )
         wrong += [f"{claim.claim_id}: {each}" for each in theirs]
     for sweep in sweeps(notebook, home):
         code = kept.get("sweeps", {}).get(sweep.claim_id, {}).get(sweep.name, {}).get("code")
@@ -293,7 +296,7 @@ def problems(notebook: Notebook, home: Path = HOME) -> list[str]:
 def record_trials(
     names: Sequence[str], *, only: Sequence[str] = (), runs: Sequence[str] = (), again: bool = False
 ) -> int:
-    """Record what is missing or stale of some notebooks, print what is then wrong; return the exit status."""
+    """Record what is missing or stale of some notebooks, print what is then wrong; return an exit status."""
     wrong = []
     for path in find(names):
         record(path, only=only, runs=runs, again=again)

@@ -34,7 +34,7 @@ def sentences(text: str) -> int:
     return len(re.findall(r"\.(?:\s|$)", text))
 
 
-def test_every_row_is_there_once_and_in_order() -> None:
+def test_rows_in_their_order() -> None:
     wanted = [f"{lecture}{number:02}" for lecture, last in LAST.items() for number in range(1, last + 1)]
     assert [row["id"] for row in ROWS] == wanted
 
@@ -59,7 +59,7 @@ def test_fields_and_their_words(row: dict) -> None:
 
 
 @each_row
-def test_a_claim_is_one_plain_sentence(row: dict) -> None:
+def test_claims_in_one_plain_sentence(row: dict) -> None:
     claim = row["claim"]
     assert sentences(claim) == 1
     assert claim.endswith(".")
@@ -67,7 +67,7 @@ def test_a_claim_is_one_plain_sentence(row: dict) -> None:
 
 
 @each_row
-def test_what_is_exact_is_said_in_one_or_two_sentences(row: dict) -> None:
+def test_sentences_of_what_is_exact(row: dict) -> None:
     exact = row.get("exact", "It is exact.")
     assert sentences(exact) in (1, 2)
     assert exact.endswith(".")
@@ -75,7 +75,7 @@ def test_what_is_exact_is_said_in_one_or_two_sentences(row: dict) -> None:
 
 
 @each_row
-def test_the_text_is_plain(row: dict) -> None:
+def test_plain_text(row: dict) -> None:
     for text in (row["claim"], row.get("exact", ""), row.get("control", "")):
         assert not re.search(r"[$`*<>\\]|  |\n", text), "no markup: the ledger shows it as it stands"
         assert not re.search(
@@ -88,18 +88,18 @@ def test_rows_claimed_in_several_lessons() -> None:
     assert {key: found[key] for key in SETTLED} == SETTLED
 
 
-def test_every_lesson_or_its_evidence_has_a_claim() -> None:
+def test_a_claim_of_every_lesson_or_its_evidence() -> None:
     found = {topic for row in ROWS for topic in (*row["lessons"], *row.get("evidence", []))}
     assert not [lesson for lesson in PLAN if lesson["slug"] not in found]
 
 
-def test_evidence_that_a_row_names_is_there() -> None:
+def test_the_evidence_that_rows_name() -> None:
     """A row may name a lesson that is to come, but no evidence that is."""
     written = {path.stem for path in (PATH.parents[1] / "notebooks" / "evidence").glob("*.ipynb")}
     assert {topic for row in ROWS for topic in row.get("evidence", [])} <= written
 
 
-def test_a_misconception_is_settled_by_a_row_that_corrects_it() -> None:
+def test_a_correcting_row_for_each_misconception() -> None:
     topics = yaml.safe_load((PATH.parent / "misconceptions.yml").read_text(encoding="utf-8"))
     rows = {row["id"]: row for row in ROWS}
     beliefs = [each for topic in topics for each in topic["beliefs"]]

@@ -40,7 +40,7 @@ def test_a_claim_is_one_line_and_one_card(shown) -> None:
     assert "spread &lt;32&gt; &amp; more</div>" in card
 
 
-def test_a_claim_that_does_not_hold_stops_the_lesson(shown) -> None:
+def test_the_error_of_a_claim_that_does_not_hold(shown) -> None:
     with pytest.raises(ClaimError, match="claim A15 does not hold: spread 31"):
         claim("A15", holds=31 > 32, says="spread 31")
     assert shown == []
@@ -55,12 +55,12 @@ def test_a_claim_that_does_not_hold_stops_the_lesson(shown) -> None:
         ("A15", "two\nlines", "one line that is not empty"),
     ],
 )
-def test_a_claim_of_another_form_is_refused(claim_id, says, message) -> None:
+def test_errors_of_sentences_and_ids(claim_id, says, message) -> None:
     with pytest.raises(ValueError, match=message):
         claim(claim_id, holds=True, says=says)
 
 
-def test_claim_writes_its_named_values(shown) -> None:
+def test_named_values_in_the_sentence(shown) -> None:
     claim(
         "A01",
         holds=lambda attention, one_vector: attention > one_vector + 0.3,
@@ -83,26 +83,26 @@ def test_claim_writes_its_named_values(shown) -> None:
     assert [type(value) for value in metadata["exformer"]["values"].values()] == [int, float, float]
 
 
-def test_what_is_true_by_definition_is_shown_not_claimed(shown) -> None:
+def test_a_row_that_is_true_by_definition(shown) -> None:
     show_row("B05", says="{n} columns, as before", n=32)
     assert repr(shown[0]) == "shown B05 | 32 columns, as before"
     assert "<strong>Shown B05</strong> 32 columns" in shown[0]._repr_html_()
     assert shown[0]._repr_mimebundle_()[1]["exformer"]["kind"] == "shown"
 
 
-def test_a_sentence_put_together_before_keeps_no_values(shown) -> None:
+def test_a_sentence_without_named_values(shown) -> None:
     claim("A15", holds=True, says="spread 32")
     assert shown[0]._repr_mimebundle_()[1] == {}
 
 
-def test_a_claim_keeps_whether_its_sentence_names_a_budget(shown) -> None:
+def test_the_budget_beside_the_card(shown) -> None:
     for budget in (True, False):
         claim("A01", holds=lambda n: n > 1, says="After {n} passes.", budget=budget, n=2)
     kept = [each._repr_mimebundle_()[1]["exformer"] for each in shown]
     assert [each.get("budget") for each in kept] == [True, None]
 
 
-def test_yes_and_no_stay_yes_and_no(shown) -> None:
+def test_bools_among_the_values(shown) -> None:
     claim("A01", holds=lambda found: found, says="It is {found}.", found=np.bool_(True))
     assert repr(shown[0]) == "claim A01 | It is True."
     assert shown[0].values == {"found": True}
@@ -115,13 +115,13 @@ def test_nan_refutes_a_claim(shown) -> None:
 
 
 @pytest.mark.parametrize("share", [0.25, math.nan, math.inf])
-def test_a_claim_is_refused_on_its_figures(shown, share) -> None:
+def test_conditions_on_the_figures(shown, share) -> None:
     with pytest.raises(ClaimError, match=rf"claim A01 does not hold: .* \(share = {share}\)"):
         claim("A01", holds=lambda share: not share < 0.3, says="It is {share:.0%}.", share=share)
     assert shown == []
 
 
-def test_whoever_judges_a_lesson_keeps_what_its_claims_find(shown) -> None:
+def test_collected_findings(shown) -> None:
     with kept_findings() as found:
         claim("A01", holds=lambda share: share > 0.5, says="{share:.0%}", share=0.3)
         claim("A02", holds=False, says="no")
@@ -173,7 +173,7 @@ def no_more_than(share):
         ({"says": "two\nlines {share}", "share": 0.5}, "one line that is not empty"),
     ],
 )
-def test_a_claim_of_values_in_another_form_is_refused(options, message) -> None:
+def test_errors_of_named_values(options, message) -> None:
     with pytest.raises(ValueError, match=message):
         claim("A01", **{"holds": no_more_than, "says": "It is {share}."} | options)
 
@@ -188,7 +188,7 @@ class Sample:
         return 2 * self.size
 
 
-def test_source_is_shown_without_docstrings(shown) -> None:
+def test_source_without_docstrings(shown) -> None:
     show_source(Sample)
     assert repr(shown[0]) == (
         "class Sample:\n    size = 3\n\n    def double(self) -> int:\n        return 2 * self.size"
@@ -196,14 +196,14 @@ def test_source_is_shown_without_docstrings(shown) -> None:
     assert shown[0]._repr_markdown_() == f"```python\n{shown[0]!r}\n```"
 
 
-def test_source_is_shown_with_docstrings_where_wanted(shown) -> None:
+def test_source_with_docstrings(shown) -> None:
     show_source(Sample.double, docstring=True)
     text = repr(shown[0])
     assert text.startswith("def double")  # not indented
     assert '"""Double the size."""' in text
 
 
-def test_a_docstring_that_is_all_there_is_stays(shown) -> None:
+def test_source_of_a_docstring_alone(shown) -> None:
     show_source(ClaimError)
     assert repr(shown[0]) == (
         'class ClaimError(Exception):\n    """A claim that the numbers do not support."""'
@@ -211,7 +211,7 @@ def test_a_docstring_that_is_all_there_is_stays(shown) -> None:
 
 
 @pytest.mark.usefixtures("_settings_put_back")
-def test_start_sets_digits_and_style() -> None:
+def test_digits_and_style_after_start() -> None:
     with mpl.rc_context({"axes.spines.top": True}):
         start()
         assert not mpl.rcParams["axes.spines.top"]
@@ -219,7 +219,7 @@ def test_start_sets_digits_and_style() -> None:
 
 
 @pytest.mark.usefixtures("_settings_put_back")
-def test_a_lesson_starts_the_same_each_time() -> None:
+def test_random_numbers_after_start() -> None:
     def draw():
         return random.random(), float(np.random.rand()), torch.rand(3).tolist()
 

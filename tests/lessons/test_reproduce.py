@@ -1,10 +1,12 @@
 """``exformer-lessons claim`` reproduces rows of the ledger."""
 
 import json
+import os
 
 import pytest
 
 from exformer_lessons.__main__ import run
+from exformer_lessons.execution import in_new_process
 
 SET_UP = "from exformer_lessons.claims import claim\nn = 3"
 SUM = "total = 0\nfor i in range(n + 1):\n    total += i"
@@ -43,6 +45,12 @@ def test_a_claim_that_does_not_hold(write, capsys) -> None:
     out = capsys.readouterr().out
     assert "DOES NOT HOLD" in out
     assert "now:  The total is 3.\n  page: The total is 6." in out
+
+
+def test_the_settings_of_a_new_process(monkeypatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert in_new_process(os.getenv, "OMP_NUM_THREADS") == "1"
+    assert os.environ["OMP_NUM_THREADS"] == "7"
 
 
 def test_an_unknown_row(write, capsys) -> None:

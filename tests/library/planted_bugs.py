@@ -1093,13 +1093,6 @@ BUGS = [
         "library/test_recipe_runs.py::test_validation_batches_count_by_their_tokens",
     ),
     Bug(
-        "lessons.claims.at_least",
-        "a number under its bound is shown as the bound",
-        'or more" if value >= bound',
-        'or more" if value == value',
-        "lessons/test_lesson.py::test_a_number_outside_its_bound_is_shown_itself",
-    ),
-    Bug(
         "storage.text_files.decode_text",
         "a byte order mark is taken for text",
         'data.decode("utf-8-sig")',
@@ -1258,7 +1251,7 @@ BUGS = [
         "a claim holds on a NaN",
         "finite and bool(",
         "bool(",
-        "lessons/test_lesson.py::test_a_claim_is_refused_on_its_figures",
+        "lessons/test_lesson.py::test_conditions_on_the_figures",
     ),
     Bug(
         "lessons.trials.complaints",
