@@ -40,7 +40,8 @@ def train_model(args: argparse.Namespace) -> None:
             if data is not None:
                 tqdm.write(show_controls(describe(trainer, data)), file=sys.stderr)
 
-        if args.resume and folder.is_finished(recipe):
+        is_main = os.environ.get("RANK", "0") == "0"  # accelerate numbers the processes
+        if args.resume and is_main and folder.is_finished(recipe):
             print(f"{args.out} holds a finished run: its model is in {folder.model}", file=sys.stderr)
         run_recipe(
             recipe,
@@ -63,13 +64,10 @@ def _own_data(args: argparse.Namespace) -> Pairs | Text | None:
         return read_text(args.text)
     if args.source is None:
         return None
-    if (
-        os.path.exists(args.source)
-        and os.path.exists(args.target)
-        and os.path.samefile(args.source, args.target)
-    ):
+    files = (args.source, args.target)
+    if all(map(os.path.exists, files)) and os.path.samefile(*files):
         raise ValueError("--source and --target name one file: expected sentences, and their translations")
-    return read_pairs(args.source, args.target)
+    return read_pairs(*files)
 
 
 def _recipe(args: argparse.Namespace, data: Pairs | Text | None, folder: RunFolder) -> Recipe:

@@ -49,11 +49,12 @@ class Trainer:
 
     The same settings give the same weights, however often a run is interrupted: the batch and the dropout
     of a step depend on the seed and the step alone. So a run that is resumed must have the settings and the
-    first batch with which it began, or :meth:`fit` refuses it and says what differs. Free are ``steps`` and
-    ``patience``, and with them a finished run goes on; ``eval_interval`` and ``average_last``; and
-    ``accumulate``, which changes rounding alone. With more steps, the learning rate of the new steps is that
-    of the longer schedule, but the steps already taken followed the shorter one: the weights are not those of
-    a run that was long from the beginning.
+    first batch with which it began, or :meth:`fit` refuses it and says what differs. Batches from a
+    generator are not compared, because a look would consume them. A few settings may change: ``steps`` and
+    ``patience``, with which a finished run goes on; ``eval_interval`` and ``average_last``; and
+    ``accumulate``, which changes only the rounding. With more steps, the new steps follow the longer
+    schedule of the learning rate. The earlier steps followed the shorter one, so the weights are not those
+    of a run that had as many steps from the beginning.
 
     Args:
         model: It is trained in place, on the device where it is; also the result of ``torch.compile``. Frozen
