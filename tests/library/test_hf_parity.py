@@ -111,7 +111,7 @@ def test_heads_are_berts(head, peer):
 
 @EVERY_WAY_TO_ATTEND
 def test_decoder_lm_is_gpt2(attention):
-    ours = DecoderLM(DecoderLMConfig(VOCAB, **SIZES)).eval()
+    ours = DecoderLM(DecoderLMConfig(VOCAB, **SIZES, scale_embedding=False)).eval()
     config = GPT2Config(
         vocab_size=VOCAB,
         n_embd=D_MODEL,
@@ -182,6 +182,7 @@ def our_llama(n_kv_heads: int, **more) -> DecoderLM:
         positions="rotary",
         bias=False,
         tie_output=False,
+        scale_embedding=False,
         **more,
     )
     return DecoderLM(config).eval()

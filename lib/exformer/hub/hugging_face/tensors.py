@@ -55,6 +55,17 @@ def their_name(name: str, family: Family) -> str:
     return f"{family.names[module].format(*numbers)}.{leaf}"
 
 
+def in_our_order(name: str, tensor: Tensor, family: Family, *, d_head: int) -> Tensor:
+    """Bring a tensor of theirs into the order of ours."""
+    if family is GPT2 and name.startswith("layers."):
+        tensor = tensor.mT if tensor.dim() == 2 else tensor
+        third = re.search(r"w_([qkv])\.", name)
+        return tensor.chunk(3)["qkv".index(third[1])] if third else tensor
+    if family.halves and re.search(r"w_[qk]\.", name):
+        return neighbors(tensor, d_head=d_head)
+    return tensor
+
+
 def to_ours(
     tensors: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], family: Family, *, d_head: int
 ) -> dict[str, Tensor]:
@@ -80,7 +91,7 @@ def to_ours(
             missing.append(wanted)
             continue
         used.add(other)
-        tensor = _read(name, theirs[other], family, d_head=d_head)
+        tensor = in_our_order(name, theirs[other], family, d_head=d_head)
         if tensor.numel() != shape.numel() or (tensor.shape != shape and name != "output_bias"):
             raise ValueError(
                 f"{other} has the shape {tuple(theirs[other].shape)}, which does not fit {name} "
@@ -102,8 +113,10 @@ def to_theirs(state: Mapping[str, Tensor], family: Family, *, d_head: int) -> di
         ValueError: If the family has no such parameter.
     """
     parts: dict[str, list[Tensor]] = {}
-    for name, tensor in state.items():  # queries, keys and values follow each other
-        parts.setdefault(their_name(name, family), []).append(_write(name, tensor, family, d_head=d_head))
+    for name, tensor in state.items():  # queries, keys, values in this order
+        parts.setdefault(their_name(name, family), []).append(
+            _in_their_order(name, tensor, family, d_head=d_head)
+        )
     transposed = family is GPT2
     theirs = {}
     for name, tensors in parts.items():
@@ -112,18 +125,7 @@ def to_theirs(state: Mapping[str, Tensor], family: Family, *, d_head: int) -> di
     return theirs
 
 
-def _read(name: str, tensor: Tensor, family: Family, *, d_head: int) -> Tensor:
-    """Bring a tensor of theirs into the order of ours."""
-    if family is GPT2 and name.startswith("layers."):
-        tensor = tensor.mT if tensor.dim() == 2 else tensor
-        third = re.search(r"w_([qkv])\.", name)
-        return tensor.chunk(3)["qkv".index(third[1])] if third else tensor
-    if family.halves and re.search(r"w_[qk]\.", name):
-        return neighbors(tensor, d_head=d_head)
-    return tensor
-
-
-def _write(name: str, tensor: Tensor, family: Family, *, d_head: int) -> Tensor:
+def _in_their_order(name: str, tensor: Tensor, family: Family, *, d_head: int) -> Tensor:
     """Bring a tensor of ours into the order of theirs."""
     if family.halves and re.search(r"w_[qk]\.", name):
         return halves(tensor, d_head=d_head)
