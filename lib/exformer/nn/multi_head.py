@@ -116,8 +116,8 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"n_heads ({n_heads}) must be divisible by n_kv_heads ({n_kv_heads})")
         if not 0.0 <= dropout < 1.0:
             raise ValueError(f"dropout must lie in [0, 1), got {dropout}")
-        self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
         d_head = d_model // n_heads if d_head is None else d_head
+        self.n_heads, self.n_kv_heads, self.d_head = n_heads, n_kv_heads, d_head
         self.dropout = dropout
         self.norm_q = RMSNorm(d_head, eps=norm_eps) if qk_norm else None
         self.norm_k = RMSNorm(d_head, eps=norm_eps) if qk_norm else None
@@ -197,8 +197,7 @@ class MultiHeadAttention(nn.Module):
 
     def extra_repr(self) -> str:
         """Return the sizes that ``print(model)`` shows."""
-        sizes = {"n_heads": self.n_heads, "n_kv_heads": self.n_kv_heads}
-        sizes |= {"d_head": self.w_q.out_features // self.n_heads, "dropout": self.dropout}
+        sizes = {name: getattr(self, name) for name in ("n_heads", "n_kv_heads", "d_head", "dropout")}
         sizes |= {} if self.window is None else {"window": self.window}
         return ", ".join(f"{name}={size:g}" for name, size in sizes.items())
 
@@ -219,7 +218,7 @@ class MultiHeadAttention(nn.Module):
                 f"{name} must be (batch, position, width) with the queries' batch of {n} and a width of "
                 f"{projection.in_features}, got the shape {tuple(x.shape)}"
             )
-        n_heads = self.n_heads if name == "query" else self.n_kv_heads
+        n_heads = projection.out_features // self.d_head
         heads = split_heads(projection(x), n_heads=n_heads)  # (batch, heads, position, d_head)
         return heads if norm is None else norm(heads)
 
