@@ -724,7 +724,7 @@ BUGS = [
     Bug(
         "models.decoder_lm.DecoderLM.loss",
         "padding is learned",
-        "pad_id=self.config.pad_id, label_smoothing",
+        "pad_id=pad_id, label_smoothing",
         "label_smoothing",
         "library/test_model_loss.py::test_padded_texts_are_a_mean_over_tokens",
     ),
