@@ -133,9 +133,9 @@ class MixtureOfExperts(nn.Module):
         for number, expert in enumerate(self.experts):
             at = chosen == number  # (*batch, chosen)
             tokens = at.any(dim=-1)  # (*batch)
-            # In training every expert gets a gradient, if only of zeros. To skip the others takes generation
-            # from 4.4 to 2.6 ms a token (8 experts, 4 layers of width 128, one thread).
-            if not self.training and not tokens.any():
+            # Every expert gets a gradient, if only of zeros. Where there are none, to skip experts takes
+            # generation from 4.4 to 2.6 ms a token (8 experts, 4 layers of width 128, one thread).
+            if not torch.is_grad_enabled() and not tokens.any():
                 continue
             share = weights[at][:, None]  # (token, 1)
             output[tokens] += (share * expert(x[tokens])).to(x)
