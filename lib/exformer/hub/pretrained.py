@@ -60,7 +60,7 @@ def save_model(
     """Write a model, its tokenizer and its card into a folder, as :func:`load_model` reads them.
 
     If the disk is full, an older model stays as it was. The card is written last, and an old card is removed
-    first: if writing is interrupted, the folder has no card, and :func:`load_model` refuses it.
+    first: if writing is interrupted, the folder has no card, and :func:`load_model` says so.
 
     Args:
         folder: The folder to write to; it is created if need be.
@@ -159,7 +159,7 @@ def _begin_id(card: Mapping[str, Any], tokenizer: Tokenizer, *, folder: Path) ->
 
 
 def _check_room(config: Any, tensors: Mapping[str, Tensor], *, path: Path) -> None:
-    """Refuse a configuration whose model is larger than the file, before any memory is taken for it."""
+    """Check that the model of a configuration is no larger than the file, before memory is allocated."""
     vocab_size = max(getattr(config, f.name) for f in fields(config) if f.name.endswith("vocab_size"))
     if isinstance(config, TransformerConfig):  # queries and outputs; two maps
         hidden = (config.n_experts or 1) * config.d_ff
@@ -175,7 +175,7 @@ def _check_room(config: Any, tensors: Mapping[str, Tensor], *, path: Path) -> No
 
 
 def _check_sizes(tokenizers: Mapping[str, Tokenizer], config: Any, *, where: str | Path) -> None:
-    """Refuse tokenizers with another number of tokens than the model has."""
+    """Check that the tokenizers have as many tokens as the model."""
     for name, tokenizer in tokenizers.items():
         wanted = getattr(config, name.replace("tokenizer", "vocab_size"))
         if tokenizer.vocab_size != wanted:

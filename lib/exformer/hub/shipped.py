@@ -44,7 +44,7 @@ def find_model(name_or_folder: str | Path) -> Path:
 
 
 def _holds_model(folder: Path) -> bool:
-    """Say whether there is a model, whole or cut: one that lacks a file is to be refused by its loader."""
+    """Return whether a folder holds a model, complete or not: the loader reports a missing file."""
     weights = folder / WEIGHTS
     return weights.exists() or weights.with_suffix(".json").exists()
 

@@ -241,7 +241,7 @@ class EncoderDecoder(nn.Module):
     def _cached_masks(
         self, tgt_mask: Tensor, src: Tensor, cache: Cache
     ) -> tuple[Bool[Tensor, "batch 1 key"] | None, Bool[Tensor, "... 1 src"] | None]:
-        """Bring the masks of a cache up to date; None is one that hides nothing, which takes less time."""
+        """Update the masks of a cache; None stands for a mask that hides nothing and costs nothing."""
         if cache.length == 0:
             memory_mask = padding_mask(src, pad_id=self.config.pad_id)
             cache.memory_mask = None if memory_mask.all() else memory_mask

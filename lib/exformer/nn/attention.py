@@ -1,4 +1,4 @@
-"""Attention: each query is compared with all keys and gets a mean of their values, weighted by the match."""
+"""Attention: each query is compared with all keys, and its output is a weighted mean of their values."""
 
 import math
 from collections.abc import Callable

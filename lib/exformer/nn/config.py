@@ -1,4 +1,4 @@
-"""What transformer models have in common: sizes and choices of their layers, and which are refused."""
+"""The configuration of transformer models: sizes and choices of their layers, and their checks."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -145,12 +145,12 @@ class TransformerConfig:
 
 
 def check_sizes(config: Any) -> None:
-    """Refuse sizes, rates and token ids of a model's configuration that are out of range.
+    """Check the sizes, dropout rates and token ids of a model's configuration.
 
-    Whole numbers that NumPy made become Python's, which a file of the model can hold.
+    Integers of NumPy become Python's, which the file of a model can hold.
 
     Args:
-        config: A dataclass whose fields bear the library's names: sizes (``d_model``, ``n_heads``,
+        config: A dataclass with the library's names for its fields: sizes (``d_model``, ``n_heads``,
             ``n_kv_heads``, ``d_head``, ``d_ff``, ``n_layers``, ``max_len``, ``window``, ``n_experts``,
             ``…vocab_size``), ``dropout`` and ``attention_dropout``, ``…_id`` of a token.
 
@@ -203,6 +203,6 @@ def check_config(config: object, kind: type) -> None:
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Refuse a setting that is none of the choices there are."""
+    """Check that a setting is one of its choices."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")

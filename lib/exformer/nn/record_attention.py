@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from jaxtyping import Float
 from torch import Tensor, nn
 
-#: Of each block that records: the names of its model's modules, and the weights found so far.
+#: For each block that records: the names of the model's modules, and the weights recorded so far.
 _RECORDINGS: ContextVar[tuple[tuple[dict[nn.Module, str], dict[str, Tensor]], ...]] = ContextVar(
     "recordings", default=()
 )
@@ -51,13 +51,13 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "batc
 
 
 def recorder(module: nn.Module) -> Callable[[Tensor], None] | None:
-    """Return what takes the weights of an attention, or None if nobody is recording it."""
+    """Return a function that records the weights of an attention, or None if nothing records it."""
     recordings = [(names[module], weights) for names, weights in _RECORDINGS.get() if module in names]
     if not recordings:
         return None
 
-    def record(found: Tensor) -> None:
+    def record(new_weights: Tensor) -> None:
         for name, weights in recordings:
-            weights[name] = found.detach()
+            weights[name] = new_weights.detach()
 
     return record

@@ -321,7 +321,7 @@ def write_config(config: TransformerConfig) -> dict[str, Any]:
     """Return the ``config.json`` of a model: that of the family that has its settings.
 
     Raises:
-        ValueError: If no family has them; the message says which setting stands in the way.
+        ValueError: If no family has them; the message names the settings.
 
     >>> from exformer import DecoderLMConfig
     >>> write_config(DecoderLMConfig(65, scale_embedding=False, d_ff=100))["n_inner"]

@@ -1,6 +1,6 @@
 """What our parameters are called in Hugging Face's files: a table for each family.
 
-``{}`` stands for the number of a layer, and then of an expert. A name is that of a module; weight and bias
+``{}`` is the number of a layer, and then of an expert. A name is that of a module; weight and bias
 are called so on both sides.
 """
 

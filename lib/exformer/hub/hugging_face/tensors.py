@@ -51,7 +51,7 @@ def their_name(name: str, family: Family) -> str:
     if template in family.names:  # a parameter of the model itself
         return family.names[template]
     if module not in family.names:
-        raise ValueError(f"{family.architecture} has no place for the parameter {name}")
+        raise ValueError(f"{family.architecture} has no parameter like {name}")
     return f"{family.names[module].format(*numbers)}.{leaf}"
 
 
@@ -69,7 +69,7 @@ def in_our_order(name: str, tensor: Tensor, family: Family, *, d_head: int) -> T
 def to_ours(
     tensors: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], family: Family, *, d_head: int
 ) -> dict[str, Tensor]:
-    """Give tensors of a family our names and our order.
+    """Return the tensors of a family under our names and in our order.
 
     Args:
         tensors: What the files hold, by its names there.
@@ -107,7 +107,7 @@ def to_ours(
 
 
 def to_theirs(state: Mapping[str, Tensor], family: Family, *, d_head: int) -> dict[str, Tensor]:
-    """Give the tensors of our model a family's names and order; the inverse of :func:`to_ours`.
+    """Return the tensors of our model under a family's names and in its order; see :func:`to_ours`.
 
     Raises:
         ValueError: If the family has no such parameter.

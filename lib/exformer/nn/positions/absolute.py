@@ -146,10 +146,10 @@ class LearnedPositions(nn.Module):
 
 
 class NoPositions(nn.Module):
-    """Add nothing: for models whose attention knows the distances, and for those that know no order.
+    """Add nothing: for models with relative positions, and for those without any.
 
     Args:
-        max_len: The longest sequence that is let through; None: any.
+        max_len: The longest sequence; None: any.
     """
 
     def __init__(self, *, max_len: int | None) -> None:
@@ -163,7 +163,7 @@ class NoPositions(nn.Module):
         start: int = 0,
         padding: Int64[Tensor, " batch"] | None = None,
     ) -> Float[Tensor, "batch position d_model"]:
-        """Return the vectors as they are; arguments as for :class:`SinusoidalPositions`.
+        """Return the vectors unchanged; arguments as for :class:`SinusoidalPositions`.
 
         Raises:
             ValueError: If there is no batch, or the sequence is longer than ``max_len``.

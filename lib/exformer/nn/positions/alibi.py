@@ -1,4 +1,4 @@
-"""ALiBi: attention with linear biases. Scores fall with the distance, at another rate in each head."""
+"""ALiBi: attention with linear biases. Scores fall with the distance, faster in some heads than in others."""
 
 import math
 

@@ -80,8 +80,8 @@ def rotate(
         \begin{pmatrix} \cos n\theta_i & -\sin n\theta_i \\ \sin n\theta_i & \cos n\theta_i \end{pmatrix}
         \begin{pmatrix} x_{2i} \\ x_{2i+1} \end{pmatrix}, \qquad \theta_i = base^{-2i/d_{head}}
 
-    Of the positions n of a query and m of a key, their dot product depends on the offset n - m alone, sign
-    included: a key before the query and one as far after it get different scores. Lengths stay as they are.
+    The dot product of a query at position n and a key at position m depends only on the offset n - m, sign
+    included: a key before the query and one as far after it have different scores. Lengths do not change.
 
     Args:
         x: Queries or keys.
