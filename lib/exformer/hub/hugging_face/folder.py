@@ -34,6 +34,9 @@ _BUILD: dict[type, type[nn.Module]] = {
 def from_hugging_face(folder: str | Path) -> Pretrained:
     """Read a GPT-2, Llama, Mistral, Mixtral, BERT or Marian that transformers' ``save_pretrained`` wrote.
 
+    ``generate`` begins every text with the token that ``config.json`` names as ``bos_token_id``, as Llama's
+    tokenizer in transformers does too, but GPT-2's does not.
+
     Args:
         folder: With ``config.json``, the weights in ``model.safetensors`` (or in the parts that
             ``model.safetensors.index.json`` lists), and ``tokenizer.json`` if there is one.
