@@ -401,6 +401,7 @@ def test_translator_without_output_bias(tmp_path: Path) -> None:
     to_hugging_face(tmp_path, model)
     theirs = MarianMTModel.from_pretrained(tmp_path, dtype=torch.float64).eval()
     close(logits(exact(theirs)), logits(model))
+    assert not load_file(tmp_path / "model.safetensors")["final_logits_bias"].any()
 
 
 @pytest.mark.parametrize(
