@@ -127,7 +127,7 @@ class DecoderLayer(nn.Module):
         c = config
         self.pre_norm = c.pre_norm
         self.self_attention = self_attention(c)
-        self.cross_attention = attention(c)
+        self.cross_attention = multi_head_attention(c)
         self.feed_forward = feed_forward(c)
         self.norm_self = normalization(c)
         self.norm_cross = normalization(c)
@@ -180,7 +180,7 @@ class DecoderLayer(nn.Module):
         return f"pre_norm={self.pre_norm}"
 
 
-def attention(
+def multi_head_attention(
     config: TransformerConfig, *, positions: nn.Module | None = None, window: int | None = None
 ) -> MultiHeadAttention:
     """Make an attention of a layer; relative positions and a window are those of self-attention."""
@@ -208,7 +208,7 @@ def self_attention(config: TransformerConfig) -> MultiHeadAttention:
         positions = RotaryPositions(base=config.rope_base, scaling=config.rope_scaling)
     elif config.positions == "alibi":
         positions = ALiBi()
-    return attention(config, positions=positions, window=config.window)
+    return multi_head_attention(config, positions=positions, window=config.window)
 
 
 def normalization(config: TransformerConfig) -> nn.Module:
