@@ -66,7 +66,7 @@ def test_signature_of_a_config_on_the_page() -> None:
     lines = signature(exformer.DecoderLMConfig)
     assert lines[:3] == ["DecoderLMConfig(", "    vocab_size: int,", "    *,"]
     assert '    norm: str = "layer",' in lines
-    assert "    rates: Mapping[str, float] = {}," in signature(exformer.TrainingConfig)
+    assert "    lr_by_module: Mapping[str, float] = {}," in signature(exformer.TrainingConfig)
 
 
 def hints():
