@@ -29,7 +29,7 @@ def save_adapter(folder: str | Path, model: nn.Module, *, card: Mapping[str, Any
         ValueError: If the model has no LoRA, or as :func:`~exformer.storage.state_dict.pack_weights`.
 
     >>> import tempfile
-    >>> from exformer import load_adapter, load_model
+    >>> from exformer import add_lora, load_adapter, load_model
     >>> model, tokenizer, _ = load_model("shakespeare-char")
     >>> model = add_lora(model, rank=2)
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -72,6 +72,13 @@ def load_adapter(folder: str | Path, model: nn.Module) -> dict[str, Any]:
     Raises:
         ValueError: If a file is missing or damaged, or the model is another one or has other weights; then
             the model stays as it was.
+
+    >>> import tempfile
+    >>> from exformer import add_lora, load_model, save_adapter
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_adapter(folder, add_lora(load_model("shakespeare-char").model, targets=["w_1"]), card={})
+    ...     load_adapter(folder, load_model("shakespeare-char").model)["targets"][:1]
+    ['layers.0.feed_forward.w_1']
     """
     path, model = Path(folder, ADAPTER), unwrap(model)
     card, found = read_card(path), read_tensors(path)[0]

@@ -116,6 +116,12 @@ def merge_lora(model: nn.Module) -> nn.Module:
 
     Source:
         Hu et al. 2022, section 4.1, "no additional inference latency".
+
+    >>> from exformer import DecoderLM, DecoderLMConfig, add_lora
+    >>> model = DecoderLM(DecoderLMConfig(11, d_model=8, n_heads=2, n_layers=1))
+    >>> names = list(model.state_dict())
+    >>> list(merge_lora(add_lora(model, rank=2)).state_dict()) == names
+    True
     """
     layers = list(lora_layers(model))
     if not layers:

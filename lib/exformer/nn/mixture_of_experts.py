@@ -99,6 +99,7 @@ class MixtureOfExperts(nn.Module):
     Source:
         Shazeer et al. 2017, section 2; Jiang et al. 2024, section 2.1.
 
+    >>> import torch
     >>> from exformer import FeedForward
     >>> mixture = MixtureOfExperts(
     ...     4, n_experts=3, experts_per_token=2, make_expert=lambda: FeedForward(4, d_ff=8)

@@ -34,6 +34,7 @@ class RopeScaling:
         Chen et al. 2023, section 2.3, for the factor alone; the published code of Llama 3.1,
         apply_scaling, for the frequencies in between.
 
+    >>> import torch
     >>> scaling = RopeScaling(8.0, original_max_len=8192)
     >>> scaling.scale(torch.tensor([1.0, 1e-5]))  # wavelengths of 6 and of 600,000 positions
     tensor([1.0000e+00, 1.2500e-06])
