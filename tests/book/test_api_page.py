@@ -45,7 +45,7 @@ def test_public_names_by_package_in_order() -> None:
 
 def test_a_signature_is_the_source_one_parameter_a_line() -> None:
     assert signature(exformer.LayerNorm) == [
-        "LayerNorm(d_model: int, *, eps: float = 1e-05, bias: bool = True)",
+        "LayerNorm(d_model: int, *, eps: float | None = None, bias: bool = True)",
     ]
     assert signature(exformer.scaled_dot_product_attention) == [
         "scaled_dot_product_attention(",

@@ -51,6 +51,15 @@ def from_hugging_face(folder: str | Path) -> Pretrained:
 
     Source:
         Wolf et al. 2020, for the files.
+
+    >>> import tempfile
+    >>> from exformer import DecoderLM, DecoderLMConfig, to_hugging_face
+    >>> sizes = {"d_model": 8, "n_heads": 2, "n_layers": 1, "max_len": 16}
+    >>> model = DecoderLM(DecoderLMConfig(11, activation="gelu_tanh", **sizes))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     to_hugging_face(folder, model)
+    ...     from_hugging_face(folder).card["architecture"]
+    'GPT2LMHeadModel'
     """
     folder = Path(folder)
     settings = read_json(folder / "config.json", what="a configuration of Hugging Face")
@@ -79,6 +88,16 @@ def to_hugging_face(folder: str | Path, model: nn.Module, tokenizer: Any = None)
 
     Raises:
         ValueError: If no family has the model's settings; the message names them.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from exformer import DecoderLM, DecoderLMConfig
+    >>> sizes = {"d_model": 8, "n_heads": 2, "n_layers": 1, "max_len": 16}
+    >>> model = DecoderLM(DecoderLMConfig(11, activation="gelu_tanh", **sizes))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     to_hugging_face(folder, model)
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['config.json', 'model.safetensors']
     """
     model = unwrap(model)
     check_merged(model)
