@@ -5,7 +5,7 @@ from operator import index
 from typing import SupportsIndex
 
 
-def whole_number(name: str, value: SupportsIndex, *, least: int, most: int | None = None) -> int:
+def check_integer(name: str, value: SupportsIndex, *, least: int, most: int | None = None) -> int:
     """Check an integer, and return it as Python's own, also if it comes from NumPy or PyTorch.
 
     Args:
@@ -18,9 +18,9 @@ def whole_number(name: str, value: SupportsIndex, *, least: int, most: int | Non
         ValueError: If it is not an integer, too small or too large.
 
     >>> import numpy as np
-    >>> whole_number("n_layers", np.int64(3), least=1)
+    >>> check_integer("n_layers", np.int64(3), least=1)
     3
-    >>> whole_number("n_layers", 3.0, least=1)
+    >>> check_integer("n_layers", 3.0, least=1)
     Traceback (most recent call last):
         ...
     ValueError: n_layers must be an integer, got 3.0
@@ -38,7 +38,7 @@ def whole_number(name: str, value: SupportsIndex, *, least: int, most: int | Non
     return number
 
 
-def real_number(name: str, value: object) -> float:
+def check_real(name: str, value: object) -> float:
     """Check a real number, and return it as Python's own, also if it comes from NumPy.
 
     Args:
@@ -48,7 +48,7 @@ def real_number(name: str, value: object) -> float:
     Raises:
         ValueError: If it is not a number.
 
-    >>> real_number("top_p", "0.9")
+    >>> check_real("top_p", "0.9")
     Traceback (most recent call last):
         ...
     ValueError: top_p must be a number, got '0.9'

@@ -15,7 +15,7 @@ from unittest.mock import patch
 import torch
 from torch import nn
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.data.sampler import BatchSampler
 from exformer.training import loop, trainer
 from exformer.training.config import TrainingConfig
@@ -48,8 +48,8 @@ class Variation:
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        whole_number("steps", self.steps, least=1)
-        whole_number("order", self.order, least=0)
+        check_integer("steps", self.steps, least=1)
+        check_integer("order", self.order, least=0)
         if not 0 < self.rate < math.inf:
             raise ValueError(f"rate must be above 0 and finite, got {self.rate}: 1.0 leaves it")
 

@@ -463,7 +463,7 @@ BUGS = [
         "library/test_layers.py::test_decoder_layer_parity_with_torch",
     ),
     Bug(
-        "nn.layers.attention",
+        "nn.layers.multi_head_attention",
         "the weights are dropped too",
         "dropout=c.attention_dropout",
         "dropout=c.dropout",

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.cli.lasting import lasting_stderr
 from exformer.cli.lines import show_controls
 from exformer.hub.shipped import shipped_models
@@ -74,7 +74,7 @@ def _recipe(args: argparse.Namespace, data: Pairs | Text | None, folder: RunFold
     """Return the recipe of the run: a resumed run's own, with what the options change."""
     options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
     if args.steps is not None:
-        whole_number("--steps", args.steps, least=2)
+        check_integer("--steps", args.steps, least=2)
     begun = folder.read_recipe() if args.resume and folder.recipe.exists() else None
     if begun is not None and begun.name == (args.recipe or OWN_TEXT):
         return change_recipe(begun, options, resumed=True)

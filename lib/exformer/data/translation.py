@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.corpora.pairs import Pair
 from exformer.data.padding import pad
 from exformer.data.sampler import shuffled_batches
@@ -92,7 +92,7 @@ class TranslationBatches:
             )
         for name in ("batch_size", "tokens", "n_steps"):
             if (value := getattr(self, name)) is not None:
-                whole_number(name, value, least=1)
+                check_integer(name, value, least=1)
         if len(self.lengths) == 0:
             raise ValueError("expected at least one sentence, got none")
 
@@ -204,9 +204,9 @@ def translation_batches(
     >>> batch.tgt_in.tolist(), batch.tgt_out.tolist()  # 1 is <s>
     ([[1, 3, 0], [1, 4, 3]], [[3, 2, 0], [4, 3, 2]])
     """
-    whole_number("batch_size", batch_size, least=1)
+    check_integer("batch_size", batch_size, least=1)
     if steps is not None:
-        whole_number("steps", steps, least=1)
+        check_integer("steps", steps, least=1)
     sentences, lengths = encode_pairs(pairs, src_tokenizer=src_tokenizer, tgt_tokenizer=tgt_tokenizer)
     return TranslationBatches(sentences, lengths, batch_size=batch_size, n_steps=steps, seed=seed)
 

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class TextWindows:
                 "expected the ids of one text, an int64 tensor (position,), "
                 f"got {_described(self.ids)}: torch.tensor(tokenizer.encode(text))"
             )
-        whole_number("width", self.width, least=1)
-        whole_number("batch_size", self.batch_size, least=1)
+        check_integer("width", self.width, least=1)
+        check_integer("batch_size", self.batch_size, least=1)
         if len(self.ids) <= self.width:
             raise ValueError(
                 f"the text ({len(self.ids)} tokens) must be longer than the width ({self.width})"

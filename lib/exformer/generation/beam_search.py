@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from exformer.checks import real_number, whole_number
+from exformer.checks import check_integer, check_real
 from exformer.generation.sampling import check_prompts
 from exformer.nn.loss import log_probabilities
 
@@ -167,13 +167,13 @@ def check_beams(num_beams: int, *, length_penalty: float, n_best: int | None = N
         ValueError: If ``num_beams`` is outside 1 to 10,000, ``length_penalty`` outside 0 to 10, or ``n_best``
             outside 1 to ``num_beams``.
     """
-    whole_number("num_beams", num_beams, least=1, most=_MOST_BEAMS)
-    if n_best is not None and not 1 <= whole_number("n_best", n_best, least=1) <= num_beams:
+    check_integer("num_beams", num_beams, least=1, most=_MOST_BEAMS)
+    if n_best is not None and not 1 <= check_integer("n_best", n_best, least=1) <= num_beams:
         raise ValueError(
             f"n_best must be at most num_beams ({num_beams}), got {n_best}: "
             "a beam completes one text per slot, so give num_beams too"
         )
-    if not 0.0 <= real_number("length_penalty", length_penalty) <= _LARGEST_PENALTY:
+    if not 0.0 <= check_real("length_penalty", length_penalty) <= _LARGEST_PENALTY:
         raise ValueError(
             f"length_penalty must lie from 0 to {_LARGEST_PENALTY:g}, got {length_penalty}: "
             "0 ignores the length, 1 takes the mean"

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.generation.beam_search import beam_search, check_beams
 from exformer.generation.next_token import Continuation, cached_texts
 from exformer.generation.sampling import Sampling, decode
@@ -190,9 +190,9 @@ def _begin(
 ) -> list[_Row]:
     """Check the arguments; encode each prompt, after the token that begins every text."""
     if seed is not None:
-        seed = whole_number("seed", seed, least=-(2**63), most=2**64 - 1)  # PyTorch's range
+        seed = check_integer("seed", seed, least=-(2**63), most=2**64 - 1)  # PyTorch's range
     if max_new_tokens is not None:
-        max_new_tokens = whole_number("max_new_tokens", max_new_tokens, least=1)
+        max_new_tokens = check_integer("max_new_tokens", max_new_tokens, least=1)
         if max_new_tokens > _MOST_TOKENS:
             raise ValueError(f"max_new_tokens must be at most {_MOST_TOKENS:,}, got {max_new_tokens}")
     stops = _stop_strings(stop)

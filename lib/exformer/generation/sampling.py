@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from exformer.checks import real_number, whole_number
+from exformer.checks import check_integer, check_real
 
 _COLD = 0.01  # below this temperature the quotient of a logit may overflow
 
@@ -45,7 +45,7 @@ class Sampling:
 
     def __post_init__(self) -> None:
         """Check all settings, also those that greedy decoding does not use."""
-        if not 0.0 <= real_number("temperature", self.temperature) < math.inf:
+        if not 0.0 <= check_real("temperature", self.temperature) < math.inf:
             raise ValueError(f"temperature must be 0 (greedy) or a number above, got {self.temperature}")
         self._cut(torch.zeros(1, 1))
         self._penalize(torch.zeros(1, 1), torch.zeros(1, 1, dtype=torch.int64))
@@ -112,7 +112,7 @@ def apply_temperature(
     >>> apply_temperature(torch.tensor([0.2, 0.8]).log(), 0.5).softmax(-1)  # odds of 1 : 4 become 1 : 16
     tensor([0.0588, 0.9412])
     """
-    if not 0.0 < real_number("temperature", temperature) < math.inf:
+    if not 0.0 < check_real("temperature", temperature) < math.inf:
         raise ValueError(
             f"temperature must be a number above 0, got {temperature}: "
             "for its limit at 0, the most probable token, use greedy decoding"
@@ -138,7 +138,7 @@ def keep_top_k(logits: Float[Tensor, "*batch vocab_size"], k: int) -> Float[Tens
     >>> keep_top_k(torch.tensor([1.0, 3.0, 2.0, 2.0]), 2)
     tensor([-inf, 3., 2., -inf])
     """
-    k = whole_number("top_k", k, least=1)
+    k = check_integer("top_k", k, least=1)
     order = logits.argsort(dim=-1, descending=True, stable=True)
     return logits.scatter(-1, order[..., k:], -math.inf)
 
@@ -160,7 +160,7 @@ def keep_top_p(logits: Float[Tensor, "*batch vocab_size"], p: float) -> Float[Te
     >>> keep_top_p(torch.tensor([0.2, 0.5, 0.3]).log(), 0.6).exp()
     tensor([0.0000, 0.5000, 0.3000])
     """
-    if not 0.0 < real_number("top_p", p) <= 1.0:
+    if not 0.0 < check_real("top_p", p) <= 1.0:
         raise ValueError(f"top_p must lie in (0, 1], got {p}: it is the probability that is kept")
     if p == 1.0:  # rounding must not make the sum reach 1 before the last token
         return logits
@@ -187,7 +187,7 @@ def keep_min_p(logits: Float[Tensor, "*batch vocab_size"], p: float) -> Float[Te
     >>> keep_min_p(torch.tensor([0.2, 0.5, 0.3]).log(), 0.5).exp()
     tensor([0.0000, 0.5000, 0.3000])
     """
-    if not 0.0 <= real_number("min_p", p) <= 1.0:
+    if not 0.0 <= check_real("min_p", p) <= 1.0:
         raise ValueError(f"min_p must lie in [0, 1], got {p}: it is a fraction of the largest probability")
     if p == 0.0:
         return logits
@@ -222,7 +222,7 @@ def penalize_repetition(
     >>> penalize_repetition(torch.tensor([[2.0, -1.0, 3.0]]), torch.tensor([[0, 1, 0]]), 2.0)
     tensor([[ 1., -2.,  3.]])
     """
-    if not 0.01 <= real_number("repetition_penalty", penalty) <= 100.0:
+    if not 0.01 <= check_real("repetition_penalty", penalty) <= 100.0:
         raise ValueError(f"repetition_penalty must lie from 0.01 to 100, got {penalty}: 1 changes nothing")
     seen = logits.gather(-1, ids)
     return logits.scatter(-1, ids, torch.where(seen > 0, seen / penalty, seen * penalty))
@@ -409,7 +409,7 @@ def check_prompts(prompts: Tensor, *, max_new_tokens: int) -> None:
             "prompts must be (batch, position) with at least one token each, "
             f"got the shape {tuple(prompts.shape)}"
         )
-    whole_number("max_new_tokens", max_new_tokens, least=1)
+    check_integer("max_new_tokens", max_new_tokens, least=1)
 
 
 def _check_distribution(of_rows: Tensor) -> None:

@@ -6,7 +6,7 @@ from typing import overload
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.data.padding import pad
 from exformer.generation.beam_search import beam_search, check_beams
 from exformer.generation.next_token import Continuation, cached_texts
@@ -110,7 +110,7 @@ def translate(
             f"tokenizer must be the pair (source, target) of the translator, got {type(tokenizer).__name__}"
         )
     check_beams(num_beams, length_penalty=length_penalty, n_best=n_best)
-    whole_number("batch_size", batch_size, least=1)
+    check_integer("batch_size", batch_size, least=1)
     src_tokenizer, tgt_tokenizer = tokenizer
     _check_tokenizers(model, src=src_tokenizer, tgt=tgt_tokenizer)
     sentences = [text] if isinstance(text, str) else list(text)
@@ -118,7 +118,7 @@ def translate(
     rows = _encode(sentences, src_tokenizer, limit=limit)
     longest = limit
     if max_new_tokens is not None:
-        longest = min(whole_number("max_new_tokens", max_new_tokens, least=1), limit)
+        longest = min(check_integer("max_new_tokens", max_new_tokens, least=1), limit)
     found = [[""] for _ in sentences]
     order = [number for number, row in enumerate(rows) if len(row) > 1]
     order.sort(key=lambda number: len(sentences[number]))

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.nn.dropout import Dropout
 
 
@@ -30,7 +30,7 @@ class ClassHead(nn.Module):
 
     def __init__(self, d_model: int, *, n_classes: int, dropout: float = 0.1) -> None:
         super().__init__()
-        whole_number("n_classes", n_classes, least=1)
+        check_integer("n_classes", n_classes, least=1)
         self.pooler = nn.Linear(d_model, d_model)
         self.output = nn.Linear(d_model, n_classes)
         self.dropout = Dropout(dropout)
@@ -62,7 +62,7 @@ class TagHead(nn.Module):
 
     def __init__(self, d_model: int, *, n_tags: int, dropout: float = 0.1) -> None:
         super().__init__()
-        whole_number("n_tags", n_tags, least=1)
+        check_integer("n_tags", n_tags, least=1)
         self.output = nn.Linear(d_model, n_tags)
         self.dropout = Dropout(dropout)
 

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.data.masking import MaskedBatch
 from exformer.models.balance import add_balance_loss
 from exformer.models.checks import check_batch_type, check_ids
@@ -55,7 +55,7 @@ class EncoderLMConfig(TransformerConfig):
         """Check the settings."""
         super().__post_init__()
         check_no_window(self)
-        object.__setattr__(self, "n_segments", whole_number("n_segments", self.n_segments, least=0))
+        object.__setattr__(self, "n_segments", check_integer("n_segments", self.n_segments, least=0))
 
 
 class EncoderLM(nn.Module):

@@ -5,7 +5,7 @@ from typing import ClassVar
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.models.checks import check_batch_type, check_padding_at_end
 from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.loss import cross_entropy
@@ -29,7 +29,7 @@ def recurrent_layers(d_model: int, *, cell: str, n_layers: int = 1, dropout: flo
     if cell not in CELLS:
         raise ValueError(f"cell must be one of {', '.join(CELLS)}, got {cell!r}")
     d_model, n_layers = (
-        whole_number(name, n, least=1) for name, n in (("d_model", d_model), ("n_layers", n_layers))
+        check_integer(name, n, least=1) for name, n in (("d_model", d_model), ("n_layers", n_layers))
     )
     between = dropout if n_layers > 1 else 0.0  # PyTorch warns where there is no between
     return CELLS[cell](d_model, d_model, num_layers=n_layers, dropout=between, batch_first=True)

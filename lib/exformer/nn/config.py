@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Any
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.nn.feedforward import ACTIVATIONS, default_d_ff
 from exformer.nn.normalization import NORMS
 from exformer.nn.positions.rotary import RopeScaling
@@ -107,7 +107,7 @@ class TransformerConfig:
         check_choice("activation", self.activation, (*ACTIVATIONS, "swiglu"))
         check_choice("norm", self.norm, tuple(NORMS))
         if self.n_experts is not None:
-            whole_number("experts_per_token", self.experts_per_token, least=1, most=self.n_experts)
+            check_integer("experts_per_token", self.experts_per_token, least=1, most=self.n_experts)
         if not self.balance_weight >= 0:
             raise ValueError(f"balance_weight must be at least 0, got {self.balance_weight}")
         if not isinstance(self.rope_scaling, RopeScaling | None):
@@ -177,9 +177,9 @@ def check_sizes(config: Any) -> None:
         if value is None:
             continue
         if name in sizes or name.endswith("vocab_size"):
-            object.__setattr__(config, name, whole_number(name, value, least=1))
+            object.__setattr__(config, name, check_integer(name, value, least=1))
         if name.endswith("_id"):
-            object.__setattr__(config, name, whole_number(name, value, least=0, most=min(vocab_sizes) - 1))
+            object.__setattr__(config, name, check_integer(name, value, least=0, most=min(vocab_sizes) - 1))
 
 
 def check_no_window(config: TransformerConfig) -> None:

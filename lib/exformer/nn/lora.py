@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 
 
 class LoRALinear(nn.Linear):
@@ -36,7 +36,7 @@ class LoRALinear(nn.Linear):
         super().__init__(linear.in_features, linear.out_features, device="meta")  # takes no memory
         self.weight, self.bias = linear.weight, linear.bias
         self.requires_grad_(False)
-        self.rank, self.alpha = whole_number("rank", rank, least=1), alpha
+        self.rank, self.alpha = check_integer("rank", rank, least=1), alpha
         self.lora_a = nn.Parameter(self.weight.new_empty(self.rank, self.in_features))
         self.lora_b = nn.Parameter(self.weight.new_zeros(self.out_features, self.rank))
         nn.init.kaiming_uniform_(self.lora_a, a=math.sqrt(5))  # as the weight of nn.Linear
@@ -90,7 +90,7 @@ def add_lora(
     """
     if any(True for _ in lora_layers(model)):
         raise ValueError("the model has LoRA already: merge_lora(model) first, or load the model anew")
-    whole_number("rank", rank, least=1)
+    check_integer("rank", rank, least=1)
     found = _find_targets(model, [targets] if isinstance(targets, str) else targets)
     model.requires_grad_(False)
     for name in found:

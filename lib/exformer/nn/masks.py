@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 
 
 def causal_mask(
@@ -52,13 +52,13 @@ def causal_mask(
             [0, 1, 1, 0],
             [0, 0, 1, 1]], dtype=torch.int32)
     """
-    n_queries = whole_number("n_queries", n_queries, least=1)
-    n_keys = n_queries if n_keys is None else whole_number("n_keys", n_keys, least=1)
+    n_queries = check_integer("n_queries", n_queries, least=1)
+    n_keys = n_queries if n_keys is None else check_integer("n_keys", n_keys, least=1)
     if n_keys < n_queries:
         raise ValueError(f"a causal mask needs at least as many keys as queries ({n_queries}), got {n_keys}")
     last = n_keys - n_queries  # the column of the diagonal in the first row
     mask = torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(last)
-    return mask if window is None else mask.triu(last + 1 - whole_number("window", window, least=1))
+    return mask if window is None else mask.triu(last + 1 - check_integer("window", window, least=1))
 
 
 def padding_mask(ids: Int64[Tensor, "batch position"], *, pad_id: int) -> Bool[Tensor, "batch 1 position"]:

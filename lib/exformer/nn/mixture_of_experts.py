@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 
 #: The lists of all blocks that record, see :func:`record_routing`.
 _RECORDINGS: ContextVar[tuple[list[Tensor], ...]] = ContextVar("routing_recordings", default=())
@@ -117,8 +117,8 @@ class MixtureOfExperts(nn.Module):
         make_expert: Callable[[], nn.Module],
     ) -> None:
         super().__init__()
-        whole_number("n_experts", n_experts, least=1)
-        whole_number("experts_per_token", experts_per_token, least=1, most=n_experts)
+        check_integer("n_experts", n_experts, least=1)
+        check_integer("experts_per_token", experts_per_token, least=1, most=n_experts)
         self.experts_per_token = experts_per_token
         self.router = nn.Linear(d_model, n_experts, bias=False)
         nn.init.xavier_uniform_(self.router.weight)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.recipes.recipe import Recipe
 
 _MODEL = ("d_model", "n_heads", "n_layers", "max_len", "dropout")
@@ -35,7 +35,7 @@ def change_recipe(recipe: Recipe, options: Mapping[str, Any], *, resumed: bool =
         raise ValueError(f"unknown settings: {', '.join(unknown)}; expected some of {', '.join(OPTIONS)}")
     training: dict[str, Any] = {name: options[name] for name in ("steps", "seed") if name in options}
     if "steps" in training:
-        steps = whole_number("steps", training["steps"], least=1)
+        steps = check_integer("steps", training["steps"], least=1)
         if not resumed:
             training["warmup"] = min(recipe.training.warmup, max(1, steps // 10))
     if "lr" in options:
@@ -44,7 +44,7 @@ def change_recipe(recipe: Recipe, options: Mapping[str, Any], *, resumed: bool =
     own |= {"tokens": options["batch"]} if "batch" in options else {}
     model = {name: options[name] for name in _MODEL if name in options}
     if "d_model" in model and {"d_model", "d_ff"} <= recipe.model.keys():
-        width = whole_number("d_model", model["d_model"], least=1)
+        width = check_integer("d_model", model["d_model"], least=1)
         model["d_ff"] = width * recipe.model["d_ff"] // recipe.model["d_model"]
     return replace(recipe.with_training(**training), **own, model={**recipe.model, **model})
 

@@ -11,7 +11,7 @@ from operator import add
 
 from tqdm import tqdm
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 
 #: The number of different characters that a string can hold.
 MAX_TOKENS = 0x110000
@@ -105,8 +105,8 @@ def learn_merges(
 
 
 def _check_numbers(n_merges: int, *, first: int, min_count: int) -> None:
-    whole_number("n_merges", n_merges, least=0)
-    whole_number("min_count", min_count, least=1)
+    check_integer("n_merges", n_merges, least=0)
+    check_integer("min_count", min_count, least=1)
     if first + n_merges > MAX_TOKENS:
         raise ValueError(f"n_merges must be at most {MAX_TOKENS - first:,}, got {n_merges:,}")
 

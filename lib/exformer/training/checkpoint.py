@@ -13,7 +13,7 @@ from jaxtyping import Float
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.storage.files import replace_file
 from exformer.storage.state_dict import check_names, check_weights, read_header, read_tensors
 from exformer.storage.upgrade import upgrade_weights
@@ -49,7 +49,7 @@ def save_checkpoint(
         ValueError: If keep is below 1, step below 0, or one is not an integer.
         OSError: If the file can't be written; the earlier checkpoints are still there.
     """
-    step, keep = whole_number("step", step, least=0), whole_number("keep", keep, least=1)
+    step, keep = check_integer("step", step, least=0), check_integer("keep", keep, least=1)
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     tensors["random.torch"] = torch.get_rng_state()
     for device, state in enumerate(torch.cuda.get_rng_state_all()):  # none without a GPU

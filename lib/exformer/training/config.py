@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.training.schedules import Schedule, cosine_schedule, inverse_sqrt_schedule, linear_schedule
 
 _CHOICES = {
@@ -77,7 +77,7 @@ class TrainingConfig:
         """Check all settings."""
         check_choices(self, _CHOICES)
         check_integers(self, _LEAST)
-        whole_number("steps", self.steps, least=1, most=_MOST_STEPS)
+        check_integer("steps", self.steps, least=1, most=_MOST_STEPS)
         check_seed(self, "seed")
         if not isinstance(self.lr_by_module, Mapping):
             raise ValueError(
@@ -124,9 +124,9 @@ def check_choices(config: object, choices: Mapping[str, tuple[str, ...]]) -> Non
 def check_integers(config: object, least: Mapping[str, int]) -> None:
     """Check integers and their least values; integers of NumPy become Python's."""
     for name, low in least.items():
-        object.__setattr__(config, name, whole_number(name, getattr(config, name), least=low))
+        object.__setattr__(config, name, check_integer(name, getattr(config, name), least=low))
 
 
 def check_seed(config: object, name: str) -> None:
     """Check that a setting is a seed that NumPy takes; an integer of NumPy becomes Python's."""
-    object.__setattr__(config, name, whole_number(name, getattr(config, name), least=0, most=2**32 - 1))
+    object.__setattr__(config, name, check_integer(name, getattr(config, name), least=0, most=2**32 - 1))

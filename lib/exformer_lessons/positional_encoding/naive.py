@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 
 
 def integer_encoding(n_positions: int, *, d_model: int) -> Float[Tensor, "position d_model"]:
@@ -22,8 +22,8 @@ def integer_encoding(n_positions: int, *, d_model: int) -> Float[Tensor, "positi
     >>> integer_encoding(3, d_model=2).tolist()
     [[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]]
     """
-    whole_number("n_positions", n_positions, least=1)
-    whole_number("d_model", d_model, least=1)
+    check_integer("n_positions", n_positions, least=1)
+    check_integer("d_model", d_model, least=1)
     return _in_first_column(torch.arange(n_positions), d_model=d_model)
 
 
@@ -44,8 +44,8 @@ def fraction_encoding(n_positions: int, *, d_model: int) -> Float[Tensor, "posit
     >>> fraction_encoding(5, d_model=1).flatten().tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    whole_number("n_positions", n_positions, least=1)
-    whole_number("d_model", d_model, least=1)
+    check_integer("n_positions", n_positions, least=1)
+    check_integer("d_model", d_model, least=1)
     return _in_first_column(torch.arange(n_positions) / max(n_positions - 1, 1), d_model=d_model)
 
 
@@ -64,8 +64,8 @@ def one_hot_encoding(n_positions: int, *, d_model: int) -> Float[Tensor, "positi
     >>> one_hot_encoding(2, d_model=3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     """
-    whole_number("n_positions", n_positions, least=1)
-    whole_number("d_model", d_model, least=1)
+    check_integer("n_positions", n_positions, least=1)
+    check_integer("d_model", d_model, least=1)
     if n_positions > d_model:
         raise ValueError(
             f"one-hot codes of {n_positions} positions need as many columns, and d_model is {d_model}: "
@@ -89,8 +89,8 @@ def square_wave_encoding(n_positions: int, *, d_model: int) -> Float[Tensor, "po
     >>> square_wave_encoding(4, d_model=2).tolist()
     [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
     """
-    whole_number("n_positions", n_positions, least=1)
-    whole_number("d_model", d_model, least=1)
+    check_integer("n_positions", n_positions, least=1)
+    check_integer("d_model", d_model, least=1)
     if n_positions > 2**d_model:
         raise ValueError(
             f"{d_model} binary digits (d_model) count {2**d_model} positions, and {n_positions} are asked "

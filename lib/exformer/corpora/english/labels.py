@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from random import Random
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.corpora.english.lexicon import CLASSES
 from exformer.corpora.english.rules import FEATURES, GRAMMAR
 
@@ -48,7 +48,7 @@ def labeled_sample(n: int, *, seed: int) -> list[LabeledSentence]:
     >>> found.sentence, found.kind, found.numbers
     ('a house was heavy', 'thing', ('singular', 'singular', 'singular', 'none'))
     """
-    whole_number("n", n, least=1, most=_MOST)
+    check_integer("n", n, least=1, most=_MOST)
     rng = Random(seed)
     return [_labeled(rng) for _ in range(n)]
 
@@ -104,7 +104,7 @@ def judged_sample(n: int, *, seed: int) -> list[JudgedSentence]:
     >>> found.sentence, found.right, found.original
     ('every girl behind the big roads wait', False, 'every girl behind the big roads waits')
     """
-    whole_number("n", n, least=1, most=_MOST)
+    check_integer("n", n, least=1, most=_MOST)
     rng = Random(seed)
     found = []
     for _ in range(n):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.corpora.english.lexicon import CLASSES
 from exformer.corpora.english.rules import FEATURES, GRAMMAR
 from exformer.corpora.pairs import Split
@@ -39,7 +39,7 @@ def sample(n: int, *, seed: int) -> list[str]:
     Raises:
         ValueError: If n is not between 1 and 1,000,000.
     """
-    whole_number("n", n, least=1, most=_MOST)
+    check_integer("n", n, least=1, most=_MOST)
     rng = Random(seed)
     return [_sentence(rng) for _ in range(n)]
 
@@ -56,8 +56,8 @@ def split(n_train: int, *, n_test: int, seed: int) -> Split[str]:
     Raises:
         ValueError: If a number is not between 1 and 1,000,000.
     """
-    whole_number("n_train", n_train, least=1, most=_MOST)
-    whole_number("n_test", n_test, least=1, most=_MOST)
+    check_integer("n_train", n_train, least=1, most=_MOST)
+    check_integer("n_test", n_test, least=1, most=_MOST)
     rng = Random(seed)
     train = [_sentence(rng) for _ in range(n_train)]
     seen, test = set(train), []
@@ -86,7 +86,7 @@ def agreement_items(n: int, *, attractors: int, seed: int, opposite: bool = True
     >>> agreement_items(1, attractors=2, seed=3)[0]
     MinimalPair(prefix='the big girls behind this cabinet near a cabinet', right='wait', wrong='waits')
     """
-    whole_number("attractors", attractors, least=0, most=_LONGEST)
+    check_integer("attractors", attractors, least=0, most=_LONGEST)
 
     def draw(rng: Random, turn: int) -> MinimalPair:
         number, other = ("singular", "plural")[:: 1 if turn % 2 else -1]
@@ -116,7 +116,7 @@ def coreference_items(n: int, *, attractors: int, seed: int) -> list[MinimalPair
     >>> coreference_items(1, attractors=1, seed=3)[0]
     MinimalPair(prefix='a brother near a sister waits because', right='he', wrong='she')
     """
-    whole_number("attractors", attractors, least=0, most=_LONGEST)
+    check_integer("attractors", attractors, least=0, most=_LONGEST)
 
     def draw(rng: Random, turn: int) -> MinimalPair:
         living = FEATURES["living"]
@@ -149,7 +149,7 @@ def _chain(rng: Random, *, kinds: list[str | None], numbers: list[str]) -> str:
 
 def _different(n: int, *, seed: int, draw: Callable[[Random, int], MinimalPair]) -> list[MinimalPair]:
     """Sample n items with different prefixes; a turn that fails is repeated, so that cases stay balanced."""
-    whole_number("n", n, least=1, most=_MOST)
+    check_integer("n", n, least=1, most=_MOST)
     rng, found = Random(seed), {}
     for _ in range(_TRIES * n):
         item = draw(rng, len(found))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.corpora.english_italian.combinations import facts, is_held_out
 from exformer.corpora.english_italian.grammar import (
     CONSTRUCTIONS,
@@ -90,7 +90,7 @@ def sample(n: int, *, seed: int) -> list[Pair]:
     Raises:
         ValueError: If n is not between 1 and 100,000.
     """
-    whole_number("n", n, least=1, most=_MOST)
+    check_integer("n", n, least=1, most=_MOST)
     rng = Random(seed)
     pairs = _pairs(rng, n, mix=_MIX, accept=lambda tree: True)
     rng.shuffle(pairs)
@@ -114,8 +114,8 @@ def split(n_train: int, *, n_test: int, seed: int) -> Split[Pair]:
     Raises:
         ValueError: If a number is not between 1 and 100,000.
     """
-    whole_number("n_train", n_train, least=1, most=_MOST)
-    whole_number("n_test", n_test, least=1, most=_MOST)
+    check_integer("n_train", n_train, least=1, most=_MOST)
+    check_integer("n_test", n_test, least=1, most=_MOST)
     rng = Random(seed)
     train = _pairs(rng, n_train, mix=_MIX, accept=lambda tree: not is_held_out(tree))
     test = _pairs(rng, n_test, mix=CONSTRUCTIONS, accept=is_held_out)
@@ -138,7 +138,7 @@ def pronoun_pairs(n: int, *, seed: int) -> list[tuple[Pair, Pair]]:
     Raises:
         ValueError: If n is not between 1 and 100,000.
     """
-    whole_number("n", n, least=1, most=_MOST)
+    check_integer("n", n, least=1, most=_MOST)
     rng, found = Random(seed), {}
     while len(found) < n:
         tree = replace(_tree(rng, "pronoun"), adjective=rng.choice(_ADJECTIVES["animal"]))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from random import Random
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.corpora.news.lexicon import (
     DAYS,
     JOBS,
@@ -78,7 +78,7 @@ def sample(n: int, *, seed: int, held_out: bool = False, omit: Sequence[str] = (
     Raises:
         ValueError: If n is not between 1 and 100,000, or a fact cannot be left out.
     """
-    whole_number("n", n, least=1, most=_MOST)
+    check_integer("n", n, least=1, most=_MOST)
     # A stream of its own for each side: no test article is the twin of a training article with other names.
     rng, found = Random(2 * seed + held_out), {}
     while len(found) < n:

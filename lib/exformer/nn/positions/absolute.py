@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.nn.normalization import check_width
 
 
@@ -43,8 +43,8 @@ def sinusoidal_encoding(
             [ 0.8415,  0.5403,  0.0100,  0.9999],
             [ 0.9093, -0.4161,  0.0200,  0.9998]])
     """
-    whole_number("n_positions", n_positions, least=1)
-    if whole_number("d_model", d_model, least=2) % 2:
+    check_integer("n_positions", n_positions, least=1)
+    if check_integer("d_model", d_model, least=2) % 2:
         raise ValueError(f"d_model ({d_model}) must be even: each frequency needs a sine and a cosine")
     if not base > 0:
         raise ValueError(f"base must be above 0, got {base}")

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.checks import whole_number
+from exformer.checks import check_integer
 from exformer.nn.positions.rotary import check_same_positions
 
 
@@ -27,7 +27,7 @@ def alibi_slopes(n_heads: int) -> Float[Tensor, " heads"]:
     >>> alibi_slopes(2).tolist(), alibi_slopes(3).tolist()
     ([0.0625, 0.00390625], [0.0625, 0.00390625, 0.25])
     """
-    whole_number("n_heads", n_heads, least=1)
+    check_integer("n_heads", n_heads, least=1)
     power = 2 ** int(math.log2(n_heads))
     slopes = [2 ** (-8 * head / power) for head in range(1, power + 1)]
     between = [2 ** (-8 * head / (2 * power)) for head in range(1, 2 * power + 1, 2)]
