@@ -273,6 +273,8 @@ def fingerprint(nodes: Iterable[ast.AST]) -> str:
     >>> one, two = ast.parse("from a import f; x = f(1)"), ast.parse("from b import f\nx = f(1)  # one")
     >>> fingerprint([one]) == fingerprint([two])
     True
+    >>> fingerprint([one]) == fingerprint([ast.parse("from a import g as f; x = f(1)")])
+    False
     """
     return hashlib.sha256("\n".join(map(_written, nodes)).encode()).hexdigest()[:16]
 
@@ -280,8 +282,7 @@ def fingerprint(nodes: Iterable[ast.AST]) -> str:
 def _written(value: object) -> str:
     """Write a syntax tree, the same for every version of Python."""
     if isinstance(value, list):
-        kept = [each for each in value if not isinstance(each, ast.Import | ast.ImportFrom)]
-        return "[" + ",".join(map(_written, kept)) + "]"
+        return "[" + ",".join(_written(each) for each in value if not _is_plain_import(each)) + "]"
     if not isinstance(value, ast.AST):
         return repr(value)
     fields = dict(ast.iter_fields(value))
@@ -293,6 +294,11 @@ def _written(value: object) -> str:
     kept = {name: x for name, x in fields.items() if name not in left_out and x is not None and x != []}
     inside = [f"{name}={_written(x)}" for name, x in kept.items()]
     return f"{type(value).__name__}({','.join(inside)})"
+
+
+def _is_plain_import(node: object) -> bool:
+    """Say whether a statement imports things by their own names: where they are does not matter."""
+    return isinstance(node, ast.Import | ast.ImportFrom) and all(each.asname is None for each in node.names)
 
 
 def _names(tree: ast.AST) -> set[str]:

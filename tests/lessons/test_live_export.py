@@ -129,6 +129,7 @@ def test_lora_is_merged_before_it_is_on_a_page() -> None:
         {"activation": "gelu_tanh"},
         {"window": 3},
         {"n_experts": 2},
+        {"d_head": 4},
     ],
 )
 def test_settings_that_a_page_lacks(settings: dict) -> None:

@@ -46,7 +46,7 @@ def test_pad_keeps_the_ids_and_fills_up_at_the_end(rows, pad_id):
 
 @pytest.mark.parametrize(("rows", "n"), [([], 0), ([[], []], 2)])
 def test_pad_refuses_nothing(rows, n):
-    with pytest.raises(ValueError, match=f"expected a sequence with at least one id, got {n} sequences"):
+    with pytest.raises(ValueError, match=f"expected at least one id, got {n} empty sequences"):
         pad(rows, pad_id=0)
 
 

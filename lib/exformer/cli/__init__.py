@@ -1,1 +1,1 @@
-"""The command: exformer train | translate | generate | tokenize | bench."""
+"""The command: exformer train | translate | generate | tokenize | bench | import | export | doctor."""

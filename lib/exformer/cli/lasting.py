@@ -1,4 +1,4 @@
-"""A standard error that a long run outlives: who reads it may leave."""
+"""A standard error that survives a broken pipe, so that a long run does."""
 
 import sys
 from collections.abc import Iterator

@@ -1,1 +1,1 @@
-"""Text: small languages with known answers."""
+"""Text: small languages with known answers, and real corpora."""

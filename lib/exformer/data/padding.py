@@ -33,7 +33,7 @@ def pad(sequences: Sequence[Sequence[int]], *, pad_id: int) -> Int64[Tensor, "ba
     _check(sequences)
     width = max(map(len, sequences), default=0)
     if width == 0:
-        raise ValueError(f"expected a sequence with at least one id, got {len(sequences)} sequences without")
+        raise ValueError(f"expected at least one id, got {len(sequences)} empty sequences")
     rows = np.full((len(sequences), width), pad_id, dtype=np.int64)
     for row, sequence in zip(rows, sequences, strict=True):
         row[: len(sequence)] = sequence

@@ -109,8 +109,8 @@ def generate(
     if num_beams > 1:
         if sampling != Sampling():
             raise ValueError(
-                f"num_beams of {num_beams} searches for the most probable text: it goes with no "
-                f"{', '.join(Sampling.names()[:-1])} or {Sampling.names()[-1]}"
+                f"beam search (num_beams={num_beams}) can't be combined with sampling: leave out "
+                f"{', '.join(Sampling.names()[:-1])} and {Sampling.names()[-1]}"
             )
         sampling = Sampling(temperature=0.0)  # no random numbers
     rows = _begin(model, tokenizer, prompts, sampling, max_new_tokens=max_new_tokens, stop=stop, seed=seed)

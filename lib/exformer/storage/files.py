@@ -1,4 +1,4 @@
-"""Atomic writes, so that a reader finds the old file or the new one; JSON files that strangers wrote."""
+"""Atomic writes, so that a reader finds the old file or the new one; untrusted JSON files."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The training loop: the loss of a batch, a step of every parameter against its gradient, and again."""
+"""The training loop: gradients, clipping, steps of the optimizers, and losses that are not finite."""
 
 import math
 import random

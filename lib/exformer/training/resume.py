@@ -15,7 +15,8 @@ from exformer.data.sampler import BatchSampler
 from exformer.training.config import TrainingConfig
 from exformer.training.loop import set_seed
 
-#: Settings that may change when a run is resumed: its length and how it is measured, not what it computes.
+#: Settings that may change when a run is resumed. Of these only ``steps`` changes what a step computes: the
+#: learning rates of a schedule that ends with the run.
 MAY_CHANGE = ("steps", "patience", "eval_interval", "average_last", "accumulate")
 
 

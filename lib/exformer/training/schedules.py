@@ -62,7 +62,8 @@ def cosine_schedule(step: int, *, peak: float, warmup: int, total: int, floor: f
     """
     if not 1 <= warmup < total or not 1 <= step <= total:
         raise ValueError(
-            f"1 <= warmup ({warmup}) < total ({total}) and 1 <= step ({step}) <= total must hold"
+            f"expected 1 <= warmup < total and 1 <= step <= total, got warmup {warmup}, step {step}, "
+            f"total {total}: warm up for fewer steps, or train longer"
         )
     if step < warmup:
         return peak * step / warmup
@@ -98,6 +99,7 @@ def linear_schedule(step: int, *, peak: float, warmup: int, total: int) -> float
     """
     if not 1 <= warmup < total or not 1 <= step <= total:
         raise ValueError(
-            f"1 <= warmup ({warmup}) < total ({total}) and 1 <= step ({step}) <= total must hold"
+            f"expected 1 <= warmup < total and 1 <= step <= total, got warmup {warmup}, step {step}, "
+            f"total {total}: warm up for fewer steps, or train longer"
         )
     return peak * min(step / warmup, (total - step + 1) / (total - warmup + 1))

@@ -230,7 +230,7 @@ class Trainer:
                 "TextWindows or TranslationBatches"
             )
         else:
-            parts = ([MicroBatch(batch)] for batch in islice(_again_and_again(self.batches), self.step, None))
+            parts = ([MicroBatch(batch)] for batch in islice(_repeat(self.batches), self.step, None))
         for step, micro_batches in enumerate(parts, start=self.step + 1):
             sequence = np.random.SeedSequence((self.config.seed, step, this))
             set_seed(int(sequence.generate_state(1)[0]))
@@ -332,7 +332,7 @@ def _default_config(batches: BatchSampler | Iterable[Any]) -> TrainingConfig:
     return TrainingConfig(steps=steps, warmup=max(1, min(100, steps // 10)))
 
 
-def _again_and_again(batches: Iterable[Any]) -> Iterator[Any]:
+def _repeat(batches: Iterable[Any]) -> Iterator[Any]:
     """Yield batches without end, unless there are none (any more)."""
     some = True
     while some:

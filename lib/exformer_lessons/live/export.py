@@ -106,6 +106,8 @@ def _check_settings(model: nn.Module) -> None:
     others = {name: config[name] for name, value in only.items() if config.get(name, value) != value}
     if config.get("positions") == "sinusoidal_halves" or config.get("activation") == "gelu_tanh":
         others |= {name: config[name] for name in ("positions", "activation")}
+    if config.get("d_head") not in (None, config["d_model"] // config.get("n_heads", 1)):
+        others |= {"d_head": config["d_head"]}
     if others:
         raise ValueError(f"a page does not compute with these settings: {others}")
 
