@@ -180,6 +180,14 @@ def test_a_sentence_and_a_condition_without_a_run(here, monkeypatch) -> None:
     assert "seed 0 refutes the claim" in record.problems(notebook, here)[0]
 
 
+def test_values_of_other_code_are_not_judged_anew(here) -> None:
+    notebook = book_of(here)
+    runs = {"seed 0": {"minutes": 1, "machine": "m", "claims": perform(notebook, "seed 0")}}
+    kept = record.judged({"claims": {}, "runs": runs}, notebook)
+    stricter = [text.replace("n = 12", "n = 13").replace("< 3", "< 0.001") for text in LESSON]
+    assert record.judged(kept, book_of(here, stricter))["runs"] == kept["runs"]
+
+
 def test_a_run_in_a_process_of_its_own(here) -> None:
     path = book_of(here).path
     assert record.record(path, only=["A01"], runs=["seed 0"], home=here, say=lambda _: None) == 1
