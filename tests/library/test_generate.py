@@ -272,8 +272,9 @@ def test_plain_generate_is_generate(seed, prompt, temperature, penalty, options)
 
 
 def test_settings_by_name_replace_those_of_the_object():
-    model, options = build(seed=3), {"max_new_tokens": 12, "seed": 1}
+    model, options = build(seed=3), {"max_new_tokens": 12, "seed": 2}
     wanted = generate(model, CHARACTERS, "the", temperature=1.7, top_k=4, **options)
+    assert generate(model, CHARACTERS, "the", top_k=4, **options) != wanted
     hot = Sampling(temperature=1.7, top_k=9)
     assert generate(model, CHARACTERS, "the", sampling=hot, top_k=4, **options) == wanted
     assert generate(model, CHARACTERS, "the", sampling=hot, **options) != wanted
