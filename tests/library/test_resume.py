@@ -1,5 +1,7 @@
 """Resumed runs: what may change, what is refused, and where the final weights come from."""
 
+import math
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +13,9 @@ from exformer.data.translation import Seq2SeqBatch
 from exformer.data.windows import TextWindows
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.training.checkpoint import find_checkpoints, load_checkpoint, read_notes, save_checkpoint
+from exformer.training.clock import Clock
 from exformer.training.config import TrainingConfig
-from exformer.training.loop import set_seed
+from exformer.training.loop import DivergenceError, set_seed
 from exformer.training.resume import hash_first_batch
 from exformer.training.trainer import Trainer
 
@@ -49,6 +52,19 @@ def test_more_steps_have_the_learning_rates_of_the_longer_run(tmp_path: Path) ->
     resumed = trainer_of(tmp_path, longer)
     resumed.fit(resume=True)
     assert resumed.optimizers[0][0].param_groups[0]["lr"] == longer.make_schedule(longer.lr)(20)
+
+
+def test_divergence_of_a_resumed_run_names_its_step(tmp_path: Path) -> None:
+    trainer_of(tmp_path).fit()
+    options = {"loss_fn": lambda model, ids: model.loss(ids) * math.nan}
+    with pytest.raises(DivergenceError, match="the loss is nan at step 11: lower the learning rate"):
+        trainer_of(tmp_path, replace(CONFIG, steps=14), **options).fit(resume=True)
+
+
+def test_both_clocks_of_a_resumed_run_go_on() -> None:
+    found = Clock({"processor_seconds": 500.0, "wall_seconds": 9000.0}).read()
+    assert 500 <= found["processor_seconds"] < 600
+    assert 9000 <= found["wall_seconds"] < 9100
 
 
 @pytest.mark.parametrize("steps", [11, 12, 14, 25])
@@ -141,10 +157,10 @@ def test_the_first_batch_is_looked_at_without_a_trace() -> None:
     assert len(list(once)) == 1
     assert hash_first_batch([]) is None
     set_seed(5)
-    wanted = torch.rand(2)
+    wanted = random.random(), np.random.random(), torch.rand(()).item()
     set_seed(5)
     masked = hash_first_batch(Masked())
-    assert torch.equal(torch.rand(2), wanted)
+    assert (random.random(), np.random.random(), torch.rand(()).item()) == wanted
     assert hash_first_batch(Masked()) == masked
 
 
