@@ -130,6 +130,14 @@ def test_tied_weights() -> None:
     assert not list(lora_layers(model))
 
 
+@pytest.mark.parametrize("target", ["q", "attention.w_q"])
+def test_targets_are_whole_parts_of_names(target) -> None:
+    model = decoder()
+    with pytest.raises(ValueError, match=f"targets must be linear layers of the model .*, got '{target}'"):
+        add_lora(model, targets=("w_v", target))
+    assert not list(lora_layers(model))
+
+
 def test_targets_of_one_side() -> None:
     model = EncoderDecoder(EncoderDecoderConfig(13, 17, **SIZES)).eval()
     add_lora(model, rank=1, targets=["cross_attention.w_q", "decoder.0.feed_forward.w_1"])
