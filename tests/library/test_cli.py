@@ -158,6 +158,7 @@ def test_translation_line_by_line(talk, translator: tuple[Path, EncoderDecoder])
         ),
         (("generate", "--model", "WRITER", "--top-p", "1.5"), "--top-p must lie in (0, 1]"),
         (("generate", "--model", "WRITER", "--top-k", "0"), "--top-k must"),
+        (("generate", "--model", "WRITER", "--min-p", "1.5"), "--min-p must lie in [0, 1]"),
         (
             ("generate", "--model", "WRITER", "--temperature", "0", "--top-p", "2"),
             "--top-p must lie in (0, 1]",
