@@ -240,6 +240,7 @@ def there_and_back(theirs: nn.Module, tmp_path: Path) -> nn.Module:
     unused = {"cls.predictions.bias"}
     for name, value in theirs.state_dict().items():
         assert name in unused or torch.equal(state[name], value), name
+    assert from_hugging_face(tmp_path / "back").model.config == ours.config, "those of training too"
     return ours
 
 
