@@ -37,7 +37,7 @@ def test_cosine_schedule_by_hand() -> None:
 
 @pytest.mark.parametrize(("step", "warmup", "total"), [(0, 2, 5), (6, 2, 5), (1, 0, 5), (1, 5, 5)])
 def test_schedules_refuse_steps_out_of_order(step: int, warmup: int, total: int) -> None:
-    with pytest.raises(ValueError, match=rf"1 <= warmup \({warmup}\) < total \({total}\) and 1 <= step"):
+    with pytest.raises(ValueError, match=f"got warmup {warmup}, step {step}, total {total}"):
         cosine_schedule(step, peak=1.0, warmup=warmup, total=total)
     if step < 1 or warmup < 1:
         with pytest.raises(

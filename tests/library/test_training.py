@@ -56,9 +56,7 @@ def test_linear_schedule_by_hand():
 
 @pytest.mark.parametrize(("step", "warmup", "total"), [(0, 2, 5), (6, 2, 5), (1, 0, 5), (1, 5, 5)])
 def test_linear_schedule_refuses_steps_out_of_order(step, warmup, total):
-    with pytest.raises(
-        ValueError, match=rf"1 <= warmup \({warmup}\) < total \({total}\) and 1 <= step \({step}\)"
-    ):
+    with pytest.raises(ValueError, match=f"got warmup {warmup}, step {step}, total {total}"):
         linear_schedule(step, peak=1.0, warmup=warmup, total=total)
 
 
