@@ -505,10 +505,10 @@ BUGS = [
         "library/test_alibi.py::test_bias_by_hand",
     ),
     Bug(
-        "nn.fast_attention.fast_attention",
+        "nn.fast_attention.repeat_kv_heads",
         "groups of heads share the wrong keys",
-        "k.repeat_interleave(n_each, dim=1)",
-        "k.repeat(1, n_each, 1, 1)",
+        "x.repeat_interleave(n_heads // x.size(1), dim=1)",
+        "x.repeat(1, n_heads // x.size(1), 1, 1)",
         "library/test_fast_attention.py::test_grouped_queries_are_repeated_keys",
     ),
     Bug(

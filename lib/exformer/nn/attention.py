@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from exformer.nn.fast_attention import fast_attention
+from exformer.nn.fast_attention import fast_attention, repeat_kv_heads
 from exformer.nn.masks import causal_mask, check_mask, is_broadcastable_to
 
 
@@ -119,7 +119,7 @@ def attend(
     mask = None if mask is None else mask.unsqueeze(1)  # (batch or 1, 1, query or 1, key)
     if record is None:
         return fast_attention(q, k, v, mask=mask, bias=bias, causal=built_in, dropout=dropout)
-    k, v = (x.repeat_interleave(q.size(1) // x.size(1), dim=1) for x in (k, v))
+    k, v = (repeat_kv_heads(x, n_heads=q.size(1)) for x in (k, v))
     heads, weights = scaled_dot_product_attention(q, k, v, mask=mask, bias=bias)
     record(weights)
     return heads

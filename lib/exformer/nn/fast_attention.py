@@ -45,18 +45,28 @@ def fast_attention(
         Vaswani et al. 2017, equation 1; Dao et al. 2022 for the kernel that never writes the weights down.
     """
     if k.size(1) < q.size(1):
-        n_each = q.size(1) // k.size(1)
         if q.size(2) == 1:
             # A step of decoding: the queries of a group are rows of one product, and no key is copied. On
             # one core 102 µs, against 196 with enable_gqa and 360 with repeated keys.
             return _grouped_step(q, k, v, mask=mask, bias=bias, dropout=dropout)
-        k, v = k.repeat_interleave(n_each, dim=1), v.repeat_interleave(n_each, dim=1)
+        k, v = repeat_kv_heads(k, n_heads=q.size(1)), repeat_kv_heads(v, n_heads=q.size(1))
     if v.device.type == "cpu" and v.dtype == torch.bfloat16 and torch.is_grad_enabled():
         return _with_weights(q.to(v), k.to(v), v, mask=mask, bias=bias, causal=causal, dropout=dropout)
     mask_or_bias = _with_bias(mask, bias)
     return F.scaled_dot_product_attention(
         q, k, v, attn_mask=mask_or_bias, dropout_p=dropout, is_causal=causal
     )
+
+
+def repeat_kv_heads(
+    x: Float[Tensor, "batch kv_heads key d_head"], *, n_heads: int
+) -> Float[Tensor, "batch heads key d_head"]:
+    """Repeat each head of keys or values for the queries of its group.
+
+    >>> repeat_kv_heads(torch.tensor([3.0, 5.0]).view(1, 2, 1, 1), n_heads=4).flatten()
+    tensor([3., 3., 5., 5.])
+    """
+    return x.repeat_interleave(n_heads // x.size(1), dim=1)
 
 
 def _grouped_step(
