@@ -232,3 +232,14 @@ def test_a_zero_start_of_each_expert() -> None:
     assert len(experts) == 2 * 5
     assert all((expert.w_2.weight == 0).all() for expert in experts)
     assert isinstance(model.layers[0].feed_forward, nn.Module)
+
+
+def test_a_start_token_that_is_padding_is_balanced() -> None:
+    """Marian's target begins with its padding token: the decoder reads it, so its expert counts."""
+    model = EncoderDecoder(EncoderDecoderConfig(13, 13, **SIZES, **EXPERTS))
+    src, target = torch.tensor([[3, 4, 5]]), torch.tensor([[6, 7, 8]])
+    batch = Seq2SeqBatch(src, torch.tensor([[0, 6, 7]]), target)
+    with record_routing() as logits:
+        plain = model.eval().loss(batch)
+    balance = torch.stack([balance_loss(each.flatten(0, -2), experts_per_token=2) for each in logits])
+    close(model.train().loss(batch), plain + 0.01 * balance.mean())

@@ -184,9 +184,7 @@ class EncoderDecoder(nn.Module):
         if start == 0 and n_tgt != n_src and (cache is None or n_tgt % n_src):
             raise ValueError(f"there are {n_src} source sentences and {n_tgt} target sentences")
         x = self.dropout(self.tgt_positions(self.tgt_embedding(tgt), start=start))
-        mask = padding_mask(tgt, pad_id=self.config.pad_id)
-        if start == 0:  # a target never begins with padding, though Marian's start token is the same
-            mask = mask | (torch.arange(tgt.size(1), device=tgt.device) == 0)
+        mask = self._target_mask(tgt, start=start)
         if cache is None:
             memory_mask = padding_mask(src, pad_id=self.config.pad_id)
             layer_caches = [(None, None)] * len(self.decoder)
@@ -231,12 +229,18 @@ class EncoderDecoder(nn.Module):
         with record_routing() as routing:
             logits = self(batch.src, batch.tgt_in)  # (batch, tgt, vocab_size)
         loss = cross_entropy(logits, batch.tgt_out, pad_id=pad_id, label_smoothing=label_smoothing)
-        counts = [batch.src != pad_id] * len(self.encoder) + [batch.tgt_in != pad_id] * len(self.decoder)
+        target = self._target_mask(batch.tgt_in, start=0).squeeze(1)  # (batch, tgt)
+        counts = [batch.src != pad_id] * len(self.encoder) + [target] * len(self.decoder)
         return add_balance_loss(loss, self, logits=routing, counts=counts)
 
     def new_cache(self) -> Cache:
         """Return an empty key-value cache for this model's decoder."""
         return Cache(len(self.decoder), cross=True)
+
+    def _target_mask(self, tgt: Tensor, *, start: int) -> Bool[Tensor, "batch 1 tgt"]:
+        """Hide padding; a target never begins with it, though Marian's start token is the same."""
+        mask = padding_mask(tgt, pad_id=self.config.pad_id)
+        return mask if start > 0 else mask | (torch.arange(tgt.size(1), device=tgt.device) == 0)
 
     def _cached_masks(
         self, tgt_mask: Tensor, src: Tensor, cache: Cache
