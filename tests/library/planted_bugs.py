@@ -1156,10 +1156,10 @@ BUGS = [
         "library/test_config.py::test_sinusoidal_digits",
     ),
     Bug(
-        "models.encoder_decoder.EncoderDecoder.decoder_states",
+        "models.encoder_decoder.EncoderDecoder._target_mask",
         "a start token that is the padding is hidden",
-        "mask = mask | (",
-        "mask = mask & (",
+        "mask | (",
+        "mask & (",
         "library/test_config.py::test_start_token_that_is_padding",
     ),
     Bug(
