@@ -15,7 +15,7 @@ from ledger_data import entries, read_claims, read_lessons, sources
 from sphinx.util.docutils import SphinxDirective
 from templates import macros
 
-from exformer_lessons.trials import typeset
+from exformer_lessons.formatting import typeset
 
 CARD = re.compile(
     r'<div class="claim" id="claim-(\w+)" style="[^"]*"><strong>(Claim|Shown) \w+</strong> (.*?)</div>',

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import yaml
 
-from exformer_lessons.trials import Trial, read_trial, typeset, value_specs, write_apart
+from exformer_lessons.formatting import typeset, value_specs, write_apart
+from exformer_lessons.trials import Trial, read_trial
 
 #: Where the records are.
 LESSONS = "lib/exformer_lessons"

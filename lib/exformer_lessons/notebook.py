@@ -42,6 +42,12 @@ class Cell:
         return _names(self.tree)
 
     @cached_property
+    def begins(self) -> bool:
+        """Whether it begins a section: it imports what the section needs, and calls ``start``."""
+        imports = any(isinstance(node, ast.ImportFrom) for node in self.tree.body)
+        return imports and any(_called(node) == "start" for node in ast.walk(self.tree))
+
+    @cached_property
     def binds(self) -> set[str]:
         """The names that it defines, imports, or assigns to, as a whole or in part."""
         found: set[str] = set()
@@ -138,11 +144,32 @@ class Notebook:
         found = []
         for cell in self.cells:
             for node in ast.walk(cell.tree):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+                if isinstance(node, ast.Call) and _called(node) in ("claim", "shown") and node.args:
                     first = node.args[0]
-                    if node.func.id in ("claim", "shown") and isinstance(first, ast.Constant):
-                        found.append(Claim(str(first.value), node.func.id, cell, node))
+                    if isinstance(first, ast.Constant):
+                        found.append(Claim(str(first.value), _called(node), cell, node))
         return found
+
+    @cached_property
+    def sections(self) -> list["Notebook"]:
+        """The parts that stand on their own: each begins with a cell that imports and calls ``start``."""
+        parts: list[list[Cell]] = [[]]
+        for cell in self.cells:
+            if cell.begins and any(each.begins for each in parts[-1]):
+                parts.append([])
+            parts[-1].append(cell)
+        return [self] if len(parts) == 1 else [Notebook(self.key, self.path, cells) for cells in parts]
+
+    def section_of(self, claim_id: str) -> "Notebook":
+        """Return the section in which a claim is stated.
+
+        Raises:
+            ValueError: If none states it.
+        """
+        for section in self.sections:
+            if any(each.claim_id == claim_id for each in section.claims):
+                return section
+        raise ValueError(f"{self.key} states no claim {claim_id}")
 
     @cached_property
     def counted(self) -> list[Cell]:
@@ -151,11 +178,13 @@ class Notebook:
         Those draw a picture, write a table or state a claim. They may change without making a record stale,
         unless they sample random numbers, which would change those of the cells after them.
         """
+        if len(self.sections) > 1:
+            return [cell for section in self.sections for cell in section.counted]
         counted: list[Cell] = []
         read: set[str] = set()
         stating = {claim.cell.number for claim in self.claims}
         for cell in reversed(self.cells):
-            if "hide-input" not in cell.tags or cell.binds & read or "rand" in cell.source:
+            if "hide-input" not in cell.tags or cell.begins or cell.binds & read or "rand" in cell.source:
                 counted.insert(0, cell)
                 read |= cell.names
             elif cell.number in stating:
@@ -164,7 +193,10 @@ class Notebook:
 
     @property
     def tried(self) -> list[Claim]:
-        """The claims of named values after the first training, but for those tagged ``untrained``."""
+        """The claims of named values after their section's first training, unless tagged ``untrained``."""
+        return [each for section in self.sections for each in section._tried()]
+
+    def _tried(self) -> list[Claim]:
         first = next((cell.number for cell in self.cells if cell.names & TRAINING), math.inf)
         return [
             each
@@ -178,15 +210,21 @@ class Notebook:
         last = max((cell.number for cell in self.counted if cell.binds & wanted), default=-1)
         return [cell for cell in self.counted if cell.number <= last]
 
+    @property
+    def bound(self) -> set[str]:
+        """The names that its cells define."""
+        return {name for cell in self.cells for name in cell.binds}
+
     @cached_property
     def codes(self) -> dict[str, str]:
-        """For each claim a hash of the counted cells before it, and of what it measures.
+        """For each claim a hash of its section's counted cells before it, and of what it measures.
 
         Its sentence and its condition are left out: recorded values can be judged anew.
         """
         found = {}
         for claim in self.claims:
-            before = [cell.tree for cell in self.counted if cell.number < claim.cell.number]
+            counted = self.section_of(claim.claim_id).counted
+            before = [cell.tree for cell in counted if cell.number < claim.cell.number]
             own = [node for node in claim.cell.tree.body if node.lineno <= claim.call.lineno]
             found[claim.claim_id] = fingerprint([*before, *own])
         return found
@@ -288,7 +326,7 @@ def _written(value: object) -> str:
     fields = dict(ast.iter_fields(value))
     if isinstance(value, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(value) is not None:
         fields["body"] = value.body[1:]
-    if isinstance(value, ast.Call) and getattr(value.func, "id", "") in ("claim", "shown"):
+    if isinstance(value, ast.Call) and _called(value) in ("claim", "shown"):
         fields["keywords"] = [each for each in value.keywords if each.arg not in _SAID]
     left_out = ("ctx", "kind", "type_comment", "type_ignores")
     kept = {name: x for name, x in fields.items() if name not in left_out and x is not None and x != []}
@@ -299,6 +337,11 @@ def _written(value: object) -> str:
 def _is_plain_import(node: object) -> bool:
     """Say whether a statement imports things by their own names: where they are does not matter."""
     return isinstance(node, ast.Import | ast.ImportFrom) and all(each.asname is None for each in node.names)
+
+
+def _called(node: ast.AST) -> str:
+    """Return the plain name that a call calls, or nothing."""
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
 
 
 def _names(tree: ast.AST) -> set[str]:

@@ -46,12 +46,28 @@ def stale(notebook: Notebook, record: dict[str, Any], run: str) -> list[Claim]:
 
 
 def perform(notebook: Notebook, run: str, ids: Iterable[str]) -> tuple[dict[str, Any], float]:
-    """Run a notebook in one way, in this process; return what to record of some claims, and the seconds.
+    """Run the sections of a notebook that state some claims in one way, in this process.
+
+    Returns:
+        What to record of each claim, and the seconds.
 
     Raises:
         RuntimeError: If a cell fails for another reason than a training that diverges, a cell trains without
             ``train`` and without a ``Trainer``, or a claim tagged ``untrained`` depends on a training.
     """
+    rows: dict[str, Any] = {}
+    seconds, asked = 0.0, set(ids)
+    for section in notebook.sections:
+        claims = [each for each in section.claims if each.claim_id in asked]
+        if claims:
+            found, took = _perform(section, run, claims)
+            rows |= found
+            seconds += took
+    return rows, seconds
+
+
+def _perform(notebook: Notebook, run: str, claims: Sequence[Claim]) -> tuple[dict[str, Any], float]:
+    """Run a section up to the last of its claims."""
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
     from exformer.training.loop import DivergenceError
@@ -59,7 +75,6 @@ def perform(notebook: Notebook, run: str, ids: Iterable[str]) -> tuple[dict[str,
 
     how = dict(RUNS[run])
     seed = how.pop("seed")
-    claims = [each for each in notebook.claims if each.claim_id in set(ids)]
     last = max(each.cell.number for each in claims)
     stating = {each.cell.number for each in notebook.claims}
     counted = {cell.number for cell in notebook.counted} | stating
@@ -161,17 +176,28 @@ def sweeps(notebook: Notebook, home: Path = HOME) -> list[Sweep]:
     found = []
     for name, function in marked.items():
         own = [node for node in body if getattr(node, "name", "") not in marked.keys() - {name}]
-        cells = notebook.up_to(inspect.signature(function).parameters)
+        cells = _needed(notebook, function)
         code = fingerprint([*(cell.tree for cell in cells), *own])
         found.append(Sweep(function.claim_id, function, code))
     return found
+
+
+def _needed(notebook: Notebook, function: Callable[..., Any]) -> list[Cell]:
+    """Return the cells that bind a sweep's parameters: of its claim's section, or of one that binds all."""
+    wanted = set(inspect.signature(function).parameters)
+    for section in notebook.sections:
+        if any(each.claim_id == function.claim_id for each in section.claims):
+            return section.up_to(wanted)
+    return next(
+        (each.up_to(wanted) for each in notebook.sections if wanted <= each.bound), notebook.up_to(wanted)
+    )
 
 
 def perform_sweep(notebook: Notebook, name: str, home: Path = HOME) -> tuple[Any, float]:
     """Execute the cells that a sweep needs, then the sweep; return its figures and the seconds."""
     begun = time.perf_counter()
     sweep = next(each for each in sweeps(notebook, home) if each.name == name)
-    found = execute(notebook.up_to(sweep.parameters), notebook.path.resolve().parent)
+    found = execute(_needed(notebook, sweep.function), notebook.path.resolve().parent)
     if found.errors:
         raise RuntimeError(f"{notebook.key}, {name}: {found.errors}")
     figures = sweep.function(**{each: found.names[each] for each in sweep.parameters})

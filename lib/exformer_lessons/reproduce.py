@@ -30,7 +30,7 @@ def perform(path: Path, claim_id: str) -> tuple[dict[str, Any], float]:
     Raises:
         RuntimeError: If a cell fails.
     """
-    notebook = load(path)
+    notebook = load(path).section_of(claim_id)
     last = next(each.cell.number for each in notebook.claims if each.claim_id == claim_id)
     found = execute([cell for cell in notebook.cells if cell.number <= last], path.resolve().parent)
     if claim_id not in found.findings:

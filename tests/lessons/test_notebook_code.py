@@ -135,6 +135,32 @@ def test_cells_up_to_some_names(tmp_path) -> None:
     assert book.up_to(["unknown"]) == []
 
 
+HEAD = "from a import b\nstart(seed=0)"
+
+
+def test_sections_stand_on_their_own(tmp_path) -> None:
+    first, second = [HEAD, "a = 1", "train(a)", CLAIM], [HEAD, "share = 2", CLAIM.replace("A01", "A02")]
+    both = book_of(tmp_path, *first, *second)
+    assert [len(section.cells) for section in both.sections] == [4, 3]
+    assert both.section_of("A02").bound == {"b", "share"}
+    assert both.codes == book_of(tmp_path, *first).codes | book_of(tmp_path, *second).codes
+    assert [each.claim_id for each in both.tried] == ["A01"]  # nothing is trained in the second section
+    assert len(book_of(tmp_path, HEAD, "start(seed=0)\na = 1", CLAIM).sections) == 1
+    with pytest.raises(ValueError, match="one states no claim B01"):
+        both.section_of("B01")
+
+
+@pytest.mark.parametrize("path", notebook.paths(ROOT), ids=lambda path: path.stem)
+def test_no_section_reads_names_of_one_before_it(path) -> None:
+    before: set[str] = set()
+    for section in notebook.load(path).sections:
+        nodes = [node for cell in section.cells for node in ast.walk(cell.tree)]
+        own = section.bound | {node.arg for node in nodes if isinstance(node, ast.arg)}
+        read = {name for cell in section.cells for name in cell.names}
+        assert not (read & before) - own, path.stem
+        before |= section.bound
+
+
 def test_claims_with_their_options(tmp_path) -> None:
     text = f'{CLAIM}\nclaim("A02", holds=x > 1, says="x")\nshown("A03", says="x")\n' + CLAIM.replace(
         "A01", "A04"

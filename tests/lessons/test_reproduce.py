@@ -53,6 +53,15 @@ def test_the_settings_of_a_new_process(monkeypatch) -> None:
     assert os.environ["OMP_NUM_THREADS"] == "7"
 
 
+def test_a_claim_needs_its_own_section_alone(write, capsys, tmp_path) -> None:
+    write(SET_UP, f"{SET_UP}\nfrom exformer_lessons.setup import start\nstart(seed=0)")
+    path = tmp_path / "notebooks" / "01_sums.ipynb"
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    path.write_text(json.dumps({"cells": [cells[0], cells[3], *cells]}), encoding="utf-8")
+    assert run(["claim", "A01"]) == 0
+    assert "A01, sums: holds" in capsys.readouterr().out
+
+
 def test_an_unknown_row(write, capsys) -> None:
     write()
     assert run(["claim", "A02"]) == 2
