@@ -14,27 +14,39 @@ from sphinx.transforms import SphinxTransform
 
 EXERCISES = re.compile(r"^## Exercises$.*?(?=^## |\Z)", flags=re.M | re.S)
 ADDRESS = re.compile(r"\]\([^()\s]*\)")  # of a link, whose words are read
-#: How fast a lesson is read: words and lines of code a minute; a figure takes one.
-WORDS, LINES = 100, 10
+TABLE_ROW = re.compile(r"^\|.*\|\s*$\n?", flags=re.M)
+TABLE = re.compile(r"^\|[-: |]+\|\s*$", flags=re.M)
+PREDICTION = re.compile(r"^> \*\*(?:Predict|Break it)\.\*\*", flags=re.M)
+#: How fast a lesson is read: words and lines of code per minute; minutes for a figure, table and prediction.
+#: With these, lessons that readers timed at 80 to 110 minutes come to 75 to 105.
+WORDS, LINES, FIGURE, PAUSE = 120, 8, 1.0, 1.5
 
 
 def minutes(cells):
-    """Return how long a lesson takes to read: words/100 + visible lines of code/10 + figures; no exercises.
+    """Return how long a lesson takes to read, exercises apart.
+
+    Words, those of captions too, over 120, open lines of code over 8, one minute for a figure, one and a half
+    for a table and for a prediction.
 
     Args:
         cells: The cells of its notebook.
     """
     prose = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    for part, instead in ((EXERCISES, ""), (FENCE, ""), (ADDRESS, "]"), (re.compile("^>", flags=re.M), "")):
+    for part in (EXERCISES, FENCE):
+        prose = part.sub("", prose)
+    pauses = len(PREDICTION.findall(prose)) + len(TABLE.findall(prose))
+    for part, instead in ((TABLE_ROW, ""), (ADDRESS, "]"), (re.compile("^>", flags=re.M), "")):
         prose = part.sub(instead, prose)
     lines = figures = 0
     for cell in cells:
         if cell["cell_type"] == "code":
             if not {"hide-input", "exercise"} & set(cell["metadata"].get("tags", [])):
                 lines += sum(bool(line.strip()) for line in "".join(cell["source"]).splitlines())
-            shown = [set(output.get("data", {})) for output in cell["outputs"]]
-            figures += sum(bool({"image/png", "image/svg+xml"} & kinds) for kinds in shown)
-    return len(prose.split()) / WORDS + lines / LINES + figures
+            shown = [output.get("data", {}) for output in cell["outputs"]]
+            figures += sum(bool({"image/png", "image/svg+xml"} & set(data)) for data in shown)
+            pauses += sum("<table" in "".join(data.get("text/html", "")) for data in shown)
+            prose += " " + cell["metadata"].get("mystnb", {}).get("figure", {}).get("caption", "")
+    return len(prose.split()) / WORDS + lines / LINES + figures * FIGURE + pauses * PAUSE
 
 
 def rounded(number):
@@ -73,18 +85,15 @@ class Opening(SphinxTransform):
         self.env.note_dependency(str(Path(self.env.srcdir, "book", "lessons.yml")))
         box = nodes.container(classes=["lesson-opening"])
         needs = self._needs(lesson, {row["slug"]: row for row in lessons})
-        if needs:
-            box += nodes.paragraph(
-                "", "", nodes.strong("", "You need"), nodes.Text(" "), *needs, nodes.Text(".")
-            )
-        if lesson.get("able"):
-            box += nodes.paragraph("", "", nodes.strong("", "After this lesson you can"))
-            items = [nodes.list_item("", nodes.paragraph("", f"{words};")) for words in lesson["able"][:-1]]
-            last = nodes.list_item("", nodes.paragraph("", f"{lesson['able'][-1]}."))
-            box += nodes.bullet_list("", *items, last)
         read = rounded(minutes(cells_of(self.env.srcdir, lesson["page"])))
-        time = f"About {read} minutes to read, exercises apart."
-        box += nodes.paragraph("", time, classes=["minutes"])
+        line = nodes.paragraph("", "", classes=["needs"])
+        if needs:
+            line += [nodes.strong("", "You need"), nodes.Text(" "), *needs, nodes.Text(". ")]
+        line += nodes.Text(f"About {read} minutes to read, exercises apart.")
+        box += line
+        if lesson.get("able"):
+            able = "; ".join(lesson["able"])
+            box += nodes.paragraph("", "", nodes.strong("", "Afterwards you can"), nodes.Text(f" {able}."))
         title.parent.insert(title.parent.index(title) + 1, box)
 
     def _needs(self, lesson, lessons):

@@ -18,8 +18,8 @@ from sphinx.util import logging
 
 LOG = logging.getLogger(__name__)
 BOXES = (
-    *("Question", "Predict", "Try it", "Break it", "Correction", "Definition", "Note", "Warning", "In short"),
-    "Exercise",
+    *("Question", "Predict", "Try it", "Break it", "Tested", "Correction", "Definition", "Note", "Warning"),
+    *("In short", "Exercise"),
 )
 TITLE = re.compile(rf"(?P<name>{'|'.join(BOXES)})(?: (?P<number>\d+(?:\.\d+)?))?(?: \(.+\))?\.")
 OPEN = re.compile(r"\s*<details>\s*<summary>([^<]+)</summary>\s*")

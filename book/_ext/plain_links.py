@@ -5,6 +5,7 @@ Each of these links leads somewhere in Jupyter and on GitHub too. On the page
 - ``[the softmax](../book/glossary.md#softmax)`` leads to the entry of the glossary;
 - ``[Vaswani et al. (2017)](https://arxiv.org/abs/1706.03762)``, a link to the address that a source has in
   book/references.bib, leads to its row among the references, as ``../book/references.md#vaswani2017`` does;
+- ``[A15](../book/claims.md#A15)`` leads to that row of the ledger;
 - ``[heads](04_multi_head_attention.ipynb#Cut-and-join)`` leads to the section of that title, spaces as
   hyphens, as in Jupyter, or to the figure of that name (``mystnb.figure.name``);
 - ``[(3.1)](#eq-3.1)`` leads to the equation that bears ``\tag{3.1}``;
@@ -17,6 +18,7 @@ import re
 from urllib.parse import unquote
 
 from docutils import nodes
+from ledger_data import read_claims
 from pybtex.backends.plaintext import Backend
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
@@ -29,7 +31,7 @@ TAG = re.compile(r"\s*\\tag\{([\w.]+)\}")
 #: Words that cite: “Vaswani et al. (2017)” or “Vaswani et al., 2017”.
 CITES = re.compile(r"\S.*(?:\((?:\d{4}|n\.d\.)\)|, (?:\d{4}|n\.d\.))")
 MODULE = re.compile(r"(?:\.\./)*lib/(exformer(?:/\w+)*)\.py")
-GLOSSARY, REFERENCES = "book/glossary", "book/references"
+GLOSSARY, REFERENCES, LEDGER = "book/glossary", "book/references", "book/claims"
 
 
 def slug(term):
@@ -103,6 +105,8 @@ class Links(SphinxTransform):
             self._wait(node, "term", docname, target)
         elif docname == REFERENCES:
             self._wait(node, "citation", docname, target)
+        elif docname == LEDGER:
+            self._wait(node, "claim", docname, target)
         elif target.startswith("eq-"):
             self._wait(node, "equation", docname, target.removeprefix("eq-"))
         elif docname.startswith("notebooks/"):
@@ -186,6 +190,11 @@ class ResolveLinks(SphinxPostTransform):
         author = " ".join(map(str, entry.persons["author"][0].rich_last_names))
         if CITES.fullmatch(words) and not (year in words and author in words):
             LOG.warning("“%s” cites a source by %s, %s", words, author, year, location=node)
+
+    def _claim(self, node):
+        known = {row["id"] for row in read_claims(self.env.srcdir)}
+        target = node["reftarget"]
+        return self._refer(node, LEDGER, f"ledger-{target}") if target in known else None
 
     def _equation(self, node):
         name = label(node["refdocname"], node["reftarget"])

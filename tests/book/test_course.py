@@ -24,7 +24,7 @@ COUNTS = {12: "twelve", 13: "thirteen", 14: "fourteen"}
 
 @pytest.fixture
 def root(tmp_path):
-    """Give a book of two lessons: 600 words, and 450 words with three figures."""
+    """Give a book of two lessons: 720 words, and 540 words with three figures."""
     for name in ("book", "notebooks"):
         (tmp_path / name).mkdir()
     rows = [{"number": "01", "slug": "one", "title": "One", "question": "?", "after": [], "able": ["count"]}]
@@ -34,7 +34,7 @@ def root(tmp_path):
     (tmp_path / "book" / "lessons.yml").write_text(yaml.safe_dump(rows), encoding="utf-8")
     figure = {"cell_type": "code", "source": "", "metadata": {"tags": ["hide-input"]}}
     figure |= {"outputs": [{"data": {"image/svg+xml": "<svg/>"}}]}
-    for name, words, figures in (("01_one", 600, 0), ("02_two", 450, 3)):
+    for name, words, figures in (("01_one", 720, 0), ("02_two", 540, 3)):
         prose = {"cell_type": "markdown", "source": "word " * words, "metadata": {}}
         found = json.dumps({"cells": [prose, *[figure] * figures]})
         (tmp_path / "notebooks" / f"{name}.ipynb").write_text(found, encoding="utf-8")

@@ -96,20 +96,20 @@ def test_a_lesson_is_folded_by_the_rule(path: Path) -> None:
     assert not unnamed, f"a folded cell needs a label, mystnb.code_prompt_show: {unnamed[0]}"
 
 
-def test_minutes_are_words_lines_and_figures() -> None:
-    assert minutes([prose("word " * 250)]) == 2.5
-    assert (
-        minutes([prose("> **Predict.** [two words](https://example.org)\n> here\n\n```\nnot read\n```")])
-        == 0.04
-    )
+def test_minutes_of_words_lines_figures_and_pauses() -> None:
+    assert minutes([prose("word " * 240)]) == 2
+    boxes = prose("> **Predict.** [two words](https://example.org)\n> here\n\n```\nnot read\n```")
+    assert minutes([boxes]) == pytest.approx(4 / 120 + 1.5)
     asides = prose(
         "one\n\n## Exercises\n\nnot read\n\n<details>\n\nnor this\n\n</details>\n\n## In short\n\ntwo"
     )
-    assert minutes([asides]) == 0.05  # with the three words of the heading
-    assert (
-        minutes([code("a = 1\n\nb = 2"), code("c", tags=["hide-input"]), code("d", tags=["exercise"])]) == 0.2
-    )
+    assert minutes([asides]) == 5 / 120  # with the three words of the heading
+    assert minutes([prose("one\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\ntwo")]) == pytest.approx(2 / 120 + 1.5)
+    cells = [code("a = 1\n\nb = 2"), code("c", tags=["hide-input"]), code("d", tags=["exercise"])]
+    assert minutes(cells) == 2 / 8
     assert minutes([code("", [FIGURE, {"text": "no figure"}], ["hide-input"])]) == 1
+    assert minutes([code("", [FIGURE], ["hide-input"], figure={"caption": "word " * 12})]) == 1.1
+    assert minutes([code("", [{"data": {"text/html": "<table></table>"}}], ["hide-input"])]) == 1.5
     assert [rounded(number) for number in (0, 6, 23, 58)] == [5, 5, 25, 60]
 
 
@@ -123,11 +123,11 @@ def test_each_lesson_says_what_it_needs_and_gives(book: Path) -> None:
         assert all(place[before] < i for before in lesson["after"]), lesson["slug"]
         assert 2 <= len(lesson["able"]) <= 4, lesson["slug"]
         page = (book / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8")
-        top = page[page.index('<div class="lesson-opening') : page.index("exercises apart.")]
+        top = page[page.index('<div class="lesson-opening') :].split("</div>")[0]
         words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", top)).replace("’", "'")
         assert all(able in words for able in lesson["able"])
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        assert words.endswith(f"About {rounded(minutes(cells))} minutes to read, ")
+        assert f"About {rounded(minutes(cells))} minutes to read, exercises apart." in words
         assert top.count("<a ") == len(lesson["after"])
 
 

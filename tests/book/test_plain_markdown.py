@@ -169,6 +169,8 @@ BOOK = {
     "book/references.bib": "@misc{ab2020, author={Ab{\\'e}, A. and Bo, B. and Co, C.}, title={T}, "
     "year={2020}, url={https://example.org/T}}\n@misc{di2021, author={Di, D.}, title={U}, year={2021}}\n",
     "lib/exformer/nn/masks.py": "",
+    "book/claims.md": "# Ledger\n",
+    "book/claims.yml": "- {id: A15}\n",
 }
 #: What must fail the build, and with which words.
 WRONG = [
@@ -186,6 +188,7 @@ WRONG = [
     ("[Di (2021)](https://example.org/U)", "has the address https://example.org/U"),
     ("[Di (2021)](https://example.org/T)", "cites a source by Abé, 2020"),
     ("[Abé et al. (2021)](https://example.org/T)", "cites a source by Abé, 2020"),
+    ("[B09](../book/claims.md#B09)", "there is no claim “B09”"),
     ("[above](#A-Part)", "there is no section “A-Part”"),
     ("[there](02_two.ipynb#A-part)", "there is no section “A-part” in notebooks/02_two"),
     ("[there](03_three.ipynb)", "target not found: '03_three.ipynb'"),
@@ -237,7 +240,7 @@ as [(1.1)](#eq-1.1) and [(2.1)](02_two.ipynb#eq-2.1) say, a [cache](../book/glos
 after [Abé et al. (2020)](https://example.org/T), ([Di, 2021](../book/references.md#di2021)),
 [their text](https://example.org/T), [elsewhere](https://example.org/V), [above](#A-part),
 [there](02_two.ipynb#The-other-part), [lesson 2](02_two.ipynb),
-[`causal_mask()`](../lib/exformer/nn/masks.py).
+[`causal_mask()`](../lib/exformer/nn/masks.py), [A15](../book/claims.md#A15).
 
 > **Exercise 1.1 (The `first`).** Do it.
 
@@ -277,6 +280,7 @@ def test_the_page_has_boxes_and_references(small_book) -> None:
         '<a class="reference external" href="https://example.org/V">elsewhere</a>',
         'href="#a-part"><span class="std std-ref">above</span></a>',
         'href="02_two.html#the-other-part"><span class="std std-ref">there</span></a>',
+        'href="../book/claims.html#ledger-A15"><span>A15</span></a>',
         'href="../book/references.html#exformer.nn.masks.causal_mask"',
         'id="exercise-1-1"> <p class="admonition-title">Exercise 1.1 (The <code',
         '<div class="solution dropdown admonition"> <p class="admonition-title">Solution to <a ',

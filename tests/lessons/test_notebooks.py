@@ -31,6 +31,8 @@ if find_spec("exformer_lessons") is None and REPO:
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", *parts], check=True)
 """
 BOXES = ("Question", "Predict", "Break it", "In short")
+#: A lesson of the new form has this section, and keeps to the budget of :func:`check_budget`.
+TODAY = "## In models of today"
 #: What is not read with the lesson: exercises, folded solutions, programs in fences.
 ASIDE = (
     re.compile(r"^<details>$.*?^</details>$", flags=re.M | re.S),
@@ -139,12 +141,15 @@ def check_shape(path):
     """One title, the boxes in their order, the last three sections by their names."""
     text = lesson_text(path)
     assert len(re.findall(r"^# ", text, flags=re.M)) == 1
-    places = [text.find(f"> **{box}.**") for box in BOXES]
-    assert -1 not in places, (
-        f"boxes {[box for box, at in zip(BOXES, places, strict=True) if at < 0]} are missing"
-    )
-    assert places == sorted(places), "Question, Predict, Break it, In short: in this order"
-    assert re.findall(r"^## (.+?)\s*$", text, flags=re.M)[-3:] == ["Exercises", "In short", "Sources"]
+    places = {box: text.find(f"> **{box}.**") for box in BOXES}
+    assert -1 not in places.values(), f"boxes are missing: {places}"
+    assert places["Question"] == min(places.values())
+    assert places["In short"] == max(places.values())
+    titles = re.findall(r"^## (.+?)\s*$", text, flags=re.M)
+    if TODAY in text:
+        assert titles[-4:] == ["In models of today", "In short", "Exercises", "Sources"]
+    else:
+        assert titles[-3:] == ["Exercises", "In short", "Sources"]
     assert 2 <= len(solutions(path.stem[3:])) <= 4, "two to four exercises that are graded"
     for title, found in exercises(path.stem[3:]).items():
         assert len(found) == 1, f"{title}: each exercise has its solution"
@@ -154,18 +159,49 @@ def check_length(path):
     """Cells are short, prose stands between them, and there is neither too little nor too much of it."""
     code = cells(path, "code")
     lengths = [len(written(cell["source"])) for cell in code]
-    assert max(lengths) <= 20, written(code[lengths.index(max(lengths))]["source"])[0]
-    seen = [n for n, cell in zip(lengths, code, strict=True) if "hide-input" not in cell["tags"]]
-    assert median(seen) <= 9, median(seen)  # of what is read; pictures and claims are folded
     for cell in code:
         long = [line for line in cell["source"].splitlines() if len(line) > 88]
         folded = {"setup", "hide-input"} & set(cell["tags"])
         assert not long or folded, f"longer than 88 characters: {long[0]}"
+    if TODAY in lesson_text(path):
+        return  # check_budget counts the rest
+    assert max(lengths) <= 20, written(code[lengths.index(max(lengths))]["source"])[0]
+    seen = [n for n, cell in zip(lengths, code, strict=True) if "hide-input" not in cell["tags"]]
+    assert median(seen) <= 9, median(seen)  # of what is read; pictures and claims are folded
     kinds = "".join(cell["cell_type"][0] for cell in cells(path, "any"))
     assert "ccc" not in kinds, f"three code cells in a row, the first is cell {kinds.index('ccc')}"
     read = lesson_text(path).split("## Exercises")[0]
     words = len(re.sub(r"^>", "", read, flags=re.M).split())
     assert 1_200 <= words <= 3_000, f"{words} words before the exercises"
+
+
+def check_budget(path):
+    """A lesson of the new form: words, figures, tables, code, predictions and claim lines."""
+    text = lesson_text(path).split("## Exercises")[0]
+    if TODAY not in text:
+        return
+    tables = len(re.findall(r"^\|[-: |]+\|$", text, flags=re.M))
+    for part in (r"^>", r"\]\([^)\s]*\)", r"^[|#].*$", r"(?s:^\$\$.*?^\$\$)"):
+        text = re.sub(part, "", text, flags=re.M)
+    words = len(text.split())
+    assert words <= 2_000, f"{words} words before the exercises"
+    code = [cell for cell in cells(path, "code") if not {"exercise", "setup"} & set(cell["tags"])]
+    seen = [cell for cell in code if "hide-input" not in cell["tags"]]
+    shown = [out.get("data", {}) for cell in code for out in cell["outputs"]]
+    figures = sum("image/svg+xml" in data or "image/png" in data for data in shown)
+    tables += sum("<table" in "".join(data.get("text/html", "")) for data in shown)
+    assert len(seen) <= 10, f"{len(seen)} open cells"
+    long = [cell["source"] for cell in seen if len(written(cell["source"])) > 12]
+    assert not long, f"an open cell of more than 12 lines: {long[0]}"
+    assert figures <= 8, f"{figures} figures"
+    assert tables <= 3, f"{tables} tables"
+    assert text.count("**Predict.**") <= 3
+    assert text.count("**Tested.**") <= 2
+    for cell in code:
+        caption = cell["metadata"].get("mystnb", {}).get("figure", {}).get("caption", "")
+        assert len(caption.split()) <= 40, f"a caption of more than 40 words: {caption}"
+        proof = re.search(r"^\s*(?:claim|shown)\(|^trial\(\"\w+\"\)", cell["source"], flags=re.M)
+        assert not proof, f"the proof is in the evidence: {proof[0]}"
 
 
 def check_ends(path):
@@ -203,11 +239,13 @@ def check_twins(path):
 
 
 def check_claims(path):
-    """A lesson, or evidence, claims what the ledger lists for it, each once, and shows each on a card."""
+    """A page states what the ledger lists for it, each row once: on a card, or in a line *Tested*."""
     rows = yaml.safe_load((ROOT / "book" / "claims.yml").read_text(encoding="utf-8"))
     field, name = ("evidence", path.stem) if path in EVIDENCE else ("lessons", path.stem[3:])
     listed = sorted(row["id"] for row in rows if name in row.get(field, []))
-    called, shown = [], []
+    told = re.findall(r"^> \*\*Tested\.\*\*.*?(?=^$|\Z)", lesson_text(path), flags=re.M | re.S)
+    called = re.findall(r"claims\.md#(\w\d\d)\)", "\n".join(told))
+    shown = list(called)
     for cell in cells(path, "code"):
         called += re.findall(r'^\s*(?:claim|shown)\(\s*"(\w+)"', cell["source"], flags=re.M)
         for out in cell["outputs"]:
