@@ -182,7 +182,7 @@ def sweeps(notebook: Notebook, home: Path = HOME) -> list[Sweep]:
     return found
 
 
-def _needed(notebook: Notebook, function: Callable[..., Any]) -> list[Cell]:
+def _needed(notebook: Notebook, function: Any) -> list[Cell]:
     """Return the cells that bind a sweep's parameters: of its claim's section, or of one that binds all."""
     wanted = set(inspect.signature(function).parameters)
     for section in notebook.sections:
