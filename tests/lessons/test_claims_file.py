@@ -12,21 +12,6 @@ LAST = {"A": 19, "B": 14, "C": 31, "D": 11, "E": 11}
 PLAN = yaml.safe_load((PATH.parent / "lessons.yml").read_text(encoding="utf-8"))
 TOPICS = {lesson["slug"] for lesson in PLAN}
 ORDER = [lesson["slug"] for lesson in PLAN]
-#: Rows that more than one lesson claims, or that a lesson needs most: where they are claimed is settled here.
-SETTLED = {
-    "A04": [],
-    "A06": [],
-    "A14": [],
-    "C03": [],
-    "C04": ["self_attention", "real_weights"],
-    "C19": ["language_model", "masked_language_model"],
-    "D01": ["recurrence", "self_attention"],
-    "D03": ["self_attention", "language_model"],
-    "E03": ["first_attention"],
-    "E05": [],
-    "E10": [],
-}
-
 each_row = pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
 
 
@@ -81,11 +66,6 @@ def test_plain_text(row: dict) -> None:
         assert not re.search(
             r"\b(slides?|lectures?|professor|mistake|error|simply|just)\b", text, re.IGNORECASE
         )
-
-
-def test_rows_claimed_in_several_lessons() -> None:
-    found = {row["id"]: row["lessons"] for row in ROWS}
-    assert {key: found[key] for key in SETTLED} == SETTLED
 
 
 def test_a_claim_of_every_lesson_or_its_evidence() -> None:
