@@ -85,7 +85,8 @@ def test_type_grows_on_demand(book: Path, browser, width: str) -> None:
     from page_checks import WIDTHS, too_wide, visit
 
     def heights():
-        return [page.evaluate(HEIGHT, which) for which in (".bd-article section > p", ".cell_input pre")]
+        seen = (".bd-article section > p", ".cell:not(.tag_hide-input) pre")
+        return [page.evaluate(HEIGHT, which) for which in seen]
 
     page, complaints = visit(browser, book / "book" / "results.html")
     page.set_viewport_size(WIDTHS[width])
