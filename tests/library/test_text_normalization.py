@@ -50,6 +50,8 @@ anything = st.text(
         ("a\x1fb\u2800c", "a b c"),
         (" a\tb\xa0c\u3000d\r\ne\u2028f ", " a\tb\xa0c\u3000d\r\ne\u2028f "),  # white space stays
         ("cafe\u0301 A\u030a \u1112\u1161\u11ab \u212b", "café Å 한 Å"),
+        ("\u0387", "\xb7"),  # composed without an invisible character, a mark or both
+        ("\u212b \u1112\u1161\u11ab", "Å 한"),
         ("e\u200b\u0301 e\u034f\u0301", "\xe9 \xe9"),
         (
             "\u0301\u0302a \u2009\u0301b \u0915\u094d \u094dc",

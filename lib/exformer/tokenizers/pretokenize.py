@@ -31,7 +31,7 @@ def split_pieces(text: str) -> list[str]:
     >>> split_pieces("It's 42 kg,  not 50!")
     ['It', "'s", ' 42', ' kg', ',', ' ', ' not', ' 50', '!']
     """
-    if len(text.encode("utf-16-le", "surrogatepass")) == 2 * len(text):  # all below 0x10000
+    if text.isascii() or len(text.encode("utf-16-le", "surrogatepass")) == 2 * len(text):  # below 0x10000
         return _pattern().findall(text)
     pieces = _pattern().findall(_BEYOND.sub(_stand_in, text))
     return [text[start:end] for start, end in pairwise(accumulate(map(len, pieces), initial=0))]

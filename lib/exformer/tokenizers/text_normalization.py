@@ -26,9 +26,13 @@ _VARIED = (
 _SELECTORS = r"\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
 
 _SEPARATORS = re.compile(r"[\x1c-\x1f\u2800]")  # they look like a space; U+2800 is braille
-# Most texts have none of these. Above U+FFFF ``re`` is slow, and most texts need no search there.
-_UNSEEN = re.compile(rf"[{_CONTROLS}\x1c-\x1f\u2800{_IGNORABLE}\ud800-\udfff]")
-_UNSEEN_BEYOND = re.compile(f"[{_IGNORABLE_BEYOND}]")
+_UNSEEN = re.compile(rf"[{_CONTROLS}\x1c-\x1f\u2800{_IGNORABLE}{_IGNORABLE_BEYOND}\ud800-\udfff]")
+_PLAIN_ASCII = bytes([*range(0x09, 0x0E), *range(0x20, 0x7F)])  # without control characters
+# Of the other bytes in UTF-8, those of U+00C0 to U+02FF, U+0380 to U+047F, U+4000 to U+9FFF and U+B000 to
+# U+CFFF, where all characters are visible and none is a mark: their first bytes, and all that come second.
+_PLAIN = _PLAIN_ASCII + bytes(
+    [*range(0x80, 0xC0), *range(0xC3, 0xCC), *range(0xCE, 0xD2), *range(0xE4, 0xEA), 0xEB, 0xEC]
+)
 _SEEN_OR_UNSEEN = re.compile(
     r"([#*0-9]\ufe0f(?=\u20e3)"  # a keycap
     r"|\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f"  # the flag of a region
@@ -75,12 +79,16 @@ def normalize_text(text: str) -> str:
     """
     if not isinstance(text, str):
         raise ValueError(f"expected a text (str), got {type(text).__name__}")
-    beyond = not text.isascii() and len(text.encode("utf-16-le", "surrogatepass")) > 2 * len(text)
-    if _UNSEEN.search(text) or (beyond and _UNSEEN_BEYOND.search(text)):
+    # Most texts are done at once: bytes are deleted ten times as fast as ``re`` searches characters.
+    data = text.encode("utf-8", "surrogatepass")
+    if not data.translate(None, _PLAIN):
+        return unicodedata.normalize("NFC", text)
+    characters = set(data.translate(None, _PLAIN_ASCII).decode("utf-8", "surrogatepass"))
+    if _UNSEEN.search("".join(characters)):
         text = _SEPARATORS.sub(" ", _join_surrogates(text))
         text = _SEEN_OR_UNSEEN.sub(r"\1", unicodedata.normalize("NFC", text))
-    elif text.isascii():
-        return text
+    elif not any(map(_is_mark, characters)):
+        return unicodedata.normalize("NFC", text)
     return _MARKED_WORD.sub(_drop_marks, unicodedata.normalize("NFC", text))
 
 
@@ -111,9 +119,13 @@ def _join_surrogates(text: str) -> str:
     raise ValueError(f"expected a text of whole characters, got {got}: read or write the text as UTF-8")
 
 
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character)[0] == "M"
+
+
 def _drop_marks(word: re.Match[str]) -> str:
     """Return a word without the combining marks that it begins with."""
     marks = 0
-    while marks < len(word[0]) and unicodedata.category(word[0][marks]).startswith("M"):
+    while marks < len(word[0]) and _is_mark(word[0][marks]):
         marks += 1
     return word[0][marks:]
