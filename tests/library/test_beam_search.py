@@ -11,8 +11,9 @@ from test_decoder_lm import VOCAB, build
 from torch_twins import normal
 
 from exformer.data.padding import pad_left
-from exformer.generation.beam_search import Hypothesis, beam_search, length_normalized
+from exformer.generation.beam_search import beam_search
 from exformer.generation.exhaustive import exhaustive_search
+from exformer.generation.n_best import Hypothesis, length_normalized
 from exformer.generation.next_token import next_logits_of
 from exformer.generation.sampling import greedy
 
@@ -405,3 +406,22 @@ def test_n_best_beyond_the_beams(n_best):
     message = r"n_best must be at (most num_beams \(2\), got 3: .* give num_beams too|least 1, got 0)"
     with pytest.raises(ValueError, match=message):
         beam_search(memory(3, 0), START, eos_id=0, max_new_tokens=2, num_beams=2, n_best=n_best)
+
+
+def test_a_finished_prompt_has_no_more_rows():
+    p, n_rows = torch.tensor([[1, 0, 0], [0.97, 0.02, 0.01], [0.02, 0.03, 0.95]]), []  # after each token
+
+    class Scores:
+        def __call__(self, ids):
+            n_rows.append(len(ids))
+            return p[ids[:, -1]].log()
+
+        def reorder(self, rows):
+            assert rows.max() < n_rows[-1]
+
+    options = {"eos_id": 0, "max_new_tokens": 4, "num_beams": 2, "length_penalty": 0.0}
+    [first, second, third] = beam_search(Scores(), torch.tensor([[1], [2], [1]]), **options)
+    same(first, Hypothesis([], math.log(0.97), ended=True))
+    same(second, Hypothesis([2, 2, 2, 2], 4 * math.log(0.95), ended=False))
+    same(third, first)
+    assert n_rows == [6, 2, 2, 2]

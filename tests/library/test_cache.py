@@ -133,6 +133,17 @@ def test_a_beam_within_its_sentences_moves_no_memory():
     assert cache.batch_size == 2
 
 
+def test_rows_of_a_sentence_that_is_left_share_its_memory():
+    cache, memory = Cache(1, cross=True), [numbers([1.0], [2.0], [3.0])] * 2
+    cache.layers[0].append(*[numbers([1.0], [2.0], [3.0], [4.0], [5.0], [6.0])] * 2)
+    cache.memories[0].get_or_compute(lambda: memory)
+    cache.memory_mask = torch.tensor([[[True]], [[False]], [[True]]])
+    cache.reorder(torch.tensor([3, 3, 5, 4]))  # of sentences 1 and 2
+    assert cache.memories[0].k.flatten().tolist() == [2, 3]
+    assert cache.memory_mask.flatten().tolist() == [False, True]
+    assert cache.batch_size == 4
+
+
 @pytest.mark.parametrize("positions", POSITIONS)
 @pytest.mark.parametrize("start", range(LENGTH))
 def test_the_newest_queries_get_what_they_get_among_all(positions, start):

@@ -1,7 +1,6 @@
 """Beam search: several candidates side by side, for a text more probable than the greedy one."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, overload
 
 import torch
@@ -9,63 +8,12 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from exformer.checks import check_integer, check_real
+from exformer.generation.n_best import Hypothesis, NBest
 from exformer.generation.sampling import check_prompts
 from exformer.nn.loss import log_probabilities
 
 _MOST_BEAMS = 10_000  # rows of the model per prompt: more would fill the memory
 _LARGEST_PENALTY = 10.0  # far beyond what prefers long texts; larger powers of a length overflow
-
-
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """A text that a search has found.
-
-    Args:
-        ids: The new tokens, without prompt and end token.
-        log_probability: Of these tokens and the end token, given the prompt, in nats.
-        ended: Whether it has an end token; otherwise it was cut at the largest length.
-    """
-
-    ids: list[int]
-    log_probability: float
-    ended: bool
-
-    def score(self, *, length_penalty: float) -> float:
-        """Return the score that texts are compared by, see :func:`length_normalized`; the end token counts.
-
-        Args:
-            length_penalty: The exponent of the length.
-        """
-        n_tokens = len(self.ids) + self.ended
-        return length_normalized(self.log_probability, n_tokens=n_tokens, length_penalty=length_penalty)
-
-    @classmethod
-    def of(cls, tokens: list[int], log_probability: float, *, eos_id: int) -> "Hypothesis":
-        """Make a hypothesis of new tokens, which may end with the end token."""
-        ended = tokens[-1] == eos_id
-        return cls(tokens[:-1] if ended else tokens, log_probability, ended)
-
-
-def length_normalized(log_probability: float, *, n_tokens: int, length_penalty: float) -> float:
-    r"""Divide a text's log-probability by a power of its length.
-
-    .. math:: s(y) = \frac{\log p(y)}{|y|^\alpha}
-
-    Each further token makes a text less probable, so without a correction a search prefers short texts.
-
-    Args:
-        log_probability: Of the whole text.
-        n_tokens: :math:`|y|`, the end token included.
-        length_penalty: :math:`\alpha`: 0 compares the probabilities themselves, 1 the mean log-probability of
-            a token.
-
-    Returns:
-        The score; the larger the better.
-
-    Source:
-        Wu et al. 2016, section 7; the :math:`(5 + |y|) / 6` that they end with is here :math:`|y|`.
-    """
-    return log_probability / n_tokens**length_penalty
 
 
 @overload
@@ -102,12 +50,13 @@ def beam_search(
         next_logits: Scores of the next token, given all tokens so far. It is called with ``num_beams`` rows
             per prompt: rows i · b to (i + 1) · b - 1 continue prompt i; the scores of empty slots do not
             count. If it has a method ``reorder``, as :class:`~exformer.generation.next_token.Continuation`
-            has, it is told which row each row continues.
+            has, it is told which row each row continues, and prompts whose search is over have no more rows.
         prompts: The beginning of each sequence, at least one token each.
         eos_id: The token that ends a sequence.
         max_new_tokens: Largest number of new tokens.
         num_beams: :math:`b`, the number of partial texts kept for each prompt.
-        length_penalty: See :func:`length_normalized`; complete texts are compared by this score.
+        length_penalty: The exponent of the length in the score that compares complete texts, see
+            :func:`~exformer.generation.n_best.length_normalized`.
         n_best: How many texts to return for each prompt, at most ``num_beams``; None for the best one.
 
     Returns:
@@ -135,24 +84,32 @@ def beam_search(
     live = torch.zeros(len(prompts), num_beams, device=ids.device)  # log-probabilities; -inf: an empty slot
     live[:, 1:] = -torch.inf
     slots = torch.full_like(first_rows, num_beams)
-    ranking = _Ranking([[] for _ in prompts], n_best or 1, length_penalty)
+    best = [NBest(n_best or 1, length_penalty) for _ in prompts]
+    searching = best  # those of the prompts whose search is not over
     for n_tokens in range(1, max_new_tokens + 1):
         live, parents, tokens = _extend(live, next_logits(ids), slots=slots)
-        rows = (first_rows + parents).flatten()
+        rows = (first_rows[: len(live)] + parents).flatten()
         ids = torch.cat((ids[rows], tokens.flatten()[:, None]), dim=1)
         ended = (tokens == eos_id) & live.isfinite()  # (batch, beam)
         complete = ended if n_tokens < max_new_tokens else live.isfinite()
         for i, slot in complete.nonzero().tolist():
             new = ids[i * num_beams + slot, prompts.size(1) :].tolist()
-            ranking.add(i, Hypothesis.of(new, live[i, slot].item(), eos_id=eos_id))
+            searching[i].add(Hypothesis.of(new, live[i, slot].item(), eos_id=eos_id))
         slots = slots - ended.sum(dim=1, keepdim=True)
         live = live.masked_fill(ended, -torch.inf)
-        live = live.masked_fill(ranking.decided(live, max_new_tokens=max_new_tokens), -torch.inf)
-        if not live.isfinite().any():
+        hopes = zip(searching, live.amax(dim=1).tolist(), strict=True)
+        decided = [texts.is_decided(hope, max_new_tokens=max_new_tokens) for texts, hope in hopes]
+        if all(decided):
             break
+        is_open = ~torch.tensor(decided, device=ids.device)
+        live = live.masked_fill(~is_open[:, None], -torch.inf)
         if hasattr(next_logits, "reorder"):
+            if any(decided):
+                rows, ids = (x.unflatten(0, live.shape)[is_open].flatten(end_dim=1) for x in (rows, ids))
+                live, slots = live[is_open], slots[is_open]
+                searching = [texts for texts, over in zip(searching, decided, strict=True) if not over]
             next_logits.reorder(rows)
-    return [texts[0] for texts in ranking.best] if n_best is None else ranking.best
+    return [each.texts[0] for each in best] if n_best is None else [each.texts for each in best]
 
 
 def check_beams(num_beams: int, *, length_penalty: float, n_best: int | None = None) -> None:
@@ -160,7 +117,7 @@ def check_beams(num_beams: int, *, length_penalty: float, n_best: int | None = N
 
     Args:
         num_beams: The number of partial texts kept.
-        length_penalty: See :func:`length_normalized`.
+        length_penalty: See :func:`~exformer.generation.n_best.length_normalized`.
         n_best: The number of texts asked for.
 
     Raises:
@@ -188,33 +145,6 @@ def check_log_probabilities(values: Tensor) -> None:
     """
     if values.isnan().any():
         raise ValueError("the logits must give a distribution: some are not numbers, or no token is left")
-
-
-@dataclass
-class _Ranking:
-    """The best complete texts of each prompt so far, the best first."""
-
-    best: list[list[Hypothesis]]
-    n_best: int
-    length_penalty: float
-
-    def add(self, prompt: int, text: Hypothesis) -> None:
-        """Add a complete text; of equal scores the earlier one is better."""
-        texts = [*self.best[prompt], text]
-        texts.sort(key=lambda text: text.score(length_penalty=self.length_penalty), reverse=True)
-        self.best[prompt] = texts[: self.n_best]
-
-    def decided(self, live: Tensor, *, max_new_tokens: int) -> Tensor:
-        """Return for which prompts no unfinished text can get into the list any more: (batch, 1)."""
-        decided = []
-        for texts, log_probability in zip(self.best, live.amax(dim=1).tolist(), strict=True):
-            # At best it loses no further probability and grows to the largest length.
-            bound = length_normalized(
-                log_probability, n_tokens=max_new_tokens, length_penalty=self.length_penalty
-            )
-            is_full = len(texts) == self.n_best
-            decided.append(is_full and texts[-1].score(length_penalty=self.length_penalty) >= bound)
-        return torch.tensor(decided, device=live.device)[:, None]
 
 
 def _extend(live: Tensor, logits: Tensor, *, slots: Tensor) -> tuple[Tensor, Tensor, Tensor]:

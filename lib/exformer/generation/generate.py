@@ -81,7 +81,7 @@ def generate(
         sampling: Settings of sampling; None samples from the model's own distribution.
         num_beams: Search for the most probable text with this many candidates, instead of sampling.
         length_penalty: The exponent of the length in beam search, see
-            :func:`~exformer.generation.beam_search.length_normalized`.
+            :func:`~exformer.generation.n_best.length_normalized`.
         stop: A string, or several, before which a text ends.
         seed: The same seed gives the same texts; None uses PyTorch's global generator. A text depends on its
             own prompt and its number in the list, not on the other prompts.

@@ -174,9 +174,11 @@ class Cache:
         n_sentences = len(self.memories[0].k)
         n_each = n_rows // n_sentences
         sentences = rows // n_each  # the sentence of each row
-        own = torch.arange(n_sentences, device=rows.device).repeat_interleave(n_each)
-        if torch.equal(sentences, own):  # as always in a beam search: nothing to move
-            return
+        first = sentences[::n_each]
+        if torch.equal(first.repeat_interleave(n_each), sentences):  # still n_each rows share a memory
+            sentences = first
+            if torch.equal(sentences, torch.arange(n_sentences, device=rows.device)):  # nothing to move
+                return
         for memory in self.memories:
             memory.select(sentences)
         if self.memory_mask is not None:
