@@ -694,7 +694,7 @@ BUGS = [
         "library/test_mixture_of_experts.py::test_balance_by_hand",
     ),
     Bug(
-        "models.balance.add_balance_loss",
+        "nn.mixture_of_experts.add_balance_loss",
         "the balance is evaluated",
         " or not model.training",
         "",

@@ -6,7 +6,6 @@ from typing import ClassVar
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.models.balance import add_balance_loss
 from exformer.models.checks import check_batch_type, check_ids, check_padding_at_end, check_step
 from exformer.nn.cache import Cache
 from exformer.nn.config import TransformerConfig, check_config
@@ -15,7 +14,7 @@ from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.layers import EncoderLayer, normalization
 from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import left_padding_mask
-from exformer.nn.mixture_of_experts import record_routing
+from exformer.nn.mixture_of_experts import add_balance_loss, record_routing
 from exformer.nn.positions.absolute import added_positions
 
 

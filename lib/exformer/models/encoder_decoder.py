@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from exformer.data.padding import check_batch
 from exformer.data.translation import Seq2SeqBatch
-from exformer.models.balance import add_balance_loss
 from exformer.models.checks import check_batch_type, check_step
 from exformer.nn.cache import Cache
 from exformer.nn.config import TransformerConfig, check_config, check_no_window
@@ -18,7 +17,7 @@ from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.layers import DecoderLayer, EncoderLayer, normalization
 from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import padding_mask
-from exformer.nn.mixture_of_experts import record_routing
+from exformer.nn.mixture_of_experts import add_balance_loss, record_routing
 from exformer.nn.positions.absolute import added_positions
 
 

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from exformer.checks import check_integer
 from exformer.data.masking import MaskedBatch
-from exformer.models.balance import add_balance_loss
 from exformer.models.checks import check_batch_type, check_ids
 from exformer.nn.config import TransformerConfig, check_config, check_no_window
 from exformer.nn.dropout import Dropout
@@ -18,7 +17,7 @@ from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.layers import EncoderLayer, normalization
 from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import padding_mask
-from exformer.nn.mixture_of_experts import record_routing
+from exformer.nn.mixture_of_experts import add_balance_loss, record_routing
 from exformer.nn.positions.absolute import LearnedPositions, added_positions
 
 

@@ -1,8 +1,9 @@
 """Mixture of experts: several feed-forward networks, of which a router chooses a few for each position."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -73,6 +74,33 @@ def balance_loss(
     chosen = p.topk(experts_per_token, dim=-1).indices  # (token, chosen)
     fraction = torch.zeros_like(p).scatter(-1, chosen, 1.0).mean(dim=0)  # (experts)
     return n_experts * (fraction * p.mean(dim=0)).sum()
+
+
+def add_balance_loss(
+    loss: Tensor, model: nn.Module, *, logits: Sequence[Tensor], counts: Sequence[Tensor | None]
+) -> Tensor:
+    """Add the mean balance loss of all layers to a loss; a model without experts, or in evaluation, has none.
+
+    The mean is over layers, so that each layer by itself comes to use all of its experts.
+
+    Args:
+        loss: Of the tokens.
+        model: Its config says how many experts a token has, and the weight of the balance.
+        logits: Of each router, as :func:`record_routing` returns them.
+        counts: Which tokens count, for each router.
+
+    Source:
+        Fedus, Zoph and Shazeer 2022, section 2.2. Hugging Face's Mixtral pools the tokens of all layers
+        instead, where two layers can make up for each other.
+    """
+    config: Any = model.config
+    if config.n_experts is None or not model.training:
+        return loss
+    losses = [
+        balance_loss(each, experts_per_token=config.experts_per_token, counts=own)
+        for each, own in zip(logits, counts, strict=True)
+    ]
+    return loss + config.balance_weight * torch.stack(losses).mean()
 
 
 def _probabilities(logits: Tensor) -> Tensor:
