@@ -813,7 +813,7 @@ BUGS = [
         "library/test_training.py::test_one_step_by_hand",
     ),
     Bug(
-        "training.loop.training_steps",
+        "training.gradient_clipping.clip_gradients",
         "each number is clipped by itself",
         "nn.utils.clip_grad_norm_",
         "nn.utils.clip_grad_value_",

@@ -1,4 +1,4 @@
-"""The training loop: gradients, clipping, steps of the optimizers, and losses that are not finite."""
+"""The training loop: gradients, steps of the optimizers, and losses that are not finite."""
 
 import math
 import random
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from exformer.models.unwrap import unwrap
+from exformer.training.gradient_clipping import check_clip_norm, clip_gradients
 from exformer.training.schedules import Schedule
 
 #: Gives the loss of a model on a batch; some take ``label_smoothing`` too.
@@ -206,8 +207,7 @@ def training_steps(
     Raises:
         ValueError: As :func:`train`, but for no batches.
     """
-    if clip_norm is not None and not clip_norm > 0:
-        raise ValueError(f"clip_norm must be above 0, got {clip_norm}: None sets no limit")
+    check_clip_norm(clip_norm)
     check_optimizers(model, [optimizer for optimizer, _ in optimizers])
     model.train()
     losses = Losses(first_step=first_step) if losses is None else losses
@@ -220,7 +220,7 @@ def training_steps(
             optimizer.zero_grad(set_to_none=True)
         losses.append(backward(model, batch, loss_fn))
         if clip_norm is not None:
-            nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
+            clip_gradients(model.parameters(), max_norm=clip_norm)
         for optimizer, _ in optimizers:
             optimizer.step()
         yield step
