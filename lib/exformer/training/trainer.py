@@ -18,13 +18,7 @@ from exformer.data.sampler import BatchSampler, MicroBatch, split_steps
 from exformer.models.unwrap import unwrap
 from exformer.nn.eval_mode import evaluating
 from exformer.storage.files import check_name
-from exformer.training.checkpoint import (
-    checkpoint_path,
-    find_checkpoints,
-    load_checkpoint,
-    read_notes,
-    save_checkpoint,
-)
+from exformer.training.checkpoint import checkpoint_path, save_checkpoint
 from exformer.training.clock import Clock
 from exformer.training.config import TrainingConfig
 from exformer.training.distributed import ModelWithLoss, Processes
@@ -38,7 +32,7 @@ from exformer.training.loop import (
     training_steps,
 )
 from exformer.training.optimizers import make_optimizers
-from exformer.training.resume import check_same_run, describe_run
+from exformer.training.resume import describe_run, restore_run
 
 
 class Trainer:
@@ -145,7 +139,7 @@ class Trainer:
                 settings or data, or took more steps than the config has; if a checkpoint is damaged or
                 missing, the batches run out before the steps, or a loss or parameter becomes NaN or infinite.
         """
-        self._begin(resume=resume)
+        self._restore(resume=resume)
         self._unwritten = []
         smoothing, losses = self.config.label_smoothing, Losses(first_step=self.step + 1)
         loss_fn = partial(self.loss_fn, label_smoothing=smoothing) if smoothing else self.loss_fn
@@ -192,21 +186,18 @@ class Trainer:
             )
         return paths
 
-    def _begin(self, *, resume: bool) -> None:
-        """Restore the last checkpoint, if there is one."""
+    def _restore(self, *, resume: bool) -> None:
+        """Continue from the last checkpoint, if there is one; bring the log to the same step."""
         if self.folder is None and not resume:
             return
         self._run = describe_run(self.config, self.batches)
-        found = find_checkpoints(self.checkpoints)
-        if found and not resume:
-            raise ValueError(f"{self.checkpoints} holds a run: resume it, or choose another folder")
-        if found:
-            check_same_run(*read_notes(found[-1]), self._run)
-            plain = [optimizer for optimizer, _ in self.optimizers]
-            self.step, self._notes = load_checkpoint(found[-1], model=self.model, optimizers=plain)
-            before = range(self.config.eval_interval, self.step, self.config.eval_interval)
-            self._saved = self._notes.get("checkpoints", [*before, self.step])  # older notes lack them
-            self.last_checkpoints()
+        optimizers = [optimizer for optimizer, _ in self.optimizers]
+        state = restore_run(
+            self.checkpoints, self._run, model=self.model, optimizers=optimizers, resume=resume
+        )
+        if state is not None:
+            self.step, self._notes, self._saved = state.step, state.notes, state.saved
+            self.last_checkpoints()  # all must be there
         self.clock = Clock(self._notes)
         if self.processes.is_main:
             self.checkpoints.mkdir(parents=True, exist_ok=True)
