@@ -57,7 +57,7 @@ def translate_lines(args: argparse.Namespace) -> None:
     with _command_messages(remedy="a smaller --num-beams needs less"):
         beams = {"num_beams": args.num_beams, "length_penalty": args.length_penalty}
         for text in translate(model, tokenizer, lines, **beams, progress=title):
-            print(show_controls(text).replace("\n", " "))  # a line in, a line out
+            print(show_controls(str(text)).replace("\n", " "))  # a line in, a line out
 
 
 @contextmanager

@@ -283,11 +283,12 @@ def _encode(tokenizer: Tokenizer, prompt: str, *, number: int) -> list[int]:
 
 
 def _stop_strings(stop: str | Sequence[str]) -> list[str]:
-    stops = [stop] if isinstance(stop, str | bytes) or not isinstance(stop, Iterable) else list(stop)
-    for each in stops:
-        if not isinstance(each, str) or not normalize_text(each):
-            raise ValueError(f"stop must be strings of a character or more, got {each!r}")
-    return [normalize_text(each) for each in stops]  # as the text was that the model learned from
+    given = [stop] if isinstance(stop, str | bytes) or not isinstance(stop, Iterable) else list(stop)
+    # Normalized, as the text was that the model learned from.
+    stops = [normalize_text(each) if isinstance(each, str) else "" for each in given]
+    if "" in stops:
+        raise ValueError(f"stop must be strings of a character or more, got {given[stops.index('')]!r}")
+    return stops
 
 
 def _length(row: _Row) -> int:

@@ -1,7 +1,6 @@
 """Sentences -> their translations, by an encoder-decoder and its pair of tokenizers."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import overload
 
 from torch import Tensor, nn
 from tqdm import tqdm
@@ -20,36 +19,6 @@ from exformer.tokenizers.text_normalization import normalize_line
 from exformer.tokenizers.tokenizer import Tokenizer
 
 _SHOWN = 40  # characters of a sentence in a message
-
-
-@overload
-def translate(
-    model: nn.Module,
-    tokenizer: tuple[Tokenizer, Tokenizer],
-    text: str | Iterable[str],
-    *,
-    max_new_tokens: int | None = None,
-    num_beams: int = 1,
-    length_penalty: float = 1.0,
-    n_best: None = None,
-    batch_size: int = 32,
-    progress: str = "",
-) -> str | list[str]: ...
-
-
-@overload
-def translate(
-    model: nn.Module,
-    tokenizer: tuple[Tokenizer, Tokenizer],
-    text: str | Iterable[str],
-    *,
-    max_new_tokens: int | None = None,
-    num_beams: int = 1,
-    length_penalty: float = 1.0,
-    n_best: int,
-    batch_size: int = 32,
-    progress: str = "",
-) -> list[str] | list[list[str]]: ...
 
 
 def translate(

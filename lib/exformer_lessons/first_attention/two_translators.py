@@ -136,7 +136,7 @@ def scores(model: RecurrentEncoderDecoder, tokenizers: Tokenizers, pairs: Sequen
         ``right``: the share of translations without a mistake; ``content``: the share of content words that
         they have.
     """
-    texts = translate(model, tokenizers, [pair.source for pair in pairs], max_new_tokens=18)
+    texts = [*map(str, translate(model, tokenizers, [pair.source for pair in pairs], max_new_tokens=18))]
     wanted = [content_words(pair) for pair in pairs]
     found = [(own & Counter(text.split())).total() for own, text in zip(wanted, texts, strict=True)]
     right = sum(text == pair.target for text, pair in zip(texts, pairs, strict=True))
