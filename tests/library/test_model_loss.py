@@ -85,6 +85,18 @@ def test_padding_before_a_token(make) -> None:
             make().loss(batch)
 
 
+def test_padding_before_a_token_is_read_with_the_losses(monkeypatch) -> None:
+    """As on a GPU: the training loop doesn't wait for the device to look at each batch."""
+    monkeypatch.setattr("exformer.models.checks._is_slow_to_read", lambda x: True)
+    model, wrong = decoder(), pad_left([LONG, SHORT], pad_id=0)
+    config = TrainingConfig(steps=3, warmup=1)
+    with pytest.raises(ValueError, match=r"one of the last batches has the padding token \(0\) before other"):
+        Trainer(model, [PADDED, wrong, PADDED], config=config).fit()
+    assert len(Trainer(decoder(), [PADDED] * 3, config=config).fit()) == 3
+    with pytest.raises(ValueError, match=r"the batch has the padding token \(0\) before .* in row 1"):
+        model.loss(wrong)  # by hand it is read at once
+
+
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("make", [decoder, recurrent])
 def test_without_padding_every_token_counts(make) -> None:

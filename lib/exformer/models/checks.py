@@ -1,5 +1,8 @@
 """Checks of what a model reads: ids, padding, caches, batches."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -7,6 +10,39 @@ from torch import Tensor, nn
 
 from exformer.data.padding import check_batch
 from exformer.nn.cache import Cache
+
+#: Where checks on a GPU go, see :func:`defer_checks`; None: nowhere, each is read at once.
+_DEFERRED: ContextVar[list[tuple[Tensor, str]] | None] = ContextVar("deferred_checks", default=None)
+
+
+@contextmanager
+def defer_checks(checks: list[tuple[Tensor, str]]) -> Iterator[None]:
+    """Collect the checks of batches on a GPU while the block runs, instead of waiting for the device.
+
+    The training loop reads them together with the losses, see :func:`raise_failed`. On a CPU nothing is
+    deferred.
+
+    Args:
+        checks: Gets whether a check failed, a boolean on the device, and its message.
+    """
+    token = _DEFERRED.set(checks)
+    try:
+        yield
+    finally:
+        _DEFERRED.reset(token)
+
+
+def raise_failed(checks: list[tuple[Tensor, str]]) -> None:
+    """Read deferred checks, all at once, and empty the list.
+
+    Raises:
+        ValueError: If one has failed.
+    """
+    flags, messages = [flag for flag, _ in checks], [message for _, message in checks]
+    checks.clear()
+    failed = torch.stack(flags).tolist() if flags else []
+    if any(failed):
+        raise ValueError(messages[failed.index(True)])
 
 
 def check_ids(ids: Tensor, *, max_len: int | None, start: int = 0, padding: Tensor | None = None) -> None:
@@ -85,7 +121,7 @@ def check_batch_type(batch: Any, expected: type, *, model: nn.Module, made_by: s
 def check_padding_at_end(ids: Tensor, *, pad_id: int | None) -> None:
     """Check that padding comes only after the text of each row, so that it can be left out of the loss.
 
-    On a GPU the device checks it by itself, because to look at the ids here would be to wait for it.
+    To look at ids on a GPU is to wait for it, so in the training loop the check is deferred there.
 
     Args:
         ids: Texts (batch, position).
@@ -99,10 +135,16 @@ def check_padding_at_end(ids: Tensor, *, pad_id: int | None) -> None:
     padding = ids == pad_id
     wrong = (padding[:, :-1] & ~padding[:, 1:]).any(dim=1)
     message = (
-        f"the batch has the padding token ({pad_id}) before other tokens{{}}: pad the rows at their end, or, "
+        f"{{}} has the padding token ({pad_id}) before other tokens{{}}: pad the rows at their end, or, "
         "if it is a token like others, build the model with pad_id=None"
     )
-    if ids.device.type == "cuda":
-        torch._assert_async(~wrong.any(), message.format(""))
+    deferred = _DEFERRED.get()
+    if deferred is not None and _is_slow_to_read(ids):
+        deferred.append((wrong.any(), message.format("one of the last batches", "")))
     elif wrong.any():
-        raise ValueError(message.format(f" in row {int(wrong.nonzero()[0])}"))
+        raise ValueError(message.format("the batch", f" in row {int(wrong.nonzero()[0])}"))
+
+
+def _is_slow_to_read(x: Tensor) -> bool:
+    """Return whether Python has to wait for a device to read the numbers."""
+    return x.device.type != "cpu"

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from exformer.models.checks import defer_checks, raise_failed
 from exformer.models.unwrap import unwrap
 from exformer.training.gradient_clipping import check_clip_norm, clip_gradients
 from exformer.training.schedules import Schedule
@@ -63,6 +64,8 @@ class Losses:
 
     Attributes:
         values: The losses that were read.
+        checks: Checks of the batches that wait on the device too, see
+            :func:`~exformer.models.checks.defer_checks`.
 
     >>> losses = Losses()
     >>> losses.append(torch.tensor(0.5))
@@ -74,12 +77,13 @@ class Losses:
         self.values: list[float] = []
         self._first_step, self._read_every = first_step, read_every
         self._unread: list[Tensor] = []
+        self.checks: list[tuple[Tensor, str]] = []
 
     def append(self, loss: Float[Tensor, ""]) -> None:
         """Add the loss of the next step.
 
         Raises:
-            DivergenceError: As :meth:`read`.
+            ValueError: As :meth:`read`.
         """
         self._unread.append(loss.detach())
         if loss.device.type == "cpu" or len(self._unread) == self._read_every:
@@ -95,7 +99,9 @@ class Losses:
 
         Raises:
             DivergenceError: If one is NaN or infinite; the message names the first such step.
+            ValueError: If a batch failed a check.
         """
+        raise_failed(self.checks)
         if not self._unread:
             return
         new, self._unread = torch.stack(self._unread).tolist(), []
@@ -218,7 +224,9 @@ def training_steps(
                 for group in optimizer.param_groups:
                     group["lr"] = schedule(step)
             optimizer.zero_grad(set_to_none=True)
-        losses.append(backward(model, batch, loss_fn))
+        with defer_checks(losses.checks):
+            loss = backward(model, batch, loss_fn)
+        losses.append(loss)
         if clip_norm is not None:
             clip_gradients(model.parameters(), max_norm=clip_norm)
         for optimizer, _ in optimizers:
