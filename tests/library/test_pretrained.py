@@ -290,6 +290,11 @@ def test_a_name_is_a_model_that_is_shipped(tmp_path: Path, monkeypatch: pytest.M
         load_model("small")
 
 
+def contains(settings: dict[str, Any], part: dict[str, Any]) -> bool:
+    """Return whether settings, those of the training too, have the values of a part of them."""
+    return settings == {**settings, **part, "training": settings["training"] | part["training"]}
+
+
 @pytest.mark.parametrize("name", RECIPES)
 def test_what_is_shipped(name: str) -> None:
     if name not in shipped_models():
@@ -301,7 +306,7 @@ def test_what_is_shipped(name: str) -> None:
     recipe = Recipe.from_settings(found.card["recipe"])
     committed = find_recipe(recipe.name).with_training(seed=recipe.training.seed)
     assert recipe == replace(committed, teachers_seed=recipe.teachers_seed)
-    assert found.card["recipe"] == recipe.settings()
+    assert contains(recipe.settings(), found.card["recipe"])  # a newer setting has its default
     assert found.card["parameters"] == sum(p.numel() for p in found.model.parameters()) <= 3_000_000
     assert found.card["history"][-1]["step"] == found.card["steps"]
 

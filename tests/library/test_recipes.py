@@ -15,6 +15,7 @@ from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.recipes import RECIPES, find_recipe
 from exformer.recipes.datasets import CORPORA, hash_texts, licenses
 from exformer.recipes.recipe import Recipe
+from exformer.storage.upgrade import TRAINING_SETTINGS
 from exformer.training.config import TrainingConfig
 from exformer.training.optimizers import make_optimizers
 from exformer.training.schedules import cosine_schedule, inverse_sqrt_schedule
@@ -194,7 +195,8 @@ def test_settings_of_earlier_versions() -> None:
     """Until 0.1 the settings of the training were among the others, and some had other names."""
     today = find_recipe("shakespeare-bpe").with_training(schedule="inverse_sqrt")
     settings = today.settings()
-    old = settings | settings.pop("training")
+    training = settings.pop("training")
+    old = settings | {name: training[name] for name in TRAINING_SETTINGS.values()}
     for name, before in (("lr_by_module", "rates"), ("eval_interval", "every"), ("average_last", "average")):
         old[before] = old.pop(name)
     old |= {"schedule": "root", "beam": old.pop("num_beams"), "alpha": old.pop("length_penalty")}

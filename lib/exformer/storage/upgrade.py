@@ -18,7 +18,7 @@ RENAMED_WEIGHTS: tuple[tuple[str, str], ...] = (
 
 _RECIPE_SETTINGS = {"beam": "num_beams", "alpha": "length_penalty"}
 #: The settings of a training that were among a recipe's others until 0.1, and what they are called today.
-_TRAINING_SETTINGS = {
+TRAINING_SETTINGS = {
     **{
         name: name
         for name in (
@@ -40,9 +40,9 @@ def upgrade_recipe(settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     if "training" in settings:
         return dict(settings)
-    own = {name: value for name, value in settings.items() if name not in _TRAINING_SETTINGS}
+    own = {name: value for name, value in settings.items() if name not in TRAINING_SETTINGS}
     own = {_RECIPE_SETTINGS.get(name, name): value for name, value in own.items()}
-    training = {today: settings[name] for name, today in _TRAINING_SETTINGS.items() if name in settings}
+    training = {today: settings[name] for name, today in TRAINING_SETTINGS.items() if name in settings}
     if training.get("schedule") == "root":
         training["schedule"] = "inverse_sqrt"
     return own | {"training": training}
