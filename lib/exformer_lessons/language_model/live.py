@@ -41,11 +41,8 @@ FIGURE = Live(
         "four other tokens 0.01 to 0.02 each, and 1,254 others together 0.13."
     ),
     caption=(
-        "The book\u2019s language model of 1.1 million parameters, trained on Shakespeare, predicts the next "
-        "of 1,259 tokens. Beneath each token is its loss in nats, minus the logarithm of the probability "
-        "that the model gave it. The model has not read this line. On the page of the book the figure "
-        "runs, with any text: <em>Loss</em> shows what the model expected, <em>Sampling</em> cuts the "
-        "distribution and draws from it, <em>Beam</em> searches for the most probable text, and "
-        "<em>Cache</em> shows what an edit spoils. Each view says what was measured, and has a task."
+        "The book\u2019s language model of 1.1 million parameters, trained on Shakespeare, on a line that it has "
+        "not read. Beneath each token is its loss in nats. On the page of the book the figure runs, with any "
+        "text, in four views."
     ),
 )
