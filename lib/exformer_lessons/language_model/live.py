@@ -41,8 +41,7 @@ FIGURE = Live(
         "four other tokens 0.01 to 0.02 each, and 1,254 others together 0.13."
     ),
     caption=(
-        "The book\u2019s language model of 1.1 million parameters, trained on Shakespeare, on a line that it has "
-        "not read. Beneath each token is its loss in nats. On the page of the book the figure runs, with any "
-        "text, in four views."
+        "The book\u2019s language model of 1.1 million parameters, trained on Shakespeare, reads a line that "
+        "it has not seen. Beneath each token is its loss in nats. Choose a token, or type a text."
     ),
 )

@@ -213,12 +213,28 @@ def test_the_task_of_the_loss(page, site) -> None:
     assert answer(page).startswith("Solved: −28")
     assert "The 16 tokens before the change cost what they did (difference 0.0)" in answer(page)
     written(page, next_token.TEXT.replace("coxcomb", "king").replace("What", "Where"))
-    assert answer(page) == "More than one word differs from the first text."
-    page.press("Escape")
+    assert answer(page) == ""
     page.click(".token")
     page.press("Escape")
+    page.run(SETTLED)
+    assert "Where is your crest? a king?" in page.run("() => document.querySelector('textarea').value")
+    page.click(".buttons button:last-child")
     assert answer(page) == ""
     assert page.run("() => document.querySelector('textarea').value") == next_token.TEXT
+
+
+def test_an_empty_text_shows_nothing_of_the_last_one(page, site) -> None:
+    opened(page, site, "loss")
+    written(page, "")
+    assert page.run(TEXT, ".sum") == "Type a text."
+    seen = "() => [...document.querySelectorAll('.head, .bars')].map((each) => each.offsetHeight)"
+    assert page.run(seen) == [0, 0]
+
+
+def test_a_large_perplexity_is_rounded(page, site) -> None:
+    opened(page, site, "loss")
+    written(page, "☃")
+    assert re.search(r"perplexity (over a million|\d{1,3}(,\d{3})?|\d{1,3}\.\d)$", page.run(TEXT, ".sum"))
 
 
 def test_the_task_of_sampling_by_keys_alone(page, site) -> None:
