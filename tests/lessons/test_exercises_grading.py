@@ -22,8 +22,8 @@ from exformer_lessons.exercises.grading import (
     with_large_scores,
 )
 from exformer_lessons.exercises.results import UnfitError, all_close, as_numbers
-from exformer_lessons.language_model.grader import grade_excess
-from exformer_lessons.language_model.mistakes import excess_and_error
+from exformer_lessons.language_model.grader import grade_leak
+from exformer_lessons.language_model.mistakes import finds_leak
 from exformer_lessons.multi_head_attention.grader import grade_split
 from exformer_lessons.positional_encoding.grader import grade_rotate
 from exformer_lessons.recurrence.grader import grade_clip, grade_lstm_step, grade_reach
@@ -287,7 +287,7 @@ def test_a_hint_may_have_several_mistakes():
         ("the library's own rotate", grade_rotate, partial(rotate, base=10_000.0)),
         ("the library's own scaled_dot_product_attention", grade_attention, scaled_dot_product_attention),
         ("PyTorch's own scaled_dot_product_attention", grade_attention, F.scaled_dot_product_attention),
-        ("the library's own excess_and_error", grade_excess, excess_and_error),
+        ("the library's own finds_leak", grade_leak, finds_leak),
     ],
 )
 def test_a_function_of_the_library_or_of_pytorch_itself_is_told(owner, check, answer):

@@ -1,7 +1,6 @@
 """Graders: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
 import math
-from functools import reduce
 
 import numpy as np
 import pytest
@@ -9,94 +8,129 @@ import torch
 import torch.nn.functional as F
 
 from exformer_lessons.language_model import mistakes as known
-from exformer_lessons.language_model.grader import grade_excess, grade_log_probability, grade_perplexity
+from exformer_lessons.language_model.grader import grade_leak, grade_perplexity
 
 
-def chain(*, words=lambda s: [*s.split(), "</s>"], before=lambda w, n: w[:n], join=None):
-    join = join or (lambda steps: sum(math.log(p) for p in steps))
-
-    def answer(next_words, sentence):
-        found = words(sentence)
-        return join([next_words(" ".join(before(found, n)))[word] for n, word in enumerate(found)])
-
-    return answer
+def other_than(ids, step=1, vocab_size=6):
+    """Copy ids, with another last token."""
+    other = ids.clone()
+    other[0, -1] = (other[0, -1] + step) % vocab_size
+    return other
 
 
-def by_growing(next_words, sentence):
-    total, beginning = 0.0, ""
-    for word in [*sentence.split(), "</s>"]:
-        total += math.log(next_words(beginning)[word])
-        beginning = f"{beginning} {word}".strip()
-    return total
+def leak_by_clone(model, ids):
+    return not torch.equal(model(ids)[:, :-1], model(other_than(ids))[:, :-1])
 
 
-def by_tensor(next_words, sentence):
-    words = sentence.split()
-    steps = [next_words(" ".join(words[:n]))[word] for n, word in enumerate(words)]
-    return torch.tensor([*steps, next_words(sentence)["</s>"]]).log().sum()
+def leak_by_cutting(model, ids):
+    """The text without its last token has the same outputs."""
+    return not torch.allclose(model(ids)[:, :-1], model(ids[:, :-1]))
 
 
-def by_fold(next_words, sentence):
-    def read(state, word):
-        p, said = state
-        return p * next_words(" ".join(said))[word], (*said, word)
+def leak_by_every_token(model, ids):
+    """Try all tokens of the vocabulary as the last."""
+    [beginning], size = ids[:, :-1].tolist(), model(ids).size(-1)
+    found = [model(torch.tensor([[*beginning, token]]))[0, :-1] for token in range(size)]
+    return torch.stack(found).std(dim=0).max() > 1e-6
 
-    return np.log(reduce(read, [*sentence.split(), "</s>"], (1.0, ()))[0])
+
+def leak_by_batch(model, ids):
+    """Both texts in one batch."""
+    one, two = model(torch.cat([ids, other_than(ids, 3)]))[:, :-1].softmax(dim=-1)
+    return (one - two).abs().max().item() > 1e-7
 
 
-CHAINS = {
-    "loop": chain(),
-    "growing": by_growing,
-    "tensor": by_tensor,
-    "product first": by_fold,
-    "table of one": lambda f, s: by_tensor(f, s)[None],
-    "requires a gradient": lambda f, s: by_tensor(f, s).requires_grad_(),
+def leak_by_lists(model, ids):
+    a, b = (model(each)[0, :-1].tolist() for each in (ids, other_than(ids, 2)))
+    pairs = ((x, y) for rows in zip(a, b, strict=True) for x, y in zip(*rows, strict=True))
+    return any(not math.isclose(x, y, abs_tol=1e-9) for x, y in pairs)
+
+
+def leak_at_every_cut(model, ids):
+    """Change all tokens from each position on."""
+    before, found = model(ids), False
+    for cut in range(1, ids.size(1)):
+        after = model(torch.cat([ids[:, :cut], (ids[:, cut:] + 1) % 6], dim=1))
+        found |= bool((before[:, :cut] != after[:, :cut]).any())
+    return found
+
+
+LEAKS = {
+    "clone": leak_by_clone,
+    "cut": leak_by_cutting,
+    "every token": leak_by_every_token,
+    "one batch": leak_by_batch,
+    "lists": leak_by_lists,
+    "every cut": leak_at_every_cut,
+    "numpy": lambda f, x: not np.allclose(f(x)[0, :-1].numpy(), f(other_than(x))[0, :-1].numpy()),
+    "0 or 1": lambda f, x: int(leak_by_clone(f, x)),
 }
 
 
-@pytest.mark.parametrize("answer", CHAINS.values(), ids=CHAINS)
-def test_right_chains(answer):
-    assert grade_log_probability(answer), grade_log_probability(answer)
+@pytest.mark.parametrize("answer", LEAKS.values(), ids=LEAKS)
+def test_right_leaks(answer):
+    assert grade_leak(answer), grade_leak(answer)
 
 
-WRONG_CHAINS = {
-    "leave the end token out": chain(words=str.split),
-    "leave the first word out": chain(join=lambda steps: sum(map(math.log, steps[1:]))),
-    "both are predicted": chain(words=str.split, join=lambda steps: sum(map(math.log, steps[1:]))),
-    "probability itself": chain(join=math.prod),
-    "You add probabilities": chain(join=sum),
-    "Yours is the negative log-likelihood": chain(join=lambda steps: -sum(map(math.log, steps))),
-    "mean over the tokens": chain(join=lambda steps: float(np.mean(np.log(steps)))),
-    "the last step alone": chain(join=lambda steps: math.log(steps[-1])),
-    "raised ValueError: next_words takes words with one space between them and none at the ends, got 'a '": (
-        chain(before=lambda w, n: [*w[:n], ""] if n else [])
-    ),
-    "raised ValueError: there is no word 'adog'": lambda f, s: sum(
-        math.log(f("".join(s.split()[:n]))[word]) for n, word in enumerate([*s.split(), "</s>"])
-    ),
-    "to base 2": chain(join=lambda steps: sum(map(math.log2, steps))),
-    "to base 10": chain(join=lambda steps: sum(map(math.log10, steps))),
-    "the word before alone": chain(before=lambda w, n: w[n - 1 : n] if n else []),
-    "to be predicted: stop before it": chain(before=lambda w, n: w[: n + 1]),
-    "and the end token is missing": chain(words=str.split, before=lambda w, n: w[: n + 1]),
-    "most probable word": lambda f, s: sum(
-        math.log(max(f(" ".join(s.split()[:n])).values())) for n in range(len(s.split()) + 1)
-    ),
-    "raised TypeError: next_words takes the beginning as a text, got a list": lambda f, s: f(s.split()[:1])[
-        "dog"
-    ],
-    "always empty": chain(before=lambda w, n: []),
-    "put <s> in front": chain(before=lambda w, n: ["<s>", *w[:n]]),
-    "returns nothing yet": lambda f, s: ...,
-    "raised KeyError": lambda f, s: f("")["cat"],
-    "should be one number": chain(join=lambda steps: np.log(steps)),
-    "the number should be": chain(join=lambda steps: sum(map(math.log, steps)) + 1),
-}
+def in_place(model, ids):
+    """Both names are of the same tensor."""
+    other = ids
+    other[0, -1] = (other[0, -1] + 1) % 6
+    return not torch.equal(model(ids)[:, :-1], model(other)[:, :-1])
 
 
-@pytest.mark.parametrize("hint", WRONG_CHAINS)
-def test_wrong_chains_are_named(hint):
-    verdict = grade_log_probability(WRONG_CHAINS[hint])
+def moved(model, ids, at=-1):
+    other = ids.clone()
+    other[0, at] = (other[0, at] + 1) % 6
+    return (model(ids) - model(other)).abs()[0]
+
+
+def two_changed(model, ids):
+    other = ids.clone()
+    other[0, -2:] = (other[0, -2:] + 1) % 6
+    return not torch.equal(model(ids)[:, :-1], model(other)[:, :-1])
+
+
+def loss_of_the_text(model, ids):
+    def loss(ids):
+        return F.cross_entropy(model(ids[:, :-1])[0], ids[0, 1:])
+
+    return loss(ids).item() != loss(other_than(ids)).item()
+
+
+def always_the_first(model, ids):
+    other = ids.clone()
+    other[0, -1] = 0
+    return not torch.equal(model(ids)[:, :-1], model(other)[:, :-1])
+
+
+#: Wrong answers, and what they are told.
+WRONG_LEAKS = [
+    ("True where there is no leak", lambda f, x: torch.allclose(f(x)[:, :-1], f(other_than(x))[:, :-1])),
+    ("a leak in every model", lambda f, x: not torch.equal(f(x), f(other_than(x)))),
+    ("a leak in every model", lambda f, x: moved(f, x)[-1].max() > 0),
+    ("a leak in every model", lambda f, x: moved(f, x, 0)[1:].max() > 0),
+    ("a leak in every model", two_changed),
+    ("a leak in every model", loss_of_the_text),
+    ("no leak in any model", in_place),
+    ("no leak in any model", lambda f, x: bool((f(x) != f(x)).any())),
+    ("may be the old one", always_the_first),
+    ("output just before the last alone", lambda f, x: moved(f, x)[-2].max().item() > 1e-6),
+    ("first output alone", lambda f, x: moved(f, x)[0].max().item() > 1e-6),
+    ("most probable tokens", lambda f, x: (f(x).argmax(2) != f(other_than(x)).argmax(2))[:, :-1].any()),
+    ("differences cancel", lambda f, x: abs((f(x) - f(other_than(x)))[:, :-1].mean().item()) > 1e-7),
+    ("tolerance is too large", lambda f, x: moved(f, x)[:-1].max() > 0.1),
+    ("tolerance is too large", lambda f, x: not np.allclose(moved(f, x)[:-1], 0, atol=0.1)),
+    ("should be one number", lambda f, x: (moved(f, x)[:-1] > 0).any(dim=-1)),
+    ("returns nothing yet", lambda f, x: None),
+    ("raised IndexError", lambda f, x: bool(f(x + 1).any())),
+    ("In one hidden case the number should be", lambda f, x: moved(f, x)[:-1].max()),
+]
+
+
+@pytest.mark.parametrize(("hint", "answer"), WRONG_LEAKS)
+def test_wrong_leaks_are_named(hint, answer):
+    verdict = grade_leak(answer)
     assert not verdict
     assert hint in verdict.says
 
@@ -187,137 +221,13 @@ def test_wrong_perplexities_are_named(hint):
     assert hint in verdict.says
 
 
-def error_of(nats, n):
-    """Standard error of all nats by all tokens, in numpy."""
-    nats, n = np.asarray(nats, dtype=float), np.asarray(n, dtype=float)
-    return float(np.sqrt(((nats - n * nats.sum() / n.sum()) ** 2).sum()) / n.sum())
-
-
-def both(of_excess):
-    """Give a way to compute the excess the right standard error."""
-    return lambda m, t, n: (of_excess(m, t, n), error_of(m - t, n))
-
-
-def excess_by_loops(m, t, n):
-    gaps, total = [a - b for a, b in zip(m.tolist(), t.tolist(), strict=True)], sum(n.tolist())
-    mean = sum(gaps) / total
-    return [mean, math.hypot(*(d - mean * k for d, k in zip(gaps, n.tolist(), strict=True))) / total]
-
-
-def excess_by_norm(m, t, n):
-    d = (m - t).double()
-    mean = d.sum() / n.sum()
-    return torch.stack((mean, torch.linalg.vector_norm(d - mean * n) / n.sum()))
-
-
-def plain(m, t, n):
-    return (m - t).sum() / n.sum()
-
-
-EXCESSES = {
-    "torch": both(plain),
-    "two losses": both(lambda m, t, n: m.sum() / n.sum() - t.sum() / n.sum()),
-    "weighted mean": both(lambda m, t, n: ((m - t) / n * (n / n.sum())).sum()),
-    "two means": both(lambda m, t, n: (m.mean() - t.mean()) / n.float().mean()),
-    "loops": excess_by_loops,
-    "norm": excess_by_norm,
-    "numpy": lambda m, t, n: excess_by_norm(m, t, n).numpy(),
-    "one by one": lambda m, t, n: (number for number in excess_by_loops(m, t, n)),
-    "tables of one": lambda m, t, n: tuple(excess_by_norm(m, t, n).split(1)),
-    "requires gradients": lambda m, t, n: list(excess_by_norm(m.requires_grad_(), t, n)),
-}
-
-
-@pytest.mark.parametrize("answer", EXCESSES.values(), ids=EXCESSES)
-def test_right_excesses(answer):
-    assert grade_excess(answer), grade_excess(answer)
-
-
-WRONG_EXCESSES = {
-    "the model's loss: subtract": both(lambda m, t, n: m.sum() / n.sum()),
-    "sign is wrong": both(lambda m, t, n: (t - m).sum() / n.sum()),
-    "average over the sentences": both(lambda m, t, n: (m / n - t / n).mean()),
-    "nats per sentence: divide by the number": both(lambda m, t, n: m.mean() - t.mean()),
-    "You do not divide": both(lambda m, t, n: m.sum() - t.sum()),
-    "absolute differences": both(lambda m, t, n: (m - t).abs().sum() / n.sum()),
-    "absolute value of the excess": both(lambda m, t, n: abs(plain(m, t, n))),
-    "cut off what is negative": both(lambda m, t, n: F.relu(m - t).sum() / n.sum()),
-    "count in bits": lambda m, t, n: excess_by_norm(m, t, n) / math.log(2),
-    "end tokens out of the count": both(lambda m, t, n: (m - t).sum() / (n - 1).sum()),
-    "divide by the true nats": both(lambda m, t, n: m.sum() / t.sum() - 1),
-    "ratio of losses": both(lambda m, t, n: m.sum() / t.sum()),
-    "ratio of perplexities": both(lambda m, t, n: (m.sum() / n.sum()).exp() / (t.sum() / n.sum()).exp()),
-    "difference of perplexities": both(lambda m, t, n: (m.sum() / n.sum()).exp() - (t.sum() / n.sum()).exp()),
-    "once is enough": both(lambda m, t, n: (m - t).sum() / n.sum() ** 2),
-    "that of the model's loss": lambda m, t, n: (plain(m, t, n), error_of(m, n)),
-    "as if the sample were not the same": lambda m, t, n: (
-        plain(m, t, n),
-        math.hypot(error_of(m, n), error_of(t, n)),
-    ),
-    "subtract the errors of both": lambda m, t, n: (plain(m, t, n), error_of(m, n) - error_of(t, n)),
-    "take its root": lambda m, t, n: (plain(m, t, n), error_of(m - t, n) ** 2),
-    "divide it by the number of tokens": lambda m, t, n: (plain(m, t, n), error_of(m - t, n) * n.sum()),
-    "its share of the mean first": lambda m, t, n: (plain(m, t, n), (m - t).norm() / n.sum()),
-    "because it is long": lambda m, t, n: (plain(m, t, n), ((m - t) - (m - t).mean()).norm() / n.sum()),
-    "from a whole sentence": lambda m, t, n: (plain(m, t, n), (m - t - plain(m, t, n)).norm() / n.sum()),
-    "divide by n - 1 sentences": lambda m, t, n: (
-        plain(m, t, n),
-        error_of(m - t, n) * math.sqrt(len(n) / (len(n) - 1)),
-    ),
-    "error of a mean of ratios": lambda m, t, n: (plain(m, t, n), ((m - t) / n).std() / len(n) ** 0.5),
-    "sentences scatter": lambda m, t, n: (plain(m, t, n), error_of(m - t, n) * len(n) ** 0.5),
-    "The excess comes first": lambda m, t, n: (error_of(m - t, n), plain(m, t, n)),
-    "error in nats per sentence": lambda m, t, n: (plain(m, t, n), error_of(m - t, n) * n.sum() / len(n)),
-    "The excess is right, its standard error is not": lambda m, t, n: (plain(m, t, n), 1.0),
-    "returns nothing yet": lambda m, t, n: None,
-    "should have 2 numbers": lambda m, t, n: plain(m, t, n),
-    "raised TypeError": lambda m, t: 0.0,
-    "excess, is wrong. In one hidden case": both(lambda m, t, n: (m - t).sum() / n.sum() + 1),
-}
-
-
-@pytest.mark.parametrize("hint", WRONG_EXCESSES)
-def test_wrong_excesses_are_named(hint):
-    verdict = grade_excess(WRONG_EXCESSES[hint])
-    assert not verdict
-    assert hint in verdict.says
-
-
-@pytest.mark.parametrize(
-    ("hint", "answer"),
-    [
-        ("cut off what is negative", both(lambda m, t, n: max(plain(m, t, n), 0.0))),
-        (
-            "because it is long",
-            lambda m, t, n: (plain(m, t, n), (m - t).std() / len(n) ** 0.5 / n.float().mean()),
-        ),
-        (
-            "error of a mean of ratios",
-            lambda m, t, n: (plain(m, t, n), np.std(((m - t) / n).numpy()) / len(n) ** 0.5),
-        ),
-        (
-            "sentences scatter",
-            lambda m, t, n: (plain(m, t, n), (m - t - plain(m, t, n) * n).std() / n.float().mean() * 1.0),
-        ),
-    ],
-)
-def test_other_ways_to_make_one_mistake_in_an_excess(hint, answer):
-    assert hint in grade_excess(answer).says
-
-
-def test_a_mean_over_words_is_a_mean_too():
-    answer = chain(join=lambda steps: sum(map(math.log, steps)) / (len(steps) - 1))
-    assert "mean over the tokens" in grade_log_probability(answer).says
-
-
 @pytest.mark.parametrize(
     ("bank", "tried"),
     [
-        (known.LOG_PROBABILITY, WRONG_CHAINS),
+        (known.LEAK, dict(WRONG_LEAKS)),
         (known.PERPLEXITY, WRONG_PERPLEXITIES),
-        (known.EXCESS | known.ERROR, WRONG_EXCESSES),
     ],
-    ids=["log-probability", "perplexity", "excess"],
+    ids=["leak", "perplexity"],
 )
 def test_each_known_mistake_is_tried_here(bank, tried):
     for hint in bank:

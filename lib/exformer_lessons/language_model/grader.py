@@ -1,32 +1,49 @@
-"""Graders: the probability of a sentence, perplexity with padding, the excess over the truth."""
+"""Graders: a leak of the future, perplexity with padding."""
 
 from collections.abc import Callable
 
 import torch
 
-from exformer_lessons.exercises.grading import Mistake, Verdict, grade, single_numbers, takes_functions
+from exformer_lessons.exercises.grading import Verdict, grade, takes_functions
 from exformer_lessons.language_model import mistakes as known
 
 
 @takes_functions
-def grade_log_probability(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_log_probability(next_words, sentence)``.
+def grade_leak(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``finds_leak(model, ids)``.
 
     Args:
-        answer: Takes a function from the beginning of a sentence to the probabilities of its next word, and a
-            sentence; returns the logarithm of the sentence's probability, in nats.
+        answer: Takes a model, which gives logits (batch, position, vocab_size) of ids (batch, position), and
+            the ids of one text; says whether an output depends on a later token.
 
     Examples:
-        >>> grade_log_probability(lambda next_words, sentence: None)
+        >>> grade_leak(lambda model, ids: None)
         Not yet. Your function returns nothing yet.
     """
-    texts = ("a dog sees no bird", "bird", "no dog sees a dog sees no dog", "sees a bird")
+    everywhere, first, last_but_one = torch.ones(9, 9), torch.zeros(9, 9), torch.zeros(9, 9)
+    first[0] = last_but_one[3] = 1.0
+    leaks = [
+        (0.0 * everywhere, [1, 4, 2, 0]),
+        (0.0 * everywhere, [3, 2, 4, 1, 5]),
+        (everywhere, [2, 5, 1, 3, 0]),
+        (everywhere, [2, 0, 1, 3, 5]),
+        (everywhere.tril(1), [4, 2, 0, 5, 1]),
+        (0.002 * everywhere, [1, 3, 5, 4, 0]),
+        (0.4 * first, [0, 4, 1, 2, 3]),
+        (last_but_one, [5, 2, 0, 1, 3]),
+        (everywhere, [4, 0, 3, 2]),
+        (everywhere, [1, 5, 2, 3, 0, 4]),
+    ]
+    cases = [
+        (known.model_with_leak(leak, salt=salt, centered=salt != 3), torch.tensor([ids]))
+        for salt, (leak, ids) in enumerate(leaks)
+    ]
     return grade(
         answer,
-        right=known.log_probability,
-        mistakes=known.LOG_PROBABILITY,
-        cases=[(known.language(salt), text) for salt, text in enumerate(texts, start=2)],
-        praise="Every word is predicted from all before it, and so is the end.",
+        right=known.finds_leak,
+        mistakes=known.LEAK,
+        cases=cases,
+        praise="What comes before the change may not notice it.",
     )
 
 
@@ -54,49 +71,3 @@ def grade_perplexity(answer: Callable[..., object]) -> Verdict:
         cases=cases,
         praise="The mean runs over the tokens of all sentences, the padding left out, and then comes exp.",
     )
-
-
-@takes_functions
-def grade_excess(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_excess(model_nats, true_nats, n_tokens)``.
-
-    Args:
-        answer: Takes, of each sentence, the model's negative log-likelihood, the true one and the number of
-            tokens; returns two numbers in nats per token: the excess, and its standard error.
-
-    Returns:
-        The verdict; a known mistake is named, first those of the excess.
-    """
-    cases = [
-        (torch.tensor([23.0, 9.5, 41.0]), torch.tensor([21.5, 9.75, 38.0]), torch.tensor([11, 4, 19])),
-        (torch.tensor([8.0, 60.0, 17.5]), torch.tensor([8.5, 51.0, 16.0]), torch.tensor([5, 23, 8])),
-        (torch.tensor([18.5, 37.0, 12.0]), torch.tensor([21.0, 36.5, 14.5]), torch.tensor([9, 17, 6])),
-    ]  # the excess of the last is negative
-    swapped = "The excess comes first, then its standard error."
-    verdict = grade(
-        answer,
-        right=known.excess_and_error,
-        mistakes={
-            **{hint: _with_excess(mistake) for hint, mistake in known.ERROR.items()},
-            swapped: lambda *case: known.excess_and_error(*case).flip(0),
-        },
-        cases=cases,
-        praise="All excess nats by all tokens, and what chance both share cancels in the difference.",
-        frame=single_numbers,
-    )
-    if "the numbers are not" not in verdict.says:
-        return verdict
-    first = grade(
-        lambda *case: answer(*case)[0], right=known.excess, mistakes=known.EXCESS, cases=cases, praise=""
-    )
-    if not first:
-        named = first.says in known.EXCESS
-        return first if named else Verdict(False, f"The first number, the excess, is wrong. {first.says}")
-    return Verdict(False, f"The excess is right, its standard error is not. {verdict.says}")
-
-
-def _with_excess(mistake: Mistake) -> Mistake:
-    def of_one(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-        return lambda *case: torch.stack((known.excess(*case), function(*case)))
-
-    return tuple(map(of_one, mistake)) if isinstance(mistake, tuple) else of_one(mistake)

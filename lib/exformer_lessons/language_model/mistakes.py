@@ -1,7 +1,7 @@
-"""Known mistakes, each with its hint: the probability of a sentence, perplexity, excess over the entropy."""
+"""Known mistakes, each with its hint: a leak of the future, perplexity."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -9,107 +9,83 @@ from torch import Tensor
 
 from exformer_lessons.exercises.grading import Mistake
 
-END = "</s>"
-#: What gives the probability of each next word, and of the end, after the beginning of a sentence.
-NextWords = Callable[[str], Mapping[str, float]]
-
-_WORDS = ("a", "dog", "sees", "no", "bird", END)
+#: What gives the logits (batch, position, vocab_size) of ids (batch, position).
+Model = Callable[[Tensor], Tensor]
 
 
-def language(salt: int) -> NextWords:
-    """Make a small language: after every beginning each word may come, with probabilities of its own."""
+def model_with_leak(leak: Tensor, *, salt: int, centered: bool = True, vocab_size: int = 6) -> Model:
+    """Make a small language model: each position sums what its own and the earlier tokens say.
 
-    def next_words(beginning: object) -> dict[str, float]:
-        if not isinstance(beginning, str):
-            raise TypeError(
-                f"next_words takes the beginning as a text, got a {type(beginning).__name__}: "
-                'join the words, " ".join(words[:n])'
-            )
-        words = beginning.split()
-        if beginning != " ".join(words):
-            raise ValueError(
-                f"next_words takes words with one space between them and none at the ends, got {beginning!r}"
-            )
-        if unknown := [word for word in words if word not in (*_WORDS, "<s>")]:
-            raise ValueError(f"there is no word {unknown[0]!r}: put a space between the words of a beginning")
-        key = sum((position + 3) * sum(map(ord, word)) for position, word in enumerate(words))
-        logits = torch.sin(torch.arange(1.0, len(_WORDS) + 1).double() * (key + salt) / 7)
-        return dict(zip(_WORDS, (2 * logits).softmax(dim=-1).tolist(), strict=True))
+    Args:
+        leak: How much each position (query) also reads of later positions (key); zero is no leak.
+        salt: Another one, another model.
+        centered: Whether a leak moves the logits, but not their sum.
+        vocab_size: Number of tokens.
+    """
+    rng = torch.Generator().manual_seed(salt)
+    says = torch.randn((vocab_size, vocab_size), generator=rng).double()
+    says -= centered * says.mean(dim=-1, keepdim=True)
+    apart = torch.arange(len(leak))[:, None] - torch.arange(len(leak))
+    reads = (0.5 ** apart.clamp(min=0).double()).tril() + leak.double().triu(1)
 
-    return next_words
+    def model(ids: Tensor) -> Tensor:
+        n = ids.size(-1)
+        return reads[:n, :n] @ says[ids]
 
-
-def _steps(
-    next_words: NextWords, words: list[str], beginning: Callable[[list[str], int], list[str]] | None = None
-) -> list[float]:
-    before = beginning or (lambda words, position: words[:position])
-    return [next_words(" ".join(before(words, position)))[word] for position, word in enumerate(words)]
+    return model
 
 
-def _all_steps(next_words: NextWords, sentence: str, **how: Callable[[list[str], int], list[str]]) -> list:
-    return _steps(next_words, [*sentence.split(), END], **how)
+def _moves(model: Model, ids: Tensor, at: int = -1) -> Tensor:
+    """Say how far each logit moves if the token of a position becomes the next one of the vocabulary."""
+    before, other = model(ids), ids.clone()
+    other[:, at] = (ids[:, at] + 1) % before.size(-1)
+    return model(other) - before
 
 
-def log_probability(next_words: NextWords, sentence: str) -> float:
-    """Add the logarithms of all steps, that of the end too."""
-    return sum(map(math.log, _all_steps(next_words, sentence)))
+def finds_leak(model: Model, ids: Tensor) -> bool:
+    """Tell whether an output before the last moves with the last token."""
+    return bool((_moves(model, ids)[:, :-1].abs() > 1e-9).any())
 
 
-def _from(begin: Callable[[list[str], int], list[str]]) -> Callable[[NextWords, str], float]:
-    return lambda f, s: sum(map(math.log, _all_steps(f, s, beginning=begin)))
+def _set_to(token: int) -> Callable[[Model, Tensor], bool]:
+    def answer(model: Model, ids: Tensor) -> bool:
+        other = ids.clone()
+        other[:, -1] = token
+        return bool((model(other) - model(ids))[:, :-1].any())
+
+    return answer
 
 
-#: Wrong ways to give the log-probability of a sentence.
-LOG_PROBABILITY: dict[str, Mistake] = {
-    "You leave the end token out: a sentence also has to stop.": (
-        lambda f, s: sum(map(math.log, _steps(f, s.split())))
+def _beyond(tolerance: float) -> Callable[[Model, Tensor], bool]:
+    return lambda model, ids: bool((_moves(model, ids)[:, :-1].abs() > tolerance).any())
+
+
+def _most_probable(model: Model, ids: Tensor) -> bool:
+    before = model(ids)
+    return bool(((before + _moves(model, ids)).argmax(dim=-1) != before.argmax(dim=-1))[:, :-1].any())
+
+
+#: Wrong ways to find out whether a model sees later tokens.
+LEAK: dict[str, Mistake] = {
+    "You say True where there is no leak, and False where there is one.": lambda f, x: not finds_leak(f, x),
+    "You find a leak in every model, even without one: compare only the outputs before the changed token.": (
+        lambda f, x: True
     ),
-    "You leave the first word out: it is predicted too, after the empty beginning.": (
-        lambda f, s: sum(map(math.log, _all_steps(f, s)[1:]))
+    "You find no leak in any model: are both of your texts the same? Copy ids before you change them.": (
+        lambda f, x: False
     ),
-    "You leave out the first word and the end token: both are predicted.": (
-        lambda f, s: sum(map(math.log, _steps(f, s.split())[1:]))
+    "Your new last token may be the old one: choose one that differs.": tuple(map(_set_to, range(6))),
+    "You look at the output just before the last alone: a leak may be at any earlier position.": (
+        lambda f, x: bool(_moves(f, x)[:, -2].any())
     ),
-    "That is the probability itself: take its logarithm, or add logarithms from the start.": (
-        lambda f, s: math.prod(_all_steps(f, s))
+    "You look at the first output alone: a leak may be at any position before the last.": (
+        lambda f, x: bool(_moves(f, x)[:, 0].any())
     ),
-    "You add probabilities: they are multiplied, so add their logarithms.": (
-        lambda f, s: sum(_all_steps(f, s))
+    "You compare the most probable tokens: a small leak moves the logits alone.": _most_probable,
+    "Your differences cancel in a sum or mean: take their absolute values first.": (
+        lambda f, x: bool(_moves(f, x)[:, :-1].sum().abs() > 1e-6)
     ),
-    "The sign is wrong: the logarithm of a probability is negative. Yours is the negative log-likelihood.": (
-        lambda f, s: -log_probability(f, s)
-    ),
-    "You take the mean over the tokens: the logarithm of a product is a sum.": (
-        lambda f, s: log_probability(f, s) / (len(s.split()) + 1),
-        lambda f, s: log_probability(f, s) / len(s.split()),
-    ),
-    "That is the logarithm of the last step alone: add those of all steps.": (
-        lambda f, s: math.log(_all_steps(f, s)[-1])
-    ),
-    "You take the logarithm to base 2, so these are bits: return nats.": (
-        lambda f, s: log_probability(f, s) / math.log(2)
-    ),
-    "You take the logarithm to base 10: return nats, math.log.": (
-        lambda f, s: log_probability(f, s) / math.log(10)
-    ),
-    "Your beginning is the word before alone: give next_words all words so far.": _from(
-        lambda words, position: words[max(position - 1, 0) : position]
-    ),
-    "Your beginning holds the word that is to be predicted: stop before it.": _from(
-        lambda words, position: words[: position + 1]
-    ),
-    "Your beginning holds the word that is to be predicted, and the end token is missing.": (
-        lambda f, s: sum(map(math.log, _steps(f, s.split(), beginning=lambda words, n: words[: n + 1])))
-    ),
-    "You take the most probable word at each position: take the one that is there.": (
-        lambda f, s: sum(
-            math.log(max(f(" ".join(s.split()[:n])).values())) for n in range(len(s.split()) + 1)
-        )
-    ),
-    "Your beginning is always empty: give next_words the words so far.": _from(lambda words, position: []),
-    "You put <s> in front of the beginning: next_words starts with the empty text.": _from(
-        lambda words, position: ["<s>", *words[:position]]
-    ),
+    "Your tolerance is too large: a small leak is a leak, too.": tuple(map(_beyond, (0.01, 0.03, 0.1, 0.3))),
 }
 
 
@@ -180,118 +156,5 @@ PERPLEXITY: dict[str, Mistake] = {
     ),
     "You are one position off: the targets are already shifted.": (
         lambda z, y, pad: mean_nats(z[:, :-1], y[:, 1:], pad).exp()
-    ),
-}
-
-
-def excess(model_nats: Tensor, true_nats: Tensor, n_tokens: Tensor) -> Tensor:
-    """Divide what the model has too much by all tokens."""
-    return (model_nats - true_nats).sum() / n_tokens.sum()
-
-
-#: Wrong ways to compute the excess of a model.
-EXCESS: dict[str, Mistake] = {
-    "That is the model's loss: subtract what the truth has on the same sentences.": (
-        lambda m, t, n: m.sum() / n.sum()
-    ),
-    "The sign is wrong: the model's nats minus the true ones.": lambda m, t, n: -excess(m, t, n),
-    "You average over the sentences: short ones then count as much as long ones. Divide all by all tokens.": (
-        lambda m, t, n: ((m - t) / n).mean()
-    ),
-    "That is nats per sentence: divide by the number of tokens, not of sentences.": (
-        lambda m, t, n: (m - t).mean()
-    ),
-    "You do not divide: return nats per token.": lambda m, t, n: (m - t).sum(),
-    "You take absolute differences: by chance the model may have less than the truth, and that counts.": (
-        lambda m, t, n: (m - t).abs().sum() / n.sum()
-    ),
-    "You take the absolute value of the excess: by chance it may be negative, so keep its sign.": (
-        lambda m, t, n: excess(m, t, n).abs()
-    ),
-    "You cut off what is negative: by chance the model may have less than the truth, and that counts.": (
-        lambda m, t, n: (m - t).clamp(min=0).sum() / n.sum(),
-        lambda m, t, n: excess(m, t, n).clamp(min=0),
-    ),
-    "You count in bits: return nats, so leave the factor out.": (
-        lambda m, t, n: excess(m, t, n) / math.log(2)
-    ),
-    "You leave the end tokens out of the count: n_tokens counts them, and a model predicts them too.": (
-        lambda m, t, n: (m - t).sum() / (n - 1).sum()
-    ),
-    "You divide by the true nats: divide by the number of tokens.": lambda m, t, n: (m - t).sum() / t.sum(),
-    "That is a ratio of losses: take their difference.": lambda m, t, n: m.sum() / t.sum(),
-    "That is a ratio of perplexities: take the difference of the losses, in nats.": (
-        lambda m, t, n: excess(m, t, n).exp()
-    ),
-    "That is a difference of perplexities: take the difference of the losses, in nats.": (
-        lambda m, t, n: (m.sum() / n.sum()).exp() - (t.sum() / n.sum()).exp()
-    ),
-    "You divide by the square of the number of tokens: once is enough.": (
-        lambda m, t, n: excess(m, t, n) / n.sum()
-    ),
-}
-
-
-def error(nats: Tensor, n_tokens: Tensor) -> Tensor:
-    """Say how far all nats by all tokens may lie from their mean over other samples: one standard error."""
-    beyond = nats - nats.sum() / n_tokens.sum() * n_tokens
-    return beyond.square().sum().sqrt() / n_tokens.sum()
-
-
-def excess_and_error(model_nats: Tensor, true_nats: Tensor, n_tokens: Tensor) -> Tensor:
-    """Give the excess and its standard error as one vector."""
-    gaps = model_nats - true_nats
-    return torch.stack((gaps.sum() / n_tokens.sum(), error(gaps, n_tokens)))
-
-
-def _scatter(nats: Tensor, n_tokens: Tensor) -> Tensor:
-    return error(nats, n_tokens) * math.sqrt(len(nats))
-
-
-def _corrected(nats: Tensor) -> float:
-    """Give the factor of a standard deviation that divides by n - 1, for n sentences."""
-    return math.sqrt(len(nats) / (len(nats) - 1))
-
-
-#: Wrong ways to compute the standard error of an excess that is right.
-ERROR: dict[str, Mistake] = {
-    "The standard error is that of the model's loss: take it of the differences.": (
-        lambda m, t, n: error(m, n)
-    ),
-    "You add both errors as if the sample were not the same: take that of the differences.": (
-        lambda m, t, n: (error(m, n) ** 2 + error(t, n) ** 2).sqrt()
-    ),
-    "You subtract the errors of both losses: take the error of the differences.": (
-        lambda m, t, n: error(m, n) - error(t, n)
-    ),
-    "Your second number is the square of the standard error: take its root.": (
-        lambda m, t, n: error(m - t, n) ** 2
-    ),
-    "The standard error is in nats: divide it by the number of tokens, too.": (
-        lambda m, t, n: error(m - t, n) * n.sum()
-    ),
-    "Subtract from each sentence its share of the mean first: the excess times its tokens.": (
-        lambda m, t, n: (m - t).square().sum().sqrt() / n.sum()
-    ),
-    "You subtract the same from each sentence: a long one has more nats because it is long.": (
-        lambda m, t, n: (m - t - (m - t).mean()).square().sum().sqrt() / n.sum(),
-        lambda m, t, n: (m - t - (m - t).mean()).square().sum().sqrt() / n.sum() * _corrected(m),
-    ),
-    "You divide by n - 1 sentences, the lesson by n: your standard error is √(n / (n - 1)) times larger.": (
-        lambda m, t, n: error(m - t, n) * _corrected(m)
-    ),
-    "You take the error of a mean of ratios, in which short sentences count as much as long ones.": (
-        lambda m, t, n: ((m - t) / n).std() / math.sqrt(len(m)),
-        lambda m, t, n: ((m - t) / n).std(correction=0) / math.sqrt(len(m)),
-    ),
-    "That is how far single sentences scatter: the mean of n of them varies √n times less.": (
-        lambda m, t, n: _scatter(m - t, n),
-        lambda m, t, n: _scatter(m - t, n) * _corrected(m),
-    ),
-    "You subtract the mean per token from a whole sentence: take it times the sentence's tokens.": (
-        lambda m, t, n: (m - t - excess(m, t, n)).square().sum().sqrt() / n.sum()
-    ),
-    "That is the standard error in nats per sentence: divide by tokens, not by sentences.": (
-        lambda m, t, n: error(m - t, n) * n.sum() / len(n)
     ),
 }
