@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from exformer import load_model
+from exformer import DecoderLM, load_model
 from exformer.corpora.real import tiny_shakespeare
 from exformer.nn.loss import nll
 
@@ -62,6 +62,8 @@ def decoder_bits(name: str, test: str) -> float:
     predicted from at least half a window.
     """
     loaded = load_model(name)
+    if not isinstance(loaded.model, DecoderLM):
+        raise TypeError(f"expected the name of a decoder, got {name!r}")
     ids = torch.tensor(loaded.tokenizer.encode(test))
     length = loaded.model.config.max_len
     windows = ids.unfold(0, length + 1, length // 2)  # (window, position)
