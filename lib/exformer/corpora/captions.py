@@ -87,9 +87,9 @@ Ein Mann in einem schwarzen Anzug telefoniert.
 
 
 def captions() -> list[Pair]:
-    """Return English captions with a German translation of each, in the manner of Multi30k's.
+    """Return English captions with a German translation of each, in the style of Multi30k's.
 
-    They were written for this book; none was taken from Multi30k. One right translation stands for many.
+    They were written for this library; none was taken from Multi30k. One right translation stands for many.
 
     >>> captions()[1].target
     'Zwei Kinder bauen einen Schneemann.'

@@ -23,7 +23,7 @@ def layer_norm(
     *,
     eps: float = 1e-5,
 ) -> Float[Tensor, "*batch d_model"]:
-    r"""Bring each vector to mean 0 and variance 1, then scale and shift every column.
+    r"""Normalize each vector to mean 0 and variance 1, then scale and shift every column.
 
     .. math::
         \mathrm{LayerNorm}(x) = \gamma \, \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} + \beta, \qquad
@@ -92,7 +92,7 @@ class LayerNorm(nn.Module):
 def rms_norm(
     x: Float[Tensor, "*batch d_model"], weight: Float[Tensor, " d_model"], *, eps: float = 1e-6
 ) -> Float[Tensor, "*batch d_model"]:
-    r"""Bring each vector to mean square 1, then scale every column; the mean is left where it is.
+    r"""Normalize each vector to mean square 1, then scale every column; the mean is left where it is.
 
     .. math::
         \mathrm{RMSNorm}(x) = \gamma \, \frac{x}{\sqrt{\frac1d \sum_i x_i^2 + \varepsilon}}

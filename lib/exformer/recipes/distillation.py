@@ -94,7 +94,7 @@ def ask_teacher(
 
 
 def _is_answer(found: Mapping[str, Any], *, most: int) -> bool:
-    """Tell whether a file holds what :func:`ask_teacher` writes, of that many texts or fewer."""
+    """Return whether a file holds what :func:`ask_teacher` writes, of that many texts or fewer."""
     texts, seconds = found.get("texts"), found.get("time")
     if not isinstance(texts, list) or not isinstance(seconds, dict):
         return False

@@ -117,7 +117,7 @@ class RunFolder:
             )
 
     def is_finished(self, recipe: Recipe) -> bool:
-        """Tell whether the final model of a recipe is there and can be loaded."""
+        """Return whether the final model of a recipe is there and can be loaded."""
         try:
             found = load_model(self.model).card.get("recipe")
         except (ValueError, OSError):

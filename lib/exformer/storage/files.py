@@ -211,7 +211,7 @@ def _mode(path: Path) -> int | None:
 
 
 def _is_stream(path: Path, mode: int | None) -> bool:
-    """Tell whether bytes are appended: to a pipe, a device or a stream of the process."""
+    """Return whether bytes are appended: to a pipe, a device or a stream of the process."""
     return path.absolute().parent in _STREAMS or not (mode is None or stat.S_ISREG(mode))
 
 

@@ -110,7 +110,7 @@ class TrainingConfig:
         return partial(shapes[self.schedule], peak=peak, warmup=self.warmup)
 
     def is_measured(self, step: int) -> bool:
-        """Tell whether a step is followed by a validation: every ``eval_interval`` steps, and the last."""
+        """Return whether a step is followed by a validation: every ``eval_interval`` steps, and the last."""
         return step == self.steps or step % self.eval_interval == 0
 
 

@@ -19,7 +19,7 @@ def hidden_distribution(left: str, right: str) -> dict[str, float]:
         word -> probability, the most probable first.
 
     Raises:
-        ValueError: If no sentence reads so whatever word is hidden, or a word is unknown.
+        ValueError: If no word in the gap makes a sentence, or a word is unknown.
 
     >>> {word: round(p, 2) for word, p in hidden_distribution("", "men sleep").items()}
     {'the': 0.48, 'some': 0.24, 'many': 0.16, 'these': 0.12}

@@ -7,7 +7,7 @@ from exformer.checks import check_integer
 from exformer.corpora.english.lexicon import CLASSES
 from exformer.corpora.english.rules import FEATURES, GRAMMAR
 
-KINDS = FEATURES["kind"]  #: What a subject may be, as classes of a sentence.
+KINDS = FEATURES["kind"]  #: The classes of a sentence: what its subject is.
 NUMBERS = ("none", *FEATURES["number"])  #: The tags of words: without number, singular, plural.
 _MOST = 1_000_000
 _VERBS = ("BE", "SLEEP", "SEE", "SAY")

@@ -94,7 +94,7 @@ def prefix_distribution(prefix: str, *, longest: int | None = None) -> dict[str,
         word -> probability, the most probable first; ``END`` stands for the end of the sentence.
 
     Raises:
-        ValueError: If no sentence begins so, or none that short, or a word is unknown.
+        ValueError: If no sentence, or none that short, begins with the prefix, or a word is unknown.
 
     >>> {word: round(p, 3) for word, p in prefix_distribution("the man sleeps").items()}
     {'</s>': 0.471, 'because': 0.196, 'again': 0.182, 'alone': 0.091, 'outside': 0.061}

@@ -10,7 +10,7 @@ from exformer.corpora.english.pcfg import Grammar
 
 @cache
 def chance_within(grammar: Grammar, still_open: tuple[str, ...], room: int) -> float:
-    r"""Compute how probable it is that what is still to come takes at most so many words.
+    r"""Compute the probability that what is still to come takes at most ``room`` words.
 
     .. math::
         \sum_{n_1 + \dots + n_k \le room} P_{\beta_1}(n_1) \cdots P_{\beta_k}(n_k), \qquad

@@ -1,7 +1,7 @@
-"""The words of the English language of the book: one class per line, the most frequent word first."""
+"""The words of the small English language: one class per line, the most frequent word first."""
 
-# Singular and plural stand in the same order, so that two forms of one word have the same place. Nouns and
-# adjectives begin with a consonant, so that "a" may stand before them.
+# Singular and plural are in the same order, so that two forms of one word have the same index. Nouns and
+# adjectives begin with a consonant, so that "a" may come before them.
 _CLASSES = """
     DETERMINER.singular        the a every this
     DETERMINER.plural          the some many these

@@ -9,7 +9,7 @@ from exformer.corpora.english.pcfg import Grammar
 #: What is still to come (words and nonterminals), and the probability of the words read together with it.
 Stacks = dict[tuple[str, ...], float]
 
-END = "</s>"  #: Stands for the end of the sentence among the words that may come next.
+END = "</s>"  #: The end of the sentence among the words that may come next.
 
 
 @cache
@@ -88,11 +88,11 @@ def next_words(grammar: Grammar, stacks: Stacks) -> dict[str, float]:
         stacks: What may be to come.
 
     Returns:
-        word -> probability, the most probable first; the end stands there as ``END``.
+        word -> probability, the most probable first; the end is ``END``.
 
     Source:
-        Jelinek and Lafferty 1991, for any context-free grammar. Here a list of stacks is enough, as no rule
-        leads back to its own nonterminal before a word.
+        Jelinek and Lafferty 1991, for any context-free grammar. Here a list of stacks is enough, because no
+        rule leads back to its own nonterminal before a word.
     """
     mass: dict[str, float] = defaultdict(float)
     for stack, p in stacks.items():

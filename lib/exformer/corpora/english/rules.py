@@ -6,8 +6,8 @@ import re
 from exformer.corpora.english.lexicon import CLASSES
 from exformer.corpora.english.pcfg import Grammar, Rule
 
-#: What a feature in braces may be. A feature on the left of a rule makes one rule for each value. A feature
-#: that stands only on the right is drawn evenly, and has one value within the rule: that is agreement.
+#: The values of a feature in braces. A feature on the left of a rule makes one rule for each value. A feature
+#: only on the right is sampled uniformly, and has one value within the rule: that is agreement.
 FEATURES = {
     "kind": ("man", "woman", "animal", "way", "thing"),
     "living": ("man", "woman", "animal"),
@@ -17,8 +17,8 @@ FEATURES = {
     "count": ("singular", "plural"),  # and its number
 }
 
-#: Each nonterminal, then probability and parts of its rules. A noun has at most one modifier behind it: each
-#: modifier belongs to the noun before it. "because" stands only behind a main clause: it explains that one.
+#: Each nonterminal, then probability and parts of its rules. A noun has at most one modifier after it: each
+#: modifier belongs to the noun before it. "because" comes only after a main clause: it explains that one.
 RULES = """
     S
       0.60 NP.{kind}.{number} VP.{kind}.{number}
@@ -95,7 +95,7 @@ def read_rules(text: str, *, features: dict[str, tuple[str, ...]]) -> dict[str, 
 
 
 def by_rank(classes: dict[str, tuple[str, ...]]) -> dict[str, tuple[Rule, ...]]:
-    """Make rules for words: the word of rank r is drawn with a probability in proportion to 1/r (Zipf 1935).
+    """Make rules for words: the word of rank r has a probability in proportion to 1/r (Zipf 1935).
 
     >>> by_rank({"VERB": ("sleeps", "runs")})
     {'VERB': ((0.6666666666666666, ('sleeps',)), (0.3333333333333333, ('runs',)))}
@@ -115,7 +115,7 @@ class _Kept(dict):
 
 
 def _values(text: str, features: dict[str, tuple[str, ...]]) -> list[dict[str, str]]:
-    """List all ways to give the features of a text their values."""
+    """List all assignments of values to the features of a text."""
     names = sorted(set(re.findall(r"{(\w+)}", text)))
     return [
         dict(zip(names, values, strict=True))

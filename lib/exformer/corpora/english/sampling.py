@@ -11,7 +11,7 @@ from exformer.corpora.pairs import Split
 
 _MOST = 1_000_000
 _LONGEST = 20  # attractors
-_TRIES = 20  # for each item that is wanted, before we say that there are not so many different ones
+_TRIES = 20  # for each item, until we report that there are not so many different ones
 _VERBS = dict.fromkeys(FEATURES["living"], ("BE", "SLEEP", "SEE")) | {"way": ("BE",), "thing": ("BE",)}
 
 
@@ -47,7 +47,7 @@ def sample(n: int, *, seed: int) -> list[str]:
 def split(n_train: int, *, n_test: int, seed: int) -> Split[str]:
     """Sample a training set, and a test set without any of its sentences.
 
-    Short sentences are frequent, so that the test has fewer of them than the language: the floor of a model
+    Short sentences are frequent, so the test has fewer of them than the language: the floor of a model
     on the test is ``nats_per_token(test)``, a little above the entropy.
 
     Args:
@@ -77,8 +77,8 @@ def agreement_items(n: int, *, attractors: int, seed: int, opposite: bool = True
         n: How many; all prefixes differ.
         attractors: Nouns between the subject's noun and the verb.
         seed: The same seed gives the same sample.
-        opposite: Whether these nouns have the other number than the subject; False for the control, in which
-            they stand as far between, but have the subject's own number.
+        opposite: Whether these nouns differ in number from the subject; False for the control, in which they
+            have the subject's own number.
 
     Raises:
         ValueError: If a number is too small, or there are not so many different prefixes.
@@ -103,7 +103,7 @@ def agreement_items(n: int, *, attractors: int, seed: int, opposite: bool = True
 def coreference_items(n: int, *, attractors: int, seed: int) -> list[MinimalPair]:
     """Sample beginnings that end before a pronoun: "the girl near the king sleeps because" | she | he.
 
-    The pronoun stands for the subject, a man, a woman or an animal in turn.
+    The pronoun refers to the subject, a man, a woman or an animal in turn.
 
     Args:
         n: How many; all prefixes differ.

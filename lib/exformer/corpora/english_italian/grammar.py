@@ -1,4 +1,4 @@
-"""One derivation, two sentences: English and Italian are read off the same tree, word aligned with word."""
+"""One derivation, two sentences: English and Italian from the same tree, word aligned with word."""
 
 from dataclasses import dataclass
 
@@ -84,7 +84,7 @@ def _noun_phrase(phrase: NounPhrase, *, after_near: bool = False) -> _Part:
     words = [noun.english(plural=plural)]
     translated = [noun.italian(plural=plural)]
     links = [(1, 1)]
-    if adjective is not None:  # English before the noun, Italian behind it: the links cross
+    if adjective is not None:  # English before the noun, Italian after it: the links cross
         words = [adjective.english, *words]
         translated = [*translated, adjective.italian(noun.gender, plural=plural)]
         links = [(1, 2), (2, 1)]

@@ -151,7 +151,7 @@ VERBS = [Verb(*row) for row in _rows("""
     run     ran      corse      corsero        nothing
 """)]  # fmt: skip
 
-# Gender, number, sound at the start of the noun: "the", "to the", and "a" (plural: "many").
+# Gender, number, sound at the beginning of the noun: "the", "to the", and "a" (plural: "many").
 _ARTICLES = {(row[0], row[1], row[2]): row[3:] for row in _rows("""
     m singular plain   il  al   un
     m singular complex lo  allo uno
@@ -169,7 +169,7 @@ _ARTICLES = {(row[0], row[1], row[2]): row[3:] for row in _rows("""
 
 
 def onset(word: str) -> str:
-    """Return the sound class of an Italian word's start, on which the article depends.
+    """Return the sound class of the beginning of an Italian word, on which the article depends.
 
     >>> onset("cane"), onset("struzzo"), onset("animale")
     ('plain', 'complex', 'vowel')

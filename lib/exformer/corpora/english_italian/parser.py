@@ -28,13 +28,13 @@ _KNOWN = frozenset(ENGLISH_WORDS)
 
 
 class _Reader:
-    """Walk over the words; remember what could have stood where the walk is."""
+    """Read the words one by one; remember what could have come next."""
 
     def __init__(self, words: list[str]):
         self.words, self.position, self.wanted = words, 0, []
 
     def take(self, table: Mapping[str, Any]) -> Any:
-        """Return the table's entry for the next word and step over it; None if it has none."""
+        """Return the table's entry for the next word and move past it; None if it has none."""
         word = self.words[self.position] if self.position < len(self.words) else ""
         if word in table:
             self.position, self.wanted = self.position + 1, []
@@ -43,7 +43,7 @@ class _Reader:
         return None
 
     def need(self, *tables: Mapping[str, Any]) -> Any:
-        """Return the first entry that one of the tables has for the next word; refuse if none has."""
+        """Return the first entry that one of the tables has for the next word; raise if none has."""
         for table in tables:
             if (found := self.take(table)) is not None:
                 return found
@@ -107,7 +107,7 @@ def _sentence(reader: _Reader) -> Sentence:
 
 
 def normalize(text: str) -> str:
-    """Bring typed text to the language's form: lower case, straight apostrophes, no full stop.
+    """Normalize typed text: lower case, straight apostrophes, no full stop.
 
     >>> normalize("The dog didn’t sleep.")
     "the dog didn't sleep"
@@ -119,10 +119,10 @@ def parse(english: str) -> Sentence:
     """Read an English sentence of the grammar as its tree.
 
     Args:
-        english: The sentence; capitals, curly apostrophes and a full stop are forgiven.
+        english: The sentence; capitals, curly apostrophes and a full stop are accepted.
 
     Raises:
-        ValueError: If a word is unknown, or the words stand in an order that the grammar has not.
+        ValueError: If a word is unknown, or the words are in an order that the grammar does not have.
     """
     text = normalize(english)
     words = text.split()
@@ -144,10 +144,10 @@ def parse(english: str) -> Sentence:
 
 
 def translate(english: str) -> str:
-    """Translate a sentence of the grammar, always right.
+    """Translate a sentence of the grammar without mistakes.
 
     Args:
-        english: The sentence; capitals, curly apostrophes and a full stop are forgiven.
+        english: The sentence; capitals, curly apostrophes and a full stop are accepted.
 
     Returns:
         The Italian sentence; l', un' and all' are words of their own.

@@ -1,4 +1,4 @@
-"""Sentences by chance: training sets, test sets of new combinations, and minimal pairs for "it"."""
+"""Sampled sentences: training sets, test sets of new combinations, and minimal pairs for "it"."""
 
 import itertools
 from collections.abc import Callable
@@ -22,8 +22,8 @@ _NOUNS = {"animal": ANIMALS, "place": PLACES}
 _ADJECTIVES = {kind: [entry for entry in ADJECTIVES if entry.kind == kind] for kind in _NOUNS}
 _VERBS = {takes: [verb for verb in VERBS if verb.takes == takes] for takes in ("nothing", "animal", "place")}
 _OBJECT = {"intransitive": "nothing", "animal object": "animal", "place object": "place"}
-_MIX = (*CONSTRUCTIONS, "pronoun")  # a third of the training sentences has an "it"
-_MOST = 100_000  # more pairs than this a call would run out of sentences of the shortest kinds
+_MIX = (*CONSTRUCTIONS, "pronoun")  # a third of the training sentences have an "it"
+_MOST = 100_000  # with more pairs, a call would run out of sentences of the shortest kinds
 
 
 def _noun_phrase(rng: Random, kind: str, *, plural: float = 0.4) -> NounPhrase:
@@ -62,8 +62,8 @@ def _is_case(tree: Sentence, kind: str, decisive: bool) -> bool:
 def _pairs(rng: Random, n: int, *, mix: tuple[str, ...], accept: Callable[[Sentence], bool]) -> list[Pair]:
     """Sample n different accepted sentences: constructions in turn, and the four cases of "it" in turn.
 
-    The four: "it" is the subject or the object, and the other noun would give another form or the same. Who
-    always lets the adjective agree with the subject is right in half of the sentences that can tell.
+    The four: "it" is the subject or the object, and the other noun would give another form or the same. A
+    translator whose adjective always agrees with the subject is right in half of the sentences that can tell.
     """
     cases = itertools.cycle(itertools.product(("animal", "place"), (True, False)))
     found: dict[str, Pair] = {}
@@ -82,7 +82,7 @@ def _pairs(rng: Random, n: int, *, mix: tuple[str, ...], accept: Callable[[Sente
 def sample(n: int, *, seed: int) -> list[Pair]:
     """Sample n different sentences with their translations, in random order.
 
-    A third has the pronoun construction, the other four constructions have a sixth each.
+    A third of them have the pronoun construction, a sixth each of the other four.
 
     Args:
         seed: The same seed gives the same sentences.
@@ -104,7 +104,7 @@ def split(n_train: int, *, n_test: int, seed: int) -> Split[Pair]:
     are never in training; each test sentence has one of them. Their words are all in training, often.
 
     Args:
-        n_train: Training sentences; a third has the pronoun construction.
+        n_train: Training sentences; a third have the pronoun construction.
         n_test: Test sentences, the same number of each construction.
         seed: Determines the sample; which combinations are held out does not depend on it.
 

@@ -26,7 +26,7 @@ _WORDS = {
 
 
 def stated(text: str) -> dict[str, str]:
-    """Read the names, days, numbers and deeds off a sentence.
+    """Find the names, days, numbers and deeds in a sentence.
 
     Args:
         text: A summary, right or wrong, well-formed or not.
@@ -44,12 +44,12 @@ def judge(summary: str, report: Report) -> dict[str, str]:
     """Compare each fact that a summary states with the article.
 
     A fact is "right" if it is the article's (or rightly left out), "missing" if the article says it and the
-    summary does not, "mistaken" if the words stand in the article and mean something else there, and
-    "invented" if the article does not have them, or not as neighbours: Ada Ricci is invented where the
+    summary does not, "mistaken" if the words are in the article and mean something else there, and
+    "invented" if the article does not have them, or not as neighbors: Ada Ricci is invented where the
     article speaks of Ada Conti and Bruno Ricci.
 
     Args:
-        summary: What a model wrote.
+        summary: What a model generated.
         report: The article that it read, with its facts.
 
     Returns:

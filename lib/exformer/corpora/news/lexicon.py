@@ -21,7 +21,7 @@ JOBS = "doctor teacher painter farmer pilot cook".split()  # noqa: SIM905
 OPINIONS = ("it was time", "it is a good day", "nobody believed it", "it was a lot of work")
 NUMBERS = [str(number) for number in range(11, 61)]
 
-#: Persons whose first and last name never meet in a training article, by place in the lists.
+#: Persons whose first and last name never meet in a training article, by index in the lists.
 _PERSON_STEP, _EVENT_STEP = 5, 4
 
 

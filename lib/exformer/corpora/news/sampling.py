@@ -1,4 +1,4 @@
-"""Articles by chance: who did what where, told in many orders, with other names in between."""
+"""Sampled articles: who did what where, told in many orders, with other names in between."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

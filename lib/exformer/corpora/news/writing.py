@@ -24,7 +24,7 @@ ASIDES = (
     "' {opinion} , ' said {other_person} .",
     "on {other_day} it was seen by {other_people} people from {other_town} .",
 )
-#: Last sentences: they take up again what was said.
+#: Last sentences: they refer back to what was said.
 ENDINGS = (
     "{person} thanked the [{people}] people of {town} .",
     "{town} will not forget [that {day} and] {person} .",
@@ -38,7 +38,7 @@ _BRACKETS, _PLACES = re.compile(r"\[.*?\]"), re.compile(r"{(\w+)}")
 class Facts:
     """An event: who did what to what, where, when, and before how many people.
 
-    The person has a first and a last name; day and people are empty where nobody says so.
+    The person has a first and a last name; day and people are empty where the article does not say them.
     """
 
     person: str
@@ -68,11 +68,11 @@ def fill(template: str, words: Mapping[str, str]) -> str:
     """Fill the slots of a template; a bracket or a sentence with an empty slot is left out.
 
     Args:
-        template: A sentence with places in braces, and brackets around what may be left out.
-        words: What goes into the places.
+        template: A sentence with slots in braces, and brackets around what may be left out.
+        words: What goes into the slots.
 
     Returns:
-        The sentence; nothing if a place outside all brackets is empty.
+        The sentence; nothing if a slot outside all brackets is empty.
 
     >>> fill("it was done [on {day}] .", {"day": "Monday"}), fill("it was on {day} .", {"day": ""})
     ('it was done on Monday .', '')

@@ -56,7 +56,7 @@ def their_name(name: str, family: Family) -> str:
 
 
 def in_our_order(name: str, tensor: Tensor, family: Family, *, d_head: int) -> Tensor:
-    """Bring a tensor of theirs into the order of ours."""
+    """Convert a tensor of theirs to our order."""
     if family is GPT2 and name.startswith("layers."):
         tensor = tensor.mT if tensor.dim() == 2 else tensor
         third = re.search(r"w_([qkv])\.", name)
@@ -126,7 +126,7 @@ def to_theirs(state: Mapping[str, Tensor], family: Family, *, d_head: int) -> di
 
 
 def _in_their_order(name: str, tensor: Tensor, family: Family, *, d_head: int) -> Tensor:
-    """Bring a tensor of ours into the order of theirs."""
+    """Convert a tensor of ours to their order."""
     if family.halves and re.search(r"w_[qk]\.", name):
         return halves(tensor, d_head=d_head)
     return tensor[None] if family.names.get(name) == "final_logits_bias" else tensor
