@@ -73,7 +73,7 @@ def claim_of(output: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def same_claim(known: Mapping[str, Any], seen: Mapping[str, Any], tolerances: Mapping[str, float]) -> bool:
-    """Say whether the figures of a claim that is measured again are the same, within their tolerances."""
+    """Return whether the figures of a claim that is measured again are the same, within their tolerances."""
     values, stored = dict(known["values"]), seen["values"]
     if values.keys() != stored.keys():
         return False
@@ -100,7 +100,7 @@ def _forgive_claim(
 
 
 def _is_near(a: object, b: object, size: float) -> bool:
-    """Say whether two finite numbers differ by no more than a size."""
+    """Return whether two finite numbers differ by no more than a size."""
     if not isinstance(a, int | float) or not isinstance(b, int | float):
         return False
     return (
@@ -109,7 +109,7 @@ def _is_near(a: object, b: object, size: float) -> bool:
 
 
 def _same_text(new: str, old: str, tolerances: Mapping[str, float]) -> bool:
-    """Say whether two texts differ only in numbers, within their tolerances, and in spaces beside them."""
+    """Return whether two texts differ only in numbers, within their tolerances, and in spaces beside them."""
     ours, theirs = list(NUMBER.finditer(new)), list(NUMBER.finditer(old))
     if len(ours) != len(theirs):
         return False

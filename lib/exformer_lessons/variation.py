@@ -54,7 +54,7 @@ class Variation:
             raise ValueError(f"rate must be above 0 and finite, got {self.rate}: 1.0 leaves it")
 
     def stretched(self, schedule: Schedule | None) -> Schedule | None:
-        """Give each step of a schedule to as many steps as there are in its place."""
+        """Return a schedule of which each step is repeated, with a multiple of its learning rates."""
         if schedule is None:
             return None
         return lambda step: self.rate * schedule(math.ceil(step / self.steps))

@@ -1,4 +1,4 @@
-"""What goes around a piece of a diagram: words beside it, a frame, its two sizes."""
+"""Labels beside a shape, a frame around it, its two sizes along its edges."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Cells, of matrices and of tokens: their color says what their number or their word says."""
+"""Cells of matrices and of tokens, whose color shows what their number or word says."""
 
 import math
 from typing import TypeGuard
@@ -9,7 +9,7 @@ from exformer_lessons.diagrams.shapes import Shape
 
 
 def is_number(value: object) -> TypeGuard[Number]:
-    """Whether a value is a number: no truth value, and none that is not a number."""
+    """Return whether a value is a number, not a boolean or NaN."""
     return isinstance(value, float | int) and not isinstance(value, bool) and not math.isnan(value)
 
 

@@ -133,7 +133,7 @@ def vectors(
 
 
 def _tip(name: str, angle: Number, length: Number) -> tuple[Number, Number, Number]:
-    """Return where a name goes beyond the tip of a vector, from its start, and how wide it is."""
+    """Return where a name goes beyond the tip of a vector, counted from its origin, and how wide it is."""
     wide = text_width(name, size=SIZE)
     gone = length + 5 + 0.5 * (abs(math.cos(angle)) * wide + abs(math.sin(angle)) * 0.72 * SIZE)
     return gone * math.cos(angle), -gone * math.sin(angle), wide

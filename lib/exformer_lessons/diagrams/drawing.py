@@ -23,7 +23,7 @@ class Diagram:
         svg: The picture.
         width: In units; a phone shows about 350 beside each other.
         height: In units.
-        texts: Its lines of text where they stand, for checks.
+        texts: Its lines of text and where they are, for checks.
     """
 
     svg: str = field(repr=False)
@@ -41,7 +41,7 @@ class Diagram:
 def draw(picture: Shape, *marks: object, title: str = "", padding: Number = 8) -> Diagram:
     """Draw a picture out of shapes, and the marks between them.
 
-    It follows the page's theme, light or dark. Its alternative text belongs into the metadata of the cell, as
+    It follows the page's theme, light or dark. Its alternative text is in the metadata of the cell, as
     for all figures: ``"mystnb": {"image": {"alt": "…"}}``.
 
     Args:
@@ -119,7 +119,7 @@ def _place(shape: Shape, x: Number, y: Number, places: dict[Shape, Box]) -> None
 
 
 def _check(texts: Sequence[Lettered], width: Number) -> None:
-    """Refuse a picture whose words cover each other, or cannot be read on a phone."""
+    """Check that no words of a picture overlap, and that all can be read on a phone."""
     for one, other in combinations(texts, 2):
         if one.box.overlaps(other.box, by=0.5):
             raise ValueError(f"the texts {one.text!r} and {other.text!r} overlap: give them more room")

@@ -1,4 +1,4 @@
-"""What holds several pieces of a diagram together: a brace along them, an outline around them."""
+"""Groups of shapes: a brace along them, an outline around them."""
 
 from exformer_lessons.diagrams.lettering import SMALL, Number
 from exformer_lessons.diagrams.marks import Mark, Places, box_of

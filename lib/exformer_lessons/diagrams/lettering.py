@@ -24,7 +24,7 @@ _MARKUP = re.compile(r"([_^])\{([^{}]*)\}|\*([^*\s][^*]*)\*")
 
 @dataclass(frozen=True)
 class Run:
-    """A piece of a line in one manner: raised by a part of the size or not, italic or not."""
+    """A piece of a line in one style: raised by a fraction of the size or not, italic or not."""
 
     text: str
     raised: Number = 0.0

@@ -20,7 +20,7 @@ def links(
     least: Number = 0.05,
     side: str = "",
 ) -> list[Mark]:
-    """Draw the weights between two rows of tokens as lines, or within one row as arcs: the thicker the more.
+    """Draw weights as lines between two rows of tokens, or as arcs within one row: the larger, the thicker.
 
     Args:
         queries: A row of tokens, whose words attend; or a column, beside that of the keys.
@@ -28,7 +28,7 @@ def links(
         weights: Numbers (query, key) from 0 to 1.
         role: Whose color the lines have.
         least: Weights below it are not drawn.
-        side: Of arcs within one row: ``"above"`` (without it) or ``"below"``.
+        side: Of arcs within one row: ``"above"`` by default, or ``"below"``.
 
     Raises:
         ValueError: If there is not one weight for each pair of tokens, or one is not between 0 and 1.
@@ -67,7 +67,7 @@ def links(
 
 
 def _upright(tokens: Shape, places: Places) -> bool:
-    """Say whether the first two tokens stand beneath each other: then it is a column."""
+    """Return whether the tokens are a column: the first two are beneath each other."""
     return len(tokens.parts) > 1 and box_of(tokens[1], places).y0 >= box_of(tokens[0], places).y1
 
 

@@ -1,4 +1,4 @@
-"""What all marks between shapes share: where their ends are once the shapes have their places."""
+"""The ends of marks between shapes, known once the shapes have their positions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Direction = tuple[int, int]
 
 @dataclass(frozen=True)
 class Mark:
-    """Something drawn between shapes once their places are known."""
+    """A mark drawn between shapes once their positions are known."""
 
     ink: Callable[[Pen, Places], None]
 

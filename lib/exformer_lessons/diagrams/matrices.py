@@ -30,14 +30,14 @@ def matrix(
     """Make a matrix of cells. ``m[row, column]`` is a cell, to which an arrow may lead.
 
     A number colors its cell, blue above 0 and orange below, the stronger the larger; −∞ is a dashed cell. The
-    number is in the cell too, so that nothing hangs on the color alone.
+    number is in the cell too, so that nothing depends on the color alone.
 
     Args:
         content: Rows of numbers (a tensor, an array, lists), of strings, or of None for an empty cell.
         fill: A role for all the cells, for each column, or for each cell; "" where the number decides.
         rows: A name for each row.
         columns: A name for each column.
-        digits: After the point; without it 0 for whole numbers and 2 for others.
+        digits: After the point; without it 0 for integers and 2 for others.
         limits: The numbers with the strongest color, below and above 0; without them the largest one.
         numbers: Whether they are written into the cells; where they are not, each cell has a bar, upward or,
             below 0, downward.

@@ -1,4 +1,4 @@
-"""What writes a diagram's SVG: rectangles, lines and texts, in layers, and how far they reach."""
+"""The pen that writes a diagram's SVG: rectangles, lines and texts in layers, and their extent."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Box:
     y1: Number
 
     def overlaps(self, other: "Box", *, by: Number = 0.0) -> bool:
-        """Whether two boxes have more than a strip of this width in common."""
+        """Return whether two boxes have more than a strip of this width in common."""
         return (
             min(self.x1, other.x1) - max(self.x0, other.x0) > by
             and min(self.y1, other.y1) - max(self.y0, other.y0) > by
@@ -30,7 +30,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Lettered:
-    """A line of text where it stands, and its smallest size."""
+    """A line of text, where it is, and its smallest letter size."""
 
     text: str
     size: Number

@@ -163,7 +163,7 @@ class TooManyCallsError(Exception):
 
 
 class Language:
-    """Give logits for each position of a list of ids, each depending on all ids up to its position.
+    """Return logits for each position of a list of ids, each depending on all ids up to its position.
 
     Args:
         salt: Which language it is.

@@ -40,7 +40,7 @@ class Verdict:
     says: str
 
     def __bool__(self) -> bool:
-        """Tell whether the answer is right."""
+        """Return whether the answer is right."""
         return self.right
 
     def __repr__(self) -> str:

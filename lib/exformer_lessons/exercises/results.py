@@ -49,7 +49,7 @@ def as_numbers(value: object) -> np.ndarray:
 def all_close(
     given: Sequence[np.ndarray], others: Sequence[np.ndarray], tolerance: float, *, skip_nan: bool = False
 ) -> bool:
-    """Tell whether two lists of results agree; results of another shape do not.
+    """Return whether two lists of results agree; results of another shape do not.
 
     Args:
         given: The results.
@@ -67,12 +67,12 @@ def all_close(
 
 
 def _scale(values: np.ndarray) -> float:
-    """Give the largest finite size among some numbers, at least 1."""
+    """Return the largest finite absolute value of some numbers, at least 1."""
     return float(np.abs(values[np.isfinite(values)]).max(initial=1.0))
 
 
 def difference(given: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> str:
-    """Say in one sentence how results differ that show no known mistake."""
+    """Return a sentence on how results differ that show no known mistake."""
     for got, wanted in zip(given, expected, strict=True):
         if wanted.ndim == 0 and got.ndim:
             return f"The result should be one number, yours has the shape {got.shape}."
@@ -100,7 +100,7 @@ def _digits(number: float) -> str:
 
 
 def same(a: object, b: object) -> bool:
-    """Tell whether two arguments are equal to the last digit, tensors in lists too."""
+    """Return whether two arguments are equal to the last digit, tensors in lists too."""
     if type(a) is not type(b):
         return False
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):

@@ -73,7 +73,7 @@ def _states(
 
 
 def _far(rng: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
-    """Make scores near -16,384, exact in float32 as states are whole numbers; padding comes first."""
+    """Make scores near -16,384, exact in float32 because states are integers; padding comes first."""
     h_d, h_e = (torch.randint(-1, 2, (3, length, 4), generator=rng).float() for length in (4, 6))
     h_d[..., 0], h_e[..., 0] = -128.0, 128.0
     return h_d, h_e, torch.arange(6) >= torch.tensor([0, 2, 4])[:, None]

@@ -128,7 +128,7 @@ def first_mistake(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
 
 
 def _mistakes(said: Tensor, truth: Tensor, pad_id: int | None) -> list[tuple[list[int], int]]:
-    """Give for each sentence the positions of its mistakes, and its length; with None, padding counts."""
+    """Return the positions of the mistakes of each sentence, and its length; with None, padding counts."""
     rows = []
     for ours, true in zip(said.tolist(), truth.tolist(), strict=True):
         length = sum(word != pad_id for word in true)

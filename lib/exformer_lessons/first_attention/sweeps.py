@@ -68,7 +68,7 @@ def content(pair):
 
 
 def share(model, tokenizers, group):
-    """Return the share of the content words that the translations have."""
+    """Return the fraction of the content words that the translations have."""
     texts = translate(model, tokenizers, [pair.source for pair in group], max_new_tokens=18)
     found = [content(p) & Counter(text.split()) for p, text in zip(group, texts, strict=True)]
     return sum(f.total() for f in found) / sum(content(p).total() for p in group)
@@ -86,7 +86,7 @@ class HandsOver(RecurrentEncoderDecoder):
 
 
 def shares(width, steps, seed=0, handed=None):
-    """Train a one-vector translator, and return the share of content words that arrives, by length."""
+    """Train a one-vector translator, and return the fraction of content words that arrive, by length."""
     pairs, test = corpus()
     tokenizers = [WordTokenizer.from_texts(getattr(p, side) for p in pairs) for side in ("source", "target")]
     sentences, lengths = encode_pairs(pairs, src_tokenizer=tokenizers[0], tgt_tokenizer=tokenizers[1])
@@ -110,14 +110,14 @@ def shares(width, steps, seed=0, handed=None):
 
 @sweep("A01")
 def widths():
-    """Return the shares after 16,000 steps, for each width and two seeds."""
+    """Return the fractions after 16,000 steps, for each width and two seeds."""
     torch.set_num_threads(1)
     return {str(width): [shares(width, 16_000, seed) for seed in range(2)] for width in RATES}
 
 
 @sweep("A01")
 def budgets():
-    """Return the shares after fewer steps and after as many, for three seeds."""
+    """Return the fractions after fewer steps and after as many, for three seeds."""
     torch.set_num_threads(1)
     return {
         str(width): {
@@ -130,7 +130,7 @@ def budgets():
 
 @sweep("A01")
 def half_a_vector():
-    """Return the shares of translators of width 32 that hand 16 numbers over, by steps, for three seeds."""
+    """Return the fractions of translators of width 32 that hand over 16 numbers, by steps, for each seed."""
     torch.set_num_threads(1)
     return {
         str(steps): [shares(32, steps, seed, handed=16) for seed in range(3)]
@@ -140,7 +140,7 @@ def half_a_vector():
 
 @sweep("A01")
 def zero_context(translator, learn, by_length, in_all):
-    """Return the shares that arrive with attention's wiring and a context of zeros, for three seeds."""
+    """Return the fractions that arrive with attention's wiring and a context of zeros, for three seeds."""
 
     class Zeros(torch.nn.Module):
         def forward(self, h, memory, *, mask):
@@ -158,7 +158,7 @@ def zero_context(translator, learn, by_length, in_all):
 
 @sweep("E03")
 def after_a_mistake(learn, long_batch, rest_right, translator):
-    """Give, for five seeds, what is right after the first mistake: forced, free, free in any place."""
+    """Return what is right after the first mistake, for five seeds: forced, free, free at any position."""
     found = []
     for seed in range(5):
         set_seed(seed)
@@ -170,7 +170,7 @@ def after_a_mistake(learn, long_batch, rest_right, translator):
 
 @sweep("E04")
 def weights_of_articles(NOUNS, encode_pairs, learn, record_attention, test, tokenizers, translator):  # noqa: N803
-    """Give, for 20 seeds, how often an article's largest weight is on it, on its noun, just after."""
+    """Return how often an article's largest weight is on it, on its noun or just after, for 20 seeds."""
     things = {noun.english(plural=n) for noun in NOUNS for n in (False, True)}
     found = []
     for seed in range(20):
@@ -195,10 +195,10 @@ def weights_of_articles(NOUNS, encode_pairs, learn, record_attention, test, toke
 
 @sweep("E04")
 def two_orders(encoded_mixed, first, longest, right_share, ways, with_context):
-    """Give the translations that are right after training on two orders, for three seeds.
+    """Return the fraction of right translations after training on two orders, for three seeds.
 
-    By the kind of weights and the steps: of the longest sentences with the place last, and with it first.
-    Under "table" are the weights by position that the first seed has learned in the end.
+    The fractions are by kind of weights and steps, for the longest sentences with the place last, and with it
+    first. Under "table" are the weights by position that the first seed has learned in the end.
     """
     found = {}
     for way, budgets in (("by fit", (1000, 4000)), ("by position", (1000, 4000, 16_000))):

@@ -121,7 +121,7 @@ BEAM_STEP: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
     "Your rows and tokens are mixed up: divide the flat index by the size of the vocabulary.": (
         lambda live, further, beam: _best(live[:, None] + further, beam, width=beam)
     ),
-    "Your rows are no whole numbers: divide with //, not with /.": _true_division,
+    "Your rows are not integers: divide with //, not with /.": _true_division,
     "You keep the least probable: keep the largest sums.": (
         lambda live, further, beam: _best(live[:, None] + further, beam, largest=False)
     ),

@@ -36,7 +36,7 @@ def translations(translator, texts, width, alpha):
 
 @torch.no_grad()
 def nats_of_references(translator, pairs):
-    """Give the mean negative log-likelihood of a token of the translations that people wrote."""
+    """Return the mean negative log-likelihood per token of the human translations."""
     source, target = translator.tokenizer
     total, n = 0.0, 0
     for pair in pairs:
@@ -49,7 +49,7 @@ def nats_of_references(translator, pairs):
 
 @sweep("C26")
 def captions():
-    """Give, for each alpha and width, log-probability, length, BLEU and how many translations are empty.
+    """Return log-probability, length, BLEU and the number of empty translations, by length penalty and width.
 
     ``best`` counts the captions for which a width finds the most probable translation that any width found.
     """

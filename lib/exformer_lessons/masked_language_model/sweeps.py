@@ -11,7 +11,7 @@ LONGER = 1600
 
 
 def halves(n, seed, without):
-    """Return labeled sentences, as many right as wrong ones, without those whose right form is known."""
+    """Return labeled sentences, half of them right, without those whose right form is known."""
     found = [
         each
         for each in english.judged_sample(3 * n, seed=seed)
@@ -23,11 +23,11 @@ def halves(n, seed, without):
 
 @sweep("C29")
 def labels(class_accuracy, fill_gaps, fine_tune, ids, ids_of, masking, new_encoder, rates, seen):
-    """Give the accuracy of the classes by the number of labels, with pretraining and without.
+    """Return the accuracy of the classes by the number of labels, with pretraining and without.
 
-    Each seed has its own weights, batches of pretraining, labeled sentences and test sentences, of which
-    none has a right form that is among the labeled ones. The encoder without pretraining has 1,600 steps and,
-    on the test sentences, the best of three rates.
+    Each seed has its own weights, pretraining batches, labeled sentences and test sentences. No test sentence
+    has the right form of a labeled one. The encoder without pretraining takes 1,600 steps, at that of three
+    learning rates that is best on the test sentences.
     """
 
     def told(found):
@@ -63,7 +63,7 @@ def labels(class_accuracy, fill_gaps, fine_tune, ids, ids_of, masking, new_encod
 
 @sweep("C31")
 def tags_by_rate(hard, new_encoder, rates, tag_accuracy, tagger):
-    """Give the accuracy of the tags from 32 sentences without pretraining, in 200 steps, by rate and seed."""
+    """Return the accuracy of tags after 200 steps on 32 sentences without pretraining, by rate and seed."""
     found = {}
     for rate in rates:
         models = [
@@ -75,10 +75,10 @@ def tags_by_rate(hard, new_encoder, rates, tag_accuracy, tagger):
 
 @sweep("C29")
 def minimal_pairs(class_accuracy, fine_tune, ids_of, new_encoder, rates, seen):
-    """Give the accuracy of the classes without pretraining, for each seed, from 128 pairs.
+    """Return the accuracy of the classes learned from 128 pairs without pretraining, for each seed.
 
-    A pair is a wrong sentence and its right form. Steps, rates and test sentences are those of the sweep of
-    labels.
+    A pair is a wrong sentence and its right form. Steps, learning rates and test sentences are those of the
+    sweep of labels.
     """
 
     def tuned(seed, sentences, right, peak):

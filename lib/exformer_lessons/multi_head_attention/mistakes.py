@@ -82,7 +82,7 @@ def _beside(heads: Tensor) -> Tensor:
 
 
 def _scaled(scale: Callable[[int, int], float]) -> Callable[..., Tensor]:
-    """Give multi-head attention with a wrong scale, made from the widths of the model and of a head."""
+    """Make multi-head attention with a wrong scale, from the widths of the model and of a head."""
 
     def mistaken(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int) -> Tensor:
         d_head = w_q.size(1) // n_heads
@@ -93,7 +93,7 @@ def _scaled(scale: Callable[[int, int], float]) -> Callable[..., Tensor]:
 
 
 def _softmax_along(dim: int) -> Callable[..., Tensor]:
-    """Give multi-head attention with the softmax of (1, heads, query, key) along another axis."""
+    """Make multi-head attention with the softmax of (1, heads, query, key) along another axis."""
 
     def mistaken(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int) -> Tensor:
         q, k, v = (split((x @ w)[None], n_heads) for w in (w_q, w_k, w_v))

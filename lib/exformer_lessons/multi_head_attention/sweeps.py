@@ -18,7 +18,7 @@ FORMS = {
 
 @sweep("C11")
 def longer(Reader, learn, share_right):  # noqa: N803
-    """Give the share of whole answers of one head after 800 steps at a rate of 0.02, for five seeds."""
+    """Return the fraction of whole answers of one head after 800 steps at a learning rate of 0.02."""
 
     def new(seed, **form):
         torch.manual_seed(seed)
@@ -32,7 +32,7 @@ def longer(Reader, learn, share_right):  # noqa: N803
 
 @sweep("C11")
 def whole_answers(Reader, share_right, loss_of, truth):  # noqa: N803
-    """Give the same for the narrow head after 100 steps with the lesson's loss and 600 with another."""
+    """Return it for the narrow head after 100 steps with the lesson's loss and 600 with another."""
 
     def loss_of_both(reader, row):
         answers = reader(row).log_softmax(dim=-1)

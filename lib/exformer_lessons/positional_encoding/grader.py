@@ -44,7 +44,7 @@ def grade_alibi(answer: Callable[..., object]) -> Verdict:
         answer,
         right=lambda n, h: alibi_bias(torch.arange(n), torch.arange(n), n_heads=h),
         mistakes=known.ALIBI,
-        cases=[(5, 2), (4, 8), (7, 4), (3, 16)],  # with 16 heads the exponents are no whole numbers
+        cases=[(5, 2), (4, 8), (7, 4), (3, 16)],  # with 16 heads the exponents are not integers
         praise="Scores fall with the distance, at another rate in each head, and alike on both sides.",
     )
 

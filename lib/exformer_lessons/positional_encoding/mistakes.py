@@ -121,7 +121,7 @@ def bias(n: int, slopes: Tensor, distance: Callable[[Tensor], Tensor] = torch.ab
 
 
 def powers(n_heads: int, *, first: int = 1, rate: float | None = None) -> Tensor:
-    """Give 2^(-rate · h), h counted from ``first``; the right rate is 8 over the number of heads."""
+    """Return 2^(-rate · h), h counted from ``first``; the right rate is 8 over the number of heads."""
     heads = torch.arange(first, n_heads + first, dtype=torch.float64)
     return 2.0 ** (-(8 / n_heads if rate is None else rate) * heads)
 
@@ -149,7 +149,7 @@ ALIBI: Mistakes = {
     "Your slopes are 2^(-h) for any number of heads: the exponent is -8h/H.": (
         lambda n, h: bias(n, powers(h, rate=1.0))
     ),
-    "Your exponents are rounded down to whole numbers, 8 // H: divide, 8 / H.": (
+    "Your exponents are rounded down to integers, 8 // H: divide, 8 / H.": (
         lambda n, h: bias(n, powers(h, rate=float(8 // h)))
     ),
     "Your slopes come in the wrong order: the first head has the steepest.": (
@@ -179,7 +179,7 @@ def relative_bias(n_positions: int, table: Tensor, *, sign: int = 1) -> Tensor:
 
 
 def offsets(n_positions: int) -> Tensor:
-    """Give key position minus query position: (query, key)."""
+    """Return key position minus query position: (query, key)."""
     position = torch.arange(n_positions)
     return position - position[:, None]
 

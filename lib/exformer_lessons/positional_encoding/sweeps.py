@@ -8,7 +8,7 @@ from exformer_lessons.trials import sweep
 
 @sweep("B02")
 def readers(Masked, Reader, added, by_position, clock_hands, learn, summary):  # noqa: N803
-    """Give, for each way of telling positions, the three accuracies of each seed."""
+    """Return the three accuracies of each seed, by positional encoding."""
     from exformer.nn.positions.absolute import LearnedPositions
     from exformer_lessons.positional_encoding.naive import integer_encoding, square_wave_encoding
 
@@ -37,7 +37,7 @@ def readers(Masked, Reader, added, by_position, clock_hands, learn, summary):  #
 
 @sweep("B02")
 def rotary_lengths(Reader, accuracy, learn):  # noqa: N803
-    """Give the accuracy of rotary readers beyond position 11 in longer and longer strings, for each seed."""
+    """Return the accuracy of rotary models beyond position 11 in longer and longer strings, for each seed."""
     found = {str(length): [] for length in (24, 48, 100, 200)}
     for seed in range(5):
         set_seed(seed)

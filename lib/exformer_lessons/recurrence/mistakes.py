@@ -107,7 +107,7 @@ REACH: dict[str, Callable[[float, float], float]] = {
     "You round to the nearest number: round up, or the gradient may still be above the bound.": (
         lambda rho, bound: round(math.log(bound) / math.log(rho))
     ),
-    "A step has no fraction: round up to a whole number.": lambda rho, bound: math.log(bound) / math.log(rho),
+    "A step has no fraction: round up to an integer.": lambda rho, bound: math.log(bound) / math.log(rho),
     "You count one step too many where ρ^T meets the bound exactly: it may be equal.": (
         lambda rho, bound: reach(rho, bound) + (rho ** reach(rho, bound) == bound)
     ),

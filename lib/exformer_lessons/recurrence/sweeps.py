@@ -8,7 +8,7 @@ RATES = (0.001, 0.003, 0.01, 0.03)
 
 @sweep("A01")
 def recital(recited, reciter, tests):
-    """Give the share recited, by letters, width and steps."""
+    """Return the fraction recited, by letters, width and steps."""
     found = {str(n): {str(width): {} for width in (16, 64)} for n in (8, 24)}
     for width in (16, 64):
         for steps in STEPS:
@@ -20,7 +20,7 @@ def recital(recited, reciter, tests):
 
 @sweep("C01")
 def rates(accuracy, fit, recall_lists, recall_loss, seed, set_seed, starts):
-    """Give the accuracy at distance 32, by network and steps and by rate."""
+    """Return the accuracy at distance 32, by network and steps and by learning rate."""
     found = {}
     for name, steps in (("RNN", 800), ("LSTM", 800), ("LSTM", 3_200)):
         row = found.setdefault(f"{name}, {steps:,} steps", {})
@@ -34,7 +34,7 @@ def rates(accuracy, fit, recall_lists, recall_loss, seed, set_seed, starts):
 
 @sweep("C01")
 def recurrent_starts(accuracy, fit, nn, recall_lists, recall_loss, rnn_from, seed, set_seed, torch):
-    """Give the accuracy of an RNN at distance 32 after 800 steps, by start and rate."""
+    """Return the accuracy of an RNN at distance 32 after 800 steps, by initialization and learning rate."""
 
     def orthogonal():
         return torch.linalg.qr(torch.randn(48, 48)).Q
@@ -51,7 +51,7 @@ def recurrent_starts(accuracy, fit, nn, recall_lists, recall_loss, rnn_from, see
         batches = [recall_lists(32, 32) for _ in range(800)]
         return accuracy(fit(make(), batches, loss_fn=recall_loss, peak=rate), 32)
 
-    usual = 48**-0.5 / 3**0.5  # the standard deviation of PyTorch's start
+    usual = 48**-0.5 / 3**0.5  # the standard deviation of PyTorch's initialization
     starts = {
         "U orthogonal": lambda: rnn_from(orthogonal(), size_w=usual),
         "U identity": lambda: rnn_from(torch.eye(48), size_w=usual),

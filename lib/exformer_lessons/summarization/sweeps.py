@@ -10,7 +10,7 @@ from exformer_lessons.trials import sweep
 
 @sweep("C31")
 def from_scratch(adapt, ask, config, data):
-    """Give how often a model from scratch, with 16 labels, names the right person in new articles."""
+    """Return how often a model from scratch, with 16 labels, names the right person in new articles."""
     found = {}
     for steps, rate in ((240, 1.25e-3), (240, 5e-3), (240, 2e-2), (960, 5e-3)):
         set_seed(1)
@@ -22,7 +22,7 @@ def from_scratch(adapt, ask, config, data):
 
 @sweep("C31")
 def by_rate(adapt, articles, ask, config, count_verdicts, data, read_texts, repeated, withheld, BATCH):  # noqa: N803
-    """Give ROUGE-L and the share of right verbs with other rates of all trainings."""
+    """Return ROUGE-L and the fraction of right verbs at other learning rates of all trainings."""
     found = {}
     for times in (1 / 3, 3):
 

@@ -13,7 +13,7 @@ NAMES = {"GPT-2": "gpt2", "GPT-4": "cl100k_base", "GPT-4o": "o200k_base"}
 
 @sweep("C22")
 def vocabularies(moon, texts):
-    """Give for each vocabulary its size, and for each text characters per token and words per 100 tokens."""
+    """Return each vocabulary's size, and for each text characters per token and words per 100 tokens."""
     found = {}
     for model, name in NAMES.items():
         encoding = tiktoken.get_encoding(name)

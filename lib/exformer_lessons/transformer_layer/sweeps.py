@@ -25,21 +25,21 @@ ORDERS = {
 
 @sweep("A19")
 def budgets(build, learn, switches):
-    """Give the accuracy of six layers for each seed, by switches, number of steps and rate."""
+    """Return the accuracy of six layers for each seed, by switches, number of steps and learning rate."""
     names = ("neither", "only add", "only norm")
     return {name: accuracies(build, learn, {400: (1e-3, 3e-3)}, **switches[name]) for name in names}
 
 
 @sweep("A19")
 def longer(build, learn, switches):
-    """Give the same for the stacks without the sum."""
+    """Return it for the stacks without the sum."""
     names = ("neither", "only norm")
     return {name: accuracies(build, learn, {1200: (1e-3, 3e-3)}, **switches[name]) for name in names}
 
 
 @sweep("C12")
 def orders(build, learn):
-    """Give the accuracy of six layers after 200 steps for each seed, by order, warm-up and rate."""
+    """Return the accuracy of six layers after 200 steps by order, warm-up and rate, for each seed."""
     tried, found = {200: (1e-3, 3e-3, 9e-3)}, {}
     for name, (norm, warmup) in ORDERS.items():
         found |= {name: accuracies(build, learn, tried, warmup=warmup, add=True, norm=norm)["200"]}
@@ -47,7 +47,7 @@ def orders(build, learn):
 
 
 def accuracies(build, learn, tried, *, warmup=None, **on):
-    """Give the accuracy for each seed, by number of steps and rate."""
+    """Return the accuracy for each seed, by number of steps and learning rate."""
 
     def right(draw, steps, peak):
         return learn(build(6, draw=draw, **on), steps=steps, warmup=warmup, peak=peak)[1]
@@ -60,7 +60,7 @@ def accuracies(build, learn, tried, *, warmup=None, **on):
 
 @sweep("A19")
 def mixing(Mixing, build, learn, network_part, switches):  # noqa: N803
-    """Give the accuracy of six layers with a mixing matrix, by switches and rate, for each of five seeds."""
+    """Return the accuracy of six layers with a mixing matrix, by switches and rate, for five seeds."""
 
     def right(name, peak, draw):
         return learn(build(6, draw=draw, parts=(Mixing, network_part), **switches[name]), peak=peak)[1]
@@ -73,7 +73,7 @@ def mixing(Mixing, build, learn, network_part, switches):  # noqa: N803
 
 @sweep("A19")
 def pairs(Mixing, attention_part, build, network_part, switches, WIDTH):  # noqa: N803
-    """Give the same where the partner has the same letter, anywhere among eight: by part, steps and rate."""
+    """Return it where the partner has the same letter, anywhere among eight, by part, steps and rate."""
 
     def right(part, name, steps, peak, draw):
         stack = build(6, draw=draw, parts=(part, network_part), length=8, **switches[name])
@@ -118,10 +118,10 @@ def pair_loss(stack, batch):
 
 @sweep("A05")
 def starts(build, loss_of, switches):
-    """Give the median, least and most over 30 random starts, by switches.
+    """Return the median, least and largest over 30 random initializations, by switches.
 
-    Of the gradient at the first sublayer of 32 layers, as a share of that of 2, and of the part of a vector
-    that is not common to all positions, after 6, 16 and 32 layers.
+    They are those of the gradient at the first sublayer of 32 layers, divided by that of 2 layers, and of the
+    part of a vector that is not common to all positions, after 6, 16 and 32 layers.
     """
 
     def gradient(stack):
@@ -165,7 +165,7 @@ def smaller_start(stack):
 
 @sweep("A19")
 def left_out(attention_part, build, learn, switches):
-    """Give the accuracy of six layers for each of five seeds, by what is left out, steps and rate."""
+    """Return the accuracy of six layers for five seeds, by what is left out, steps and learning rate."""
 
     def right(draw, steps, peak, smaller, on):
         stack = build(6, draw=draw, **on)

@@ -8,7 +8,7 @@ TIMES = (1 / 3, 1, 3)
 
 @sweep("E01")
 def longer(learn, tasks_of, rate_of):
-    """Give the accuracies of five seeds after 1,200 steps, by the kind of model, the task and the rate."""
+    """Return the accuracies of five seeds after 1,200 steps, by kind of model, task and learning rate."""
     runs = {
         ("encoder", "digits"): TIMES,
         ("encoder", "tones"): (1,),
@@ -27,7 +27,7 @@ def longer(learn, tasks_of, rate_of):
 
 @sweep("E01")
 def much_longer(learn, tasks_of, rate_of):
-    """Give the accuracies on the tones of three seeds without attention after 4,800 steps, by the rate."""
+    """Return the accuracies on tones of three seeds without attention after 4,800 steps, by learning rate."""
     data, kind = [tasks_of(seed)["tones"] for seed in range(3)], "own position only"
     return {
         f"{rate:.4f}": [
@@ -39,7 +39,7 @@ def much_longer(learn, tasks_of, rate_of):
 
 @sweep("E01")
 def no_positions(learn, tasks_of, rate_of):
-    """Give the accuracies of five seeds of an encoder without positions, by the task and the rate."""
+    """Return the accuracies of five seeds of an encoder without positions, by task and learning rate."""
     data, kind = [tasks_of(seed) for seed in SEEDS], "no positions"
     rates = [rate_of(kind) * factor for factor in TIMES]
     return {task: _accuracies(learn, data, task, kind, rates) for task in data[0]}
@@ -47,7 +47,7 @@ def no_positions(learn, tasks_of, rate_of):
 
 @sweep("E01")
 def others(learn, tasks_of, rate_of):
-    """Give the accuracies of five seeds of the networks that need no attention, by the task."""
+    """Return the accuracies of five seeds of the networks that need no attention, by task."""
     data, kinds = [tasks_of(seed) for seed in SEEDS], ("convolutions", "features")
     return {
         kind: {task: _accuracies(learn, data, task, kind, [rate_of(kind)]) for task in data[0]}

@@ -6,7 +6,7 @@ from exformer_lessons.trials import sweep
 
 
 def shares(right_after, make, seeds, **how):
-    """Return the share of new sentences that are right, for some seeds."""
+    """Return the fraction of new sentences that are right, for some seeds."""
     found = []
     for seed in range(seeds):
         torch.manual_seed(seed)
@@ -16,7 +16,7 @@ def shares(right_after, make, seeds, **how):
 
 @sweep("C03")
 def budgets(right_after, with_lstm, transformer):
-    """Give the shares after 800 steps by rate, after longer trainings, and with 12,000 sentences."""
+    """Return the fractions after 800 steps by rate, after longer trainings, and with 12,000 sentences."""
     torch.set_num_threads(1)
     tries = {
         "LSTM, forward only, no dropout": (with_lstm, {"both": False, "dropout": 0.0}, (0.005, 0.01, 0.02)),

@@ -16,7 +16,7 @@ from exformer_lessons.trials import sweep
 
 @sweep("C27")
 def validation_text(N_NEW, N_PROMPT, costs, repeated):  # noqa: N803
-    """Give nats per token and the share of repeated pairs, after 400 passages of the validation text."""
+    """Return nats per token and the fraction of repeated pairs, after 400 passages of the validation text."""
     torch.set_num_threads(1)
     model = load_model("shakespeare-bpe")
     ids = model.tokenizer.encode(tiny_shakespeare()[1])
@@ -47,7 +47,7 @@ def validation_text(N_NEW, N_PROMPT, costs, repeated):  # noqa: N803
 
 @sweep("C28")
 def no_words():
-    """Give the share of words that Shakespeare's text does not have, of 1,600 texts, and its standard error.
+    """Return the fraction of words unknown to Shakespeare's text, over 1,600 texts, and its standard error.
 
     Each text has 47 characters. The prompts are spread over the validation text, and no two overlap.
     """
@@ -79,7 +79,7 @@ def no_words():
 @sweep("C28")
 @torch.no_grad()
 def tail(N_NEW, N_PROMPT):  # noqa: N803
-    """Give the share of tokens that top-p with 0.9 would have cut, and its standard error, after 700 prompts.
+    """Return the fraction of tokens that top-p of 0.9 would have cut, and its standard error, over 700 texts.
 
     The passages are spread over the validation text, and what follows one prompt is in no other passage.
     """
@@ -109,13 +109,13 @@ def words_of(text):
 
 
 def unknown_share(texts, known):
-    """Return the share of words that are not known, without each text's first and last, which may be cut."""
+    """Return the fraction of unknown words, without each text's first and last, which may be cut."""
     inner = [words_of(text)[1:-1] for text in texts]
     return share_of([[sum(word not in known for word in words), len(words)] for words in inner])
 
 
 def share_of(counts):
-    """Return the share over all texts, and its standard error, as the texts are independent."""
+    """Return the fraction over all texts, and its standard error, because the texts are independent."""
     part, whole = map(sum, zip(*counts, strict=True))
     share = part / whole
     return [share, sum((a - share * n) ** 2 for a, n in counts) ** 0.5 / whole]

@@ -19,14 +19,14 @@ from exformer_lessons.trials import sweep
 
 
 def figures(found):
-    """Return trained and shuffled, over the three kinds of attention, then in the cross-attention."""
+    """Return the figures, trained and shuffled, of the three kinds of attention, then of cross-attention."""
     alike, mixed = torch.stack(list(found.values())).mean(dim=0).tolist()
     return [alike, mixed, *found["cross"].tolist()]
 
 
 @sweep("B09")
 def draws(model, shared_by_heads, src, tgt):
-    """Give what two heads share, and with shuffled weights, for five draws of the shuffle."""
+    """Return what two heads share, trained and with shuffled weights, for five random shuffles."""
     torch.set_num_threads(1)
     found = {}
     for seed in range(5):
@@ -37,13 +37,13 @@ def draws(model, shared_by_heads, src, tgt):
 
 @sweep("B09")
 def translators(shared_by_heads):
-    """Give the same for five translators as in the evidence for lesson 07, with the usual start token."""
+    """Return it for five translators of the evidence on the encoder–decoder, with the usual start token."""
     torch.set_num_threads(1)
     return {f"seed {seed}": of_translator(shared_by_heads, seed) for seed in range(5)}
 
 
 def of_translator(shared_by_heads, seed, steps=800):
-    """Train one and let it read 64 test sentences with their translations."""
+    """Train a translator, and compute its figures on 64 test sentences with their translations."""
     set_seed(seed)
     data = english_italian.split(20_000, n_test=200, seed=seed)
     english = WordTokenizer.from_texts(english_italian.ENGLISH_WORDS)

@@ -23,7 +23,7 @@ def _learn(make, loss_fn, *, steps=300, peak=1e-2, seed=0):
 
 @sweep("C15")
 def more_codes(Reader, added, previous_token, accuracy):  # noqa: N803
-    """Give the accuracy at trained positions and at 4 and 8, for more codes that are added."""
+    """Return the accuracy at trained positions and at 4 and 8, for more codes that are added."""
     waves = sinusoidal_encoding(12, d_model=32)
     shifted = waves.clone()
     shifted[:, 0] += 1_000
@@ -49,7 +49,7 @@ def more_codes(Reader, added, previous_token, accuracy):  # noqa: N803
 
 @sweep("D10")
 def narrow(Reader, added, beside, previous_token, accuracy):  # noqa: N803
-    """Give the accuracy of readers of 8 columns at two rates, for three seeds each."""
+    """Return the accuracy of models of width 8 at two learning rates, for three seeds each."""
     half = sinusoidal_encoding(12, d_model=4)
     codes = {"added": (added(sinusoidal_encoding(12, d_model=8)), 8), "beside": (beside(half), 4)}
     return {
@@ -73,7 +73,7 @@ def narrow(Reader, added, beside, previous_token, accuracy):  # noqa: N803
 
 @sweep("D08")
 def longer(Reader, index, without_norm, previous_token, accuracy):  # noqa: N803
-    """Give the accuracy at trained positions and at 4 and 8 after 4,800 batches without normalization."""
+    """Return the accuracy at trained positions and at 4 and 8 after 4,800 batches without normalization."""
 
     def make():
         return without_norm(Reader(index, d_token=31))

@@ -15,13 +15,13 @@ AMOUNTS = (8_192, 24_576, 98_304, 294_912)
 
 @sweep("C02")
 def grid(FactCorpus, learn):  # noqa: N803
-    """Give the loss for each width and number of facts."""
+    """Return the loss for each width and number of facts."""
     return _grid(FactCorpus(0), learn, 0)
 
 
 @sweep("C02")
 def second_grid(FactCorpus, learn):  # noqa: N803
-    """Give the same of another corpus and other initial weights."""
+    """Return it for another corpus and another initialization."""
     return _grid(FactCorpus(1), learn, 1)
 
 
@@ -31,7 +31,7 @@ def _grid(facts, learn, seed):
 
 @sweep("C02")
 def passes(FactCorpus, learn):  # noqa: N803
-    """Give the loss of three seeds after passes over the same 8,192 facts, and after as many new ones."""
+    """Return the loss of three seeds after passes over the same 8,192 facts, and after as many new ones."""
     found = {"the same facts": {}, "new facts": {}}
     for turns in (1, 2, 4, 8, 16, 32):
         for kind, (n, times) in zip(found, ((8_192, turns), (8_192 * turns, 1)), strict=True):
@@ -44,7 +44,7 @@ def passes(FactCorpus, learn):  # noqa: N803
 
 @sweep("C02")
 def tails(FactCorpus, learn):  # noqa: N803
-    """Give the losses of two seeds for each tail, width, number of facts and rate."""
+    """Return the losses of two seeds for each tail, width, number of facts and learning rate."""
     return {
         tail: {
             width: {
@@ -62,7 +62,7 @@ def tails(FactCorpus, learn):  # noqa: N803
 
 @sweep("C02")
 def rates(FactCorpus, learn):  # noqa: N803
-    """Give the loss of a seed with other rates, times the width, at the ends of the arms."""
+    """Return the loss of a seed at other learning rates, multiplied by the width, at the ends of the arms."""
     facts = FactCorpus(5)
     cells = ((6, 8_192), (12, 49_152), (24, 294_912), (48, 8_192), (6, 98_304))
     return {
@@ -73,7 +73,7 @@ def rates(FactCorpus, learn):  # noqa: N803
 
 @sweep("C02")
 def grammar():
-    """Give the excess of three seeds over the entropy of the English grammar, by size, sentences and rate."""
+    """Return the excess of three seeds over the grammar's entropy, by size, sentences and learning rate."""
     tokenizer = WordTokenizer.from_texts(english.WORDS)
     ends = tokenizer.bos_id, tokenizer.eos_id
 

@@ -7,7 +7,7 @@ SEEDS = range(3)
 
 @sweep("C19")
 def budgets(DecoderAlone, both_parts, data, learn, share_right):  # noqa: N803
-    """Give the share of right translations of both models, for each seed, by steps and by pairs."""
+    """Return the fraction of right translations of both models, for each seed, by steps and by pairs."""
     found = {}
     for steps, pairs in ((400, 20_000), (800, 1_000)):
         found[f"{steps} steps, {pairs:,} pairs"] = {
@@ -22,7 +22,7 @@ def budgets(DecoderAlone, both_parts, data, learn, share_right):  # noqa: N803
 
 @sweep("C19")
 def longer(DecoderAlone, both_parts, data, learn, share_right):  # noqa: N803
-    """Give, for each seed, the share of right translations of sentences longer than all in training."""
+    """Return the fraction of right translations of sentences longer than all in training, for each seed."""
     kinds = {
         is_long: [p for p in data.test if (len(p.source.split()) > 8) is is_long] for is_long in (False, True)
     }

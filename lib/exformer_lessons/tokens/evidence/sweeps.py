@@ -14,7 +14,7 @@ NAMES = {"GPT-2": "gpt2", "GPT-4": "cl100k_base", "GPT-4o": "o200k_base"}
 
 @sweep("C22")
 def real_texts():
-    """Give for each vocabulary and text characters per token and words per 100 tokens."""
+    """Return characters per token and words per 100 tokens, for each vocabulary and text."""
     texts = {"Shakespeare": tiny_shakespeare()[1]}
     texts["captions, English"] = "\n".join(pair.source for pair in multi30k("test", src="en", tgt="de"))
     for name, code in (("German", "de"), ("French", "fr")):
