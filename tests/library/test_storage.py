@@ -21,6 +21,7 @@ from exformer.storage.files import (
     staged_file,
 )
 from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
+from exformer.storage.text_files import decode_text
 from exformer.storage.upgrade import upgrade_weights
 
 
@@ -206,6 +207,13 @@ def test_a_strangers_json(tmp_path: Path, content: bytes, message: str) -> None:
 def test_json_that_begins_with_a_mark_of_byte_order(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_bytes(b'\xef\xbb\xbf{"a": 1}')
     assert read_json(tmp_path / "x.json", what="a card") == {"a": 1}
+
+
+def test_a_wrong_byte_is_counted_behind_a_mark_of_byte_order() -> None:
+    message = "^a.txt, line 2: expected text in UTF-8, got the byte 0xff: save the text as UTF-8$"
+    for mark in (b"", b"\xef\xbb\xbf"):
+        with pytest.raises(ValueError, match=message):
+            decode_text(mark + b"a\n\xffbc", name="a.txt")
 
 
 def test_what_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
