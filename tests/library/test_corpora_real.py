@@ -202,6 +202,19 @@ def test_cache_folder_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert cache_folder() == tmp_path / "exformer"
 
 
+@pytest.mark.parametrize("setting", [None, ""])
+def test_a_cache_that_is_not_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str | None
+) -> None:
+    """Set to nothing is not set, as the XDG specification has it; else it would be the folder we are in."""
+    name, below = ("LOCALAPPDATA", "AppData/Local") if os.name == "nt" else ("XDG_CACHE_HOME", ".cache")
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.delenv(name, raising=False)
+    if setting is not None:
+        monkeypatch.setenv(name, setting)
+    assert cache_folder() == tmp_path / below / "exformer"
+
+
 def test_manifest() -> None:
     assert len(FILES) == 13
     for name, file in FILES.items():
