@@ -105,6 +105,13 @@ def test_norms_by_name():
     assert set(NORMS.values()) == {LayerNorm, RMSNorm}
 
 
+@pytest.mark.parametrize("norm", sorted(NORMS))
+def test_an_eps_of_zero_is_an_eps(norm):
+    # However short (-1, 1) is made, without ε its variance and its mean square become 1 again.
+    module = normalization(TransformerConfig(d_model=2, n_heads=1, norm=norm, norm_eps=0.0))
+    close(module(torch.tensor([-1e-9, 1e-9])), torch.tensor([-1.0, 1.0]))
+
+
 def test_gain_starts_at_1_and_bias_at_0():
     norm = LayerNorm(7)
     assert norm.weight.tolist() == [1.0] * 7
