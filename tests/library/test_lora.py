@@ -67,6 +67,14 @@ def test_a_model_begins_as_it_was() -> None:
     assert all(layer.lora_a.abs().max() > 0 for _, layer in lora_layers(model))
 
 
+def test_a_starts_as_the_weight_of_a_linear_layer() -> None:
+    linear = nn.Linear(16, 3)
+    torch.manual_seed(0)
+    wanted = nn.Linear(16, 5).weight
+    torch.manual_seed(0)
+    assert torch.equal(LoRALinear(linear, rank=5, alpha=1.0).lora_a, wanted)
+
+
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 def test_only_the_small_matrices_train(optimizer) -> None:
     model, ids = add_lora(decoder(), rank=2), IDS
