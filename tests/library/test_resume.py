@@ -168,7 +168,7 @@ def test_the_hash_of_a_batch_counts_every_number() -> None:
     ids = torch.tensor([[1, 2], [3, 4]])
     batch = Seq2SeqBatch(ids, ids, ids)
     others = [Seq2SeqBatch(ids, ids, ids + 1), (ids, ids, ids, ids), ids.numpy() + 1, {"x": ids}, {"y": ids}]
-    others += ["text", 3, ids.int(), ids.reshape(1, 4)]
+    others += ["text", 3, ids, ids.int(), ids.reshape(1, 4), ids.view(torch.float64)]
     hashes = [hash_first_batch([each]) for each in (batch, *others)]
     assert len(set(hashes)) == len(hashes)
     assert hash_first_batch([ids]) == hash_first_batch([ids.numpy()])
