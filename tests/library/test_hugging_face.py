@@ -49,6 +49,7 @@ from exformer.cli.main import main
 from exformer.generation.next_token import Continuation
 from exformer.generation.sampling import greedy
 from exformer.hub.hugging_face import tensors
+from exformer.hub.hugging_face.configs import read_config
 from exformer.tokenizers.hugging_face import HuggingFaceTokenizer
 from exformer.tokenizers.loading import load_tokenizer
 
@@ -331,6 +332,19 @@ def test_llama_settings_of_older_files(tmp_path: Path) -> None:
     path.write_text(json.dumps(config))
     found = from_hugging_face(tmp_path).model.config
     assert (found.rope_base, found.rope_scaling) == (77.0, None)
+
+
+@pytest.mark.parametrize("config", [GPT2Config, LlamaConfig, BertConfig, MarianConfig])
+def test_what_a_file_leaves_out_is_as_in_transformers(config: type) -> None:
+    """A setting that is missing has their default, or is asked for; without a first token there is none."""
+    whole = config().to_dict()
+    for name in whole.keys() - {"model_type", "bos_token_id"}:
+        others = {each: value for each, value in whole.items() if each != name}
+        try:
+            found = read_config(others)
+        except ValueError as error:
+            found = str(error)
+        assert found in (read_config(whole), f"config.json lacks {name}"), name
 
 
 @pytest.mark.parametrize("d_head", [4, 6])
