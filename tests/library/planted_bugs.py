@@ -414,6 +414,13 @@ BUGS = [
         "library/test_normalization.py::test_rms_norm_by_hand",
     ),
     Bug(
+        "nn.normalization.RMSNorm.__init__",
+        "an ε of zero is taken for none",
+        "1e-6 if eps is None else eps",
+        "eps or 1e-6",
+        "library/test_normalization.py::test_an_eps_of_zero_is_an_eps",
+    ),
+    Bug(
         "nn.masks.causal_mask",
         "the causal mask hides the position itself",
         ".tril(last)",
@@ -699,6 +706,13 @@ BUGS = [
         " or not model.training",
         "",
         "library/test_mixture_of_experts.py::test_a_language_model_adds_its_balance_in_training_alone",
+    ),
+    Bug(
+        "models.encoder_lm.EncoderLM.loss",
+        "only the chosen tokens are balanced",
+        "counts=[batch.inputs != pad_id]",
+        "counts=[batch.targets != pad_id]",
+        "library/test_mixture_of_experts.py::test_other_models_add_their_balance_in_training",
     ),
     Bug(
         "nn.lora.LoRALinear.merge",
@@ -1182,6 +1196,13 @@ BUGS = [
         "mask | (",
         "mask & (",
         "library/test_config.py::test_start_token_that_is_padding",
+    ),
+    Bug(
+        "hub.hugging_face.configs._read_llama",
+        "the ε that a file leaves out is Mixtral's",
+        'c.get("rms_norm_eps", 1e-6)',
+        'c.get("rms_norm_eps", 1e-5)',
+        "library/test_hugging_face.py::test_what_a_file_leaves_out_is_as_in_transformers",
     ),
     Bug(
         "hub.hugging_face.tensors.in_our_order",
