@@ -334,7 +334,10 @@ def test_llama_settings_of_older_files(tmp_path: Path) -> None:
     assert (found.rope_base, found.rope_scaling) == (77.0, None)
 
 
-@pytest.mark.parametrize("config", [GPT2Config, LlamaConfig, BertConfig, MarianConfig])
+FAMILIES = [GPT2Config, LlamaConfig, BertConfig, MarianConfig, MistralConfig, MixtralConfig]
+
+
+@pytest.mark.parametrize("config", FAMILIES)
 def test_what_a_file_leaves_out_is_as_in_transformers(config: type) -> None:
     """A setting that is missing has their default, or is asked for; without a first token there is none."""
     whole = config().to_dict()

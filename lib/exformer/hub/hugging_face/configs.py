@@ -44,6 +44,10 @@ class _Settings:
                     f"config.json has {name} {self.found[name]!r}: the library has {value!r} only"
                 )
 
+    def completed(self, **defaults: Any) -> "_Settings":
+        """Return the settings with a family's own defaults for those that are missing; null is kept."""
+        return _Settings(defaults | dict(self.found))
+
     def activation(self, name: str) -> str:
         found = self[name]
         if found not in _ACTIVATIONS:
@@ -176,6 +180,7 @@ def _write_rope(c: TransformerConfig) -> dict[str, Any]:
 
 
 def _read_mistral(c: _Settings) -> DecoderLMConfig:
+    c = c.completed(num_key_value_heads=8, sliding_window=4096)
     c.only(attention_bias=False, mlp_bias=False)
     return replace(_read_llama(c), window=c.get("sliding_window"))
 
@@ -185,6 +190,7 @@ def _write_mistral(c: DecoderLMConfig) -> dict[str, Any]:
 
 
 def _read_mixtral(c: _Settings) -> DecoderLMConfig:
+    c = c.completed(rms_norm_eps=1e-5, rope_theta=1e6, sliding_window=None)
     c.only(router_jitter_noise=0.0)
     return replace(
         _read_mistral(c),
