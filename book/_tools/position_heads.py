@@ -1,7 +1,7 @@
 """Train the readers of the lesson on positions anew and write the numbers that its live figure computes with.
 
-They are the lesson's own: its code is executed up to the rotary reader. Of each reader the first head is
-kept, for two tokens: the digit 3, which has the query, and the digit 7, which has the key.
+They are the evidence's: the code of its last part is executed up to the rotary reader. Of each reader the
+first head is kept, for two tokens: the digit 3, which has the query, and the digit 7, which has the key.
 """
 
 import json
@@ -18,8 +18,8 @@ QUERY_TOKEN, KEY_TOKEN, D_HEAD = 3, 7, 8
 
 
 def lesson():
-    """Return the lesson on positions."""
-    return load(ROOT / "notebooks/05_positional_encoding.ipynb")
+    """Return the part of the evidence on positions that trains the lesson's readers."""
+    return load(ROOT / "notebooks/evidence/positional_encoding.ipynb").section_of("B02")
 
 
 def code_hash(source):
@@ -28,7 +28,7 @@ def code_hash(source):
 
 
 def trained(source):
-    """Execute the lesson up to its rotary reader; return the readers by the name of their code."""
+    """Execute the part up to its rotary reader; return the readers by the name of their code."""
     names = execute(source.up_to(NAMES), source.path.parent).names
     return names["readers"] | {"rotary": names["rotary"]}
 

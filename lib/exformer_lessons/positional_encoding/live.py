@@ -71,11 +71,9 @@ FIGURE = Live(
         "are exchanged, and 37.3 for a key 62 positions after the query."
     ),
     caption=(
-        "The first head of three trained readers scores a key (of a digit 7) for a query (of a digit 3). "
-        "A circle shows two of the head’s eight columns of <em>q</em> (thin) and <em>k</em> (thick), and "
-        "what they add to the score. When both move, the rotary arrows turn together and the score stays."
-        " The sinusoidal score varies. For the token before, it is between 7.1 and 12.7 at the positions "
-        "of training (gray), which does no harm there, because it is higher than for any other key at all"
-        " 11. After them, it is between −0.5 and 13.7, and the highest at 2 of 68."
+        "A trained head scores a key for a query; four circles show its eight columns, <em>q</em> thin and "
+        "<em>k</em> thick. When both move, the rotary score stays. The sinusoidal one varies: for the token "
+        "before, it is between 7.1 and 12.7 at the positions of training (gray), the highest at all 11. "
+        "After them, it is between −0.5 and 13.7, and the highest at 2 of 68."
     ),
 )
