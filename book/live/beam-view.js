@@ -152,7 +152,7 @@
       const steps = [];
       for (let each = node; each.parent; each = each.parent) steps.unshift(each);
       const names = visible(this.figure.tokenizer.decode(node.ids));
-      const parts = steps.map((each) => signed(each.logProbability - each.parent.logProbability)).join(" ").replaceAll(" −", " − ").replaceAll(/ (?=\d)/g, " + ");
+      const parts = steps.map((each) => signed(each.logProbability - each.parent.logProbability)).join(" ").replaceAll(/ (?=\d)/g, " + ").replaceAll(" −", " − ");
       return `log p(${names}) = ${parts}${steps.length > 1 ? ` = ${signed(node.logProbability)}` : ""}`;
     }
 

@@ -42,7 +42,7 @@
 
     choose(column) {
       if (!column) return; // the token that begins every text
-      this.at = column - 1;
+      Object.assign(this, { at: column - 1, checked: false });
       this.marked.clear();
       this.figure.answer("");
       this.figure.change(() => this.head.textContent);
