@@ -39,10 +39,12 @@ class LiveFigure:
     Args:
         name: Of its scripts in ``book/live``.
         attributes: Of its element on the page, such as ``heads``; see its script.
+        caption: In place of the figure's own.
     """
 
     name: str
     attributes: tuple[str, ...] = ()
+    caption: str = ""
 
     @property
     def figure(self) -> Live:
@@ -61,23 +63,24 @@ class LiveFigure:
         marks = "".join(f" data-{attribute}" for attribute in self.attributes)
         return (
             f'<figure class="live"><div class="live-still" data-live="{self.name}"{marks}>{svg}</div>'
-            f"<figcaption>{figure.caption}</figcaption></figure>"
+            f"<figcaption>{self.caption or figure.caption}</figcaption></figure>"
         )
 
 
-def live_figure(name: str, *attributes: str) -> LiveFigure:
+def live_figure(name: str, *attributes: str, caption: str = "") -> LiveFigure:
     """Show a live figure; in a notebook, its still picture.
 
     Args:
         name: One of :func:`live_figures`.
         attributes: Switches of the figure, see its script in ``book/live``.
+        caption: What this page says of it, in place of the figure's own caption.
 
     Raises:
         ValueError: If there is no such figure.
     """
     if name not in live_figures():
         raise ValueError(f"there is no live figure {name!r}: expected one of {', '.join(live_figures())}")
-    return LiveFigure(name, attributes)
+    return LiveFigure(name, attributes, caption)
 
 
 def live_figures() -> list[str]:
