@@ -1,63 +1,14 @@
-"""Graders: the softmax with a temperature, top-p, one step of beam search."""
+"""Graders: top-p, one step of beam search."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
-from torch.overrides import TorchFunctionMode
 
 from exformer_lessons.exercises.grading import Verdict, grade, takes_functions
 from exformer_lessons.exercises.results import UnfitError, as_numbers
 from exformer_lessons.generation import mistakes as known
-
-
-@takes_functions
-def grade_tempered(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_tempered(logits, temperature)``.
-
-    Args:
-        answer: Takes logits (batch, vocab_size) and a temperature above 0; returns probabilities.
-
-    Examples:
-        >>> grade_tempered(lambda logits, temperature: None)
-        Not yet. Your function returns nothing yet.
-    """
-    rng = torch.Generator().manual_seed(10)
-    cases = [(torch.randn(3, 7, generator=rng), t) for t in (0.5, 1.0, 2.0, 1e6)]
-    cases += [(torch.tensor([[12.0, 11.5, -3.0], [-8.0, -7.5, -9.0]]), t) for t in (0.7, 1e-4)]
-    watch = _SoftmaxWatch()
-
-    def watched(logits: torch.Tensor, temperature: float) -> object:
-        with watch:
-            return answer(logits, temperature)
-
-    verdict = grade(
-        watched,
-        right=known.tempered,
-        mistakes=known.TEMPERED,
-        cases=cases,
-        praise="Near 0 the best token takes all, near infinity all become alike, and nothing overflows.",
-    )
-    if verdict and watch.seen:
-        return Verdict(False, "The numbers are right. Now write it without a softmax of PyTorch.")
-    return verdict
-
-
-class _SoftmaxWatch(TorchFunctionMode):
-    """See whether a softmax of PyTorch was called, by whatever name."""
-
-    seen = False
-
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: object,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> object:
-        self.seen = self.seen or "softmax" in getattr(func, "__name__", "")
-        return func(*args, **(kwargs or {}))
 
 
 @takes_functions

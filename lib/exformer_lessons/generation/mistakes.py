@@ -1,62 +1,9 @@
-"""Known mistakes, each with its hint: temperature, top-p, a step of beam search."""
+"""Known mistakes, each with its hint: top-p, a step of beam search."""
 
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
-
-
-def tempered(logits: Tensor, temperature: float) -> Tensor:
-    """Divide the logits by the temperature, then take the softmax."""
-    return (logits / temperature).softmax(dim=-1)
-
-
-def _exponentials(logits: Tensor, temperature: float) -> Tensor:
-    e = (logits / temperature).exp()
-    return e / e.sum(dim=-1, keepdim=True)
-
-
-def _shared_maximum(logits: Tensor, temperature: float) -> Tensor:
-    z = logits / temperature
-    e = (z - z.max()).exp()
-    return e / e.sum(dim=-1, keepdim=True)
-
-
-def _shared_sum(logits: Tensor, temperature: float) -> Tensor:
-    z = logits / temperature
-    e = (z - z.max(dim=-1, keepdim=True).values).exp()
-    return e / e.sum()
-
-
-def _powers(logits: Tensor, temperature: float) -> Tensor:
-    powers = logits.softmax(dim=-1) ** (1 / temperature)
-    return powers / powers.sum(dim=-1, keepdim=True)
-
-
-#: Wrong ways to use a temperature.
-TEMPERED: dict[str, Callable[[Tensor, float], Tensor]] = {
-    "You multiply by the temperature: a low one should sharpen, so divide.": (
-        lambda z, t: (z * t).softmax(dim=-1)
-    ),
-    "You leave the temperature out.": lambda z, t: z.softmax(dim=-1),
-    "You divide the probabilities, and they no longer sum to 1: divide the logits, before the softmax.": (
-        lambda z, t: z.softmax(dim=-1) / t
-    ),
-    "You take the softmax twice: divide the logits, then take one softmax.": (
-        lambda z, t: (z.softmax(dim=-1) / t).softmax(dim=-1)
-    ),
-    "You return logarithms: softmax, not log_softmax.": lambda z, t: (z / t).log_softmax(dim=-1),
-    "You return logits: the softmax is missing.": lambda z, t: z / t,
-    "Your softmax runs over the rows: it runs over the vocabulary, the last axis.": (
-        lambda z, t: (z / t).softmax(dim=0)
-    ),
-    "At a low temperature your exponentials overflow: subtract the largest logit first, as softmax does.": (
-        _exponentials
-    ),
-    "You subtract the largest logit of the whole batch: subtract each row's own maximum.": _shared_maximum,
-    "You divide by the sum over the whole batch: sum over the vocabulary, a row at a time.": _shared_sum,
-    "At a low temperature your powers p ** (1 / T) all become 0: divide the logits instead.": _powers,
-}
 
 
 def beam_step(live: Tensor, further: Tensor, beam: int) -> Tensor:

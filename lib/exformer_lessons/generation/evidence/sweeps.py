@@ -1,17 +1,86 @@
-"""Wider sweeps of the evidence on generation: Shakespeare's own words, and words that are no words.
+"""Wider sweeps of the evidence on generation: real captions, Shakespeare's own words, words that are none.
 
-Tiny Shakespeare is fetched, or read from the folder that EXFORMER_DATA names.
+The captions are the first 200 of the test set of Multi30k. They and Tiny Shakespeare are fetched, or read
+from the folder that EXFORMER_DATA names.
 """
 
 import re
 
 import torch
 
-from exformer import beam_search, load_model
-from exformer.corpora.real import tiny_shakespeare
+from exformer import beam_search, corpus_bleu, load_model, pad
+from exformer.corpora.real import multi30k, tiny_shakespeare
 from exformer.generation.next_token import Continuation
 from exformer.generation.sampling import apply_temperature, greedy, keep_top_k, keep_top_p, sample
+from exformer.nn.loss import nll
 from exformer_lessons.trials import sweep
+
+#: The widths of the beams, and the tokens of a prompt and of what follows it.
+WIDTHS = (1, 2, 5, 10, 30)
+PROMPT, NEW = 16, 40
+
+
+def n_words(texts):
+    """Count the words of all texts together."""
+    return len(" ".join(texts).split())
+
+
+@torch.no_grad()
+def translations(translator, texts, width, alpha):
+    """Translate by beam search, fifty captions at a time."""
+    source, target = translator.tokenizer
+    found = []
+    for start in range(0, len(texts), 50):
+        rows = [[*source.encode(text), source.eos_id] for text in texts[start : start + 50]]
+        score = Continuation(translator.model, src=pad(rows, pad_id=source.pad_id))
+        first = torch.full((len(rows), 1), target.bos_id)
+        limits = {"eos_id": target.eos_id, "max_new_tokens": 60}
+        found += beam_search(score, first, num_beams=width, length_penalty=alpha, **limits)
+    return found
+
+
+@torch.no_grad()
+def nats_of_references(translator, pairs):
+    """Return the mean negative log-likelihood per token of the human translations."""
+    source, target = translator.tokenizer
+    total, n = 0.0, 0
+    for pair in pairs:
+        src = torch.tensor([[*source.encode(pair.source), source.eos_id]])
+        tgt = torch.tensor([[target.bos_id, *target.encode(pair.target), target.eos_id]])
+        nats = nll(translator.model(src, tgt[:, :-1]), tgt[:, 1:])
+        total, n = total + nats.sum().item(), n + nats.numel()
+    return total / n
+
+
+@sweep("C26")
+def captions():
+    """Return log-probability, length, BLEU and the number of empty translations, by length penalty and width.
+
+    ``best`` counts the captions for which a width finds the most probable translation that any width found.
+    """
+    torch.set_num_threads(1)
+    translator = load_model("multi30k-en-de")
+    pairs = multi30k("test", src="en", tgt="de")[:200]
+    source, right = ([getattr(pair, side) for pair in pairs] for side in ("source", "target"))
+    figures = {"captions": len(pairs), "nats of references": nats_of_references(translator, pairs)}
+    for alpha in (0.0, 1.0):
+        found = {width: translations(translator, source, width, alpha) for width in WIDTHS}
+        log_ps = {width: [text.log_probability for text in texts] for width, texts in found.items()}
+        best = [max(each) for each in zip(*log_ps.values(), strict=True)]
+        figures[f"{alpha:g}"] = {}
+        for width, texts in found.items():
+            made = [translator.tokenizer[1].decode(text.ids) for text in texts]
+            kept = [i for i, text in enumerate(made) if text]
+            figures[f"{alpha:g}"][str(width)] = {
+                "log_p": sum(log_ps[width]) / len(pairs),
+                "nats": -sum(log_ps[width]) / sum(len(text.ids) + 1 for text in texts),
+                "best": sum(a - b < 1e-3 for a, b in zip(best, log_ps[width], strict=True)),
+                "length": n_words(made) / n_words(right),
+                "length of others": n_words(made[i] for i in kept) / n_words(right[i] for i in kept),
+                "empty": len(made) - len(kept),
+                "bleu": corpus_bleu(made, right),
+            }
+    return figures
 
 
 @sweep("C27")
@@ -78,7 +147,7 @@ def no_words():
 
 @sweep("C28")
 @torch.no_grad()
-def tail(N_NEW, N_PROMPT):  # noqa: N803
+def tail():
     """Return the fraction of tokens that top-p of 0.9 would have cut, and its standard error, over 700 texts.
 
     The passages are spread over the validation text, and what follows one prompt is in no other passage.
@@ -86,11 +155,11 @@ def tail(N_NEW, N_PROMPT):  # noqa: N803
     torch.set_num_threads(1)
     model = load_model("shakespeare-bpe")
     ids = model.tokenizer.encode(tiny_shakespeare()[1])
-    starts = range(0, len(ids) - N_PROMPT - N_NEW, (len(ids) - N_PROMPT - N_NEW) // 700)
-    rows = torch.tensor([ids[at : at + N_PROMPT + N_NEW] for at in starts][:700])
-    prompts = rows[:, :N_PROMPT]
+    starts = range(0, len(ids) - PROMPT - NEW, (len(ids) - PROMPT - NEW) // 700)
+    rows = torch.tensor([ids[at : at + PROMPT + NEW] for at in starts][:700])
+    prompts = rows[:, :PROMPT]
     rng = torch.Generator().manual_seed(0)
-    limits = {"eos_id": -1, "max_new_tokens": N_NEW, "generator": rng}
+    limits = {"eos_id": -1, "max_new_tokens": NEW, "generator": rng}
     sampled = [t for part in prompts.split(100) for t in sample(Continuation(model.model), part, **limits)]
     found = {}
     for name, texts in {
@@ -98,8 +167,8 @@ def tail(N_NEW, N_PROMPT):  # noqa: N803
         "sampled": torch.cat([prompts, torch.tensor(sampled)], 1),
     }.items():
         kept = [keep_top_p(model.model(part[:, :-1]), 0.9).isfinite() for part in texts.split(50)]
-        used = torch.cat(kept).gather(-1, texts[:, 1:, None]).squeeze(-1)[:, N_PROMPT - 1 :]
-        found[name] = share_of([[int(each), N_NEW] for each in (~used).sum(dim=1)])
+        used = torch.cat(kept).gather(-1, texts[:, 1:, None]).squeeze(-1)[:, PROMPT - 1 :]
+        found[name] = share_of([[int(each), NEW] for each in (~used).sum(dim=1)])
     return found
 
 
