@@ -1352,7 +1352,7 @@ BUGS = [
         "lessons/test_notebook_code.py::test_different_hashes_of_0_none_and_no_value",
     ),
     Bug(
-        "lessons.record.perform",
+        "lessons.record._perform",
         "an optimizer outside of the training loop goes unnoticed",
         "stepped[0] != sum(each.optimizer_steps for each in trainings)",
         "False",
