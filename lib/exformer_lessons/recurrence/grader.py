@@ -1,4 +1,4 @@
-"""Graders: a step of an LSTM, the reach of a gradient, clipping."""
+"""Graders: a step of an LSTM, clipping."""
 
 from collections.abc import Callable
 from typing import Any
@@ -44,23 +44,6 @@ def _two_vectors(given: Any, x: Tensor, *case: Tensor) -> np.ndarray:
     if shapes != [x.shape] * 2:
         raise UnfitError(f"h and c should both have the shape {tuple(x.shape)}, yours have {shapes}.")
     return np.stack(parts)
-
-
-@takes_functions
-def grade_reach(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_reach(rho, bound)``.
-
-    Args:
-        answer: Takes a factor and a bound, both between 0 and 1; returns the smallest number of steps T with
-            ρ^T at most the bound.
-    """
-    return grade(
-        answer,
-        right=known.reach,
-        mistakes=known.REACH,
-        cases=[(0.9, 0.01), (0.5, 0.125), (0.99, 0.5), (0.3, 0.2), (0.8, 1e-6), (0.25, 0.0625), (0.9, 0.95)],
-        praise="A factor of 0.9 is below a hundredth after 44 steps, one of 0.99 below a half after 69.",
-    )
 
 
 @takes_functions

@@ -1,4 +1,4 @@
-"""Known mistakes, each with its hint: an LSTM's step, the reach of a gradient, clipping."""
+"""Known mistakes, each with its hint: an LSTM's step, clipping."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -88,41 +88,6 @@ LSTM: dict[str, Step] = {
     "W and U are transposed: with a vector on the left write x @ w.mT.": (
         _wrong(lambda x, h, c, w, u, b: w.mT @ x + u.mT @ h + b)
     ),
-}
-
-
-def reach(rho: float, bound: float) -> int:
-    """Count the steps after which ρ^T is at most the bound."""
-    steps, size = 0, 1.0
-    while size > bound:
-        steps, size = steps + 1, size * rho
-    return steps
-
-
-#: Wrong ways to count steps.
-REACH: dict[str, Callable[[float, float], float]] = {
-    "You round down: after so many steps the gradient is still above the bound.": (
-        lambda rho, bound: math.floor(math.log(bound) / math.log(rho))
-    ),
-    "You round to the nearest number: round up, or the gradient may still be above the bound.": (
-        lambda rho, bound: round(math.log(bound) / math.log(rho))
-    ),
-    "A step has no fraction: round up to an integer.": lambda rho, bound: math.log(bound) / math.log(rho),
-    "You count one step too many where ρ^T meets the bound exactly: it may be equal.": (
-        lambda rho, bound: reach(rho, bound) + (rho ** reach(rho, bound) == bound)
-    ),
-    "You count one step too many: count the multiplications by ρ.": lambda rho, bound: reach(rho, bound) + 1,
-    "You count one step too few: count the multiplications by ρ.": lambda rho, bound: reach(rho, bound) - 1,
-    "The quotient is upside down: T = log(bound) / log(ρ).": (
-        lambda rho, bound: math.ceil(math.log(rho) / math.log(bound))
-    ),
-    "The sign is wrong: both logarithms are negative, their quotient is positive.": (
-        lambda rho, bound: math.ceil(-math.log(bound) / math.log(rho))
-    ),
-    "You take away 1 − ρ at each step: each step multiplies by ρ.": (
-        lambda rho, bound: math.ceil((1 - bound) / (1 - rho) - 1e-9)
-    ),
-    "That is ρ^T itself: return T.": lambda rho, bound: rho ** reach(rho, bound),
 }
 
 
