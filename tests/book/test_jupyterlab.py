@@ -130,6 +130,5 @@ def test_a_lesson_reads_right_in_jupyterlab(lab: str, browser) -> None:
     headings = page.locator(".jp-RenderedMarkdown :is(h1, h2, h3)")
     names = set(headings.evaluate_all("all => all.map(e => e.id || e.dataset.jupyterId)"))
     anchors = {unquote(name) for name in re.findall(r"\]\(#((?!eq-)[^)]+)\)", text)}
-    assert anchors, "the lesson links to none of its sections"
     assert anchors <= names, f"no heading has the name {anchors - names}"
     page.close()
