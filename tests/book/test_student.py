@@ -106,4 +106,4 @@ def test_one_lesson_can_be_handed_out(tmp_path: Path, monkeypatch) -> None:
     student.main(["self_attention"], tmp_path)
     [lesson] = tmp_path.glob("*.ipynb")
     assert lesson.name.endswith("_self_attention.ipynb")
-    assert re.search(rf"]\({ADDRESS}/blob/main/notebooks/(?:evidence/\w+|\d\d_\w+).ipynb\)", prose_of(lesson))
+    assert re.search(rf"]\({ADDRESS}/blob/main/notebooks/\d\d_multi_head_attention.ipynb\)", prose_of(lesson))

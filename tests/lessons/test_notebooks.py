@@ -141,10 +141,11 @@ def check_shape(path):
     """One title, the boxes in their order, the last three sections by their names."""
     text = lesson_text(path)
     assert len(re.findall(r"^# ", text, flags=re.M)) == 1
-    places = {box: text.find(f"> **{box}.**") for box in BOXES}
-    assert -1 not in places.values(), f"boxes are missing: {places}"
-    assert places["Question"] == min(places.values())
-    assert places["In short"] == max(places.values())
+    places = [text.find(f"> **{box}.**") for box in BOXES]
+    assert -1 not in places, (
+        f"boxes {[box for box, at in zip(BOXES, places, strict=True) if at < 0]} are missing"
+    )
+    assert places == sorted(places), "Question, Predict, Break it, In short: in this order"
     titles = re.findall(r"^## (.+?)\s*$", text, flags=re.M)
     if TODAY in text:
         assert titles[-4:] == ["In models of today", "In short", "Exercises", "Sources"]
