@@ -160,16 +160,16 @@ class Notebook:
             parts[-1].append(cell)
         return [self] if len(parts) == 1 else [Notebook(self.key, self.path, cells) for cells in parts]
 
-    def section_of(self, claim_id: str) -> "Notebook":
-        """Return the section in which a claim is stated.
+    def section_of(self, *claim_ids: str) -> "Notebook":
+        """Return the section in which some claims are stated.
 
         Raises:
-            ValueError: If none states it.
+            ValueError: If none states all of them.
         """
         for section in self.sections:
-            if any(each.claim_id == claim_id for each in section.claims):
+            if set(claim_ids) <= {each.claim_id for each in section.claims}:
                 return section
-        raise ValueError(f"{self.key} states no claim {claim_id}")
+        raise ValueError(f"{self.key} states no claim {', '.join(claim_ids)}")
 
     @cached_property
     def counted(self) -> list[Cell]:

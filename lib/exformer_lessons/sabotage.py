@@ -60,13 +60,6 @@ def sabotages(key: str, home: Path = HOME) -> list[Sabotage]:
     return found
 
 
-def section_of(notebook: Notebook, sabotage: Sabotage) -> Notebook:
-    """Return the section that states all claims of a sabotage; the whole notebook if none does."""
-    wanted = set(sabotage.claims)
-    sections = [each for each in notebook.sections if wanted <= {claim.claim_id for claim in each.claims}]
-    return sections[0] if sections else notebook
-
-
 def sabotaged(notebook: Notebook, sabotage: Sabotage) -> tuple[dict[int, str], int]:
     """Return the changed source by the number of its cell, and the number of the last cell to execute.
 
@@ -74,10 +67,10 @@ def sabotaged(notebook: Notebook, sabotage: Sabotage) -> tuple[dict[int, str], i
         ValueError: If a claim is not there or measures no named values, the old code is not found once before
             the first of them, or the change touches the cell of a claim or changes nothing.
     """
-    notebook = section_of(notebook, sabotage)
     claims = {each.claim_id: each.cell.number for each in notebook.claims if each.measures_values}
     if missing := set(sabotage.claims) - set(claims):
         raise ValueError(f"{notebook.key}: no claim of named values is called {', '.join(sorted(missing))}")
+    notebook = notebook.section_of(*sabotage.claims)
     numbers = [claims[name] for name in sabotage.claims]
     name = f"{notebook.key}, {sabotage.claims[0]}"
     cells = [cell for cell in notebook.cells if cell.number < min(numbers)]
@@ -96,8 +89,9 @@ def sabotaged(notebook: Notebook, sabotage: Sabotage) -> tuple[dict[int, str], i
 
 def perform(path: Path, sabotage: Sabotage, key: str = "") -> list[dict[str, Any]]:
     """Run a notebook with a sabotage, in this process; return a row for each claim that is to be refuted."""
-    notebook = section_of(load(path, key), sabotage)
+    notebook = load(path, key)
     sources, last = sabotaged(notebook, sabotage)
+    notebook = notebook.section_of(*sabotage.claims)
     cells = [cell for cell in notebook.cells if cell.number <= last]
     found = execute(cells, path.resolve().parent, sources=sources)
     others = [
