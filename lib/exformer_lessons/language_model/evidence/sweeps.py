@@ -16,7 +16,7 @@ SENTENCES = (12_000, 48_000, 192_000)
 
 @sweep("D02")
 def more_text(NGram, excess_of, learn, new_decoder, new_lstm, prefers, rows_of):  # noqa: N803
-    """Give excess and accuracies past 0 to 4 attractors, for each model, amount of text and seed."""
+    """Return excess and accuracies past 0 to 4 attractors, for each model, amount of text and seed."""
     makers = {"verbs": english.agreement_items, "pronouns": english.coreference_items}
     found = {name: {n: [] for n in SENTENCES} for name in ("4-gram", "LSTM", "decoder")}
 
@@ -40,7 +40,7 @@ def more_text(NGram, excess_of, learn, new_decoder, new_lstm, prefers, rows_of):
 
 @sweep("C19")
 def many_texts(is_sentence, next_logits_of, ngrams, texts_of):
-    """Give the share of 3,000 generated sentences that is grammatical, for three n-grams."""
+    """Return the fraction of 3,000 generated sentences that is grammatical, for three n-grams."""
     return {
         name: fmean(map(is_sentence, texts_of(next_logits_of(ngrams[name]), n=3_000)))
         for name in ("trigram", "4-gram", "5-gram")
@@ -51,7 +51,7 @@ def many_texts(is_sentence, next_logits_of, ngrams, texts_of):
 def batching(
     first, is_sentence, last, learn, n_tokens, nats_of, new_decoder, per_token, rows_of, symbols, truth
 ):
-    """Give, for five seeds, the excess on sentences of 3 or 4 words and on all, and how many are so short.
+    """Return, for five seeds, the excess on sentences of 3 or 4 words and on all, and how many are so short.
 
     The keys say how batches are made. How many: of 20,000 texts that the model generates, without the wrong
     ones, and of 200,000 sentences of the language. Errors: the standard error of the five models' mean

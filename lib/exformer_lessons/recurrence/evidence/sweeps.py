@@ -1,13 +1,34 @@
 """Wider sweeps: bits in a state; recall by rate, steps, start, distances; the unit of a subject's number."""
 
+import torch
+
+from exformer import RecurrentLM
 from exformer_lessons.trials import sweep
 
 STEPS = (300, 3_000, 10_000)
 RATES = (0.001, 0.003, 0.01, 0.03)
 
 
+@torch.no_grad()
+def _recall_network(*, orthogonal):
+    """Make the lesson's network of 48 units, from random weights or from an orthogonal U and a small W."""
+    model = RecurrentLM(17, d_model=48)
+    if orthogonal:
+        layer = model.recurrent
+        layer.weight_hh_l0.copy_(torch.linalg.qr(torch.randn(48, 48)).Q)
+        layer.weight_ih_l0.normal_(std=0.001)
+        layer.bias_ih_l0.zero_()
+        layer.bias_hh_l0.zero_()
+    return model
+
+
+def _stretch(log_stretch, model, lists):
+    """Return how much the Jacobians stretch (log10): the median of some lists."""
+    return torch.stack([log_stretch(model, ids)[0] for ids in lists]).median().item()
+
+
 @sweep("A01")
-def bits(cross_entropy, reciter, tests, torch):
+def bits(cross_entropy, reciter, tests):
     """Return the bits of a list that the last state gives back, by width and steps, one for each length."""
     found = {"letters": [1, 2, 4, 6, 8, 12, 16, 20, 24]}
     for width in (16, 64):
@@ -24,26 +45,18 @@ def bits(cross_entropy, reciter, tests, torch):
 
 
 @sweep("A03")
-def dilemma(RecurrentLM, linear_schedule, log_stretch, recall_lists, recall_loss, set_seed, torch, train):  # noqa: N803
+def dilemma(linear_schedule, log_stretch, recall_lists, recall_loss, set_seed, train):
     """Return how much 32 Jacobians stretch (log10, median of 20 lists), by network, seed and 20 steps."""
 
     def learn(seed, distances, orthogonal, peak):
         set_seed(seed)
         batches = [recall_lists(32, distances[i % len(distances)]) for i in range(400)]
-        model = RecurrentLM(17, d_model=48)
-        if orthogonal:
-            layer = model.recurrent
-            with torch.no_grad():
-                layer.weight_hh_l0.copy_(torch.linalg.qr(torch.randn(48, 48)).Q)
-                layer.weight_ih_l0.normal_(std=0.001)
-                layer.bias_ih_l0.zero_()
-                layer.bias_hh_l0.zero_()
+        model = _recall_network(orthogonal=orthogonal)
         adam = torch.optim.AdamW(model.parameters(), fused=True)
         how = {"loss_fn": recall_loss, "optimizer": adam, "clip_norm": 1.0}
         row = []
         for begun in range(0, 401, 20):
-            found = [log_stretch(model.eval(), ids)[0] for ids in recall_lists(20, 32)]
-            row.append(torch.stack(found).median().item())
+            row.append(_stretch(log_stretch, model.eval(), recall_lists(20, 32)))
             if begun < 400:
                 train(
                     model,
@@ -65,30 +78,13 @@ def dilemma(RecurrentLM, linear_schedule, log_stretch, recall_lists, recall_loss
 
 
 @sweep("A03")
-def teachings(
-    RecurrentLM,  # noqa: N803
-    accuracy,
-    linear_schedule,
-    log_stretch,
-    recall_lists,
-    recall_loss,
-    set_seed,
-    torch,
-    train,
-):
+def teachings(accuracy, linear_schedule, log_stretch, recall_lists, recall_loss, set_seed, train):
     """Return the recall and the stretch over 8 and 32 steps, by distances taught and seed."""
 
     def learn(seed, distances, steps, peak, orthogonal=False):
         set_seed(seed)
         batches = [recall_lists(32, distances[i % len(distances)]) for i in range(steps)]
-        model = RecurrentLM(17, d_model=48)
-        if orthogonal:
-            layer = model.recurrent
-            with torch.no_grad():
-                layer.weight_hh_l0.copy_(torch.linalg.qr(torch.randn(48, 48)).Q)
-                layer.weight_ih_l0.normal_(std=0.001)
-                layer.bias_ih_l0.zero_()
-                layer.bias_hh_l0.zero_()
+        model = _recall_network(orthogonal=orthogonal)
         if batches:
             train(
                 model,
@@ -101,8 +97,7 @@ def teachings(
         model.eval()
         row = {f"recall at {n}": accuracy(model, n) for n in (1, 8, 32, 512)}
         for n in (8, 32):
-            found = [log_stretch(model, ids)[0] for ids in recall_lists(20, n)]
-            row[f"log10 over {n}"] = torch.stack(found).median().item()
+            row[f"log10 over {n}"] = _stretch(log_stretch, model, recall_lists(20, n))
         return row
 
     tries = {
@@ -131,7 +126,7 @@ def teachings(
 
 @sweep("D02")
 def number_unit(
-    agreement_accuracy, fit, ids_of, items, lstm_lm, next_word_loss, one_pass, set_seed, tokenizer, torch
+    agreement_accuracy, fit, ids_of, items, lstm_lm, next_word_loss, one_pass, set_seed, tokenizer
 ):
     """Return the units of the cell state that tell a plural subject from a singular one, by seed.
 
@@ -205,7 +200,7 @@ def rates(accuracy, fit, recall_lists, recall_loss, seed, set_seed, starts):
 
 
 @sweep("C01")
-def recurrent_starts(accuracy, fit, nn, recall_lists, recall_loss, rnn_from, seed, set_seed, torch):
+def recurrent_starts(accuracy, fit, nn, recall_lists, recall_loss, rnn_from, seed, set_seed):
     """Return the accuracy of an RNN at distance 32 after 800 steps, by initialization and learning rate."""
 
     def orthogonal():
