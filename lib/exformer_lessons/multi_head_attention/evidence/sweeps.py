@@ -110,7 +110,7 @@ def whole_answers(Reader, share_right, loss_of, truth):  # noqa: N803
 
 @sweep("C11")
 def six_letters(with_network, learn, share_right):
-    """Return the accuracy on six letters, for one head and for four with an MLP behind them, for five seeds."""
+    """Return the accuracy on six letters of one head and of four, each with an MLP behind, for five seeds."""
     torch.set_num_threads(1)
     tries = [(1, 0.01, 1000), (1, 0.03, 1000), (1, 0.1, 1000), (1, 0.03, 3000), (4, 0.03, 1000)]
 
