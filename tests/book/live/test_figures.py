@@ -33,12 +33,14 @@ TAPS = {
     "positions": ".exchange",
     "recurrence": ".other",
     "next-token": "#next-token-sample",
+    "merges": ".pair",
 }
 OTHERS = {
     "translator": "Ein Hund schläft.||",
     "positions": "30,12",
     "recurrence": "a fox slept",
     "next-token": "sample|0.7,40,1,0,3|",
+    "merges": "2|low low lower",
 }
 SHOWN = "() => document.querySelector('.live-stage').innerText"
 SAID = "() => document.querySelector('[data-scripts] > [aria-live]').textContent"
