@@ -50,8 +50,8 @@ def vocabularies(moon, texts):
 def spellings():
     """Return how GPT-4o's vocabulary cuts some texts: the text of each token, and its id."""
     encoding = tiktoken.get_encoding(NAMES["GPT-4o"])
-    texts = ["strawberry", " strawberry", "Strawberry", "STRAWBERRY", " 1234567", " 234567"]
-    texts += [" 9.11", " 9.9", "The answer is", "The answer is ", "\N{FOX FACE}"]
+    texts = ["strawberry", " strawberry", "Strawberry", "STRAWBERRY", "1234567", "234567"]
+    texts += ["The answer is", "The answer is ", "The answer is yes"]
     found = {}
     for text in texts:
         ids = encoding.encode(text)
