@@ -143,13 +143,16 @@ def test_a_tie_is_told_from_a_mistake(page, site) -> None:
 def test_six_right_predictions_are_counted(page, site) -> None:
     """With one wrong one before them the sentence says seven."""
     opened(page, site)
-    predict(page, "c k")
-    page.click(".again")
     predict(page, "p e", "c k", "e d", "i ck", "p ick")
     assert page.run(SOLVED) == ""
     page.run(CHOOSE, "pe r")
     assert page.run(SOLVED) == "You predicted 6 merges of 6."
     assert page.run(ENCODED) == ["pe", "p", "per", "ed"]
+    page.click(".again")
+    predict(page, "c k", "c k", "e d", "i ck", "p ick", "pe r")
+    assert page.run(SOLVED) == ""
+    page.run(CHOOSE, page.run("() => document.querySelector('exformer-merges').pairs[0].pair.join(' ')"))
+    assert page.run(SOLVED) == "You predicted 6 merges of 7."
 
 
 def test_a_text_of_ones_own(page, site) -> None:
@@ -158,7 +161,7 @@ def test_a_text_of_ones_own(page, site) -> None:
     for text, picks, solved in (
         ("sand sand sand", ("a n", "an d", "s and"), "Found: after three merges, sand is one token."),
         ("sands sands sands", ("a n", "an d", "and s"), ""),
-        ("sun sun on", ("s un", "u n"), ""),
+        ("on on on sun sun", ("o n", "s u", "su n"), ""),
     ):
         page.run(TYPE, [".text", text])
         assert page.run(SOLVED) == ""
