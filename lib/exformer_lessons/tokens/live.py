@@ -60,11 +60,11 @@ FIGURE = Live(
     name="merges",
     still=still,
     alt=(
-        "The sentence about Peter Piper as single letters, after two merges, which make the tokens pe and ck, "
-        "and after six, which also make ed, ick, pick and per."
+        "The sentence about Peter Piper as single letters, after two merges, which make the tokens pe and "
+        "ck, and after six, which also make ed, ick, pick and per."
     ),
     caption=(
-        "Predict which pair byte-pair encoding merges next. Press a pair: the counts appear, and the merge is made. "
-        "Then write a text of your own. Below, a new word is encoded with the merges so far."
+        "Predict which pair byte-pair encoding merges next. Press a pair: the counts appear, and the merge "
+        "is made. Then write a text of your own. Below, a new word is encoded with the merges so far."
     ),
 )

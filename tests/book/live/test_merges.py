@@ -19,7 +19,7 @@ TEXTS = [
     "ab " * 40,
     "",
     "a b c",
-    "\N{FOX FACE}\N{FULL MOON SYMBOL}\N{FOX FACE}\N{FULL MOON SYMBOL} \ufb01n \ufb01n \N{FOX FACE}\ufb01 \ufb01\N{FOX FACE}",
+    "\N{FOX FACE}\N{FULL MOON SYMBOL}\N{FOX FACE}\N{FULL MOON SYMBOL} \ufb01n \ufb01n \ufb01\N{FOX FACE}",
     *("".join(RNG.choices("aabbc  ", k=60)) for _ in range(30)),
     *("".join(RNG.choices("strawbey ", k=120)) for _ in range(30)),
 ]
@@ -228,7 +228,8 @@ def test_nothing_shifts(chromium, site, width, height) -> None:
     """What is reserved is enough in every state, and no state is wider than the page."""
     page = chromium.page(width=width, height=height)
     opened(page, site)
-    size = """() => [document.querySelector("exformer-merges").offsetHeight, document.documentElement.scrollWidth,
+    size = """() => [
+        document.querySelector("exformer-merges").offsetHeight, document.documentElement.scrollWidth,
         document.querySelector(".live-stage").offsetHeight]"""
     begun = page.run(size)
     long = "strawberry " * 9 + "Donaudampfschifffahrtsgesellschaft " * 2

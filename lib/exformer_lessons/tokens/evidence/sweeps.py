@@ -85,7 +85,8 @@ def declaration():
 def captions_crossed():
     """Return the tokens of a caption, learned from the captions of each language and read in each.
 
-    The three languages describe the same 1,000 pictures; the tokenizers learn 4,000 merges from 29,000 others.
+    The three languages describe the same 1,000 pictures; the tokenizers learn 4,000 merges from 29,000
+    others.
     """
     texts = {"English": {}, "German": {}, "French": {}}
     for part in ("train", "test"):
