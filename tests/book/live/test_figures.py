@@ -29,6 +29,7 @@ STATES = [
 ]
 #: A control that a finger finds, and an address that says something else than the first state.
 TAPS = {
+    "heads": ".take",
     "translator": ".examples button:nth-child(2)",
     "positions": ".exchange",
     "recurrence": ".other",
@@ -36,6 +37,7 @@ TAPS = {
     "merges": ".pair",
 }
 OTHERS = {
+    "heads": "Two dogs are running.|3 1|0 0",
     "translator": "Ein Hund schläft.||",
     "positions": "30,12",
     "recurrence": "a fox slept",
