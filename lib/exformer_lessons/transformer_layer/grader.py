@@ -1,9 +1,8 @@
-"""Graders: layer norm, the wrapper around a sublayer, the number of parameters of a layer."""
+"""Graders: layer norm, the number of parameters of a layer."""
 
 from collections.abc import Callable
 
 import torch
-from torch import Tensor
 
 from exformer_lessons.exercises.grading import Verdict, grade, takes_functions
 from exformer_lessons.transformer_layer import mistakes as known
@@ -32,34 +31,6 @@ def grade_layer_norm(answer: Callable[..., object]) -> Verdict:
         cases.append((x, gain, bias, eps))
     praise = "Each vector by itself, ε under the root, and equal numbers give the bias."
     return grade(answer, right=known.norm, mistakes=known.NORM, cases=cases, praise=praise)
-
-
-@takes_functions
-def grade_residual(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_residual(x, sublayer, norm, pre_norm)``.
-
-    Args:
-        answer: Takes vectors, two functions of one tensor, and whether to normalize before the sublayer;
-            returns what :func:`~exformer.nn.layers.residual` returns without dropout.
-    """
-    rng = torch.Generator().manual_seed(6)
-    x = 1 + 2 * torch.randn((2, 3, 7), generator=rng, dtype=torch.float64)
-    matrix = torch.randn((7, 7), generator=rng, dtype=torch.float64)
-
-    def sublayer(h: Tensor) -> Tensor:
-        return torch.tanh(h @ matrix) + 0.5
-
-    def norm(h: Tensor) -> Tensor:
-        ones = torch.ones(7, dtype=h.dtype)
-        return known.norm(h, 2 * ones, 0.25 * ones, 1e-5)  # twice is not once
-
-    return grade(
-        answer,
-        right=known.residual,
-        mistakes=known.RESIDUAL,
-        cases=[(x, sublayer, norm, True), (x, sublayer, norm, False)],
-        praise="Pre-norm leaves the path of the sums free, post-norm closes it with a norm.",
-    )
 
 
 @takes_functions

@@ -1,4 +1,4 @@
-"""Known mistakes, each with its hint: layer norm, residual connections, counting parameters."""
+"""Known mistakes, each with its hint: layer norm, counting parameters."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,6 @@ import torch
 from torch import Tensor
 
 from exformer.nn.normalization import layer_norm, rms_norm
-
-Function = Callable[[Tensor], Tensor]
 
 
 def norm(x: Tensor, gain: Tensor, bias: Tensor, eps: float) -> Tensor:
@@ -99,50 +97,6 @@ NORM: dict[str, Callable[..., Tensor]] = {
     "The bias is missing.": _without(gain=False, bias=True),
     "Gain and bias are missing.": _without(gain=True, bias=True),
     "You add the bias before the gain multiplies: the bias comes last.": _bias_first,
-}
-
-
-def residual(x: Tensor, sublayer: Function, norm: Function, pre_norm: bool) -> Tensor:
-    """Wrap rightly."""
-    return x + sublayer(norm(x)) if pre_norm else norm(x + sublayer(x))
-
-
-#: Wrong wrappers.
-RESIDUAL: dict[str, Callable[..., Tensor]] = {
-    "You have exchanged the two: pre-norm normalizes what the sublayer gets, post-norm the sum.": (
-        lambda x, f, n, pre: residual(x, f, n, not pre)
-    ),
-    "You normalize after the sum in both cases: look at pre_norm.": lambda x, f, n, pre: n(x + f(x)),
-    "You normalize before the sublayer in both cases: look at pre_norm.": lambda x, f, n, pre: x + f(n(x)),
-    "The sum is missing: add x to what the sublayer gives.": (
-        lambda x, f, n, pre: f(n(x)) if pre else n(f(x))
-    ),
-    "The norm is missing.": lambda x, f, n, pre: x + f(x),
-    "In pre-norm you add the normalized x: the sum takes x as it is, or the path is cut.": (
-        lambda x, f, n, pre: n(x) + f(n(x)) if pre else n(x + f(x))
-    ),
-    "In post-norm you normalize the sublayer's output alone: normalize the sum.": (
-        lambda x, f, n, pre: x + f(n(x)) if pre else x + n(f(x))
-    ),
-    "In pre-norm you normalize the sublayer's output: normalize what goes into it.": (
-        lambda x, f, n, pre: x + n(f(x)) if pre else n(x + f(x))
-    ),
-    "You normalize the sublayer's output, whatever pre_norm says: normalize its input or the sum.": (
-        lambda x, f, n, pre: x + n(f(x))
-    ),
-    "In post-norm the sublayer gets x as it is: you normalize its input too.": (
-        lambda x, f, n, pre: x + f(n(x)) if pre else n(x + f(n(x)))
-    ),
-    "In pre-norm you normalize the sum too: nothing but sums belongs on that path.": (
-        lambda x, f, n, pre: n(x + f(n(x))) if pre else n(x + f(x))
-    ),
-    "You normalize before and after in both cases.": lambda x, f, n, pre: n(x + f(n(x))),
-    "In pre-norm the sum is missing: add x to what the sublayer gives.": (
-        lambda x, f, n, pre: f(n(x)) if pre else n(x + f(x))
-    ),
-    "In post-norm the sum is missing: normalize x plus what the sublayer gives.": (
-        lambda x, f, n, pre: x + f(n(x)) if pre else n(f(x))
-    ),
 }
 
 
