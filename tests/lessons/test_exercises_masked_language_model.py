@@ -5,10 +5,8 @@ import math
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 
-from exformer.nn.loss import cross_entropy
-from exformer_lessons.masked_language_model.grader import grade_fill, grade_loss, grade_show
+from exformer_lessons.masked_language_model.grader import grade_fill, grade_show
 
 
 def by_loops(ids, chosen, chance, drawn, mask_id):
@@ -82,56 +80,6 @@ WRONG_SHOWS = {
 }
 
 
-def with_library(logits, ids, chosen):
-    return cross_entropy(logits, ids.masked_fill(~chosen, 99), pad_id=99)
-
-
-def with_torch(logits, ids, chosen):
-    return F.cross_entropy(logits[chosen], ids[chosen])
-
-
-def loss_by_loops(logits, ids, chosen):
-    found = []
-    for row, at in chosen.nonzero().tolist():
-        p = torch.softmax(logits[row, at], 0)[ids[row, at]]
-        found.append(-math.log(p))
-    return sum(found) / len(found)
-
-
-@pytest.mark.parametrize("answer", [with_library, with_torch, loss_by_loops])
-def test_right_losses(answer):
-    assert grade_loss(answer), grade_loss(answer)
-
-
-def nats(logits, ids):
-    return F.cross_entropy(logits.transpose(1, 2), ids, reduction="none")
-
-
-WRONG_LOSSES = {
-    "only the chosen ones count": lambda x, i, c: F.cross_entropy(x.flatten(0, 1), i.flatten()),
-    "divide by the number of chosen": lambda x, i, c: F.cross_entropy(x[c], i[c], reduction="sum"),
-    "by the number of all positions": lambda x, i, c: (nats(x, i) * c).mean(),
-    "a mean of rows": lambda x, i, c: sum(F.cross_entropy(*r) for r in rows(x, i, c)) / len(i),
-    "by the number of rows": lambda x, i, c: (nats(x, i) * c).sum() / len(i),
-    "shifted by one position": lambda x, i, c: with_torch(x[:, :-1], i[:, 1:], c[:, 1:]),
-    "the chosen ones do not": lambda x, i, c: with_torch(x, i, ~c),
-    "The sign is wrong": lambda x, i, c: -with_torch(x, i, c),
-    "without its softmax": lambda x, i, c: F.nll_loss(x[c], i[c]),
-    "take the logarithm": lambda x, i, c: 1 + F.nll_loss(x[c].softmax(-1), i[c]),
-    "returns nothing yet": lambda *case: ...,
-    "raised RuntimeError": lambda x, i, c: x @ i,
-    "should be one number": lambda x, i, c: nats(x, i),
-    "minus the mean probability": lambda x, i, c: F.nll_loss(x[c].softmax(-1), i[c]),
-    "take the softmax twice": lambda x, i, c: with_torch(x.softmax(2), i, c),
-    "That is in bits": lambda x, i, c: with_torch(x, i, c) / math.log(2),
-    "the number should be": lambda x, i, c: 2 * with_torch(x, i, c),
-}
-
-
-def rows(logits, ids, chosen):
-    return [(x[c], i[c]) for x, i, c in zip(logits, ids, chosen, strict=True)]
-
-
 def fill_by_lists(log_p, words, place, candidates):
     p = []
     for each in candidates:
@@ -189,7 +137,7 @@ WRONG_FILLS = {
     "the numbers are not": lambda *case: normal(2 * scores(*case)),
 }
 
-BANKS = [(grade_show, WRONG_SHOWS), (grade_loss, WRONG_LOSSES), (grade_fill, WRONG_FILLS)]
+BANKS = [(grade_show, WRONG_SHOWS), (grade_fill, WRONG_FILLS)]
 
 
 @pytest.mark.parametrize(
@@ -209,12 +157,3 @@ def test_limits_of_the_masking_probabilities(masks, wrong):
         return torch.where(chosen & below[0], torch.full_like(ids, mask_id), out)
 
     assert not grade_show(show)
-
-
-def test_the_class_token_may_be_left_out_as_it_is_never_chosen():
-    def loss(logits, ids, chosen):
-        chosen = chosen[:, 1:]
-        return F.cross_entropy(logits[:, 1:][chosen], ids[:, 1:][chosen])
-
-    verdict = grade_loss(loss)
-    assert verdict, verdict

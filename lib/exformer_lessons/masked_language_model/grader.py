@@ -1,4 +1,4 @@
-"""Graders: masking as BERT does, its loss, a gap filled by scoring."""
+"""Graders: masking as BERT does, a gap filled by scoring."""
 
 from collections.abc import Callable
 
@@ -43,26 +43,6 @@ def grade_show(answer: Callable[..., object]) -> Verdict:
 
     praise = "Mask below 0.8, another word below 0.9, else the word itself; and only where chosen."
     return grade(shown, right=known.show, mistakes=known.SHOW, cases=cases, praise=praise)
-
-
-@takes_functions
-def grade_loss(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_loss(logits, ids, chosen)``.
-
-    Args:
-        answer: Takes logits (batch, position, vocab_size), the words that were there, and which positions
-            were chosen (batch, position); returns the mean loss at the chosen positions, in nats.
-    """
-    rng = torch.Generator().manual_seed(12)
-    cases = []
-    for batch, length in ((3, 13), (5, 7)):
-        logits = 2 * torch.randn((batch, length, _TOKENS), generator=rng, dtype=torch.float64)
-        ids = torch.randint(_TOKENS, (batch, length), generator=rng)
-        chosen = torch.rand((batch, length), generator=rng) < torch.linspace(0.2, 0.7, batch)[:, None]
-        chosen[:, 0], chosen[:, 2] = False, True  # the class token never; in each row at least one
-        cases.append((logits, ids, chosen))
-    praise = "Each chosen position counts once, and no other position counts."
-    return grade(answer, right=known.loss, mistakes=known.LOSS, cases=cases, praise=praise)
 
 
 @takes_functions

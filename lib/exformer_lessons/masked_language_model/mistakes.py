@@ -1,4 +1,4 @@
-"""Known mistakes, each with its hint: masking, its loss, filling a gap."""
+"""Known mistakes, each with its hint: masking, filling a gap."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -65,57 +65,6 @@ SHOW: dict[str, Callable[..., Tensor]] = {
     "From 0.8 to 0.9 the drawn word is shown, above it the word itself; you have the two swapped.": (
         lambda i, c, x, d, m: torch.where(c & (x >= 0.9), d, i).masked_fill(c & (x < 0.8), m)
     ),
-}
-
-
-def loss(logits: Tensor, ids: Tensor, chosen: Tensor) -> Tensor:
-    """Average the loss at the chosen positions."""
-    return _surprise(logits, ids)[chosen].mean()
-
-
-def _surprise(logits: Tensor, ids: Tensor) -> Tensor:
-    return -logits.log_softmax(dim=-1).gather(-1, ids[..., None])[..., 0]
-
-
-def _by_rows(logits: Tensor, ids: Tensor, chosen: Tensor) -> Tensor:
-    s = _surprise(logits, ids) * chosen
-    return (s.sum(dim=1) / chosen.sum(dim=1)).mean()
-
-
-def _shifted(logits: Tensor, ids: Tensor, chosen: Tensor) -> Tensor:
-    return _surprise(logits[:, :-1], ids[:, 1:])[chosen[:, 1:]].mean()
-
-
-LOSS: dict[str, Callable[..., Tensor]] = {
-    "That is the mean over all positions: only the chosen ones count.": lambda x, i, c: _surprise(
-        x, i
-    ).mean(),
-    "That is the sum: divide by the number of chosen positions.": lambda x, i, c: _surprise(x, i)[c].sum(),
-    "You divide by the number of all positions, not of the chosen ones.": lambda x, i, c: (
-        _surprise(x, i)[c].sum() / c.numel()
-    ),
-    "That is a mean of rows: each chosen position counts the same, whatever its row.": _by_rows,
-    "You divide by the number of rows, not of the chosen positions.": lambda x, i, c: (
-        _surprise(x, i)[c].sum() / len(i)
-    ),
-    "The logits are shifted by one position: here position t predicts word t itself.": _shifted,
-    "The positions that were not chosen count, and the chosen ones do not.": lambda x, i, c: _surprise(x, i)[
-        ~c
-    ].mean(),
-    "The sign is wrong: the loss is minus the logarithm.": lambda x, i, c: -loss(x, i, c),
-    "You take the softmax twice: log_softmax and cross_entropy want logits.": lambda x, i, c: loss(
-        x.softmax(-1), i, c
-    ),
-    "That is the mean logit without its softmax: take the logarithm of a probability.": lambda x, i, c: (
-        -x.gather(-1, i[..., None])[..., 0][c].mean()
-    ),
-    "That is one minus the mean probability: take the logarithm.": lambda x, i, c: (
-        1 - (-_surprise(x, i)).exp()[c].mean()
-    ),
-    "That is minus the mean probability: take the logarithm of each, then the mean.": lambda x, i, c: (
-        -(-_surprise(x, i)).exp()[c].mean()
-    ),
-    "That is in bits: nats come from the natural logarithm.": lambda x, i, c: loss(x, i, c) / math.log(2),
 }
 
 
