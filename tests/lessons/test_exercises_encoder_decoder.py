@@ -2,13 +2,12 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
 from exformer.data.padding import pad
-from exformer_lessons.encoder_decoder.grader import grade_greedy, grade_log_likelihood, grade_shift
+from exformer_lessons.encoder_decoder.grader import grade_log_likelihood, grade_shift
 
 
 def with_tensors(sentences, pad_id, bos_id, eos_id):
@@ -236,105 +235,6 @@ def test_wrong_likelihoods_are_named(hint):
     verdict = grade_log_likelihood(WRONG_LIKELIHOODS[hint])
     assert not verdict
     assert hint in verdict.says
-
-
-def plain(logits_of, bos_id, eos_id, limit):
-    ids = [bos_id]
-    for _ in range(limit):
-        best = int(logits_of(ids)[-1].argmax())
-        if best == eos_id:
-            break
-        ids.append(best)
-    return ids[1:]
-
-
-def recursive(logits_of, bos_id, eos_id, limit, ids=None):
-    ids = ids or [bos_id]
-    best = logits_of(torch.tensor(ids))[len(ids) - 1].max(dim=0).indices.item()
-    if limit == 0 or best == eos_id:
-        return []
-    return [best, *recursive(logits_of, bos_id, eos_id, limit - 1, [*ids, best])]
-
-
-def cut_at_the_end(logits_of, bos_id, eos_id, limit):
-    ids = torch.tensor([bos_id])
-    while len(ids) <= limit:  # goes on behind the end symbol, then cuts
-        ids = torch.cat((ids, logits_of(ids)[-1:].argmax(dim=-1)))
-    new = ids[1:].tolist()
-    return torch.tensor(new[: new.index(eos_id)] if eos_id in new else new)
-
-
-GREEDY = {
-    "loop": plain,
-    "recursion": recursive,
-    "cut at the end": cut_at_the_end,
-    "numpy": lambda *case: np.array(plain(*case)),
-    "tuple": lambda *case: tuple(plain(*case)),
-    "a batch of one": lambda *case: torch.tensor([plain(*case)]),
-}
-
-
-@pytest.mark.parametrize("answer", GREEDY.values(), ids=GREEDY)
-def test_right_greedy(answer):
-    assert grade_greedy(answer), grade_greedy(answer)
-
-
-def loop(*, ask=list, choose=lambda z: z[-1].argmax(), first=False, last=False, more=0, stops=True):
-    def answer(logits_of, bos_id, eos_id, limit):
-        ids = [bos_id]
-        for _ in range(limit + more):
-            best = int(choose(logits_of(ask(ids))))
-            if stops and best == eos_id:
-                return [bos_id] * first + ids[1:] + [eos_id] * last
-            ids.append(best)
-        return ids[0 if first else 1 :]
-
-    return answer
-
-
-def endless(logits_of, bos_id, eos_id, limit, *, stops=False):
-    ids = [bos_id]
-    while not stops or ids[-1] != eos_id:
-        ids.append(int(logits_of(ids)[-1].argmax()))
-    return ids[1:-1]
-
-
-WRONG_GREEDY = {
-    "starts with <s>: return": loop(first=True),
-    "ends with </s>: leave": loop(last=True),
-    "has <s> and </s>": loop(first=True, last=True),
-    "do not stop at the end": loop(stops=False),
-    "first row of logits": loop(choose=lambda z: z[0].argmax()),
-    "largest of all rows": loop(choose=lambda z: z.flatten().argmax() % z.size(1)),
-    "least probable": loop(choose=lambda z: z[-1].argmin()),
-    "never feed": loop(ask=lambda ids: ids[:1]),
-    "last word only": loop(ask=lambda ids: [ids[-1]]),
-    "without <s>: the start": loop(ask=lambda ids: ids[1:] if len(ids) > 1 else ids),
-    "too few": loop(more=-1),
-    "too many": loop(more=1),
-    "where limit is 0": lambda f, b, e, limit: plain(f, b, e, limit or 1),
-    "should have 4 numbers, yours has 3": lambda *case: plain(*case)[:-1],
-    "must return numbers, got set": lambda *case: set(plain(*case)),
-    "must return numbers, got dict": lambda *case: {1: 2},
-    "must return numbers, got str": lambda *case: " ".join(map(str, plain(*case))),
-    "must return numbers, got list": lambda *case: [[1], [2, 3]],
-    "where no end token comes": lambda *case: endless(*case, stops=True),
-    "does not end": endless,
-    "returns nothing yet": lambda *case: None,
-    "raised TypeError": lambda f, b, e: [],
-    "the numbers are not": lambda *case: [word + 1 for word in plain(*case)],
-}
-
-
-@pytest.mark.parametrize("hint", WRONG_GREEDY)
-def test_wrong_greedy_is_named(hint):
-    verdict = grade_greedy(WRONG_GREEDY[hint])
-    assert not verdict
-    assert hint in verdict.says
-
-
-def test_other_ids_for_start_and_end_are_used():
-    assert not grade_greedy(lambda f, b, e, limit: plain(f, 1, 2, limit))
 
 
 def test_zero_is_a_word_where_it_is_not_the_padding():

@@ -1,4 +1,4 @@
-"""Graders: the shift of teacher forcing, the likelihood of a sentence, greedy decoding."""
+"""Graders: the shift of teacher forcing and the likelihood of a sentence."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,6 @@ from exformer_lessons.exercises.grading import Verdict, grade, takes_functions
 from exformer_lessons.exercises.results import UnfitError, as_numbers
 
 _GAP = -99.0  # marks what is not there
-_CALLS = 60  # more than any right answer needs
 
 
 @takes_functions
@@ -94,37 +93,3 @@ def grade_log_likelihood(answer: Callable[..., object]) -> Verdict:
         praise="One number per sentence, its padding left out, none of them above 0.",
         frame=lambda given, logits, targets, pad_id: known.spread(given, like=targets),
     )
-
-
-@takes_functions
-def grade_greedy(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_greedy(logits_of, bos_id, eos_id, limit)``.
-
-    Args:
-        answer: Takes a function that gives one row of logits for each id of a list, the id of the start
-            token, that of the end token, and the largest number of new ids; returns the new ids, without
-            start and end token.
-    """
-    longest = []
-
-    def new_ids(bos_id: int, eos_id: int, salt: int, length: int, limit: int) -> object:
-        language = known.Language(salt, length=length, calls=_CALLS, ends=(bos_id, eos_id))
-        try:
-            return answer(language, bos_id, eos_id, limit)
-        except known.TooManyCallsError:
-            return known.ENDLESS
-        finally:
-            longest.append(language.longest)
-
-    cases = [(1, 4, 9), (2, 1, 9), (3, 30, 6), (5, 6, 6), (7, 0, 5), (11, 7, 12), (4, 3, 0)]
-    verdict = grade(
-        new_ids,
-        right=known.in_a_language(known.greedy),
-        mistakes={hint: known.in_a_language(mistake) for hint, mistake in known.GREEDY.items()},
-        cases=[*((1, 2, *case) for case in cases), (7, 11, 8, 5, 9)],
-        praise="It feeds on its own words, stops at the end token, and never goes beyond the limit.",
-        frame=lambda given, *case: as_numbers(given).ravel(),
-    )
-    if verdict.says == known.FIRST_ROW and max(longest) == 1:
-        return Verdict(False, known.NEVER_FED)
-    return verdict

@@ -1,10 +1,9 @@
-"""Known mistakes, each with its hint: teacher forcing, the likelihood of a sentence, greedy decoding."""
+"""Known mistakes, each with its hint: teacher forcing and the likelihood of a sentence."""
 
 import math
 from collections.abc import Callable
 
 import numpy as np
-import torch
 from torch import Tensor
 
 Rows = list[list[int]]
@@ -152,121 +151,4 @@ LOG_LIKELIHOOD: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
     "You take the best word at each position: take the probability of the word in targets.": (
         lambda z, y, pad: (z.log_softmax(-1).amax(-1) * (y != pad)).sum(-1)
     ),
-}
-
-
-ENDLESS = [-2]  # what stands for an answer that never stopped
-
-
-class TooManyCallsError(Exception):
-    """An answer that requests more words than any limit allows."""
-
-
-class Language:
-    """Return logits for each position of a list of ids, each depending on all ids up to its position.
-
-    Args:
-        salt: Which language it is.
-        length: How many words a sentence has before its end token.
-        calls: After how many calls it refuses.
-        ends: The ids of the start and the end token.
-    """
-
-    def __init__(self, salt: int, *, length: int, calls: int, ends: tuple[int, int]) -> None:
-        self.salt, self.length, self.left = salt, length, calls
-        self.bos, self.eos = ends
-        self.longest = 0  # ids in the longest list that it was given
-
-    def __call__(self, ids: object) -> Tensor:
-        """Score 13 tokens after each position, one row per position."""
-        self.left -= 1
-        if self.left < 0:
-            raise TooManyCallsError
-        ids = [int(i) for i in torch.as_tensor(ids).flatten()]
-        self.longest = max(self.longest, len(ids))
-        places = torch.arange(len(ids))
-        key = torch.cumsum((places + 2) * (torch.tensor(ids, dtype=torch.long) + self.salt), dim=0)
-        rows = torch.sin(torch.arange(13) * (1.0 + key[:, None]) + self.salt)
-        rows[:, 0] -= 9.0
-        if self.bos:
-            rows[:, self.bos] -= 9.0
-        rows[:, self.eos] = -5.0
-        if ids and ids[0] == self.bos:
-            rows[places == self.length, self.eos] = 5.0
-        return rows
-
-
-def in_a_language(write: Callable[..., list[int]]) -> Callable[..., list[int]]:
-    """Let a decoding run in a language that is made from the ids of its ends, a salt and a length."""
-    return lambda bos_id, eos_id, salt, length, limit: write(
-        Language(salt, length=length, calls=99_999, ends=(bos_id, eos_id)), limit
-    )
-
-
-def greedy(logits_of: Language, limit: int) -> list[int]:
-    """Decode greedily: append the best word until the end token, or until the limit."""
-    return _write(logits_of, limit)
-
-
-def _write(
-    logits_of: Language,
-    limit: int,
-    *,
-    feed: Callable[[list[int]], list[int]] = lambda ids: ids,
-    pick: Callable[[Tensor], Tensor] = lambda logits: logits[-1].argmax(),
-    stop: bool = True,
-) -> list[int]:
-    ids = [logits_of.bos]
-    while len(ids) <= limit:
-        ids.append(int(pick(logits_of(feed(ids)))))
-        if stop and ids[-1] == logits_of.eos:
-            return ids[1:-1]
-    return ids[1:]
-
-
-def _with_end(logits_of: Language, limit: int) -> list[int]:
-    found = _write(logits_of, limit)
-    return [*found, logits_of.eos] if len(found) < limit else found
-
-
-# The two generate alike, the first word again and again; they differ in what they feed.
-FIRST_ROW = "You take the first row of logits: the next word is scored in the last row."
-NEVER_FED = "You never feed what was generated: each word must join the ids of the next call."
-
-#: Wrong ways to decode greedily.
-GREEDY: dict[str, Callable[[Language, int], list[int]]] = {
-    "Your result starts with <s>: return the new ids only.": lambda f, limit: [f.bos, *_write(f, limit)],
-    "Your result ends with </s>: leave the end token out.": _with_end,
-    "Your result has <s> and </s> in it: return the new ids only, without the end token.": (
-        lambda f, limit: [f.bos, *_with_end(f, limit)]
-    ),
-    "You do not stop at the end token: what comes after </s> is no part of the sentence.": (
-        lambda f, limit: _write(f, limit, stop=False)
-    ),
-    FIRST_ROW: (lambda f, limit: _write(f, limit, pick=lambda logits: logits[0].argmax())),
-    "You take the largest of all rows' logits: the next word is scored in the last row.": (
-        lambda f, limit: _write(f, limit, pick=lambda logits: logits.max(0).values.argmax())
-    ),
-    "You take the least probable word: argmax, not argmin.": (
-        lambda f, limit: _write(f, limit, pick=lambda logits: logits[-1].argmin())
-    ),
-    "You feed the last word only: the decoder must be shown all words so far.": (
-        lambda f, limit: _write(f, limit, feed=lambda ids: ids[-1:])
-    ),
-    "You feed the words without <s>: the start token stays in front.": (
-        lambda f, limit: _write(f, limit, feed=lambda ids: ids[1:] or ids)
-    ),
-    "You generate one word too few at the limit: limit counts the new words, without <s>.": (
-        lambda f, limit: _write(f, limit - 1)
-    ),
-    "You generate a word where limit is 0: look at the limit first.": (
-        lambda f, limit: _write(f, max(limit, 1))
-    ),
-    "You generate one word too many at the limit: limit counts the new words.": (
-        lambda f, limit: _write(f, limit + 1)
-    ),
-    "You go beyond the limit where no end token comes: at most limit words.": (
-        lambda f, limit: _write(f, 99)
-    ),
-    "Your loop does not end: stop at the end token, and after limit words.": lambda f, limit: ENDLESS,
 }

@@ -1,12 +1,10 @@
 """The live translator: its first state, its gestures and its task, and every number of its caption."""
 
-from contextlib import contextmanager
-
 import figures
 import pytest
 import torch
 
-from exformer import corpus_bleu, load_model, record_attention, translate
+from exformer import load_model, record_attention, translate
 from exformer.corpora.captions import captions
 from exformer_lessons.encoder_decoder import live as translator
 
@@ -170,34 +168,14 @@ def test_what_is_typed(opened) -> None:
 
 def test_pointing_decides_the_word(opened) -> None:
     german = [pair.target for pair in captions()]
-    pairs, moved, kept = opened.run(POINTED, german)
+    pairs, moved, _ = opened.run(POINTED, german)
     assert pairs == pytest.approx(translator.PAIRS, abs=3)
     assert moved == pytest.approx(translator.MOVED, abs=3)
-    assert kept == pytest.approx(translator.KEPT, abs=2)
 
 
-def test_no_head_and_no_layer_is_needed_but_some_are() -> None:
+def test_without_all_heads_every_translation_is_the_same() -> None:
     model, tokenizer, _ = load_model(translator.MODEL)
-    german, english = zip(*((pair.target, pair.source) for pair in captions()), strict=True)
-
-    @contextmanager
-    def without(layers, heads):
-        kept = [layer.cross_attention.w_o.weight.data.clone() for layer in model.decoder]
-        for layer in layers:
-            for head in heads:
-                model.decoder[layer].cross_attention.w_o.weight.data[:, 32 * head : 32 * (head + 1)] = 0
-        yield translate(model, tokenizer, german, max_new_tokens=40, batch_size=40)
-        for layer, weight in zip(model.decoder, kept, strict=True):
-            layer.cross_attention.w_o.weight.data.copy_(weight)
-
-    def bleu(layers, heads):
-        with without(layers, heads) as found:
-            return float(corpus_bleu(found, english))
-
-    assert bleu([], []) == pytest.approx(translator.BLEU, abs=0.5)
-    heads = [bleu([layer], [head]) for layer in range(4) for head in range(4)]
-    layers = [bleu([layer], range(4)) for layer in range(4)]
-    assert (min(heads), max(heads)) == pytest.approx(translator.HEAD_OUT, abs=0.5)
-    assert (min(layers), max(layers)) == pytest.approx(translator.LAYER_OUT, abs=0.5)
-    with without(range(4), range(4)) as found:
-        assert len(set(found)) == 1
+    for layer in model.decoder:
+        layer.cross_attention.w_o.weight.data.zero_()
+    german = [pair.target for pair in captions()]
+    assert len(set(translate(model, tokenizer, german, max_new_tokens=40, batch_size=40))) == 1
