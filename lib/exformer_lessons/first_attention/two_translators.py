@@ -1,9 +1,10 @@
-"""The two translators of the lesson on the first attention: one vector between their halves, or attention.
+"""The two translators of the first figure of lesson 02: one vector between their halves, or attention.
 
-They are trained as the lesson trains them, number for number, and saved for its live figure:
+They are trained as the evidence trains them, number for number, and saved for the lesson's live figure:
 ``python -m exformer_lessons.first_attention.two_translators FOLDER``.
 """
 
+import dataclasses
 import random
 import sys
 import time
@@ -86,6 +87,19 @@ def lesson_corpus() -> tuple[list[Pair], dict[str, list[Pair]]]:
     drawn = [sample_pair() for _ in range(30_000)]
     pairs = [pair for pair in drawn if pair.source not in held_out][:20_000]
     return pairs, {name: list(group.values()) for name, group in found.items()}
+
+
+def place_first(pair: Pair) -> Pair:
+    """Move the words for the place to the front of the English sentence; the Italian one stays.
+
+    Examples:
+        >>> place_first(Pair("the cats slept near a lake", "i gatti dormirono vicino a un lago")).source
+        'near a lake the cats slept'
+    """
+    words = pair.source.split()
+    at = next((n for n, word in enumerate(words) if word in ("near", "behind", "beyond")), 0)
+    moved = tuple(((s - at) % len(words), t) for s, t in pair.alignment)
+    return dataclasses.replace(pair, source=" ".join(words[at:] + words[:at]), alignment=moved)
 
 
 def train_translators(seed: int = 0) -> tuple[dict[str, RecurrentEncoderDecoder], Tokenizers, Any]:
