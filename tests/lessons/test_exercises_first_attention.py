@@ -2,14 +2,13 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 
 from exformer.nn.attention import scaled_dot_product_attention
 from exformer_lessons.exercises.grading import FINITE_FILL, NOT_STABLE
 from exformer_lessons.first_attention import mistakes as known
-from exformer_lessons.first_attention.grader import grade_agreement, grade_context, grade_first_mistake
+from exformer_lessons.first_attention.grader import grade_agreement, grade_context
 
 
 def by_library(h_d, h_e, real):
@@ -109,38 +108,6 @@ def test_wrong_contexts_are_named(hint):
     assert hint in verdict.says
 
 
-def test_places_are_not_found_by_what_holds_in_short_rows_alone():
-    def length_by(find):
-        def answer(said, truth, pad_id):
-            wrong = (said != truth) & (truth != pad_id)
-            return torch.where(wrong.any(1), wrong.int().argmax(1), find(said, truth, pad_id))
-
-        return answer
-
-    assert grade_first_mistake(length_by(lambda s, t, p: (t != p).sum(1)))
-    assert not grade_first_mistake(length_by(lambda s, t, p: (t == p).int().argmax(1)))  # 0 in a full row
-    assert not grade_first_mistake(length_by(lambda s, t, p: (t == 2).int().argmax(1) + 1))
-
-
-def test_padding_that_is_said_in_place_of_a_word_is_a_mistake():
-    def answer(said, truth, pad_id):
-        wrong = (said != truth) & (truth != pad_id) & (said != pad_id)
-        return torch.where(wrong.any(1), wrong.int().argmax(1), (truth != pad_id).sum(1))
-
-    assert "predicted in place of a word" in grade_first_mistake(answer).says
-
-
-def test_padding_that_is_said_is_not_to_be_removed():
-    def removed(said, truth, pad_id):
-        found = []
-        for ours, true in zip(said.tolist(), truth.tolist(), strict=True):
-            a, b = ([word for word in row if word != pad_id] for row in (ours, true))
-            found.append(next((t for t, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(b)))
-        return found
-
-    assert "predicted in place of a word" in grade_first_mistake(removed).says
-
-
 def test_weights_need_not_be_square():
     def by_a_table(weights, alignment):
         linked = torch.zeros(len(weights), len(weights))
@@ -225,89 +192,6 @@ def test_an_answer_that_is_right_in_square_cases_only_is_refused():
     assert not grade_context(square)
 
 
-def count_up(said, truth, pad_id):
-    found = []
-    for ours, true in zip(said.tolist(), truth.tolist(), strict=True):
-        place = 0
-        while place < len(true) and true[place] != pad_id and ours[place] == true[place]:
-            place += 1
-        found.append(place)
-    return found
-
-
-def by_product(said, truth, pad_id):
-    fine = ((said == truth) & (truth != pad_id)).int()
-    return fine.cumprod(dim=1).sum(dim=1)
-
-
-MISTAKES = {
-    "loop": count_up,
-    "product": by_product,
-    "numpy": lambda *case: np.array(count_up(*case)),
-    "tuple": lambda *case: tuple(count_up(*case)),
-    "list of tensors": lambda *case: list(by_product(*case)),
-    "list of tables of one": lambda *case: list(by_product(*case)[:, None]),
-    "floats, one by one": lambda *case: (float(place) for place in by_product(*case)),
-}
-
-
-@pytest.mark.parametrize("answer", MISTAKES.values(), ids=MISTAKES)
-def test_right_first_mistakes(answer):
-    assert grade_first_mistake(answer), grade_first_mistake(answer)
-
-
-def differ(said, truth, pad_id):
-    return said.ne(truth) & truth.ne(pad_id)
-
-
-def or_else(choose):
-    def answer(said, truth, pad_id):
-        wrong, lengths = differ(said, truth, pad_id), truth.ne(pad_id).sum(dim=1)
-        none = torch.as_tensor(choose(truth, lengths)).expand(len(truth))
-        return torch.where(wrong.any(dim=1), wrong.int().argmax(dim=1), none)
-
-    return answer
-
-
-def last(said, truth, pad_id):
-    wrong, places = differ(said, truth, pad_id), torch.arange(truth.size(1))
-    return torch.where(wrong.any(dim=1), (wrong * places).amax(dim=1), truth.ne(pad_id).sum(dim=1))
-
-
-def padding_too(said, truth, pad_id):
-    return said.eq(truth).int().cumprod(dim=1).sum(dim=1)
-
-
-WRONG_MISTAKES = {
-    "count padding": padding_too,
-    "count from 1": lambda *case: by_product(*case) + 1,
-    "you give 0": or_else(lambda truth, lengths: 0),
-    "you give -1": or_else(lambda truth, lengths: -1),
-    "width of the table": or_else(lambda truth, lengths: truth.size(1)),
-    "one position too early": or_else(lambda truth, lengths: lengths - 1),
-    "the last mistake": last,
-    "number of mistakes": lambda *case: differ(*case).sum(dim=1),
-    "number of words that are right": lambda s, t, p: (s.eq(t) & t.ne(p)).sum(dim=1),
-    "You take 0 for the padding": lambda s, t, p: count_up(s, t, 0),
-    "predicted in place of a word": lambda s, t, p: by_product(s.where(s != p, t), t, p),
-    "The end token counts": lambda s, t, p: [
-        n if i == n - 1 else i for i, n in zip(count_up(s, t, p), t.ne(p).sum(1).tolist(), strict=True)
-    ],
-    "first word that is right": lambda s, t, p: (s.ne(t) & t.ne(p)).int().cumprod(dim=1).sum(dim=1),
-    "returns nothing yet": lambda *case: None,
-    "should have 7 numbers, yours has 1": lambda *case: by_product(*case).sum(),
-    "raised ZeroDivisionError": lambda *case: 1 / 0,
-    "the numbers are not": lambda *case: by_product(*case) + 5,
-}
-
-
-@pytest.mark.parametrize("hint", WRONG_MISTAKES)
-def test_wrong_first_mistakes_are_named(hint):
-    verdict = grade_first_mistake(WRONG_MISTAKES[hint])
-    assert not verdict
-    assert hint in verdict.says
-
-
 def by_matrix(weights, alignment):
     truth = torch.zeros_like(weights, dtype=torch.bool)
     for source, target in alignment:
@@ -386,10 +270,9 @@ def test_wrong_agreements_are_named(hint):
     ("bank", "tried"),
     [
         (known.CONTEXT, WRONG_CONTEXTS),
-        (known.FIRST_MISTAKE, WRONG_MISTAKES),
         (known.AGREEMENT, WRONG_AGREEMENTS),
     ],
-    ids=["context", "first mistake", "agreement"],
+    ids=["context", "agreement"],
 )
 def test_each_known_mistake_is_tried_here(bank, tried):
     for hint in bank:

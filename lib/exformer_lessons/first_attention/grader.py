@@ -1,4 +1,4 @@
-"""Graders: the context vector, the first mistake of a text, weights against an alignment."""
+"""Graders: the context vector, weights against an alignment."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,6 @@ from exformer_lessons.exercises.grading import (
     and_also,
     first_of,
     grade,
-    single_numbers,
     takes_functions,
     with_large_scores,
 )
@@ -77,36 +76,6 @@ def _far(rng: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
     h_d, h_e = (torch.randint(-1, 2, (3, length, 4), generator=rng).float() for length in (4, 6))
     h_d[..., 0], h_e[..., 0] = -128.0, 128.0
     return h_d, h_e, torch.arange(6) >= torch.tensor([0, 2, 4])[:, None]
-
-
-@takes_functions
-def grade_first_mistake(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_first_mistake(said, truth, pad_id)``.
-
-    Args:
-        answer: Takes two tables of ids (batch, tgt); returns for each sentence the position of its
-            first mistake, or, where there is none, the number of its true tokens.
-    """
-    return grade(
-        answer,
-        right=known.first_mistake,
-        mistakes=known.FIRST_MISTAKE,
-        cases=[_texts(0, end=2), _texts(9, end=12)],
-        praise="One position per sentence, counted from 0, and padding is no mistake.",
-        frame=single_numbers,
-    )
-
-
-def _texts(pad_id: int, end: int) -> tuple[Tensor, Tensor, int]:
-    full = [3, 4, 5, 6, 7, 8, end]  # as wide as the table
-    truth = [[5, 6, 7, 8, end], [4, 3, end], [7, end], full, [8, 8, 5, end], [6, end], [4, 5, 3, end]]
-    # Wrong at 1 and 3; right; wrong at once; right; wrong at the last; right; padding at 1, then late.
-    said = [[5, 1, 7, 7, end], [4, 3, end], [end, end], full, [8, 8, 5, 5], [6, end], [4, pad_id, 5, 3, end]]
-    width, behind = 7, iter(range(20, 80))
-    filled = [row + [pad_id] * (width - len(row)) for row in truth]
-    # After the end a model predicts anything; first a padding token that happens to fit.
-    more = [[*row, pad_id, *(next(behind) for _ in range(width - 1 - len(row)))][:width] for row in said]
-    return torch.tensor(more), torch.tensor(filled), pad_id
 
 
 @takes_functions

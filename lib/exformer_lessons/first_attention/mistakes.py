@@ -1,4 +1,4 @@
-"""Known mistakes, each with its hint: context vectors, first mistakes, alignments."""
+"""Known mistakes, each with its hint: context vectors, alignments."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -119,86 +119,6 @@ CONTEXT: dict[str, Mistake] = {
 FAR: dict[str, Mistake] = {
     FINITE_FILL: lambda d, e, real: (d @ e.mT).masked_fill(~real[:, None], -1e4).softmax(-1) @ e,
     NOT_STABLE: (_by_exponentials, lambda *case: _by_exponentials(*case).nan_to_num()),
-}
-
-
-def first_mistake(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
-    """Find the first mistake: its position, or the number of true tokens."""
-    return [found[0] if found else length for found, length in _mistakes(said, truth, pad_id)]
-
-
-def _mistakes(said: Tensor, truth: Tensor, pad_id: int | None) -> list[tuple[list[int], int]]:
-    """Return the positions of the mistakes of each sentence, and its length; with None, padding counts."""
-    rows = []
-    for ours, true in zip(said.tolist(), truth.tolist(), strict=True):
-        length = sum(word != pad_id for word in true)
-        rows.append(([t for t in range(length) if ours[t] != true[t]], length))
-    return rows
-
-
-def _where(choose: Callable[[list[int], int], float]) -> Callable[[Tensor, Tensor, int], list[float]]:
-    return lambda said, truth, pad_id: [choose(*row) for row in _mistakes(said, truth, pad_id)]
-
-
-def _with_padding(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
-    return [found[0] if found else length for found, length in _mistakes(said, truth, None)]
-
-
-def _first_right(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
-    return [
-        next((t for t in range(length) if t not in found), length)
-        for found, length in _mistakes(said, truth, pad_id)
-    ]
-
-
-def _said_padding_is_fine(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
-    return first_mistake(said.where(said != pad_id, truth), truth, pad_id)
-
-
-def _padding_removed(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
-    rows = []
-    for ours, true in zip(said.tolist(), truth.tolist(), strict=True):
-        a, b = ([word for word in row if word != pad_id] for row in (ours, true))
-        rows.append(next((t for t, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), len(b)))
-    return rows
-
-
-def _end_is_free(said: Tensor, truth: Tensor, pad_id: int) -> list[int]:
-    rows = _mistakes(said, truth, pad_id)
-    return [next((t for t in found if t < length - 1), length) for found, length in rows]
-
-
-#: Wrong ways to find the first mistake.
-FIRST_MISTAKE: dict[str, Mistake] = {
-    "You count padding: a prediction where the truth is pad_id is no mistake.": _with_padding,
-    "You count from 1: the first position is 0.": _where(lambda found, length: (found or [length])[0] + 1),
-    "Without a mistake you give 0, as if the first word were wrong (argmax of zeros is 0): "
-    "give the number of true tokens.": _where(lambda found, length: (found or [0])[0]),
-    "Without a mistake you give -1: give the number of true tokens.": _where(
-        lambda found, length: (found or [-1])[0]
-    ),
-    "Without a mistake you give the width of the table: give the number of true tokens.": (
-        lambda said, truth, pad: [(found or [truth.size(1)])[0] for found, _ in _mistakes(said, truth, pad)]
-    ),
-    "You are one position too early without a mistake: give the number of true tokens, the end token too.": (
-        _where(lambda found, length: (found or [length - 1])[0])
-    ),
-    "That is the last mistake: return the first.": _where(lambda found, length: (found or [length])[-1]),
-    "That is the number of mistakes: return the position of the first.": _where(
-        lambda found, length: len(found)
-    ),
-    "That is the number of words that are right: stop at the first mistake.": _where(
-        lambda found, length: length - len(found)
-    ),
-    "That is the first word that is right: look for the first that differs.": _first_right,
-    "You take 0 for the padding token: use pad_id, which may be another.": (
-        lambda said, truth, pad_id: first_mistake(said, truth, 0)
-    ),
-    "A padding token predicted in place of a word is a mistake too: skip padding of the truth only.": (
-        _said_padding_is_fine,
-        _padding_removed,
-    ),
-    "The end token counts too: another token in its position is a mistake.": _end_is_free,
 }
 
 
