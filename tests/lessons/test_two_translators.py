@@ -1,4 +1,4 @@
-"""The two small translators of lesson 02: what ships is what the recipe and the lesson make."""
+"""The two small translators of lesson 02: what ships is what the recipe and the evidence make."""
 
 import json
 import re
@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from exformer import translate
+from exformer.corpora.english_italian.grammar import derive
+from exformer.corpora.english_italian.parser import parse
 from exformer.corpora.pairs import Pair
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.recipes.datasets import hash_texts
@@ -24,7 +26,7 @@ from exformer_lessons.first_attention.two_translators import (
     train_translators,
 )
 
-[NOTEBOOK] = Path(__file__).parents[2].glob("notebooks/[0-9][0-9]_first_attention.ipynb")
+NOTEBOOK = Path(__file__).parents[2] / "notebooks/evidence/first_attention.ipynb"
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +36,14 @@ def corpus():
 
 
 def outputs() -> str:
-    """Return all texts that the lesson prints."""
+    """Return all texts that the evidence prints."""
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
     found = [o for cell in cells for o in cell.get("outputs", [])]
     texts = [o.get("text") or o.get("data", {}).get("text/plain", "") for o in found]
     return "\n".join("".join(text) for text in texts)
 
 
-def test_the_corpus_is_that_of_the_lesson(corpus) -> None:
+def test_the_corpus_is_that_of_the_evidence(corpus) -> None:
     pairs, test = corpus
     printed = outputs()
     assert len(pairs) == 20_000
@@ -83,6 +85,20 @@ def test_they_are_those_of_the_page() -> None:
     svg = "".join(drawn[0]["data"]["image/svg+xml"])
     words = re.findall(r"<text(?![^>]*x-muted)[^>]*>([^<]+)</text>", svg)  # without the meanings
     assert words[-len(texts[0].split()) :] == texts[0].split()
+
+
+def test_the_first_figure_of_the_lesson_is_what_its_translator_says() -> None:
+    """Its words are written by hand; the figure after the training has those of the model."""
+    [lesson] = NOTEBOOK.parents[1].glob("[0-9][0-9]_first_attention.ipynb")
+    cells = json.loads(lesson.read_text(encoding="utf-8"))["cells"]
+    opening = next("".join(cell["source"]) for cell in cells if "by_a = " in "".join(cell["source"]))
+    drawn = next(cell for cell in cells if "what-a-knows" in str(cell["metadata"]))["outputs"]
+    svg = "".join(drawn[0]["data"]["image/svg+xml"])
+    words = re.findall(r"<text(?![^>]*x-muted)[^>]*>([^<]+)</text>", svg)
+    by_a = re.search(r'by_a = "(.*)"', opening)[1].split()
+    assert words[: len(by_a)] == by_a
+    right = derive(parse(re.search(r'asked = "(.*)"', opening)[1])).target
+    assert re.search(r'by_b = "(.*)"', opening)[1] == right
 
 
 def test_they_are_small_and_no_benchmark_takes_them_for_its_own() -> None:

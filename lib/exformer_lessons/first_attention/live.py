@@ -77,7 +77,7 @@ FIGURE = Live(
         "lines from each word to the English words that it attends to."
     ),
     caption=(
-        "A and B as trained on this page. All that A's decoder gets is the encoder's last state; B's "
+        "A and B, with states of 16 numbers. All that A's decoder gets is the encoder's last state; B's "
         "attends to the states after all words (lines: weights of 8% or more). While the figure runs, "
         "dashed words are wrong, judged by the grammar, and underlined ones have changed with yours. "
         "Replace a noun of a 12-word sentence by another of the same gender, and in B's translation only "
