@@ -87,7 +87,7 @@ def test_they_are_those_of_the_page() -> None:
     assert words[-len(texts[0].split()) :] == texts[0].split()
 
 
-def test_the_first_figure_of_the_lesson_is_what_its_translator_says() -> None:
+def test_the_first_figure_is_what_its_translator_says() -> None:
     """Its words are written by hand; the figure after the training has those of the model."""
     [lesson] = NOTEBOOK.parents[1].glob("[0-9][0-9]_first_attention.ipynb")
     cells = json.loads(lesson.read_text(encoding="utf-8"))["cells"]
