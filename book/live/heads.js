@@ -3,7 +3,7 @@
 // draws its weights, and taken out; the model translates again at once.
 "use strict";
 (() => {
-  const { Figure, pointedTranslation, withoutHeads } = exformer;
+  const { Figure, pointedTranslation, withoutHeads, strangeLetter, sum, escapeHtml: escape } = exformer;
   const NAME = "multi30k-en-de";
   const EXAMPLES = [
     "A boy is pushing a shopping cart through the supermarket.",
@@ -14,7 +14,6 @@
   const FIRST = "1 0"; // layer and head that are chosen at first, counted from 0
   const SOUGHT = ["1 1", "2 3"]; // without either, the first caption gets a wrong article
   const LONGEST = 100; // characters; the captions of the training have 70 on average
-  const STRANGE = /[^\p{Script=Latin}\p{M}\p{N}\p{P}\p{Z}\p{S}\s]/u; // a letter that no English caption has
   const SHOWN = 0.1; // weights below are not drawn
   const ROW = 28; // px between two words
   const GAP = 120; // px between the columns
@@ -36,8 +35,6 @@
     </div>
     <div class="buttons"><button type="button" class="all">Take all out</button> <button type="button" class="again">Start again</button></div>`;
 
-  const escape = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
-  const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
   const pathOf = (name) => `encoder.${name.split(" ")[0]}.self_attention ${name.split(" ")[1]}`;
   const title = (name) => `Layer ${Number(name.split(" ")[0]) + 1}, head ${Number(name.split(" ")[1]) + 1}`;
 
@@ -152,7 +149,7 @@
 
     show() {
       const { trouble, off, chosen, found, whole } = this;
-      const strange = STRANGE.exec(this.text)?.[0];
+      const strange = strangeLetter.exec(this.text)?.[0];
       this.one(".hint").textContent = strange ? `The model has learned from English captions and knows no “${strange}”: what it writes for it is a guess.`
         : this.cut ? `Only the first ${LONGEST} characters are translated: the model has learned from captions of 70.` : HINT;
       this.all(".head").forEach((button) => {

@@ -5,6 +5,10 @@
   const { best, logSum } = exformer;
   const letters = /^[\p{L}\p{M}\p{N}]/u;
 
+  exformer.strangeLetter = /[^\p{Script=Latin}\p{M}\p{N}\p{P}\p{Z}\p{S}\s]/u; // one that no German or English caption has
+  exformer.escapeHtml = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+  exformer.sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+
   // Tokens to words: a list of lists of positions. A piece without a space before it belongs to the word before.
   function wordsOf(tokenizer, ids) {
     const words = [];

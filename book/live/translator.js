@@ -3,7 +3,7 @@
 // word can be pointed at another German word, and heads can be ablated; the model translates again at once.
 "use strict";
 (() => {
-  const { Figure, pointedTranslation, logProbabilityOf } = exformer;
+  const { Figure, pointedTranslation, logProbabilityOf, strangeLetter, sum, escapeHtml: escape } = exformer;
   const NAME = "multi30k-de-en";
   const EXAMPLES = [
     "Zwei Hunde spielen im hohen Gras mit einem orangen Spielzeug.",
@@ -14,7 +14,6 @@
   const HINT = "Choose an English word, then the German word that it should attend to. Or drag from one to the other.";
   const SOLVED = /\bwith (an? )?(\w+ )?grass\b/; // the first task, on the first example
   const LONGEST = 160; // characters; the captions of the training have 70 on average
-  const STRANGE = /[^\p{Script=Latin}\p{M}\p{N}\p{P}\p{Z}\p{S}\s]/u; // a letter that no German caption has
   const SHOWN = 0.1; // weights below are not drawn
   const ROW = 30; // px between two words
   const GAP = 104; // px between the columns
@@ -37,7 +36,6 @@
       <p class="loss"></p></details>
     <div class="buttons"><button type="button" class="again">Start again</button></div>`;
 
-  const escape = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
   // Which words of `after` are not in the longest common subsequence with `before`: those that changed or moved.
   function changes(before, after) {
     const long = Array.from({ length: before.length + 1 }, () => new Array(after.length + 1).fill(0));
@@ -52,7 +50,6 @@
     }
     return changed;
   }
-  const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 
   class Translator extends Figure {
     static models = [NAME];
@@ -166,7 +163,7 @@
     show() {
       const { trouble } = this;
       this.one(".board").hidden = Boolean(trouble);
-      const strange = STRANGE.exec(this.text)?.[0];
+      const strange = strangeLetter.exec(this.text)?.[0];
       this.one(".hint").textContent = trouble
         ?? (strange ? `The model has learned from German captions and knows no “${strange}”: what it writes for it is a guess.`
           : this.cut ? `Only the first ${LONGEST} characters are translated: the model has learned from captions of 70. ${HINT}` : HINT);
