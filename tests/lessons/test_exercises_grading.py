@@ -17,7 +17,6 @@ from exformer_lessons.exercises.grading import (
     and_also,
     first_of,
     grade,
-    single_numbers,
     takes_functions,
     with_large_scores,
 )
@@ -322,12 +321,6 @@ def test_nan_is_skipped_where_a_number_is_left():
     assert not all_close([one], [nan], 1e-5, skip_nan=True)
     assert all_close([nan], [nan], 1e-5)
     assert not all_close([nan], [one], 1e-5)
-
-
-def test_numbers_come_out_of_tables_of_one():
-    assert single_numbers([torch.ones(1, 1), [2]]) == [1.0, 2.0]
-    for given in ([torch.ones(2), 1], [], 3.0, torch.ones(2)):
-        assert single_numbers(given) is given
 
 
 def test_two_verdicts_are_joined():

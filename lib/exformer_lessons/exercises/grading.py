@@ -134,12 +134,6 @@ def first_of(n_axes: int) -> Callable[..., Any]:
     return frame
 
 
-def single_numbers(given: Any, *case: Any) -> Any:
-    """Take numbers out of tables of one, where an answer gives several of them; a frame for :func:`grade`."""
-    parts = [as_numbers(each) for each in given] if isinstance(given, tuple | list) else []
-    return [part.item() for part in parts] if parts and all(part.size == 1 for part in parts) else given
-
-
 def grade(
     answer: Callable[..., Any],
     *,
