@@ -61,4 +61,5 @@ if __name__ == "__main__":
     if changes.pop("float64", False):
         torch.set_default_dtype(torch.float64)
     train(sys.argv[1], **changes)
-    print(f"{os.environ.get('RANK')}/{os.environ.get('WORLD_SIZE')}")
+    # One write, line end and all: two processes share this pipe.
+    print(f"{os.environ.get('RANK')}/{os.environ.get('WORLD_SIZE')}\n", end="")
