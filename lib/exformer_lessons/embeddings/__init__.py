@@ -1,0 +1,1 @@
+"""The lesson on embeddings: grader, mistakes."""

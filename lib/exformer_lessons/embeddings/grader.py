@@ -1,0 +1,47 @@
+"""Graders: the gradient of a table, the nearest rows of a table."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from exformer_lessons.embeddings import mistakes as known
+from exformer_lessons.exercises.grading import Verdict, grade, takes_functions
+from exformer_lessons.exercises.results import UnfitError
+from exformer_lessons.tokens.grader import grade_table_gradient
+
+__all__ = ["grade_neighbors", "grade_table_gradient"]
+
+
+@takes_functions
+def grade_neighbors(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_neighbors(E, i, n)``.
+
+    Args:
+        answer: Takes a table (token, d), an id and a number; returns the ids of the n other rows with the
+            largest cosine with that of the id, the nearest first.
+
+    Examples:
+        >>> grade_neighbors(lambda E, i, n: (E @ E[i]).topk(n).indices)
+        Not yet. You rank by the dot product, which favors long rows: divide each row by its length first.
+    """
+    rng = torch.Generator().manual_seed(9)
+    cases = []
+    for n_rows, width, i, n in ((12, 3, 4, 3), (9, 5, 0, 1), (15, 4, 14, 6), (7, 2, 3, 6), (20, 3, 11, 4)):
+        rows = torch.randn((n_rows, width), generator=rng)
+        rows *= torch.rand((n_rows, 1), generator=rng).mul(3).exp()  # long rows and short ones
+        cases.append((rows, i, n))
+    return grade(
+        answer,
+        right=known.neighbors,
+        mistakes=known.NEIGHBORS,
+        cases=cases,
+        praise="Lengths do not count, and no word is its own neighbor.",
+        frame=_ids,
+    )
+
+
+def _ids(given: Any, *case: object) -> object:
+    if isinstance(given, tuple | list) and len(given) == 2 and isinstance(given[1], torch.Tensor):
+        raise UnfitError("Return the ids alone, without their cosines.")
+    return given

@@ -1,0 +1,77 @@
+"""Known mistakes, each with its hint: the nearest rows of a table."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+
+def neighbors(E: Tensor, i: int, n: int) -> list[int]:
+    """Rank the other rows by their cosine with row i."""
+    return _ranked(_cosines(E, i), i, n)
+
+
+def _cosines(E: Tensor, i: int) -> Tensor:
+    rows = E / E.norm(dim=1, keepdim=True)
+    return rows @ rows[i]
+
+
+def _ranked(scores: Tensor, i: int, n: int) -> list[int]:
+    order = scores.argsort(descending=True).tolist()
+    return [j for j in order if j != i][:n]
+
+
+def _by(score: Callable[[Tensor, int], Tensor]) -> Callable[[Tensor, int, int], list[int]]:
+    return lambda E, i, n: _ranked(score(E, i), i, n)
+
+
+def _first_of(E: Tensor, i: int, n: int) -> list[int]:
+    """Leave row i in, which is nearest to itself."""
+    return _cosines(E, i).argsort(descending=True).tolist()[:n]
+
+
+def _first_dropped(E: Tensor, i: int, n: int) -> list[int]:
+    """Take n with row i among them, then leave it out."""
+    return [j for j in _first_of(E, i, n) if j != i]
+
+
+def _best_by_dot_dropped(E: Tensor, i: int, n: int) -> list[int]:
+    """Rank by dot products and take the first for row i itself."""
+    return (E @ E[i]).argsort(descending=True).tolist()[1 : n + 1]
+
+
+#: Wrong neighbors.
+NEIGHBORS: dict[str, Callable[..., object] | tuple[Callable[..., object], ...]] = {
+    "You rank by the dot product, which favors long rows: divide each row by its length first.": (
+        _by(lambda E, i: E @ E[i]),
+        _best_by_dot_dropped,
+        lambda E, i, n: (E @ E[i]).argsort(descending=True)[:n],
+    ),
+    "You rank by the distance between the rows, which depends on their lengths: take the cosine.": _by(
+        lambda E, i: -(E - E[i]).norm(dim=1)
+    ),
+    "You divide by the length of one of the two rows only, the longer rows still win: divide by both.": _by(
+        lambda E, i: E @ (E[i] / E[i].norm())
+    ),
+    "You count row i as its own neighbor: leave it out.": _first_of,
+    "You leave out row i only after taking n: one neighbor is missing.": _first_dropped,
+    "You return the farthest rows: the largest cosines belong to the nearest.": _by(lambda E, i: -_cosines(E, i)),
+    "You return the right rows in reverse: the nearest comes first.": lambda E, i, n: neighbors(E, i, n)[::-1],
+    "You take the size of the cosine: an opposite direction, near -1, is as far as it can be.": _by(
+        lambda E, i: _cosines(E, i).abs()
+    ),
+    "You return cosines: return the ids of their rows.": lambda E, i, n: _cosines(E, i)[neighbors(E, i, n)],
+    "You normalize the columns of the table: a row is a word, so normalize the rows.": _by(
+        lambda E, i: (E / E.norm(dim=0)) @ (E / E.norm(dim=0))[i]
+    ),
+    "You subtract the mean row first, which is another measure: take the cosine of the rows as they are.": _by(
+        lambda E, i: _cosines(E - E.mean(dim=0), i)
+    ),
+    "You divide by the squared lengths, so short rows win: the length is the root.": _by(
+        lambda E, i: E @ E[i] / E.square().sum(dim=1)
+    ),
+    "You apply a softmax to the rows first: the cosine takes them as they are.": _by(
+        lambda E, i: _cosines(torch.softmax(E, dim=1), i)
+    ),
+    "You compare signs only: the sizes of the entries count, too.": _by(lambda E, i: _cosines(E.sign(), i)),
+}
