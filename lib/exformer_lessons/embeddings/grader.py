@@ -15,14 +15,14 @@ __all__ = ["grade_neighbors", "grade_table_gradient"]
 
 @takes_functions
 def grade_neighbors(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_neighbors(E, i, n)``.
+    """Grade a reader's ``my_neighbors(table, i, n)``.
 
     Args:
         answer: Takes a table (token, d), an id and a number; returns the ids of the n other rows with the
             largest cosine with that of the id, the nearest first.
 
     Examples:
-        >>> grade_neighbors(lambda E, i, n: (E @ E[i]).topk(n).indices)
+        >>> grade_neighbors(lambda table, i, n: (table @ table[i]).topk(n).indices)
         Not yet. You rank by the dot product, which favors long rows: divide each row by its length first.
     """
     rng = torch.Generator().manual_seed(9)

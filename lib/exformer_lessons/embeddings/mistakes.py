@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 
 
-def neighbors(E: Tensor, i: int, n: int) -> list[int]:
+def neighbors(table: Tensor, i: int, n: int) -> list[int]:
     """Rank the other rows by their cosine with row i."""
-    return _ranked(_cosines(E, i), i, n)
+    return _ranked(_cosines(table, i), i, n)
 
 
-def _cosines(E: Tensor, i: int) -> Tensor:
-    rows = E / E.norm(dim=1, keepdim=True)
+def _cosines(table: Tensor, i: int) -> Tensor:
+    rows = table / table.norm(dim=1, keepdim=True)
     return rows @ rows[i]
 
 
@@ -22,56 +22,64 @@ def _ranked(scores: Tensor, i: int, n: int) -> list[int]:
 
 
 def _by(score: Callable[[Tensor, int], Tensor]) -> Callable[[Tensor, int, int], list[int]]:
-    return lambda E, i, n: _ranked(score(E, i), i, n)
+    return lambda table, i, n: _ranked(score(table, i), i, n)
 
 
-def _first_of(E: Tensor, i: int, n: int) -> list[int]:
+def _first_of(table: Tensor, i: int, n: int) -> list[int]:
     """Leave row i in, which is nearest to itself."""
-    return _cosines(E, i).argsort(descending=True).tolist()[:n]
+    return _cosines(table, i).argsort(descending=True).tolist()[:n]
 
 
-def _first_dropped(E: Tensor, i: int, n: int) -> list[int]:
+def _first_dropped(table: Tensor, i: int, n: int) -> list[int]:
     """Take n with row i among them, then leave it out."""
-    return [j for j in _first_of(E, i, n) if j != i]
+    return [j for j in _first_of(table, i, n) if j != i]
 
 
-def _best_by_dot_dropped(E: Tensor, i: int, n: int) -> list[int]:
+def _best_by_dot_dropped(table: Tensor, i: int, n: int) -> list[int]:
     """Rank by dot products and take the first for row i itself."""
-    return (E @ E[i]).argsort(descending=True).tolist()[1 : n + 1]
+    return (table @ table[i]).argsort(descending=True).tolist()[1 : n + 1]
 
 
 #: Wrong neighbors.
 NEIGHBORS: dict[str, Callable[..., object] | tuple[Callable[..., object], ...]] = {
     "You rank by the dot product, which favors long rows: divide each row by its length first.": (
-        _by(lambda E, i: E @ E[i]),
+        _by(lambda table, i: table @ table[i]),
         _best_by_dot_dropped,
-        lambda E, i, n: (E @ E[i]).argsort(descending=True)[:n],
+        lambda table, i, n: (table @ table[i]).argsort(descending=True)[:n],
     ),
     "You rank by the distance between the rows, which depends on their lengths: take the cosine.": _by(
-        lambda E, i: -(E - E[i]).norm(dim=1)
+        lambda table, i: -(table - table[i]).norm(dim=1)
     ),
     "You divide by the length of one of the two rows only, the longer rows still win: divide by both.": _by(
-        lambda E, i: E @ (E[i] / E[i].norm())
+        lambda table, i: table @ (table[i] / table[i].norm())
     ),
     "You count row i as its own neighbor: leave it out.": _first_of,
     "You leave out row i only after taking n: one neighbor is missing.": _first_dropped,
-    "You return the farthest rows: the largest cosines belong to the nearest.": _by(lambda E, i: -_cosines(E, i)),
-    "You return the right rows in reverse: the nearest comes first.": lambda E, i, n: neighbors(E, i, n)[::-1],
+    "You return the farthest rows: the largest cosines belong to the nearest.": _by(
+        lambda table, i: -_cosines(table, i)
+    ),
+    "You return the right rows in reverse: the nearest comes first.": lambda table, i, n: neighbors(
+        table, i, n
+    )[::-1],
     "You take the size of the cosine: an opposite direction, near -1, is as far as it can be.": _by(
-        lambda E, i: _cosines(E, i).abs()
+        lambda table, i: _cosines(table, i).abs()
     ),
-    "You return cosines: return the ids of their rows.": lambda E, i, n: _cosines(E, i)[neighbors(E, i, n)],
+    "You return cosines: return the ids of their rows.": lambda table, i, n: _cosines(table, i)[
+        neighbors(table, i, n)
+    ],
     "You normalize the columns of the table: a row is a word, so normalize the rows.": _by(
-        lambda E, i: (E / E.norm(dim=0)) @ (E / E.norm(dim=0))[i]
+        lambda table, i: (table / table.norm(dim=0)) @ (table / table.norm(dim=0))[i]
     ),
-    "You subtract the mean row first, which is another measure: take the cosine of the rows as they are.": _by(
-        lambda E, i: _cosines(E - E.mean(dim=0), i)
+    "You subtract the mean row first: take the cosine of the rows as they are.": _by(
+        lambda table, i: _cosines(table - table.mean(dim=0), i)
     ),
     "You divide by the squared lengths, so short rows win: the length is the root.": _by(
-        lambda E, i: E @ E[i] / E.square().sum(dim=1)
+        lambda table, i: table @ table[i] / table.square().sum(dim=1)
     ),
     "You apply a softmax to the rows first: the cosine takes them as they are.": _by(
-        lambda E, i: _cosines(torch.softmax(E, dim=1), i)
+        lambda table, i: _cosines(torch.softmax(table, dim=1), i)
     ),
-    "You compare signs only: the sizes of the entries count, too.": _by(lambda E, i: _cosines(E.sign(), i)),
+    "You compare signs only: the sizes of the entries count, too.": _by(
+        lambda table, i: _cosines(table.sign(), i)
+    ),
 }

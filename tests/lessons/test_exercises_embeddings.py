@@ -1,0 +1,122 @@
+"""Graders: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from exformer_lessons.embeddings.grader import grade_neighbors
+
+
+def by_sorting(table, i, n):
+    def cosine(j):
+        return float(table[i] @ table[j]) / math.sqrt(float(table[i] @ table[i]) * float(table[j] @ table[j]))
+
+    return sorted((j for j in range(len(table)) if j != i), key=cosine, reverse=True)[:n]
+
+
+def by_numpy(table, i, n):
+    rows = table.numpy() / np.linalg.norm(table.numpy(), axis=1, keepdims=True)
+    cosines = rows @ rows[i]
+    cosines[i] = -np.inf
+    return np.argsort(-cosines)[:n]
+
+
+def one_by_one(table, i, n):
+    cosines = {j: F.cosine_similarity(table[i], table[j], dim=0).item() for j in range(len(table)) if j != i}
+    for _ in range(n):
+        best = max(cosines, key=cosines.get)
+        del cosines[best]
+        yield best
+
+
+def by_angle(table, i, n):
+    rows = F.normalize(table.double(), dim=1)
+    angles = torch.arccos((rows @ rows[i]).clamp(-1, 1))
+    angles[i] = math.inf
+    return angles.argsort()[:n]
+
+
+def by_distance_of_units(table, i, n):
+    rows = F.normalize(table, dim=1)
+    distance = torch.cdist(rows, rows[i : i + 1])[:, 0]
+    distance[i] = math.inf
+    return distance.topk(n, largest=False).indices
+
+
+RIGHT = {
+    "sorting": by_sorting,
+    "numpy": by_numpy,
+    "yielded": one_by_one,
+    "angles": by_angle,
+    "distances of unit rows": by_distance_of_units,
+    "without the query's length": lambda table, i, n: [
+        j for j in ((table @ table[i]) / table.norm(dim=1)).argsort(descending=True).tolist() if j != i
+    ][:n],
+    "tuple of tensors": lambda table, i, n: tuple(by_angle(table, i, n)),
+    "the first dropped": lambda table, i, n: (
+        F.cosine_similarity(table, table[i : i + 1]).topk(n + 1).indices[1:]
+    ),
+}
+
+
+@pytest.mark.parametrize("answer", RIGHT.values(), ids=RIGHT)
+def test_right_neighbors(answer):
+    assert grade_neighbors(answer), grade_neighbors(answer)
+
+
+def ranked(scores, i, n):
+    scores = scores.clone()
+    scores[i] = -math.inf
+    return scores.topk(n).indices
+
+
+WRONG = {
+    "You rank by the dot product": lambda table, i, n: ranked(table @ table[i], i, n),
+    "You rank by the distance": lambda table, i, n: ranked(-torch.cdist(table, table[i : i + 1])[:, 0], i, n),
+    "its own neighbor": lambda table, i, n: F.cosine_similarity(table, table[i : i + 1]).topk(n).indices,
+    "one neighbor is missing": lambda table, i, n: (
+        F.cosine_similarity(table, table[i : i + 1]).topk(n).indices[1:]
+    ),
+    "the farthest rows": lambda table, i, n: ranked(-F.cosine_similarity(table, table[i : i + 1]), i, n),
+    "in reverse": lambda table, i, n: by_sorting(table, i, n)[::-1],
+    "the size of the cosine": lambda table, i, n: ranked(
+        F.cosine_similarity(table, table[i : i + 1]).abs(), i, n
+    ),
+    "You return cosines": lambda table, i, n: F.cosine_similarity(table, table[i : i + 1])[
+        by_sorting(table, i, n)
+    ],
+    "normalize the columns": lambda table, i, n: ranked(
+        F.normalize(table, dim=0) @ F.normalize(table, dim=0)[i], i, n
+    ),
+    "subtract the mean row": lambda table, i, n: ranked(
+        F.cosine_similarity(table - table.mean(0), (table - table.mean(0))[i : i + 1]), i, n
+    ),
+    "squared lengths": lambda table, i, n: ranked(table @ table[i] / (table * table).sum(1), i, n),
+    "signs only": lambda table, i, n: [
+        j
+        for j in F.cosine_similarity(table.sign(), table[i : i + 1].sign()).argsort(descending=True).tolist()
+        if j != i
+    ][:n],
+    "without their cosines": lambda table, i, n: tuple(ranked(table @ table[i], i, n)[None].repeat(2, 1)),
+    "returns nothing yet": lambda table, i, n: None,
+}
+
+
+@pytest.mark.parametrize("hint", WRONG)
+def test_wrong_neighbors_are_named(hint):
+    verdict = grade_neighbors(WRONG[hint])
+    assert not verdict
+    assert hint in verdict.says, verdict
+
+
+def test_the_table_stays_as_it_was():
+    def overwriting(table, i, n):
+        table /= table.norm(dim=1, keepdim=True)
+        return by_sorting(table, i, n)
+
+    verdict = grade_neighbors(overwriting)
+    assert verdict
+    assert "changes what it was given" in verdict.says
