@@ -70,7 +70,8 @@ def test_plain_text(row: dict) -> None:
 
 def test_a_claim_of_every_lesson_or_its_evidence() -> None:
     found = {topic for row in ROWS for topic in (*row["lessons"], *row.get("evidence", []))}
-    assert not [lesson for lesson in PLAN if lesson["slug"] not in found]
+    written = {path.stem[3:] for path in (PATH.parents[1] / "notebooks").glob("[0-9][0-9]_*.ipynb")}
+    assert not written - found
 
 
 def test_the_evidence_that_rows_name() -> None:

@@ -7,15 +7,12 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 
-from exformer.nn.embedding import embed
 from exformer.tokenizers.bpe_merges import apply_merges, learn_merges
 from exformer_lessons.tokens.grader import (
     grade_best_pair,
     grade_decode,
     grade_encode,
-    grade_table_gradient,
 )
 
 
@@ -366,73 +363,5 @@ WRONG_DECODES = {
 @pytest.mark.parametrize("hint", WRONG_DECODES)
 def test_wrong_decodes_are_named(hint):
     verdict = grade_decode(WRONG_DECODES[hint])
-    assert not verdict
-    assert hint in verdict.says
-
-
-def by_one_hot(ids, ahead, vocab_size):
-    return F.one_hot(ids, vocab_size).float().T @ ahead
-
-
-def by_autograd(ids, ahead, vocab_size):
-    table = torch.zeros(vocab_size, ahead.size(1), dtype=ahead.dtype, requires_grad=True)
-    embed(ids, table).backward(ahead)
-    return table.grad
-
-
-def by_rows(ids, ahead, vocab_size):
-    rows = [[0.0] * ahead.size(1) for _ in range(vocab_size)]
-    for i, gradient in zip(ids.tolist(), ahead.tolist(), strict=True):
-        rows[i] = [a + b for a, b in zip(rows[i], gradient, strict=True)]
-    return rows
-
-
-def by_adding(ids, ahead, vocab_size):
-    return torch.zeros(vocab_size, ahead.size(1)).index_add_(0, ids, ahead)
-
-
-GRADIENTS = {"adding": by_adding, "one-hot": by_one_hot, "autograd": by_autograd, "rows": by_rows}
-
-
-@pytest.mark.parametrize("answer", GRADIENTS.values(), ids=GRADIENTS)
-def test_right_gradients(answer):
-    assert grade_table_gradient(answer), grade_table_gradient(answer)
-
-
-def assigned(ids, ahead, vocab_size):
-    rows = torch.zeros(vocab_size, ahead.size(1), dtype=ahead.dtype)
-    for place, i in enumerate(ids):
-        rows[i] = ahead[place]
-    return rows
-
-
-def assigned_once(ids, ahead, vocab_size):
-    rows, seen = torch.zeros(vocab_size, ahead.size(1), dtype=ahead.dtype), set()
-    for place, i in enumerate(ids.tolist()):
-        if i not in seen:
-            rows[i] = ahead[place]
-        seen.add(i)
-    return rows
-
-
-WRONG_GRADIENTS = {
-    "add, do not overwrite": assigned,
-    "first gradient alone": assigned_once,
-    "mean of the gradients": lambda ids, ahead, n: (
-        by_one_hot(ids, ahead, n) / F.one_hot(ids, n).sum(0).clamp(min=1)[:, None]
-    ),
-    "divide by the number of ids": lambda ids, ahead, n: by_one_hot(ids, ahead, n) / ids.numel(),
-    "count how often": lambda ids, ahead, n: by_one_hot(ids, torch.ones_like(ahead), n),
-    "You subtract": lambda ids, ahead, n: -by_one_hot(ids, ahead, n),
-    "should have the shape": lambda ids, ahead, n: by_one_hot(ids, ahead, n).T,
-    "returns nothing yet": lambda *case: None,
-    "raised NotImplementedError": lambda ids, ahead, n: (_ for _ in ()).throw(NotImplementedError("todo")),
-    "the numbers are not": lambda ids, ahead, n: 3 * by_one_hot(ids, ahead, n),
-}
-
-
-@pytest.mark.parametrize("hint", WRONG_GRADIENTS)
-def test_wrong_gradients_are_named(hint):
-    verdict = grade_table_gradient(WRONG_GRADIENTS[hint])
     assert not verdict
     assert hint in verdict.says

@@ -1,9 +1,45 @@
-"""Known mistakes, each with its hint: the nearest rows of a table."""
+"""Known mistakes, each with its hint: the gradient of a table, the nearest rows of a table."""
 
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
+
+
+def table_gradient(ids: Tensor, ahead: Tensor, vocab_size: int) -> Tensor:
+    """Send each vector's gradient to its row; what meets in a row adds up."""
+    return torch.zeros(vocab_size, ahead.size(-1), dtype=ahead.dtype).index_add(0, ids, ahead)
+
+
+def _last(ids: Tensor, ahead: Tensor, vocab_size: int) -> Tensor:
+    rows = torch.zeros(vocab_size, ahead.size(-1), dtype=ahead.dtype)
+    for i, gradient in zip(ids.tolist(), ahead, strict=True):
+        rows[i] = gradient
+    return rows
+
+
+def _mean(ids: Tensor, ahead: Tensor, vocab_size: int) -> Tensor:
+    times = torch.bincount(ids, minlength=vocab_size).clamp(min=1)
+    return table_gradient(ids, ahead, vocab_size) / times[:, None]
+
+
+#: Wrong gradients of a table.
+TABLE_GRADIENT: dict[str, Callable[..., Tensor]] = {
+    "A row that is used again loses its first gradient: add, do not overwrite.": _last,
+    "A row that is used again keeps its first gradient alone: all of them add up.": (
+        lambda ids, ahead, n: _last(ids.flip(0), ahead.flip(0), n)
+    ),
+    "You take the mean of the gradients that meet in a row: take their sum.": _mean,
+    "You divide by the number of ids: the loss has done that already, if it wants to.": (
+        lambda ids, ahead, n: table_gradient(ids, ahead, n) / len(ids)
+    ),
+    "You count how often each row is used: the gradients themselves must go there.": (
+        lambda ids, ahead, n: table_gradient(ids, torch.ones_like(ahead), n)
+    ),
+    "You subtract: this is the step that an optimizer takes, not the gradient.": (
+        lambda ids, ahead, n: -table_gradient(ids, ahead, n)
+    ),
+}
 
 
 def neighbors(table: Tensor, i: int, n: int) -> list[int]:

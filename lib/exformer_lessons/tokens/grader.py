@@ -1,9 +1,7 @@
-"""Graders: a choice of a pair, a cut by merges, bytes to text, the gradient of a table."""
+"""Graders: a choice of a pair, a cut by merges, bytes to text."""
 
 from collections.abc import Callable
 from typing import Any
-
-import torch
 
 from exformer_lessons.exercises.grading import Verdict, grade, takes_functions
 from exformer_lessons.exercises.results import UnfitError
@@ -120,25 +118,3 @@ def _characters(given: Any, *case: object) -> list[int]:
     if not isinstance(given, str):
         raise UnfitError(f"Return a text, yours is a {type(given).__name__}.")
     return list(map(ord, given))
-
-
-@takes_functions
-def grade_table_gradient(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_table_gradient(ids, ahead, vocab_size)``.
-
-    Args:
-        answer: Takes ids (position,), the gradient of the loss by each of their vectors (position, d_model),
-            and the number of rows; returns the gradient by the table (vocab_size, d_model).
-    """
-    rng = torch.Generator().manual_seed(8)
-    cases = []
-    for ids, vocab_size, width in (([4, 1, 4, 4, 0], 7, 3), ([2, 2], 5, 4), ([10, 3, 6], 11, 2)):
-        ahead = torch.randn((len(ids), width), generator=rng)
-        cases.append((torch.tensor(ids), ahead, vocab_size))
-    return grade(
-        answer,
-        right=known.table_gradient,
-        mistakes=known.TABLE_GRADIENT,
-        cases=cases,
-        praise="Each row gets the sum of its uses' gradients, all others get nothing.",
-    )

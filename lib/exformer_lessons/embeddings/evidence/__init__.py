@@ -1,0 +1,1 @@
+"""Records and sabotages of the claims that the evidence measures."""
