@@ -7,7 +7,7 @@ import pytest
 import torch
 from rouge_score.rouge_scorer import RougeScorer
 
-from exformer_lessons.summarization.grader import grade_invented, grade_rouge_1, grade_row
+from exformer_lessons.tasks.grader import grade_invented, grade_rouge_1, grade_row
 
 
 def from_one_row(article, separator, summary, bos, eos, pad):

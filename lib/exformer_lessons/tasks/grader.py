@@ -6,7 +6,7 @@ from typing import Any
 
 from exformer_lessons.exercises.grading import Verdict, and_also, grade, takes_functions
 from exformer_lessons.exercises.results import UnfitError
-from exformer_lessons.summarization import mistakes as known
+from exformer_lessons.tasks import mistakes as known
 
 _ROWS = (
     ([11, 12, 13, 14], [7], [12, 14, 15], 1, 2, 0),

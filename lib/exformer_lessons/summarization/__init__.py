@@ -1,1 +1,0 @@
-"""The lesson on summarization: grader, mistakes, sabotages, records."""

@@ -1,0 +1,1 @@
+"""The lesson on every task as text: grader, mistakes, sabotages, records."""
