@@ -185,3 +185,19 @@ def test_a_lesson_is_named_by_its_concept_then_its_claim(book: Path) -> None:
         top = (book / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8").partition("<h1>")[2]
         heading = re.sub(r"<a .*?</a>|<[^>]+>", "", top.partition("</h1>")[0])
         assert heading.strip().endswith(f"{concept}: {claim}")
+
+
+def test_answers_are_folded_and_their_code_is_not(book: Path) -> None:
+    """Each answer that a page announces is behind a button, with the figure that gives it away."""
+    shown = re.compile(r"<p>(?:The answer is|It is) \([a-e]\)")
+    pages = sorted((book / "notebooks").glob("[0-9][0-9]_*.html"))
+    texts = {page.stem: page.read_text(encoding="utf-8") for page in pages}
+    folded = re.compile(r'<details class="answer"><summary>Show the answer</summary>.*?</details>\n', re.S)
+    for name, text in texts.items():
+        bare = re.sub(r'<details class="admonition hide.*?</details>', "", text, flags=re.S)
+        assert not shown.search(folded.sub("", bare)), name
+    tokens = re.sub(r'<details class="admonition hide.*?</details>', "", texts["08_tokens"], flags=re.S)
+    first = folded.findall(tokens)[0]
+    assert 'id="merges"' in first
+    assert "The answer is (b)" in first
+    assert "cell_input" not in first, "code that is open stays in sight"
