@@ -17,6 +17,7 @@
   const SHOWN = 0.1; // weights below are not drawn
   const ROW = 30; // px between two words
   const GAP = 104; // px between the columns
+  const LONG = 11; // letters that fit beside it on a phone
 
   const HTML = `
     <form class="ask"><label>German <input type="text" maxlength="${LONGEST}" spellcheck="false" autocomplete="off" lang="de"></label>
@@ -171,7 +172,7 @@
       if (trouble) return this.announce(trouble);
       const { srcWords, words, text } = this.found;
       const list = (css, of) => {
-        this.one(css).innerHTML = of.map(({ text: word }, i) => `<li><button type="button" tabindex="${i ? -1 : 0}">${escape(word)}</button></li>`).join("");
+        this.one(css).innerHTML = of.map(({ text: word }, i) => `<li><button type="button" tabindex="${i ? -1 : 0}"${word.length > LONG ? ` class="long" title="${escape(word)}"` : ""}>${escape(word)}</button></li>`).join("");
       };
       list(".source", srcWords);
       list(".target", words);

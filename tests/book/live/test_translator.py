@@ -179,3 +179,21 @@ def test_without_all_heads_every_translation_is_the_same() -> None:
         layer.cross_attention.w_o.weight.data.zero_()
     german = [pair.target for pair in captions()]
     assert len(set(translate(model, tokenizer, german, max_new_tokens=40, batch_size=40))) == 1
+
+
+def test_long_words_stay_on_a_phone(chromium, tmp_path) -> None:
+    page = chromium.page(width=390, height=844)
+    page.open(figures.write_page(tmp_path, "translator"))
+    page.wait(LIVE)
+    for text in ("Ein Skateboardfahrer springt.", "Geschwindigkeitsbegrenzungsschild"):
+        page.run(
+            """(text) => {
+              const input = document.querySelector('exformer-translator .ask input');
+              input.value = text;
+              input.form.requestSubmit();
+            }""",
+            text,
+        )
+        page.wait(f"() => document.querySelector('.source').textContent.includes('{text.split()[-1]}')")
+        assert page.run("() => document.documentElement.scrollWidth") <= 390
+    page.close()
