@@ -1,16 +1,14 @@
 """Graders: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
 import re
-from collections import Counter
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
 
-from exformer.tokenizers.bpe_merges import apply_merges, learn_merges
+from exformer.tokenizers.bpe_merges import apply_merges
 from exformer_lessons.tokens.grader import (
-    grade_best_pair,
     grade_decode,
     grade_encode,
 )
@@ -200,111 +198,9 @@ def test_a_pair_is_no_text_in_a_text():
     assert not grade_encode(by_words)
 
 
-def test_ties_are_not_compared_as_texts():
-    assert not grade_best_pair(lambda words: choose(counted(words), key=str))
-
-
 @pytest.mark.parametrize("hint", WRONG_CUTS)
 def test_wrong_cuts_are_named(hint):
     verdict = grade_encode(WRONG_CUTS[hint])
-    assert not verdict
-    assert hint in verdict.says
-
-
-def counted(words, *, times=True, once=False):
-    found = Counter()
-    for word, n in words.items():
-        pairs = [word[i : i + 2] for i in range(len(word) - 1)]
-        for pair in set(pairs) if once else pairs:
-            found[pair] += n if times else 1
-    return found
-
-
-def sorted_pairs(words):
-    return sorted(counted(words).items(), key=lambda item: (-item[1], item[0]))[0][0]
-
-
-def of_the_library(words):
-    [pair] = learn_merges({"".join(map(chr, w)): n for w, n in words.items()}, n_merges=1, first=256)
-    return tuple(map(ord, pair))
-
-
-def smallest_of_the_most(words):
-    found = counted(words)
-    return min(pair for pair in found if found[pair] == max(found.values()))
-
-
-def empties_its_words(words):
-    best = sorted_pairs(words)
-    words.clear()
-    return best
-
-
-BEST = {
-    "sorted": sorted_pairs,
-    "library": of_the_library,
-    "smallest of the most": smallest_of_the_most,
-    "empties its words": empties_its_words,
-    "list": lambda words: list(sorted_pairs(words)),
-    "tensor": lambda words: torch.tensor(sorted_pairs(words)),
-}
-
-
-@pytest.mark.parametrize("answer", BEST.values(), ids=BEST)
-def test_right_pairs(answer):
-    assert grade_best_pair(answer), grade_best_pair(answer)
-
-
-def choose(counts, key=lambda pair: pair):
-    return min(counts, key=lambda pair: (-counts[pair], key(pair)))
-
-
-def apart(words):
-    found = Counter()
-    for word, n in words.items():
-        text = "".join(map(chr, word))
-        for a, b in {*pairwise(text)}:
-            found[ord(a), ord(b)] += n * text.count(a + b)
-    return found
-
-
-def met_first(words):
-    found = {}
-    for word, n in words.items():
-        for pair in pairwise(word):
-            found[pair] = found.get(pair, 0) + n
-    return max(found, key=found.get)
-
-
-WRONG_BEST = {
-    "as often as its word occurs": lambda words: choose(counted(words, times=False)),
-    "only neighbors count": lambda words: choose(
-        sum((Counter({p: n}) for w, n in words.items() for p in combinations(w, 2)), Counter())
-    ),
-    "the smaller second number decides": lambda words: choose(counted(words), key=lambda pair: pair[0]),
-    "Return the pair alone": lambda words: counted(words).most_common(1)[0],
-    "once per word: a word may": lambda words: choose(counted(words, once=True)),
-    "it begins at two positions": lambda words: choose(apart(words)),
-    "neither repeats": lambda words: choose(counted(words, times=False, once=True)),
-    "across the ends of words": lambda words: choose(
-        Counter(pairwise([symbol for word, n in words.items() for symbol in word * n]))
-    ),
-    "you take the largest numbers": lambda words: max(
-        counted(words), key=lambda pair: (counted(words)[pair], pair)
-    ),
-    "the first that you met": met_first,
-    "compare the second numbers first": lambda words: choose(counted(words), key=lambda pair: pair[::-1]),
-    "the rarest pair": lambda words: min(counted(words), key=lambda pair: (counted(words)[pair], pair)),
-    "returns nothing yet": lambda words: ...,
-    "raised KeyError": lambda words: words[0],
-    "should have 2 numbers, yours has 1": lambda words: 7,
-    "the numbers are not": lambda words: (0, 0),
-}
-
-
-@pytest.mark.parametrize("hint", WRONG_BEST)
-def test_wrong_pairs_are_named(hint):
-    verdict = grade_best_pair(WRONG_BEST[hint])
     assert not verdict
     assert hint in verdict.says
 

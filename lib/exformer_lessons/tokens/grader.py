@@ -1,4 +1,4 @@
-"""Graders: a choice of a pair, a cut by merges, bytes to text."""
+"""Graders: a cut by merges, bytes to text."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,20 +20,6 @@ _CUTS = (  # a word, and what each pair becomes, in the order of learning
     ((), {(3, 5): 26}),
     ((11, 2, 1, 2), {(1, 2): 5}),  # the text "1 2" is found in "11 2", too
 )
-_WORDS = (
-    {(1, 2, 3): 5, (2, 3, 1, 2): 2, (9, 9): 6, (4, 9): 1},  # (1, 2) comes 7 times
-    {(9, 4): 1, (5, 6): 1, (5, 7): 1, (8, 6): 1},  # one each: (5, 6) before (5, 7)
-    {(6, 1): 2, (2, 9): 2, (9, 2, 9): 1, (1, 6): 1},
-    {(3, 3, 3): 2, (4, 5): 3, (8, 7): 3},  # (3, 3) comes twice in its word
-    {(7, 1): 2, (2, 8): 2},  # the first number decides
-    {(4, 6): 3, (6, 4): 3, (6,): 9},
-    {(8, 8, 8): 4, (2, 3): 1},
-    {(8, 8, 8): 2, (2, 3): 5},
-    {(1, 2, 5, 1, 2): 2, (6, 7): 3},
-    {(5, 7): 2, (5, 6): 2},
-    {(10, 4): 1, (9, 4): 1},  # as texts, 10 comes before 9
-    {(1, 5, 2): 3, (1, 6, 2): 3, (7, 8): 4},  # 1 and 2 are no neighbors
-)
 _TOKENS = (b"", b"", b"", b"a", b" ", b"\xc3", b"\xa9", b"perch", b"\xf0\x9f", b"\xa6\x8a", b"\xc3\xa9", b"!")
 _IDS = (
     [7, 10, 4, 3],
@@ -47,30 +33,6 @@ _IDS = (
     [4, 6, 6, 4],
     [5, 6, 7, 5],
 )
-
-
-@takes_functions
-def grade_best_pair(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_best_pair(words)``.
-
-    Args:
-        answer: Takes words (tuples of numbers), each with how often it occurs; returns the most frequent pair
-            of neighbors, of several the one with the smallest numbers.
-    """
-    return grade(
-        answer,
-        right=known.best_pair,
-        mistakes=known.BEST_PAIR,
-        cases=[(words,) for words in _WORDS],
-        praise="Pairs count as often as their words, and a tie has one winner.",
-        frame=_pair,
-    )
-
-
-def _pair(given: Any, *case: object) -> object:
-    if isinstance(given, tuple | list) and given and isinstance(given[0], tuple | list):
-        raise UnfitError("Return the pair alone, without its count.")
-    return given
 
 
 @takes_functions
