@@ -88,7 +88,7 @@ def write(slug, title, question, root=ROOT):
     }
     files = {path: text for path, text in files.items() if not path.exists()}  # evidence may be there already
     toc = contents.read_text(encoding="utf-8")
-    for name, part in zip(pages.values(), ("Evidence", "Reference"), strict=True):
+    for name, part in zip(pages.values(), ("Evidence", "Look up"), strict=True):
         line = f"      - file: notebooks/{name}\n"
         if line not in toc:
             toc = toc.replace(f"  - caption: {part}\n", f"{line}  - caption: {part}\n")

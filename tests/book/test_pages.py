@@ -206,9 +206,9 @@ def test_the_table_of_contents_lists_each_lesson(book: Path) -> None:
     _, *parts = re.split(r"- caption: (.+)", (root / "_toc.yml").read_text(encoding="utf-8"))
     texts = zip(parts[::2], parts[1::2], strict=True)
     listed = {title: re.findall(r"file: notebooks/(\S+)", text) for title, text in texts}
-    assert listed["Lessons"] == [name for name in names if "/" not in name]
-    assert sorted(listed.get("Evidence", [])) == [name for name in names if "/" in name]
-    assert sum(map(len, listed.values())) == len(names)
+    evidence = listed.pop("Evidence")
+    assert [name for part in listed.values() for name in part] == [name for name in names if "/" not in name]
+    assert sorted(evidence) == [name for name in names if "/" in name]
     assert all((book / "notebooks" / f"{name}.html").is_file() for name in names)
 
 
@@ -219,3 +219,20 @@ def test_every_claim_stands_on_the_ledger(book: Path) -> None:
     rows = yaml.safe_load((root / "book" / "claims.yml").read_text(encoding="utf-8"))
     page = (book / "book" / "claims.html").read_text(encoding="utf-8")
     assert [row["id"] for row in rows if f'id="ledger-{row["id"]}"' not in page] == []
+
+
+def test_next_leads_from_the_title_through_the_lessons(book: Path) -> None:
+    lessons = sorted(path.stem for path in (book / "notebooks").glob("[0-9][0-9]_*.html"))
+    next_link = re.compile(r'<a class="right-next"\s+href="([^"]+)"')
+    page, seen = book / "book" / "index.html", []
+    while found := next_link.search(page.read_text(encoding="utf-8")):
+        page = (page.parent / found[1]).resolve()
+        seen.append(page.stem)
+    assert seen == lessons
+    for name in ("book/glossary", "notebooks/evidence/tokens"):
+        text = (book / f"{name}.html").read_text(encoding="utf-8")
+        assert "right-next" not in text
+        assert "left-prev" not in text
+        sidebar = text[text.index('<nav class="bd-links') :].partition("</nav>")[0]
+        assert "evidence/" not in sidebar
+        assert sidebar.count('class="caption"') == 7
