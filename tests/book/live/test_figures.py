@@ -35,6 +35,7 @@ TAPS = {
     "recurrence": ".other",
     "next-token": "#next-token-sample",
     "merges": ".pair",
+    "lookup": "[data-sentence='1']",
 }
 OTHERS = {
     "heads": "Two dogs are running.|3 1|0 0",
@@ -43,6 +44,7 @@ OTHERS = {
     "recurrence": "a fox slept",
     "next-token": "sample|0.7,40,1,0,3|",
     "merges": "2|low low lower",
+    "lookup": "1,30,10,0,50,40,20,0,0",
 }
 SHOWN = "() => document.querySelector('.live-stage').innerText"
 SAID = "() => document.querySelector('[data-scripts] > [aria-live]').textContent"
