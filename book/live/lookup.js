@@ -179,10 +179,10 @@
     judge(moved) {
       const { noun } = SENTENCES[this.n];
       const away = far(this.mean, CROSS);
-      this.solved = [this.solved[0] || this.weights[0] >= SHARP, this.solved[1] || away < 0.1];
+      this.solved = [this.solved[0] || this.weights[0] >= SHARP - 0.0005, this.solved[1] || away < 0.1];
       const edge = !moved && away < 1.6;
       const told = [
-        this.solved[0] ? "Sharp: a longer query puts the scores farther apart." : `Now ${noun} has ${written(this.weights[0], 2)}.`,
+        this.solved[0] ? "Sharp: a longer query puts the scores farther apart." : `Now ${noun} has ${written(this.weights[0], 3)}.`,
         this.solved[1] ? "There: a mean never leaves the shaded area, so a value had to move. No weight changed."
           : `The new bank is ${written(away)} away from the cross.${edge ? " Here the shaded area ends. What moves its corners?" : ""}`,
       ];
