@@ -12,12 +12,12 @@
     "A man is walking through the supermarket.",
   ];
   const FIRST = "1 0"; // layer and head that are chosen at first, counted from 0
-  const SOUGHT = ["1 1", "2 3"]; // without either, the first caption gets a wrong article
+  const SOUGHT = "2 3"; // without it, as without "1 1", the first caption gets a wrong article
   const LONGEST = 100; // characters; the captions of the training have 70 on average
   const SHOWN = 0.1; // weights below are not drawn
   const ROW = 28; // px between two words
   const GAP = 120; // px between the columns
-  const HINT = "Rows are words, columns the words that they look at, in the whole model. Press a square to see its weights.";
+  const HINT = "Rows are words, columns the words that they look at. Press a square to see its weights.";
 
   const HTML = `
     <form class="ask"><label>English <input type="text" spellcheck="false" autocomplete="off" lang="en"></label>
@@ -204,12 +204,10 @@
       const first = this.text === EXAMPLES[0];
       const [ask, answer] = this.one(".task").children;
       ask.innerHTML = first
-        ? "<b>Find them.</b> Two heads keep the <i>den</i> of <i>den Supermarkt</i>: without either, it becomes the wrong <i>die</i>. Take out one of them."
+        ? "<b>Find it.</b> Without layer 2, head 2, <i>den Supermarkt</i> becomes the wrong <i>die Supermarkt</i>. Without one other head it does, too. Which?"
         : "<b>Try it.</b> How many heads can you take out before the translation changes?";
-      const solved = first && !this.trouble && this.off.size === 1 && SOUGHT.some((name) => this.off.has(name));
-      const [one] = this.off;
-      const other = SOUGHT.find((name) => name !== one);
-      answer.textContent = !solved ? "" : `Found: ${title(one).toLowerCase()}. The other one is ${title(other).toLowerCase()}; the fourteen others change nothing here.`;
+      const solved = first && !this.trouble && this.off.size === 1 && this.off.has(SOUGHT);
+      answer.textContent = !solved ? "" : `Found: ${title(SOUGHT).toLowerCase()}. The fourteen others change nothing here.`;
       this.one(".task").classList.toggle("solved", solved);
     }
 
