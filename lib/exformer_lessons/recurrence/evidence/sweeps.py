@@ -229,3 +229,25 @@ def recurrent_starts(accuracy, fit, nn, recall_lists, recall_loss, rnn_from, see
         "U identity, W small, ReLU": rectified,
     }
     return {name: {str(rate): right(make, rate) for rate in RATES} for name, make in starts.items()}
+
+
+@sweep("D02")
+def passes(agreement_accuracy, fit, items, lstm_lm, n_words, next_word_loss, one_pass, set_seed):
+    """Return the right verbs past 0 to 4 attractors, by network, passes and seed, or by learning rate."""
+
+    def right(make, n_passes, seed, peak=0.01):
+        set_seed(seed)
+        batches = [batch for n in range(n_passes) for batch in one_pass(n)]
+        model = fit(make(), batches, loss_fn=next_word_loss, peak=peak)
+        return [agreement_accuracy(model, group) for group in items]
+
+    def rnn_lm():  # with as many parameters as the LSTM
+        return RecurrentLM(n_words, d_model=81)
+
+    by_seed = {
+        "LSTM, 1 pass": [right(lstm_lm, 1, seed) for seed in range(5)],
+        "RNN, 1 pass": [right(rnn_lm, 1, seed) for seed in range(5)],
+        "RNN, 4 passes": [right(rnn_lm, 4, seed) for seed in range(5)],
+    }
+    by_rate = {str(rate): right(rnn_lm, 4, 0, rate) for rate in RATES}
+    return {"by seed": by_seed, "RNN, 4 passes, by rate": by_rate}
