@@ -187,3 +187,93 @@ def left_out(attention_part, build, learn, switches):
         }
         for name, (steps, peaks, smaller, on) in ways.items()
     }
+
+
+@sweep("A19")
+def by_depth(
+    MultiHeadAttention,  # noqa: N803
+    SDPBackend,  # noqa: N803
+    Stack,  # noqa: N803
+    WIDTH,  # noqa: N803
+    all_strings,
+    attention_part,
+    loss_of,
+    mirror_sum,
+    network_part,
+    sdpa_kernel,
+    set_seed,
+    switches,
+):
+    """Return the accuracy of all stacks at the same four rates for five seeds, by stack, layers and rate.
+
+    The twenty trainings of a stack run side by side; each takes the steps that `learn` takes. The last two
+    stacks have six layers, the norm alone and 300 steps; in one of them only the first attention looks at
+    other positions.
+    """
+    rates, seeds, tests = (2e-4, 7e-4, 2e-3, 6e-3), range(5), all_strings()[::5]
+
+    class Compared(MultiHeadAttention):
+        def forward(self, x):
+            even = F.layer_norm(x, (WIDTH,))
+            return super().forward(even, even, x)
+
+    class Alone(MultiHeadAttention):
+        def forward(self, x):
+            return super().forward(x, x, x, mask=torch.eye(x.size(1)).bool())
+
+    def side_by_side(make, steps):
+        stacks, batches = [], []
+        for seed in seeds:
+            set_seed(seed)
+            stack = make()
+            stacks += [stack for _ in rates]
+            batches += [torch.randint(4, (steps, 32, 6))] * len(rates)
+        weights, _ = torch.func.stack_module_state(stacks)
+        weights = {name: each.detach() for name, each in weights.items()}
+        mean, square = ({name: torch.zeros_like(each) for name, each in weights.items()} for _ in "ab")
+
+        def answers(weights, ids):
+            return torch.func.functional_call(stacks[0], weights, (ids,))
+
+        def loss(weights, ids):
+            return loss_of(lambda ids: answers(weights, ids), ids)
+
+        slope = torch.func.vmap(torch.func.grad(loss))
+        for step, ids in enumerate(zip(*batches, strict=True), 1):
+            with sdpa_kernel(SDPBackend.MATH):  # the kernel that runs side by side
+                slopes = slope(weights, torch.stack(ids))
+            norms = sum(each.flatten(1).square().sum(dim=1) for each in slopes.values()).sqrt()
+            kept = (1 / (norms + 1e-6)).clamp(max=1)
+            now = linear_schedule(step, peak=1.0, warmup=steps // 2, total=steps)
+            now = now * torch.tensor(rates).repeat(len(seeds))
+            for name, each in weights.items():  # AdamW without decay
+                shape = (-1, *[1] * (each.dim() - 1))
+                clipped = slopes[name] * kept.view(shape)
+                mean[name] = 0.9 * mean[name] + 0.1 * clipped
+                square[name] = 0.999 * square[name] + 0.001 * clipped**2
+                spread = (square[name] / (1 - 0.999**step)).sqrt() + 1e-8
+                each -= now.view(shape) * mean[name] / (1 - 0.9**step) / spread
+        with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
+            right = torch.func.vmap(lambda weights: answers(weights, tests).argmax(dim=-1))(weights)
+        right = (right == mirror_sum(tests)).float().mean(dim=(1, 2)).view(len(seeds), len(rates))
+        return {str(rate): right[:, i].tolist() for i, rate in enumerate(rates)}
+
+    def layers(n, parts, **on):
+        return lambda: Stack(n, parts=parts, **on)
+
+    usual, alone = (attention_part, network_part), (lambda: Alone(WIDTH, n_heads=2), network_part)
+    compared = (lambda: Compared(WIDTH, n_heads=2), network_part)
+    found = {}
+    for n in (2, 6, 12):
+        ways = {name: layers(n, usual, **on) for name, on in switches.items()}
+        if n > 2:
+            ways["only add, comparisons normalized"] = layers(n, compared, **switches["only add"])
+            ways["only add, smaller start"] = lambda n=n: smaller_start(
+                Stack(n, parts=usual, **switches["only add"])
+            )
+        for name, make in ways.items():
+            found.setdefault(name, {})[str(n)] = side_by_side(make, steps=100)
+    for name, rest in {"all attend": usual, "the first attends": alone}.items():
+        make = layers(1, usual + 5 * rest, **switches["only norm"])
+        found[f"only norm, {name}"] = {"6": side_by_side(make, steps=300)}
+    return found
