@@ -100,3 +100,62 @@ def captions_crossed():
             read: mean(len(tokenizer.encode(text)) for text in new["test"]) for read, new in texts.items()
         }
     return found
+
+
+@sweep("C22")
+def declaration_learned():
+    """Return the tokens of an article of the Declaration, for tokenizers that learned from the other ones.
+
+    Every third article is held out, the first among them; the others and the preamble are learned from, with
+    500 merges. "signs with their letters" counts combining marks, as Hindi's vowel signs are, as letters when
+    it cuts the pieces; without it they are cut as GPT-2 does, as if they were punctuation.
+    """
+    import xml.etree.ElementTree as ET
+    from collections import Counter
+    from itertools import accumulate, pairwise
+    from unicodedata import category
+
+    from exformer.corpora.real.download import fetch
+    from exformer.corpora.real.manifest import DataFile
+    from exformer.tokenizers.bpe_merges import apply_merges, learn_merges
+    from exformer.tokenizers.pretokenize import split_pieces
+
+    home = "https://raw.githubusercontent.com/eric-muller/udhr/f93dd614154c47fc4b85ec03d8d6f1abe97869ef"
+    files = {
+        "English": ("eng", 15848, "df73275821449df4db2b164e59bda812c834d80cacc8792a6f41d6fc331ce204"),
+        "Hindi": ("hin", 35505, "281c094420709de0166af8e25be8193f5e3b8a4d0649a77ba51e8d6ed16f1438"),
+    }
+
+    def parts_of(code, n_bytes, sha256):
+        """Return the texts to learn from and those to read."""
+        name = f"udhr/udhr_{code}.xml"
+        file = DataFile(name, f"{home}/data/{name}", n_bytes, sha256, "the United Nations")
+        tree, space = ET.parse(fetch(file)).getroot(), "{http://efele.net/udhr}"
+        texts = [
+            " ".join("".join(para.itertext()).strip() for para in part.iter(f"{space}para"))
+            for part in (tree.find(f"{space}preamble"), *tree.iter(f"{space}article"))
+        ]
+        return [text for n, text in enumerate(texts) if n % 3 != 1], texts[1::3]
+
+    def with_signs(text):
+        plain = "".join("a" if category(sign)[0] == "M" else sign for sign in text)
+        ends = accumulate(map(len, split_pieces(plain)), initial=0)
+        return [text[start:end] for start, end in pairwise(ends)]
+
+    def as_bytes(piece):
+        return "".join(map(chr, piece.encode()))
+
+    texts = {language: parts_of(*file) for language, file in files.items()}
+    found = {}
+    for learned, (old, _) in texts.items():
+        for name, cut in {"as GPT-2 cuts": split_pieces, "signs with their letters": with_signs}.items():
+            pieces = Counter(as_bytes(piece) for text in old for piece in cut(text))
+            merges = learn_merges(pieces, n_merges=500, first=256, min_count=2)
+            numbers = {pair: chr(256 + n) for n, pair in enumerate(merges)}
+            found[f"{learned}, {name}"] = {
+                language: mean(
+                    sum(len(apply_merges(as_bytes(piece), numbers)) for piece in cut(text)) for text in new
+                )
+                for language, (_, new) in texts.items()
+            }
+    return found
