@@ -146,8 +146,12 @@ def finish(app, error):
 
 
 class LiveDirective(SphinxDirective):
-    """``{live} translator`` in a page of words; ``:wait:`` loads nothing before the reader asks for it."""
+    """``{live} translator`` in a page of words; ``:wait:`` loads nothing before the reader asks for it.
 
+    Its text, if there is one, stands below the still picture and says what can be done.
+    """
+
+    has_content = True
     required_arguments = 1
     final_argument_whitespace = True
     option_spec = {"wait": directives.flag}  # noqa: RUF012
@@ -157,7 +161,9 @@ class LiveDirective(SphinxDirective):
         name, *attributes = self.arguments[0].split()
         figure = live_figure(name, *attributes, *(["wait"] if "wait" in self.options else []))
         self.env.note_dependency(str(SOURCE / f"{name}.js"))
-        return [nodes.raw("", figure._repr_html_(), format="html")]
+        told = f'<p class="live-invitation">{html.escape(" ".join(self.content))}</p>' if self.content else ""
+        still, end, caption = figure._repr_html_().partition("</svg>")
+        return [nodes.raw("", f"{still}{end}{told}{caption}", format="html")]
 
 
 def setup(app):

@@ -55,8 +55,8 @@ FIGURE = Live(
         "grass before the toy."
     ),
     caption=(
-        "The book\u2019s translator from German into English. A line joins an English word to a German word "
-        "that it attends to; pointing a word elsewhere sets all 16 heads of cross-attention. "
-        f"Of {PAIRS} words that were pointed elsewhere, {MOVED} became the translation of the German word."
+        "A line joins an English word to a German word that it attends to. Pointing a word elsewhere makes "
+        f"all 16 heads of cross-attention look there; in {MOVED} of {PAIRS} trials it became the translation "
+        "of the German word."
     ),
 )
