@@ -186,7 +186,7 @@ def _needed(notebook: Notebook, function: Any) -> list[Cell]:
     """Return the cells that bind a sweep's parameters: of its claim's section, or of one that binds all."""
     wanted = set(inspect.signature(function).parameters)
     for section in notebook.sections:
-        if any(each.claim_id == function.claim_id for each in section.claims):
+        if wanted <= section.bound and any(each.claim_id == function.claim_id for each in section.claims):
             return section.up_to(wanted)
     return next(
         (each.up_to(wanted) for each in notebook.sections if wanted <= each.bound), notebook.up_to(wanted)

@@ -5,9 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-from rouge_score.rouge_scorer import RougeScorer
 
-from exformer_lessons.tasks.grader import grade_invented, grade_rouge_1, grade_row
+from exformer_lessons.tasks.grader import grade_invented, grade_row
 
 
 def from_one_row(article, separator, summary, bos, eos, pad):
@@ -80,64 +79,6 @@ WRONG_ROWS = {
 }
 
 
-class AsIs:
-    """Cut at spaces, and leave the letters."""
-
-    def tokenize(self, text):
-        return text.split()
-
-
-def from_p_and_r(ours, right):
-    left = list(right)
-    shared = sum(word in left and left.remove(word) is None for word in ours)
-    if not shared:
-        return 0
-    p, r = shared / len(ours), shared / len(right)
-    return 2 * p * r / (p + r)
-
-
-ROUGES = {
-    "counters": lambda a, b: (
-        2 * (Counter(a.split()) & Counter(b.split())).total() / (len(a.split()) + len(b.split()))
-    ),
-    "the package": lambda a, b: RougeScorer(["rouge1"], tokenizer=AsIs()).score(b, a)["rouge1"].fmeasure,
-    "tensor": lambda a, b: torch.tensor(ROUGES["counters"](a, b)),
-    "from P and R": lambda a, b: from_p_and_r(a.split(), b.split()),
-}
-
-
-def of(combine, *, shared=lambda a, b: (Counter(a) & Counter(b)).total()):
-    return lambda a, b: combine(shared(a.split(), b.split()), len(a.split()), len(b.split()))
-
-
-def f1(s, a, b):
-    return 2 * s / (a + b)
-
-
-WRONG_ROUGES = {
-    "precision alone": of(lambda s, a, b: s / a),
-    "recall alone": of(lambda s, a, b: s / b),
-    "plain mean": of(lambda s, a, b: 0.5 * s / a + 0.5 * s / b),
-    "factor 2": of(lambda s, a, b: s / (a + b)),
-    "divide it": of(lambda s, a, b: s),
-    "count each word once": lambda a, b: (
-        2 * len(set(a.split()) & set(b.split())) / (len(set(a.split())) + len(set(b.split())))
-    ),
-    "at most as often": of(f1, shared=lambda a, b: len([w for w in a if w in b])),
-    "as the summary has it": of(f1, shared=lambda a, b: len([w for w in b if w in a])),
-    "all letters small": lambda a, b: RougeScorer(["rouge1"]).score(b, a)["rouge1"].fmeasure,
-    "That is ROUGE-2": lambda a, b: RougeScorer(["rouge2"], tokenizer=AsIs()).score(b, a)["rouge2"].fmeasure,
-    "at the same position": of(f1, shared=lambda a, b: sum(x == y for x, y in zip(a, b, strict=False))),
-    "returns nothing yet": lambda a, b: None,
-    "raised ZeroDivisionError": lambda a, b: 1 / 0,
-    "That is ROUGE-L": lambda a, b: RougeScorer(["rougeL"], tokenizer=AsIs()).score(b, a)["rougeL"].fmeasure,
-    "that either has": of(lambda s, a, b: s / (a + b - s)),
-    "With an empty summary: Your function raised ZeroDivisionError": lambda a, b: (
-        lambda s, p, r: 2 * s / p * s / r / (s / p + s / r) if s / p else 0
-    )((Counter(a.split()) & Counter(b.split())).total(), len(a.split()), len(b.split())),
-    "You count letters": lambda a, b: 2 * (Counter(a) & Counter(b)).total() / (len(a) + len(b)),
-    "the number should be 1, yours is 0.123": lambda a, b: 0.123,
-}
 COUNTS = {
     "loop": lambda s, a, names: len([w for w in s.split() if w in set(names) - set(a.split())]),
     "counters": lambda s, a, names: (lambda c: sum(c[w] for w in names if w not in a.split()))(
@@ -179,7 +120,6 @@ WRONG_COUNTS = {
 }
 BANK = {
     grade_row: (ROWS, WRONG_ROWS),
-    grade_rouge_1: (ROUGES, WRONG_ROUGES),
     grade_invented: (COUNTS, WRONG_COUNTS),
 }
 

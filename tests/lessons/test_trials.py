@@ -230,6 +230,15 @@ def test_a_sweep_of_names_of_the_lesson(here) -> None:
     assert record.sweeps(load(notebook.path, "other"), here) == []
 
 
+def test_a_sweep_of_names_of_a_part_that_states_no_claim(here) -> None:
+    last = ["from random import Random\nfrom exformer_lessons.setup import start\nstart(seed=0)", "m = 5"]
+    notebook = book_of(here, [*LESSON, *last])
+    (here / "line").mkdir()
+    text = SWEEPS.split("\n@")[0] + '\n@sweep("A01")\ndef five(m):\n    return m\n'
+    (here / "line" / "sweeps.py").write_text(text, encoding="utf-8")
+    assert record.perform_sweep(notebook, "five", here)[0] == 5
+
+
 # --- Its record ---
 
 

@@ -1,10 +1,10 @@
-"""Graders: the row of a task, ROUGE-1, invented words."""
+"""Graders: the row of a task, invented words."""
 
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from exformer_lessons.exercises.grading import Verdict, and_also, grade, takes_functions
+from exformer_lessons.exercises.grading import Verdict, grade, takes_functions
 from exformer_lessons.exercises.results import UnfitError
 from exformer_lessons.tasks import mistakes as known
 
@@ -12,15 +12,6 @@ _ROWS = (
     ([11, 12, 13, 14], [7], [12, 14, 15], 1, 2, 0),
     ([21, 22], [8, 9], [22], 3, 5, 4),
     ([31, 32, 33], [6], [33, 31], 2, 1, 9),
-)
-_TEXTS = (
-    ("the mill burned", "the old mill burned down"),
-    ("the dog saw the cat the fox missed", "the fox saw a dog"),
-    ("rain rain rain", "rain and wind and rain"),
-    ("the sea", "a mountain far away"),
-    ("a b c d", "d c b a"),
-    ("it rained", "rain it rained and it rained on"),
-    ("Rain in May", "it may rain in May"),
 )
 _SUMMARIES = (
     (
@@ -93,21 +84,6 @@ def _wrong_length(answer: Callable[..., object]) -> Verdict | None:
         says = f"Both lists must be equally long, yours have {lengths[0]} and {lengths[1]} ids."
         return Verdict(False, says)
     return None
-
-
-@takes_functions
-def grade_rouge_1(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_rouge_1(summary, reference)``.
-
-    Args:
-        answer: Takes two sentences; returns the F₁ of their words.
-    """
-    praise = "Each word counts as often as both sentences have it, and order does not matter."
-    first, empty = (
-        grade(answer, right=known.rouge_1, mistakes=hints, cases=list(cases), praise=praise)
-        for cases, hints in ((_TEXTS, known.ROUGE_1), ([("", "a")], {}))
-    )
-    return and_also(first, empty, "With an empty summary")
 
 
 @takes_functions

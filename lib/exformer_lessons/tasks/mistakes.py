@@ -1,8 +1,7 @@
-"""Known mistakes, each with its hint: the row of a task, ROUGE-1, invented words."""
+"""Known mistakes, each with its hint: the row of a task, invented words."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 Ids = list[int]
 
@@ -85,96 +84,6 @@ ROW_LENGTHS: dict[str, Callable[..., object]] = {
     ),
     "The start token is missing: bos_id comes first in the input.": (
         lambda a, sep, s, bos, eos, pad: ([*a, *sep, *s], [pad] * (len(a) + len(sep) - 1) + [*s, eos])
-    ),
-}
-
-
-def _shared(summary: str, reference: str) -> tuple[int, int, int]:
-    ours, right = Counter(summary.split()), Counter(reference.split())
-    return (ours & right).total(), ours.total(), right.total()
-
-
-def _f1(shared: int, n_ours: int, n_right: int) -> float:
-    return 2 * shared / (n_ours + n_right)
-
-
-def rouge_1(summary: str, reference: str) -> float:
-    """Return the F₁ of the words of two sentences.
-
-    Args:
-        summary: What a model wrote.
-        reference: What is right.
-
-    Returns:
-        0 to 1.
-    """
-    return _f1(*_shared(summary, reference))
-
-
-def _of_sets(summary: str, reference: str) -> float:
-    ours, right = set(summary.split()), set(reference.split())
-    return _f1(len(ours & right), len(ours), len(right))
-
-
-def _unclipped(summary: str, reference: str) -> float:
-    ours, right = summary.split(), reference.split()
-    return _f1(sum(word in right for word in ours), len(ours), len(right))
-
-
-def _counted_in_reference(summary: str, reference: str) -> float:
-    ours, right = summary.split(), reference.split()
-    return _f1(sum(word in ours for word in right), len(ours), len(right))
-
-
-def _pairs(summary: str, reference: str) -> float:
-    ours, right = (Counter(pairwise(text.split())) for text in (summary, reference))
-    return _f1((ours & right).total(), ours.total(), right.total())
-
-
-def _in_place(summary: str, reference: str) -> float:
-    ours, right = summary.split(), reference.split()
-    return _f1(sum(a == b for a, b in zip(ours, right, strict=False)), len(ours), len(right))
-
-
-def _letters(summary: str, reference: str) -> float:
-    shared = (Counter(summary) & Counter(reference)).total()
-    return _f1(shared, len(summary), len(reference))
-
-
-def _in_order(summary: str, reference: str) -> float:
-    ours, right = summary.split(), reference.split()
-    longest = [0] * (len(right) + 1)
-    for word in ours:
-        above = longest.copy()
-        for j, other in enumerate(right):
-            longest[j + 1] = above[j] + 1 if word == other else max(above[j + 1], longest[j])
-    return _f1(longest[-1], len(ours), len(right))
-
-
-def _by_parts(combine: Callable[[int, int, int], float]) -> Callable[[str, str], float]:
-    return lambda summary, reference: combine(*_shared(summary, reference))
-
-
-ROUGE_1: dict[str, Callable[..., object]] = {
-    "That is the precision alone: a summary of one right word would have 1.": _by_parts(
-        lambda s, a, b: s / a
-    ),
-    "That is the recall alone: the whole article as summary would have 1.": _by_parts(lambda s, a, b: s / b),
-    "You take the plain mean of precision and recall; F₁ is their harmonic mean.": _by_parts(
-        lambda s, a, b: (s / a + s / b) / 2
-    ),
-    "The factor 2 is missing.": _by_parts(lambda s, a, b: s / (a + b)),
-    "That is the number of shared words: divide it.": _by_parts(lambda s, a, b: s),
-    "A word that both have twice counts twice; you count each word once.": _of_sets,
-    "A word counts at most as often as the reference has it.": _unclipped,
-    "A word counts at most as often as the summary has it.": _counted_in_reference,
-    "You make all letters small: leave them as they are.": lambda a, b: rouge_1(a.lower(), b.lower()),
-    "That is ROUGE-2: for ROUGE-1 count single words.": _pairs,
-    "A word counts wherever it is; you want it at the same position.": _in_place,
-    "That is ROUGE-L: for ROUGE-1 the order of the words does not matter.": _in_order,
-    "You count letters: cut the texts at spaces first.": _letters,
-    "You divide by the words that either has: divide twice the shared ones by the sum of both lengths.": (
-        _by_parts(lambda s, a, b: s / (a + b - s))
     ),
 }
 
