@@ -79,43 +79,46 @@ def by_rate(adapt, articles, ask, config, count_verdicts, data, read_texts, repe
 
 
 @sweep("D11")
-def shares(read, texts_of, verdicts_of):
+def shares(read_once, texts_of, verdicts_of):
     """Return, for each seed, how many summaries have the form and right facts, by the share with TL;DR."""
     return {
-        str(share): [verdicts_of(read(texts_of(share), seed)) for seed in SEEDS] for share in (0, 0.001, 0.01)
+        str(share): [verdicts_of(read_once(texts_of(share), seed)) for seed in SEEDS]
+        for share in (0, 0.001, 0.01)
     }
 
 
 @sweep("D11")
-def verbs(read, texts_of, verdicts_of):
+def verbs(read_once, texts_of, verdicts_of):
     """Return the same where a quote repeats the verb or says *did*, and with more articles."""
     found = {
-        "as they are": [verdicts_of(read(texts_of(0.1), seed)) for seed in range(5)],
-        "verb repeated": [verdicts_of(read(texts_of(0.1, quote="verb"), seed)) for seed in range(5)],
-        "did": [verdicts_of(read(texts_of(0.1, quote="did"), seed)) for seed in range(5)],
+        "as they are": [verdicts_of(read_once(texts_of(0.1), seed)) for seed in range(5)],
+        "verb repeated": [verdicts_of(read_once(texts_of(0.1, quote="verb"), seed)) for seed in range(5)],
+        "did": [verdicts_of(read_once(texts_of(0.1, quote="did"), seed)) for seed in range(5)],
     }
-    return found | {"four times": [verdicts_of(read(texts_of(0.1, n=32_000), seed)) for seed in range(2)]}
+    return found | {
+        "four times": [verdicts_of(read_once(texts_of(0.1, n=32_000), seed)) for seed in range(2)]
+    }
 
 
 @sweep("D11")
-def examples(in_context, lists_of, read, texts_of):
+def examples(in_context, lists_of, read_once, texts_of):
     """Return, for each seed, the right answers by kind and number of examples, after lists of two sorts."""
     found = {"same": [], "mixed": []}
     for seed in SEEDS:
-        base = read(texts_of(0.1), seed)
+        base = read_once(texts_of(0.1), seed)
         for way, runs in found.items():
-            model = read(lists_of(2400, way == "same"), model=copy.deepcopy(base), peak=6e-3)
+            model = read_once(lists_of(2400, way == "same"), model=copy.deepcopy(base), peak=6e-3)
             kinds = ("where", "when", "what", "who")
             runs.append({kind: [in_context(model, kind, n) for n in range(5)] for kind in kinds})
     return found
 
 
 @sweep("D11")
-def labels(adapt, config, named, read, tests, texts_of):
+def labels(adapt, config, named, read_once, tests, texts_of):
     """Return, for each seed, the right persons by number of labels, pretrained and from scratch."""
     texts, found = texts_of(0.1), {"pretrained": {}, "from scratch": {}}
     for seed in SEEDS:
-        base = read(texts, seed)
+        base = read_once(texts, seed)
         set_seed(seed + 1)
         new = DecoderLM(config)
         for n in (4, 16, 64, 256):
