@@ -50,6 +50,6 @@ FIGURE = Live(
     caption=(
         "The sixteen heads of the encoder, and what the translation becomes without some of them. Of "
         f"{CAPTIONS} captions written for this book, {HEAD_OUT[0]} to {HEAD_OUT[1]} keep their translation "
-        f"without any one head, and {ALL_OUT} without all."
+        f"when one head is removed, and {ALL_OUT} when all are."
     ),
 )

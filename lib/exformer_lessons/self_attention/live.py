@@ -84,6 +84,7 @@ FIGURE = Live(
     ),
     caption=(
         "Drag the query <em>q</em>, at first the vector of <em>bank</em>: scores, weights and the "
-        "mean of the values, the new <em>bank</em>, follow. Drag a value off its key: only the mean does."
+        "mean of the values, the new <em>bank</em>, follow. Drag a value: only the "
+        "mean changes. The thicker a blue line, the larger the weight."
     ),
 )
