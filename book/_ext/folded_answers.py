@@ -32,14 +32,14 @@ class Answers(SphinxPostTransform):
     def _fold(self, box):
         page = box.parent
         rest = page.children[page.index(box) + 1 :]
-        end = next((i for i, node in enumerate(rest) if _ends(node)), len(rest))
-        if not any(isinstance(node, nodes.paragraph) for node in rest[end : end + 1]):
+        end = next((i for i, node in enumerate(rest) if _ends(node)), None)
+        if end is None or not isinstance(rest[end], nodes.paragraph):
             return
         start = next(i for i, node in enumerate(rest) if i == end or _output(node))
         answer = Answer()
-        first = rest[start]
-        if _output(first) and not first.get("hide_mode"):  # its code stays
-            answer += nodes.container("", _cut(_output(first)), classes=["cell"])
+        output = _output(rest[start])
+        if output and not rest[start].get("hide_mode"):  # its code stays
+            answer += nodes.container("", _cut(output), classes=["cell"])
             start += 1
         answer += [_cut(node) for node in rest[start : end + 1]]
         page.insert(page.index(box) + 1 + start, answer)

@@ -13,12 +13,9 @@ HIDDEN = "Evidence"
 
 def ways(app, pagename, templatename, context, doctree):
     """Keep *Previous* and *Next* to the way, and the evidence out of the sidebar."""
-    root = app.config.root_doc
-    order = [root, *sorted(name for name in app.env.found_docs if LESSON.fullmatch(name))]
-    place = order.index(pagename) if pagename in order else None
-    for name, step in (("prev", -1), ("next", 1)):
-        ends = place is None or not 0 <= place + step < len(order)
-        if ends or not context.get(name):
+    way = [app.config.root_doc, *sorted(filter(LESSON.fullmatch, app.env.found_docs))]
+    for name, end in (("prev", way[0]), ("next", way[-1])):
+        if pagename not in way or pagename == end:
             context[name] = None
     draw = context.get("generate_toctree_html")
     if draw:
