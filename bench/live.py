@@ -20,7 +20,7 @@ from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "live")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "book" / "live")]
 
 import browsers  # noqa: E402
 import figures  # noqa: E402

@@ -1,6 +1,6 @@
 """A live figure on a page of its own, as the book's extension would put it there.
 
-``python tests/live/figures.py FOLDER`` writes one for each figure, to be opened in a browser.
+``python tests/book/live/figures.py FOLDER`` writes one for each figure, to be opened in a browser.
 """
 
 import re

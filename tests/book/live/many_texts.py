@@ -1,6 +1,6 @@
 """Let every shipped model write 1,000 greedy texts in both browsers, and hold each to the library's.
 
-    python tests/live/many_texts.py [--texts N] [NAME ...]
+    python tests/book/live/many_texts.py [--texts N] [NAME ...]
 
 Captions are Multi30k's, beginnings are Shakespeare's, from the texts that the models were not trained on.
 Where a text differs it is shown with the library's; for a difference of rounding two tokens would have to be
