@@ -1,0 +1,37 @@
+"""The command ``exformer-teacher``, in a clone of the book: questions, exams, and with a key answers."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from exformer_lessons.teacher import answers, exams, questions
+
+#: Each adds its commands to the parser.
+_MODULES = (questions, exams, answers)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+        arguments: The words after ``exformer-teacher``; None for those of the process.
+
+    Returns:
+        The exit status: 0, or 2 after a mistake.
+    """
+    parser = argparse.ArgumentParser(prog="exformer-teacher", description="What teachers need.")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for module in _MODULES:
+        module.add_commands(commands)
+    asked = parser.parse_args(arguments)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
+    try:
+        return asked.run(asked) or 0
+    except (ValueError, OSError) as error:
+        print(f"exformer-teacher: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -1,0 +1,86 @@
+"""Exams, composed of questions; with a private key, their grading schemes."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from exformer_lessons.teacher.answers import MARK, add_key, answered, read_answers
+from exformer_lessons.teacher.questions import Question, add_folder, asked, read_questions, titles
+
+
+@dataclass(frozen=True)
+class Exam:
+    """An exam.
+
+    Args:
+        key: Its name, such as A.
+        title: What it covers.
+        minutes: How long it takes, and how many points it has.
+        rules: What is allowed.
+        grades: From how many points on a grade is reached, the best first.
+        questions: In their order.
+    """
+
+    key: str
+    title: str
+    minutes: int
+    rules: str
+    grades: dict[str, int]
+    questions: tuple[Question, ...]
+
+
+def read_exam(folder: Path, key: str) -> Exam:
+    """Read an exam.
+
+    Raises:
+        ValueError: If there is no such exam or question, or if the minutes of its questions are not its own.
+    """
+    rows = {row["key"]: row for row in yaml.safe_load((folder / "exams.yml").read_text(encoding="utf-8"))}
+    if key not in rows:
+        raise ValueError(f"expected one of the exams {', '.join(rows)}, got {key!r}")
+    found = []
+    for name in rows[key]["questions"]:
+        lesson, _, wanted = name.partition("/")
+        ids = {each.id: each for each in read_questions(folder, lesson)}
+        if wanted not in ids:
+            raise ValueError(
+                f"exam {key}: expected a question of {lesson} ({', '.join(ids)}), got {wanted!r}"
+            )
+        found.append(ids[wanted])
+    exam = Exam(**rows[key] | {"questions": tuple(found)})
+    if (total := sum(each.minutes for each in found)) != exam.minutes:
+        raise ValueError(f"exam {key}: expected questions of {exam.minutes} minutes, got {total}")
+    return exam
+
+
+def add_commands(commands: Any) -> None:
+    """Add ``exam`` to the parser."""
+    what = "write an exam, in Markdown; with a private key, its grading scheme"
+    parser = commands.add_parser("exam", help=what, description=f"{what[0].upper()}{what[1:]}.")
+    parser.add_argument("exam", metavar="EXAM", help="A or B")
+    add_key(parser, required=False)
+    add_folder(parser)
+    parser.set_defaults(run=_write)
+
+
+def _write(options: argparse.Namespace) -> None:
+    exam, title = read_exam(options.folder, options.exam), titles(options.folder)
+    if options.key:
+        print(MARK)
+    print(f"# Exam {exam.key}: {exam.title}\n\n{exam.minutes} minutes, {exam.minutes} points. {exam.rules}\n")
+    if options.key:
+        said = ", ".join(f"{grade} from {points}" for grade, points in exam.grades.items())
+        print(f"Grades, as a proposal, by points: {said}.\n")
+    lesson = ""
+    for number, question in enumerate(exam.questions, 1):
+        if question.lesson != lesson:
+            lesson = question.lesson
+            print(f"## {title[lesson]}\n")
+        if options.key:
+            answer = read_answers(options.folder, lesson, options.key)[question.id]
+            print(answered(question, number, answer), end="\n\n")
+        else:
+            print(asked(number, question), end="\n\n")

@@ -1,0 +1,122 @@
+"""Questions for homework and exams: one file per lesson, whose answers are not in it."""
+
+import argparse
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+KINDS = ("recall", "apply", "prove", "design")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question. A minute is a point.
+
+    Args:
+        lesson: The slug of its lesson.
+        id: Its name within the lesson.
+        kind: One of ``KINDS``.
+        objective: Which objective of the lesson it tests, counted from 1.
+        minutes: How long an answer should take.
+        text: In Markdown.
+    """
+
+    lesson: str
+    id: str
+    kind: str
+    objective: int
+    minutes: int
+    text: str
+
+    @property
+    def name(self) -> str:
+        """Its name in the whole book, such as ``self_attention/one-key``."""
+        return f"{self.lesson}/{self.id}"
+
+
+def read_questions(folder: Path, lesson: str) -> list[Question]:
+    """Read the questions of a lesson.
+
+    Args:
+        folder: ``book/teach`` in a clone of the book.
+        lesson: A slug.
+
+    Raises:
+        ValueError: If the lesson has none, or if a question lacks something or has an id twice.
+    """
+    path = folder / "questions" / f"{lesson}.yml"
+    if not path.is_file():
+        known = ", ".join(lessons_with_questions(folder)) or "none: run this in a clone of the book"
+        raise ValueError(f"expected a lesson with questions ({known}), got {lesson!r}")
+    found = []
+    for row in yaml.safe_load(path.read_text(encoding="utf-8")):
+        try:
+            question = Question(lesson, **row)
+        except TypeError:
+            fields = ", ".join(list(Question.__annotations__)[1:])
+            raise ValueError(f"{lesson}: expected a question with {fields}; got {row}") from None
+        if question.kind not in KINDS or question.minutes < 1:
+            raise ValueError(
+                f"{question.name}: expected at least a minute and a kind of {', '.join(KINDS)}; "
+                f"got {question.minutes!r}, {question.kind!r}"
+            )
+        if question.id in {each.id for each in found}:
+            raise ValueError(f"{lesson}: expected each id once, got {question.id!r} twice")
+        found.append(question)
+    return found
+
+
+def lessons_with_questions(folder: Path) -> list[str]:
+    """Return the slugs of the lessons that have questions, in the order of the book."""
+    return [slug for slug in titles(folder) if (folder / "questions" / f"{slug}.yml").is_file()]
+
+
+def titles(folder: Path) -> dict[str, str]:
+    """Return the number and the title of each lesson by its slug, as ``book/lessons.yml`` plans them."""
+    plan = folder.parent / "lessons.yml"
+    if not plan.is_file():
+        raise ValueError(f"expected the plan of the book, {plan}: run this in a clone of the book")
+    rows = yaml.safe_load(plan.read_text(encoding="utf-8"))
+    return {row["slug"]: f"{row['number']} {row['title']}" for row in rows}
+
+
+def sheet(questions: Iterable[Question], first: int = 1) -> str:
+    """Return questions in Markdown, numbered."""
+    return "\n\n".join(asked(number, each) for number, each in enumerate(questions, first))
+
+
+def asked(number: int, question: Question) -> str:
+    """Return a question in Markdown with its number, kind, minutes and name."""
+    unit = "minute" if question.minutes == 1 else "minutes"
+    head = f"**{number}. {question.kind.capitalize()}**, {question.minutes} {unit} (`{question.name}`)"
+    return f"{head}\n\n{question.text.strip()}"
+
+
+def add_commands(commands: Any) -> None:
+    """Add ``questions`` to the parser."""
+    what = "write a sheet of questions, in Markdown"
+    parser = commands.add_parser("questions", help=what, description=f"{what[0].upper()}{what[1:]}.")
+    parser.add_argument(
+        "lessons", nargs="*", metavar="LESSON", help="such as self_attention; all if left out"
+    )
+    parser.add_argument("--kind", choices=KINDS, help="these only")
+    add_folder(parser)
+    parser.set_defaults(run=_write)
+
+
+def add_folder(parser: argparse.ArgumentParser) -> None:
+    """Let a command read another folder than that of the book."""
+    parser.add_argument(
+        "--folder", type=Path, default=Path("book/teach"), help="where questions/ is (book/teach)"
+    )
+
+
+def _write(options: argparse.Namespace) -> None:
+    title = titles(options.folder)
+    for lesson in options.lessons or lessons_with_questions(options.folder):
+        found = read_questions(options.folder, lesson)
+        chosen = [each for each in found if options.kind in (None, each.kind)]
+        print(f"## {title[lesson]}\n\n{sheet(chosen)}\n")
