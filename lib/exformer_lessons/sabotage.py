@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
 
@@ -19,9 +19,6 @@ from exformer_lessons.execution import execute, in_new_process
 from exformer_lessons.notebook import Notebook, find, key_of, load
 from exformer_lessons.tolerances import read_tags, same_claim
 from exformer_lessons.trials import HOME, home_of
-
-PARTS = 10  # a rotating part of the sabotages is run by every `make test`
-_Thing = TypeVar("_Thing")
 
 
 @dataclass(frozen=True)
@@ -146,21 +143,14 @@ def show(rows: Iterable[dict[str, Any]]) -> None:
             print(f"      {name:24} {texts[0]:>12}  ->  {texts[1]:>12}", flush=True)
 
 
-def commits(root: Path) -> tuple[int, str]:
-    """Return how many commits there are, and the last one's short name; 0 and nothing where git is silent."""
-    found = []
-    for command in (["rev-list", "--count", "HEAD"], ["rev-parse", "--short=12", "HEAD"]):
-        try:
-            done = subprocess.run(["git", "-C", str(root), *command], capture_output=True, text=True)
-        except OSError:
-            return 0, ""
-        found.append(done.stdout.strip() if done.returncode == 0 else "")
-    return int(found[0] or 0), found[1]
-
-
-def part(things: Sequence[_Thing], count: int, parts: int = PARTS) -> list[_Thing]:
-    """Return every tenth of some things, another tenth for each count."""
-    return [each for number, each in enumerate(things) if number % parts == count % parts]
+def last_commit(root: Path) -> str:
+    """Return the short name of the last commit; nothing where git is silent."""
+    command = ["git", "-C", str(root), "rev-parse", "--short=12", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def every(paths: Iterable[Path], home: Path = HOME) -> list[tuple[Path, Sabotage]]:
@@ -214,7 +204,7 @@ def doubt(names: Sequence[str], *, only: Sequence[str] = ()) -> int:
         if not only or set(only) & set(sabotage.claims):
             new = run(path, sabotage)
             show(new)
-            store(key_of(path), new, commits(path.parent)[1])
+            store(key_of(path), new, last_commit(path.parent))
             rows += new
     refused = sum(row["refused"] for row in rows)
     print(f"{refused} of {len(rows)} claims are refused under their sabotage")

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import rotation
 
 from exformer_lessons import sabotage
 from exformer_lessons.notebook import key_of, load, paths
@@ -128,18 +129,23 @@ def test_errors_in_the_file_of_sabotages(tmp_path, text, message) -> None:
         sabotage_file(tmp_path, text)
 
 
-def test_all_in_ten_rotating_parts() -> None:
-    things = list(range(23))
-    parts = [sabotage.part(things, count) for count in range(470, 480)]
-    assert sorted(itertools.chain(*parts)) == things
+def test_every_sabotage_has_its_turn(monkeypatch) -> None:
+    monkeypatch.delenv("EVERYTHING", raising=False)
+    parts = []
+    for commit in range(470, 480):
+        monkeypatch.setattr(rotation, "last_commit", lambda _, commit=commit: f"{commit:x}")
+        parts.append(rotation.rotating_part(range(23), parts=10))
+    assert sorted(itertools.chain(*parts)) == list(range(23))
     assert max(map(len, parts)) == 3
-    assert sabotage.part([1], 471) == []
+    monkeypatch.setenv("EVERYTHING", "1")
+    assert rotation.rotating_part(range(23), parts=10) == list(range(23))
 
 
-def test_the_first_part_without_git(tmp_path, monkeypatch) -> None:
-    assert sabotage.commits(tmp_path) == (0, "")
+@pytest.mark.parametrize("last_commit", [sabotage.last_commit, rotation.last_commit])
+def test_no_commit_where_git_is_silent(tmp_path, monkeypatch, last_commit) -> None:
+    assert last_commit(tmp_path) == ""
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: (_ for _ in ()).throw(FileNotFoundError("git")))
-    assert sabotage.commits(ROOT) == (0, "")
+    assert last_commit(ROOT) == ""
 
 
 def test_results_by_claim(tmp_path) -> None:
@@ -193,7 +199,7 @@ def test_missing_and_stale_results(tmp_path) -> None:
     assert len(problems(lesson, [mild, Sabotage(("A01",), "x", "none", "y")], good)) == 2
 
 
-def test_a_rotating_tenth_of_the_sabotages() -> None:
-    chosen = sabotage.part(sabotage.every(paths()), sabotage.commits(ROOT)[0])
+def test_a_part_of_the_sabotages() -> None:
+    chosen = rotation.rotating_part(sabotage.every(paths()), parts=30)
     rows = [row for path, each in chosen for row in sabotage.run(path, each)]
     assert [f"{row['claim']}: {row['wrong']}" for row in rows if row["wrong"]] == []

@@ -1,4 +1,7 @@
-"""Every planted bug turns the test red that is named for it; what does no harm turns none red."""
+"""A planted bug turns the test red that is named for it; what does no harm turns none red.
+
+A third of the bank runs each time; EVERYTHING=1 plants all of it.
+"""
 
 import ast
 import os
@@ -7,6 +10,7 @@ from collections import Counter
 import planting
 import pytest
 from planted_bugs import BUGS, Bug
+from rotation import rotating_part
 
 HARMLESS = Bug(
     "nn.masks.causal_mask",
@@ -42,7 +46,7 @@ def test_without_a_bug_the_tests_pass(planter):
 
 
 @needs_fork
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: f"{bug.where}: {bug.name}")
+@pytest.mark.parametrize("bug", rotating_part(BUGS, parts=3), ids=lambda bug: f"{bug.where}: {bug.name}")
 def test_a_planted_bug_is_found(bug, planter):
     code, output = plant(bug, planter)
     assert code != planting.PASSED, f"{bug.test} passes"
