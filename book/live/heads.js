@@ -50,7 +50,8 @@
       Object.assign(this, { model, tokenizer, names: names.flat(), off: new Set(), whole: null });
       this.stage.innerHTML = HTML;
       this.one(".examples").innerHTML = EXAMPLES.map((text) => `<button type="button">${escape(text)}</button>`).join("");
-      this.one(".wall").innerHTML = names.map((row, layer) => `<span>layer ${layer + 1}</span>${row.map((name) =>
+      const above = `<span></span>${names[0].map((_, head) => `<span class="above">head ${head + 1}</span>`).join("")}`;
+      this.one(".wall").innerHTML = above + names.map((row, layer) => `<span>layer ${layer + 1}</span>${row.map((name) =>
         `<button type="button" class="head" data-head="${name}"><canvas></canvas></button>`).join("")}`).join("");
       this.one(".ask").addEventListener("submit", (event) => {
         event.preventDefault();
