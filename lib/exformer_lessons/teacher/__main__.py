@@ -1,13 +1,13 @@
-"""The command ``exformer-teacher``, in a clone of the book: questions, exams, and with a key answers."""
+"""The command ``exformer-teacher``, in a clone of the book: questions, exams, answers, and grading."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 
-from exformer_lessons.teacher import answers, exams, questions
+from exformer_lessons.teacher import answers, exams, grade, questions
 
 #: Each adds its commands to the parser.
-_MODULES = (questions, exams, answers)
+_MODULES = (questions, exams, answers, grade)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

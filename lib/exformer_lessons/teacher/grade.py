@@ -1,0 +1,323 @@
+"""Grade many notebooks: each exercise runs in a sandbox of its own, and its verdict is made outside.
+
+The grader of the lesson stays in this process. The sandbox holds the answer alone: it gets the arguments
+of one hidden case after another and sends back what the answer returns. What was handed in reaches neither
+the grader nor an expected result.
+"""
+
+import argparse
+import ast
+import csv
+import importlib
+import json
+import re
+import secrets
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exformer_lessons.exercises.grading import Verdict
+from exformer_lessons.notebook import find as find_lessons
+from exformer_lessons.notebook import key_of
+from exformer_lessons.teacher import sandbox
+from exformer_lessons.teacher.inside import decode, encode, receive, send
+
+#: Bytes of the largest notebook that is read.
+LARGEST = 8_000_000
+#: Lines that put something in a grader's place. It has no effect here, and the teacher is told.
+TAMPERS = re.compile(
+    r"^\s*(?:def\s+grade_|class\s+Verdict\b|(?:[\w.]+\.)?grade_\w+\s*=(?!=))|\bas\s+grade_|setattr\([^\n]*grade_",
+    re.M,
+)
+_LESSON = re.compile(r"exformer_lessons\.(\w+)\.grader\b")
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A graded exercise of a lesson.
+
+    Args:
+        lesson: The slug.
+        call: The call of the grader, as the lesson's notebook has it.
+    """
+
+    lesson: str
+    call: ast.Call
+
+    @property
+    def name(self) -> str:
+        """The grader's name without ``grade_``."""
+        return ast.unparse(self.call.func).removeprefix("grade_")
+
+    @property
+    def wanted(self) -> list[str]:
+        """The names that a reader defines."""
+        given = [*self.call.args, *(each.value for each in self.call.keywords)]
+        return [ast.unparse(each) for each in given]
+
+    def judge(self, answers: dict[str, Any]) -> Verdict:
+        """Call the grader with answers, as the notebook does."""
+        grader = getattr(
+            importlib.import_module(f"exformer_lessons.{self.lesson}.grader"), f"grade_{self.name}"
+        )
+        named = {}
+        for each in self.call.keywords:
+            value = answers[ast.unparse(each.value)]
+            named |= {each.arg: value} if each.arg else value
+        return grader(*(answers[ast.unparse(each)] for each in self.call.args), **named)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A row of the table: passed, refused, error, timeout or tampered."""
+
+    student: str
+    exercise: str
+    result: str
+    hint: str
+    seconds: float
+
+
+class TamperedError(BaseException):
+    """A sandbox sends what was not asked for. Graders catch any Exception, so it is none."""
+
+
+class EndedError(BaseException):
+    """The sandbox has ended before it answered."""
+
+
+def exercises() -> dict[str, list[Exercise]]:
+    """Return the graded exercises of each lesson in this clone of the book."""
+    found: dict[str, list[Exercise]] = {}
+    for path in find_lessons([]):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            if "exercise" in cell["metadata"].get("tags", []):
+                last = ast.parse("".join(cell["source"])).body[-1]
+                if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+                    found.setdefault(key_of(path), []).append(Exercise(key_of(path), last.value))
+    return found
+
+
+def grade_folder(folder: Path, *, lesson: str = "", caps: dict[str, int], kind: str = "") -> Iterator[Result]:
+    """Grade all notebooks of a folder, those in its folders too.
+
+    Args:
+        folder: Where they are.
+        lesson: The slug of their lesson; empty: each is of the lesson whose grader it imports.
+        caps: ``seconds``, ``megabytes`` and ``processes`` of an exercise.
+        kind: The sandbox; empty: the best that works here.
+
+    Raises:
+        ValueError: If there is no sandbox, no notebook or no such lesson.
+    """
+    known = exercises()
+    if lesson and lesson not in known:
+        raise ValueError(
+            f"expected the slug of a lesson with exercises, got {lesson!r}: one of {', '.join(known)}"
+        )
+    paths = sorted(path for path in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+    if not paths:
+        raise ValueError(f"expected a folder with notebooks, got {folder}: unpack what was handed in there")
+    kind = kind or sandbox.find()
+    for path in paths:
+        student = path.relative_to(folder).as_posix()
+        try:
+            cells = _cells(path)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
+            yield Result(student, "", "error", _line(f"The notebook cannot be read: {error}"), 0.0)
+            continue
+        named = Counter(name for cell in cells for name in _LESSON.findall(cell) if name in known)
+        slug = lesson or (named.most_common(1)[0][0] if named else "")
+        if not slug:
+            hint = "It imports no grader: which lesson is it of? Say it with --lesson."
+            yield Result(student, "", "error", hint, 0.0)
+            continue
+        for exercise in known[slug]:
+            yield _grade(student, cells, exercise, caps=caps, kind=kind)
+
+
+def _cells(path: Path) -> list[str]:
+    """Read the code of a notebook from a stranger."""
+    if path.is_symlink():
+        raise ValueError("it is a link")
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f"expected at most {LARGEST:,} bytes, got {path.stat().st_size:,}")
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+
+
+def _grade(student: str, cells: list[str], exercise: Exercise, *, caps: dict[str, int], kind: str) -> Result:
+    """Grade one exercise in a sandbox of its own."""
+    begun = time.monotonic()
+    tampers = next((found[0] for cell in cells if (found := TAMPERS.search(cell))), "")
+    worker = str(Path(__file__).with_name("inside.py"))
+    late = threading.Event()
+    with sandbox.opened(["-I", worker, *sandbox.search_path()], kind=kind) as process:
+
+        def end() -> None:
+            late.set()
+            process.kill()
+
+        clock = threading.Timer(caps["seconds"], end)
+        try:
+            _begin(process, cells, exercise, caps)
+            clock.start()
+            result, hint = _ask(process, exercise)
+        except TamperedError as error:
+            result, hint = "tampered", f"It writes into the grader's channel: {error}."
+        except EndedError:
+            result, hint = "error", "The process ended before it had answered."
+        except Exception as error:  # a result that the grader is not made for
+            result, hint = "error", f"The result cannot be graded: {type(error).__name__}: {error}"
+        finally:
+            clock.cancel()
+    if late.is_set():
+        result, hint = "timeout", f"No answer within {caps['seconds']} seconds."
+    if tampers:
+        result, hint = (
+            "tampered",
+            f"It replaces a grader ({tampers.strip()}). Graded from outside: {result}. {hint}",
+        )
+    return Result(student, exercise.name, result, _line(hint), round(time.monotonic() - begun, 1))
+
+
+def _begin(process: Any, cells: list[str], exercise: Exercise, caps: dict[str, int]) -> None:
+    """Say what is graded; until the sandbox is ready, nothing that was handed in runs in it."""
+    torch = any("import torch" in cell or "from torch" in cell for cell in cells) or _uses_torch(exercise)
+    first = {"cells": cells, "wanted": exercise.wanted, "caps": caps, "torch": torch}
+    _send(process, first)
+    _receive(process)
+
+
+def _ask(process: Any, exercise: Exercise) -> tuple[str, str]:
+    """Let the sandbox define an answer, and judge what it returns."""
+    defined = _receive(process)
+    try:
+        there, values = dict(defined["functions"]), decode(defined["values"])
+        missing = [name for name in exercise.wanted if name not in there]
+        error = str(defined["error"])
+    except (ValueError, KeyError, TypeError, AttributeError) as wrong:
+        raise TamperedError("its first message is not ours") from wrong
+    if missing:
+        return "error", f"{missing[0]} is not defined. {error}"
+    answers = {
+        name: _remote(process, name, there[name]) if there[name] else values[name] for name in exercise.wanted
+    }
+    verdict = exercise.judge(answers)
+    if verdict:
+        return "passed", verdict.says
+    return "error" if verdict.says.startswith("Your function raised") else "refused", verdict.says
+
+
+def _uses_torch(exercise: Exercise) -> bool:
+    return "torch" in vars(importlib.import_module(f"exformer_lessons.{exercise.lesson}.grader"))
+
+
+def _remote(process: Any, name: str, owner: object) -> Callable[..., Any]:
+    """Return a function that has the sandbox call the answer, and returns what it sends."""
+
+    def answer(*case: Any) -> Any:
+        key, functions = secrets.token_hex(8), []
+        error, arguments = None, []
+        function: Any = None
+        _send(process, {"key": key, "name": name, "arguments": encode(list(case), functions)})
+        while True:
+            reply = _receive(process)
+            if reply.get("key") != key:
+                raise TamperedError("it answers what was not asked")
+            try:
+                if "raised" in reply:
+                    kind, says = map(str, reply["raised"])
+                    error = type(kind[:60], (Exception,), {})(says)
+                elif "back" in reply:
+                    function = functions[int(reply["back"])]
+                    arguments = decode(reply["arguments"])
+                else:
+                    return decode(reply["value"])
+            except Exception as wrong:
+                raise TamperedError("what it sends is no result") from wrong
+            if error is not None:
+                raise error
+            try:
+                message = {"value": encode(function(*arguments))}
+            except Exception as wrong:  # it was given what it cannot read
+                message = {"raised": f"{type(wrong).__name__}: {wrong}"}
+            _send(process, message)
+
+    module, qualified = map(str, owner) if isinstance(owner, list) and len(owner) == 2 else ("", name)
+    answer.__module__, answer.__name__ = module, qualified
+    return answer
+
+
+def _send(process: Any, message: dict[str, Any]) -> None:
+    try:
+        send(process.stdin, message)
+    except BrokenPipeError:
+        raise EndedError from None
+
+
+def _receive(process: Any) -> dict[str, Any]:
+    try:
+        return receive(process.stdout)
+    except EOFError:
+        raise EndedError from None
+    except (ValueError, RecursionError) as wrong:
+        raise TamperedError("it is no message") from wrong
+
+
+def _line(text: str) -> str:
+    """Make one printable line of what may come from a stranger."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:300]
+
+
+def _harmless(text: str) -> str:
+    """Keep a spreadsheet from reading a text as a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+
+
+def write(results: Iterator[Result], out: Path) -> Counter[str]:
+    """Write a table of results row by row, say each, and return how many there are of each kind."""
+    counts: Counter[str] = Counter()
+    with out.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["student", "exercise", "result", "hint", "seconds"])
+        for each in results:
+            counts[each.result] += 1
+            table.writerow(
+                [_harmless(each.student), each.exercise, each.result, _harmless(each.hint), each.seconds]
+            )
+            file.flush()
+            print(f"{each.result:9} {each.student} {each.exercise}", file=sys.stderr)
+    return counts
+
+
+def add_commands(commands: Any) -> None:
+    """Add ``grade`` to the parser."""
+    what = "grade a folder of notebooks in a sandbox of Linux, and write a table"
+    parser = commands.add_parser("grade", help=what, description=f"{what[0].upper()}{what[1:]}.")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="with notebooks that were handed in")
+    parser.add_argument("--csv", type=Path, required=True, metavar="OUT", help="where the table is written")
+    parser.add_argument("--lesson", default="", help="its slug; else that whose grader a notebook imports")
+    for name, value, unit in (
+        ("seconds", 20, "to answer all hidden cases"),
+        ("megabytes", 512, "of memory that a process may add"),
+        ("processes", 20, "and threads at once"),
+    ):
+        given = {"type": int, "default": value, "metavar": "N"}
+        parser.add_argument(f"--{name}", **given, help=f"{unit}, an exercise ({value})")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    caps = {name: getattr(options, name) for name in ("seconds", "megabytes", "processes")}
+    if low := [name for name, value in caps.items() if value < 1]:
+        raise ValueError(f"expected at least 1 for --{low[0]}, got {caps[low[0]]}")
+    counts = write(grade_folder(options.folder, lesson=options.lesson, caps=caps), options.csv)
+    print(f"{options.csv}: " + ", ".join(f"{n} {result}" for result, n in sorted(counts.items())))
+    if counts["error"] + counts["timeout"] + counts["tampered"]:
+        print("Look at the rows error, timeout and tampered: they could not be judged as answers.")
