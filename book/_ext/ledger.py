@@ -1,17 +1,17 @@
-"""The ledger of claims and the plan of lessons, made from book/claims.yml and from the stored outputs.
+"""The ledger, the misconceptions and the plan of lessons, from book/claims.yml and the stored outputs.
 
-Directives: ``{ledger}`` writes every claim with what the lessons measured, ``{by-lecture} A`` those of a
-lecture slide by slide, ``{misconceptions}`` those that are often believed, ``{highlights}`` some of them, and
-``{counts}`` how many there are; ``{lessons}`` writes the plan of the book. On the lessons' pages each claim's
-card gets its verdict and a link to its row.
+Directives: ``{ledger}`` writes a line for each claim, with its trial, control and sabotage folded;
+``{misconception} A16`` one that is often believed, and what was measured; ``{highlights}`` what some claims
+measured, and ``{counts}`` how many there are; ``{lessons}`` writes the plan of the book. On the lessons'
+pages each claim's card gets its verdict and a link to its row.
 """
 
 import re
 from pathlib import Path
 
-import yaml
 from docutils import nodes
-from ledger_data import entries, read_claims, read_lessons, sources
+from docutils.statemachine import StringList
+from ledger_data import entries, read_claims, read_lectures, read_lessons, sources
 from sphinx.util.docutils import SphinxDirective
 from templates import macros
 
@@ -36,63 +36,68 @@ def note(env):
 
 
 class Ledger(SphinxDirective):
-    """Every claim, grouped by lesson, with what was measured."""
+    """Every claim, in the section of the lesson that measures it first."""
 
     def run(self):
         """Return a summary and one section a lesson."""
         note(self.env)
-        found, seen = entries(self.env.srcdir), set()
-        sections = [self._section(lesson, found, seen) for lesson in read_lessons(self.env.srcdir)]
+        found = entries(self.env.srcdir)
+        sections = [section(lesson, found) for lesson in read_lessons(self.env.srcdir)]
         script = raw('<script src="../_static/ledger.js"></script>')
-        return [raw(HTML.summary(found)), *[section for section in sections if section], script]
-
-    def _section(self, lesson, found, seen):
-        own = [entry for entry in found if entry.belongs_to(lesson)]
-        if not lesson["page"]:  # a lesson to come repeats nothing
-            own = [entry for entry in own if entry.row["id"] not in seen]
-        if not own:
-            return None
-        section = nodes.section(ids=[f"lesson-{lesson['slug']}"])
-        title = f"Lesson {lesson['number']}. {lesson['title']}" if lesson["page"] else lesson["title"]
-        section += nodes.title("", title)
-        told = [(entry, entry.places_in(lesson), entry.row["id"] not in seen) for entry in own]
-        seen |= {entry.row["id"] for entry in own}
-        section += raw(HTML.claims(told, lesson["page"]))
-        return section
+        return [raw(HTML.summary(found, read_lectures(self.env.srcdir))), *filter(None, sections), script]
 
 
-class ByLecture(SphinxDirective):
-    """The statements of one lecture, in its order, with the slide and where each is measured."""
+def section(lesson, found):
+    """Return the section of a lesson; nothing where it measures no claim first."""
+    own = [entry for entry in found if entry.topics[:1] == [lesson["slug"]]]
+    if not own:
+        return None
+    title = f"Lesson {lesson['number']}. {lesson['title']}" if lesson["page"] else lesson["title"]
+    made = nodes.section(ids=[f"lesson-{lesson['slug']}"])
+    made += nodes.title("", title)
+    made += raw(HTML.claims(own))
+    return made
+
+
+class Misconception(SphinxDirective):
+    """What is often believed, where it is said, and what was measured: three paragraphs.
+
+    In the last ``{name:.0%}`` is a value of the claim.
+    """
 
     required_arguments = 1
+    has_content = True
 
     def run(self):
-        """Return a table."""
+        """Return a container with the three, and a link to the row."""
         note(self.env)
-        letter = self.arguments[0]
-        rows = [entry for entry in entries(self.env.srcdir) if entry.row["lecture"] == letter]
-        if not rows:
-            raise self.error(f"no statement is of lecture {letter!r}")
-        return [raw(HTML.lecture(rows))]
+        entry = next((each for each in entries(self.env.srcdir) if each.row["id"] == self.arguments[0]), None)
+        if entry is None:
+            raise self.error(f"no row of the ledger is {self.arguments[0]!r}")
+        box = nodes.container(classes=["misconception"])
+        try:
+            lines = [filled(entry, line) for line in self.content]
+        except ValueError as error:
+            raise self.error(str(error)) from error
+        self.state.nested_parse(StringList(lines, self.content.source(0)), self.content_offset, box)
+        if [type(each) for each in box] != [nodes.paragraph] * 3:
+            raise self.error(
+                "expected three paragraphs: what is believed, where it is said, what was measured"
+            )
+        for paragraph, name in zip(box, ("belief", "source", "measured"), strict=True):
+            paragraph["classes"].append(name)
+        box[2] += raw(HTML.settled(entry))
+        return [box]
 
 
-class Misconceptions(SphinxDirective):
-    """What is often believed, by topic, and the rows of the ledger that settle it."""
-
-    def run(self):
-        """Return a section for each topic."""
-        note(self.env)
-        path = Path(self.env.srcdir, "book", "misconceptions.yml")
-        self.env.note_dependency(str(path))
-        found = {entry.row["id"]: entry for entry in entries(self.env.srcdir)}
-        sections = []
-        for number, topic in enumerate(yaml.safe_load(path.read_text(encoding="utf-8")), start=1):
-            section = nodes.section(ids=[f"topic-{number}"])
-            section += nodes.title("", topic["topic"])
-            rows = [(each["belief"], found[each["row"]]) for each in topic["beliefs"]]
-            section += raw(HTML.misconceptions(rows))
-            sections.append(section)
-        return sections
+def filled(entry, line):
+    """Write a claim's values into a line of Markdown, in bold; formulas stay as they are."""
+    told = re.split(r"(\$[^$]+\$)", line)
+    told[::2] = [
+        "".join(f"**{part}**" if n % 2 else part for n, part in enumerate(entry.parts(one)))
+        for one in told[::2]
+    ]
+    return "".join(told)
 
 
 class Highlights(SphinxDirective):
@@ -120,8 +125,8 @@ class Counts(SphinxDirective):
         shown = f", and {kinds.count('shown')} shown, as they are true by definition" * ("shown" in kinds)
         text = (
             f"Five university lectures make {len(found)} statements about transformers. "
-            f"{verdicts.count('care')} of them hold only under conditions, and {verdicts.count('wrong')} "
-            f"are not true as they stand. {kinds.count('claimed')} are measured{shown}."
+            f"{verdicts.count('condition')} of them hold only with a condition, and "
+            f"{verdicts.count('wrong')} are wrong. {kinds.count('claimed')} are measured{shown}."
         )
         return [nodes.paragraph("", text)]
 
@@ -152,8 +157,7 @@ def cards(app, pagename, templatename, context, doctree):
 def setup(app):
     """Register the extension."""
     app.add_directive("ledger", Ledger)
-    app.add_directive("by-lecture", ByLecture)
-    app.add_directive("misconceptions", Misconceptions)
+    app.add_directive("misconception", Misconception)
     app.add_directive("lessons", Lessons)
     app.add_directive("highlights", Highlights)
     app.add_directive("counts", Counts)

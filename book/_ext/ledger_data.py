@@ -1,21 +1,25 @@
 """What the ledger says of each claim: where it is measured, what was found, how it was tried and doubted."""
 
 import json
-import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
-from exformer_lessons.formatting import typeset, value_specs, write_apart
-from exformer_lessons.trials import Trial, read_trial
+from exformer_lessons.formatting import FIELD, typeset, value_specs, write_value
+from exformer_lessons.trials import SEEDS, Trial, read_trial
 
 #: Where the records are.
 LESSONS = "lib/exformer_lessons"
-HEADING = re.compile(r"^#{2,3} (.+)$", flags=re.M)
 FENCE = re.compile(r"^(`{3,}).*?^\1", flags=re.M | re.S)
 LINE = re.compile(r"(claim|shown) ([A-Z]\d\d) \| (.+)")
+#: A lecture in the table of the page of notations: letter, title, authors.
+LECTURE = re.compile(
+    r"^\| ([A-E]) \| \*(.+?)\*, (.+?)(?:, (?:University|after|in|\").*| after .*)? \|$", flags=re.M
+)
+#: A number that is read at a glance.
+PLAIN = re.compile(r"−?[\d,.]{1,7}%?")
 
 
 @dataclass(frozen=True)
@@ -27,37 +31,14 @@ class Place:
     name: str  # lesson 05, or the evidence
     kind: str  # claim or shown
     says: str
+    values: dict = field(default_factory=dict)
     trial: Trial | None = None
     doubt: dict | None = None
-    heading: str = ""  # of the section in which it stands
 
     @property
-    def sabotage(self):
-        """What was sabotaged, and what became of the figures told, in words; nothing where it was not."""
-        if not self.doubt or not self.doubt["refused"]:
-            return ""
-        specs, normally = value_specs(self.doubt.get("says", "")), self.doubt["normally"]
-        changed = [n for n, value in self.doubt["sabotaged"].items() if not _is_same(value, normally.get(n))]
-        values = []
-        for name in [n for n in changed if n in specs] or changed:
-            now, then = write_apart(self.doubt["sabotaged"][name], normally.get(name), specs.get(name, ""))
-            values.append(f"{name.replace('_', ' ')} {now} instead of {then}")
-        return f"{self.doubt['what'].rstrip('.')}; {', '.join(values)}"
-
-    @property
-    def over_seeds(self):
-        """The mean and the range of each value over the seeds, in words; nothing where there is no trial."""
-        if not self.trial:
-            return ""
-        told = [name for name in value_specs(self.trial.says) if not self.trial.is_constant(name)]
-        found = [(name.replace("_", " "), self.trial.over_seeds(name)) for name in told]
-        return ", ".join(f"{name} {range_}" for name, range_ in found if range_ != "–")
-
-    @property
-    def trial_rows(self):
-        """The trial's table, of the values that the sentence writes."""
-        names = {name for run in self.trial.runs.values() for name in run.get("values", {})}
-        return self.trial.without(*names.difference(value_specs(self.trial.says))).rows()
+    def topic(self):
+        """The slug of the lesson."""
+        return self.key.removeprefix("evidence/")
 
 
 @dataclass(frozen=True)
@@ -73,19 +54,93 @@ class Entry:
         kinds = {place.kind for place in self.places}
         return "claimed" if "claim" in kinds else "shown" if kinds else "not yet"
 
-    def belongs_to(self, lesson):
-        """Say whether a lesson, or its evidence, measures it."""
-        return lesson["slug"] in self.row["lessons"] or lesson["slug"] in self.row.get("evidence", [])
+    @property
+    def topics(self):
+        """The slugs of the lessons that measure it or whose evidence does, in the lessons' order."""
+        return list(dict.fromkeys(place.topic for place in self.places))
 
-    def places_in(self, lesson):
-        """Return the places in a lesson and in its evidence."""
-        return [place for place in self.places if place.key.removeprefix("evidence/") == lesson["slug"]]
+    def parts(self, template):
+        """Return a sentence in parts: words, then by turns a measured value and words.
+
+        Args:
+            template: With ``{name:.0%}`` for a value of a claim of this row.
+
+        Raises:
+            ValueError: If no claim of this row has the values.
+        """
+        place = self._place_of(template)
+        found, end = [], 0
+        for match in FIELD.finditer(template):
+            found += [template[end : match.start()], write_value(place.values[match[2]], _spec(match[0]))]
+            end = match.end()
+        return [*found, template[end:]]
+
+    @property
+    def figure(self):
+        """The number that settles it, in parts; nothing where there is none."""
+        return self.parts(self.row["figure"]) if "figure" in self.row and self.places else []
+
+    @property
+    def page(self):
+        """The page on which the figure is measured."""
+        return self._place_of(self.row.get("figure", "")).page
+
+    def tried(self, place):
+        """Say in words in which runs the claim held, and how the figure varied over the seeds."""
+        if not place.trial:
+            return ""
+        runs, budget = place.trial.runs, place.trial.budget
+        beyond = budget and runs.get("4x steps", {}).get("holds") is False
+        held = {name for name, run in runs.items() if run.get("holds")}
+        seeds, others = set(SEEDS) & set(runs), set(runs) - set(SEEDS) - ({"4x steps"} if beyond else set())
+        told = [
+            f"it holds with {len(held & seeds)} of {len(seeds)} seeds, and in {len(held & others)} of "
+            f"{len(others)} runs with other {'' if beyond else 'steps, '}learning rates or another order of "
+            "batches"
+        ]
+        told += ["it names a budget of training, and with four times as much it need not hold"] * beyond
+        name = self._name_of_figure(place)
+        if name and not place.trial.is_constant(name) and "(" in (spread := place.trial.over_seeds(name)):
+            told.append(f"over the seeds, the number is {spread}")
+        return "; ".join(told)
+
+    def doubted(self, place):
+        """Say in words what was sabotaged and what became of the figure; nothing where it was not refused."""
+        if not place.doubt or not place.doubt["refused"]:
+            return ""
+        told, name = place.doubt["what"].rstrip("."), self._name_of_figure(place)
+        if name in place.doubt["sabotaged"]:
+            before, after = (place.doubt[when][name] for when in ("normally", "sabotaged"))
+            was, became = (write_value(each, _spec(self.row["figure"])) for each in (before, after))
+            is_zero = not became.strip("0.,%−") and after != 0
+            if was != became and not is_zero and PLAIN.fullmatch(became):
+                told += f"; the number becomes {became}"
+        return f"{told}; the claim is refused"
+
+    def _place_of(self, template):
+        names = {match[2] for match in FIELD.finditer(template)}
+        place = next((place for place in self.places if names <= set(place.values)), None)
+        if place is None:
+            known = sorted({name for place in self.places for name in place.values})
+            raise ValueError(f"{self.row['id']} measures {', '.join(known)}, got {template!r}")
+        return place
+
+    def _name_of_figure(self, place):
+        figure = self.row.get("figure", "")
+        return FIELD.search(figure)[2] if figure and self._place_of(figure) is place else ""
 
 
 def read_claims(root):
     """Return the rows of the ledger, in their order; none where the list is not written."""
     path = Path(root, "book", "claims.yml")
     return (yaml.safe_load(path.read_text(encoding="utf-8")) or []) if path.is_file() else []
+
+
+def read_lectures(root):
+    """Return {letter: title and authors} of the lectures, from the table of the page of notations."""
+    text = Path(root, "book", "notation.md").read_text(encoding="utf-8")
+    table = text.partition("## The five lectures")[2].partition("\n## ")[0]
+    return {letter: f"{title}, {authors}" for letter, title, authors in LECTURE.findall(table)}
 
 
 def read_lessons(root):
@@ -103,8 +158,7 @@ def sources(root):
     """Return the files from which the ledger is made."""
     book, notebooks = Path(root, "book"), Path(root, "notebooks")
     found = [
-        book / "claims.yml",
-        book / "lessons.yml",
+        *(book / name for name in ("claims.yml", "lessons.yml", "notation.md")),
         *sorted(Path(root, LESSONS).rglob("trials.json")),
         Path(root, LESSONS, "doubts.json"),
     ]
@@ -117,15 +171,14 @@ def cells_of(root, page):
 
 
 def measured(root, page):
-    """Return {claim id: (claim or shown, sentence, heading)} from what is stored in a notebook."""
-    found, heading = {}, ""
+    """Return {claim id: (claim or shown, sentence, values)} from what is stored in a notebook."""
+    found = {}
     for cell in cells_of(root, page):
-        if cell["cell_type"] == "markdown":
-            heading = (HEADING.findall(FENCE.sub("", "".join(cell.get("source", "")))) or [heading])[-1]
         for output in cell.get("outputs", []):
             text = "".join(output.get("data", {}).get("text/plain", output.get("text", "")))
+            values = output.get("metadata", {}).get("exformer", {}).get("values", {})
             found |= {
-                m[2]: (m[1], typeset(m[3]), heading) for m in map(LINE.fullmatch, text.splitlines()) if m
+                m[2]: (m[1], typeset(m[3]), values) for m in map(LINE.fullmatch, text.splitlines()) if m
             }
     return found
 
@@ -139,12 +192,12 @@ def places(root):
         pages.append((f"evidence/{lesson['slug']}", lesson["evidence"], "the evidence"))
         for key, page, name in pages:
             record = _read(Path(root, LESSONS, *reversed(key.split("/")), "trials.json"))
-            for claim_id, (kind, says, heading) in measured(root, page).items() if page else ():
+            for claim_id, (kind, says, values) in measured(root, page).items() if page else ():
                 tried = claim_id in record.get("claims", {})
                 trial = read_trial(key, record, claim_id) if tried else None
                 doubt = doubts.get(key, {}).get(claim_id)
                 found.setdefault(claim_id, []).append(
-                    Place(key, page, name, kind, says, trial, doubt, heading)
+                    Place(key, page, name, kind, says, values, trial, doubt)
                 )
     return found
 
@@ -155,11 +208,9 @@ def entries(root):
     return [Entry(row, found.get(row["id"], [])) for row in read_claims(root)]
 
 
-def _is_same(one, other):
-    """Say whether two values are equal, rounding apart."""
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-6)
-    return one == other
+def _spec(template):
+    """Return how a template writes its one value."""
+    return next(iter(value_specs(template).values()))
 
 
 def _read(path):

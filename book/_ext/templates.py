@@ -16,6 +16,7 @@ def subscripts(text):
 
 
 _JINJA.filters["subscripts"] = subscripts
+_JINJA.filters["upper_first"] = lambda text: text[:1].upper() + text[1:]
 
 
 def macros(name):

@@ -1,65 +1,66 @@
-// The ledger, filtered: by lecture, verdict, lesson and words. The choice is kept in the address: #lecture=B&verdict=wrong.
+// The ledger, filtered: by lecture, lesson, verdict and words. The choice is in the address: #lecture=B&verdict=wrong. So is a row: #ledger-A15.
 document.addEventListener("DOMContentLoaded", () => {
   const rows = [...document.querySelectorAll("ul.ledger > li[data-lecture]")];
   const place = document.querySelector(".ledger-summary");
   if (!rows.length || !place) return;
   const sections = [...new Set(rows.map((row) => row.closest("section")))];
-  const form = document.createElement("form");
-  form.className = "ledger-filter";
+  const form = Object.assign(document.createElement("form"), { className: "ledger-filter" });
   form.setAttribute("aria-label", "Filter the ledger");
-  const choice = (name, label, options) => {
-    const select = document.createElement("select");
-    select.name = name;
-    select.append(new Option(`every ${label}`, ""), ...options.map(([value, text]) => new Option(text, value)));
-    select.setAttribute("aria-label", label);
-    form.append(select);
+  const field = (tag, name, more) => {
+    const made = Object.assign(document.createElement(tag), { name, ...more });
+    made.setAttribute("aria-label", name);
+    form.append(made);
+    return made;
+  };
+  const choice = (name, options) => {
+    const select = field("select", name);
+    select.append(new Option(`every ${name}`, ""), ...options.map(([value, text]) => new Option(text, value)));
     return select;
   };
-  const values = (key) => [...new Set(rows.map((row) => row.dataset[key]))].sort();
-  const words = (verdict) => document.querySelector(`ul.ledger span.verdict-${verdict}`).textContent;
+  const links = (kind) => [...place.querySelectorAll(`a[href^="#${kind}="]`)].map((link) => [link.hash.split("=")[1], link]);
   const fields = {
-    lecture: choice("lecture", "lecture", values("lecture").map((each) => [each, `lecture ${each}`])),
-    verdict: choice("verdict", "verdict", ["holds", "care", "wrong"].map((each) => [each, words(each)])),
-    lesson: choice("lesson", "lesson", sections.map((each) => [each.id, each.querySelector("h2").firstChild.textContent])),
+    lecture: choice("lecture", links("lecture").map(([letter, link]) => [letter, `${letter}: ${link.title}`])),
+    lesson: choice("lesson", sections.map((each) => [each.id.replace("lesson-", ""), each.querySelector("h2").firstChild.textContent])),
+    verdict: choice("verdict", links("verdict").map(([verdict, link]) => [verdict, link.querySelector("span").textContent])),
+    words: field("input", "words", { type: "search", placeholder: "words" }),
   };
-  const search = Object.assign(document.createElement("input"), { type: "search", name: "words", placeholder: "words" });
-  search.setAttribute("aria-label", "words");
-  fields.words = search;
   const said = document.createElement("span");
   said.setAttribute("role", "status");
-  form.append(search, said);
+  form.append(said);
   place.after(form);
   const filter = () => {
-    const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let count = 0;
+    const { lecture, lesson, verdict } = Object.fromEntries(Object.entries(fields).map(([key, each]) => [key, each.value]));
+    const wanted = fields.words.value.toLowerCase().split(/\s+/).filter(Boolean);
     for (const row of rows) {
-      const text = row.textContent.toLowerCase();
-      const fits = ["lecture", "verdict"].every((key) => !fields[key].value || row.dataset[key] === fields[key].value);
-      row.hidden = !(fits && (!fields.lesson.value || row.closest("section").id === fields.lesson.value)
-        && wanted.every((word) => text.includes(word)));
-      count += !row.hidden;
+      const { dataset: of } = row;
+      row.hidden = !((!lecture || of.lecture === lecture) && (!verdict || of.verdict === verdict)
+        && (!lesson || of.lessons.split(" ").includes(lesson)) && wanted.every((word) => row.textContent.toLowerCase().includes(word)));
     }
     for (const section of sections) section.hidden = !section.querySelector("li[data-lecture]:not([hidden])");
-    said.textContent = count === rows.length ? `all ${count} entries` : `${count} of ${rows.length} entries`;
+    said.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length}`;
   };
-  const set = Object.entries(fields);
-  const keep = () => {
-    const chosen = new URLSearchParams(set.filter(([, field]) => field.value).map(([key, field]) => [key, field.value]));
+  const write = () => {
+    const chosen = new URLSearchParams(Object.entries(fields).map(([key, each]) => [key, each.value]).filter(([, value]) => value));
     history.replaceState(null, "", `#${chosen}`);
     filter();
   };
-  const read = () => { // an address that names a row is left alone; a value that there is not, is none
-    const given = new URLSearchParams(location.hash.slice(1));
-    if (!set.some(([key]) => given.has(key))) return;
-    for (const [key, field] of set) {
-      const value = (given.get(key) || "").slice(0, 100);
-      const known = field === search || [...field.options].some((option) => option.value === value);
-      field.value = known ? value : "";
+  const read = () => { // an address that names a row opens it; a value that there is not, is none
+    const row = document.getElementById(location.hash.slice(1))?.closest("ul.ledger > li");
+    const given = new URLSearchParams(row ? "" : location.hash.slice(1));
+    if (row || Object.keys(fields).some((key) => given.has(key))) {
+      for (const [key, each] of Object.entries(fields)) {
+        each.value = (given.get(key) || "").slice(0, 100);
+        if (each.selectedIndex === -1) each.value = "";
+      }
+    }
+    filter();
+    if (row) {
+      row.querySelector("details").open = true;
+      row.scrollIntoView();
     }
   };
-  form.addEventListener("input", keep);
+  form.addEventListener("input", write);
   form.addEventListener("submit", (event) => event.preventDefault());
-  window.addEventListener("hashchange", () => { read(); filter(); });
+  window.addEventListener("hashchange", read);
   read();
-  filter();
 });

@@ -177,7 +177,15 @@ def test_the_ledger_is_filtered_and_the_choice_is_in_the_address(book: Path, bro
     assert set(page.evaluate(visible)) == {row["id"] for row in rows if row["lecture"] == "B"}
     page.locator(".ledger-filter input").fill("a word that is nowhere")
     assert page.evaluate(visible) == []
-    assert page.locator(".ledger-filter [role=status]").inner_text().startswith("0 of ")
+    assert page.locator(".ledger-filter [role=status]").inner_text() == f"0 of {len(rows)}"
+    page.goto(
+        (book / "book" / "claims.html").as_uri() + "#ledger-A15"
+    )  # of another lecture: the row is shown
+    assert page.locator("#ledger-A15").is_visible()
+    assert len(page.evaluate(visible)) == len(rows)
+    assert page.locator("details[open]").count() == 1
+    page.locator("a[href='#lecture=E']").click()
+    assert set(page.evaluate(visible)) == {row["id"] for row in rows if row["lecture"] == "E"}
     assert complaints == []
     page.context.close()
 
