@@ -12,7 +12,7 @@ export ATEN_CPU_CAPABILITY = avx2
 export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test notebooks lesson student figures claim doubt trials elsewhere lint format bench board live clean
+.PHONY: help book serve test notebooks lesson student figures claim doubt trials elsewhere lint format bench board live rehearsal clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 \t/p' Makefile | expand -t 20
@@ -85,6 +85,12 @@ board: $(READY) ## the CPU-minute board, 40 minutes: loss after 60 and 180 s of 
 
 live: $(READY) ## 1,000 greedy texts of each model in both browsers, six minutes: each must be the library's
 	nice $(PY) tests/book/live/many_texts.py
+
+rehearsal: $(READY) ## install the wheels as a student does, without a network: a new home, a check, lesson 01 in JupyterLab
+	$(PY) book/_tools/release.py
+	$(PY) -m pip download --quiet --dest _build/wheelhouse $$(grep -o '^torch==[^ ]*' requirements.txt) \
+		_build/release/exformer-*.whl "$$(ls _build/release/exformer_lessons-*.whl)[lab]"
+	nice $(PY) book/_tools/rehearse.py _build/release --wheelhouse _build/wheelhouse --json book/rehearsal.json
 
 clean: ## remove what was built, the environment too
 	rm -rf _build $(VENV) .pytest_cache .ruff_cache .hypothesis

@@ -1,8 +1,10 @@
-"""The archives of *Teach with this book*: ``notebooks.zip`` and ``figures.zip`` in the book's ``_static``.
+"""What is handed out: two archives in the book's ``_static``, and how long an installation takes.
 
-They hold what ``make student`` and ``make figures`` write.
+``notebooks.zip`` and ``figures.zip`` hold what ``make student`` and ``make figures`` write. Directive
+``{rehearsal}`` is a table of what ``make rehearsal`` measured.
 """
 
+import json
 import shutil
 import sys
 import tempfile
@@ -12,6 +14,7 @@ sys.path.append(str(Path(__file__).parents[1] / "_tools"))
 
 import decks
 import student
+from sphinx.util.docutils import SphinxDirective
 
 WRITERS = {"notebooks": student.main, "figures": decks.main}
 
@@ -26,7 +29,23 @@ def write(app, exception):
             shutil.make_archive(str(Path(app.outdir, "_static", name)), "zip", folder, name)
 
 
+class Rehearsal(SphinxDirective):
+    """The commands of a rehearsal with their seconds, and what has not been run."""
+
+    def run(self):
+        """Write the table."""
+        found = json.loads(Path(self.env.srcdir, "book", "rehearsal.json").read_text(encoding="utf-8"))
+        rows = [
+            f"| {found['system']} | `lessons.py {each['words']}` | {each['seconds']} s |"
+            for each in found["steps"]
+        ]
+        rows += [f"| {name} | the same | *not yet run* |" for name in found["not_yet_run"]]
+        head = "| Where | Command | Time, without the download |\n|---|---|---|\n"
+        return self.parse_text_to_nodes(head + "\n".join(rows))
+
+
 def setup(app):
-    """Register the writer."""
+    """Register the writer and the directive."""
+    app.add_directive("rehearsal", Rehearsal)
     app.connect("build-finished", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

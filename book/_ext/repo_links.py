@@ -2,7 +2,7 @@
 
 Order: BOOK_REPOSITORY_URL, GITHUB_SERVER_URL/GITHUB_REPOSITORY (set in GitHub
 Actions), ``git remote get-url origin``. Where none is known, the book has no
-launch buttons.
+launch buttons. Pages write it as https://github.com/OWNER/NAME; the build puts the real one in its place.
 """
 
 import os
@@ -10,6 +10,10 @@ import re
 import subprocess
 from pathlib import Path
 
+#: The branch that the workflow writes: notebooks that know their repository, wheels, `lessons.py`.
+PUBLISHED = "published"
+#: How a page writes the repository's address.
+PLACEHOLDER = "https://github.com/OWNER/NAME"
 HOSTS = {"github.com", "gitlab.com", "bitbucket.org"}
 URL = re.compile(
     r"(?:(?:https?|ssh|git)://)?(?:[^@/\s]+@)?([\w.-]+)(?::\d+(?=/))?[:/]([^/:\s]+)/([^/\s]+?)(?:\.git)?/?"
@@ -44,10 +48,10 @@ def _git(root, *args):
 
 def set_links(app, config):
     """Point the theme's buttons at the repository, or take them away."""
-    url, branch = find_repository(Path(app.srcdir))
+    url, _ = find_repository(Path(app.srcdir))
     options = config.html_theme_options
     if url:
-        options.update(repository_url=url, repository_branch=branch, path_to_docs="")
+        options.update(repository_url=url, repository_branch=PUBLISHED, path_to_docs="")
         options.update(use_repository_button=True, use_issues_button="github" in url)
         return
     for key in ("repository_url", "repository_branch", "launch_buttons"):
@@ -55,7 +59,15 @@ def set_links(app, config):
     options.update(use_repository_button=False, use_issues_button=False, use_edit_page_button=False)
 
 
+def name_repository(app, name, source):
+    """Write the repository's address where a page asks for it."""
+    url, _ = find_repository(Path(app.srcdir))
+    if url:
+        source[0] = source[0].replace(PLACEHOLDER, url)
+
+
 def setup(app):
     """Register the extension."""
     app.connect("config-inited", set_links, priority=100)
+    app.connect("source-read", name_repository)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

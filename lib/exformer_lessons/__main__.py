@@ -1,4 +1,4 @@
-"""The command ``exformer-lessons``: claims, their trials and sabotages, in a clone of the book."""
+"""The command ``exformer-lessons``: lessons and claims; in a clone of the book, trials and sabotages."""
 
 import argparse
 import sys
@@ -21,6 +21,17 @@ def run(arguments: Sequence[str] | None = None) -> int:
         prog="exformer-lessons", description="What the lessons offer beside their pages."
     )
     group = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    add = _command(group, "start", _start, "open a lesson in JupyterLab, in a folder of your own")
+    add(
+        "lesson", nargs="?", default="01", metavar="LESSON", help="05, positional_encoding, …; 01 if left out"
+    )
+    add("--folder", metavar="FOLDER", help="your notebooks; what is there stays as you left it")
+    add("--no-browser", action="store_true", help="only say the address")
+    add("--options", nargs=argparse.REMAINDER, default=[], metavar="WORD", help="the rest is JupyterLab's")
+    _command(group, "doctor", _doctor, "say what is there, run lesson 01 up to its first exercise")
+    add = _command(group, "handout", _handout, "write lessons without outputs and solutions, to hand out")
+    add("lessons", nargs="*", metavar="LESSON", help="05, positional_encoding, …; all if left out")
+    add("--out", required=True, metavar="FOLDER", help="where they are written")
     add = _command(group, "claim", _claim, "reproduce rows of the ledger")
     add("ids", nargs="+", metavar="ID", help="such as A18")
     add = _command(group, "doubt", _doubt, "sabotage a cause of each claim, which must then be refused")
@@ -53,6 +64,27 @@ def _command(
     parser = group.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
     parser.set_defaults(run=run)
     return parser.add_argument
+
+
+def _start(asked: argparse.Namespace) -> int:
+    from exformer_lessons.lab import start
+
+    start(asked.lesson, asked.folder, [*["--no-browser"] * asked.no_browser, *asked.options])
+    return 0
+
+
+def _doctor(asked: argparse.Namespace) -> int:
+    from exformer_lessons.lab import check
+
+    return check()
+
+
+def _handout(asked: argparse.Namespace) -> int:
+    from exformer_lessons.handout import hand_out
+
+    written, _ = hand_out(asked.lessons, asked.out)
+    print(f"{asked.out}: {len(written)} notebooks")
+    return 0
 
 
 def _claim(asked: argparse.Namespace) -> int:

@@ -263,6 +263,17 @@ def book_folder() -> Path:
     raise ValueError(f"expected a clone of the book, with its folder notebooks, got {here}: change into one")
 
 
+def readable_folder() -> Path:
+    """Return the folder that has the notebooks: the clone in which we are, or the installed package."""
+    installed = Path(__file__).parent
+    try:
+        return book_folder()
+    except ValueError:
+        if (installed / "notebooks").is_dir():
+            return installed
+        raise
+
+
 def paths(root: Path | None = None) -> list[Path]:
     """Return all notebooks, the lessons before the evidence.
 

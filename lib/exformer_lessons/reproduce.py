@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from exformer_lessons.execution import execute, in_new_process
-from exformer_lessons.notebook import Claim, Notebook, load, paths
+from exformer_lessons.notebook import Claim, Notebook, load, paths, readable_folder
 
 
 def places(claim_id: str, root: Path | None = None) -> list[tuple[Notebook, Claim]]:
@@ -14,7 +14,7 @@ def places(claim_id: str, root: Path | None = None) -> list[tuple[Notebook, Clai
     Raises:
         ValueError: If there is none.
     """
-    notebooks = [load(path) for path in paths(root)]
+    notebooks = [load(path) for path in paths(root or readable_folder())]
     found = [(book, each) for book in notebooks for each in book.claims if each.claim_id == claim_id]
     if not found:
         known = sorted({each.claim_id for book in notebooks for each in book.claims})
@@ -43,7 +43,7 @@ def reproduce(ids: Sequence[str], root: Path | None = None) -> int:
 
     Args:
         ids: Of the ledger.
-        root: A clone of the book; None: that in which we are.
+        root: A clone of the book; None: that in which we are, or the installed package.
 
     Returns:
         The exit status: 1 if a claim does not hold.

@@ -14,6 +14,8 @@ sys.path.insert(0, str(ROOT / "book" / "_tools"))
 
 import student  # noqa: E402
 
+from exformer_lessons.handout import address_of, hand_out, handout  # noqa: E402
+
 ADDRESS = "https://github.com/ada/book"
 LESSONS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
 
@@ -45,6 +47,10 @@ def test_no_output_and_no_solution_is_handed_out(handed_out: Path, lesson: str) 
     given, ours = code_of(path), code_of(ROOT / "notebooks" / f"{lesson}.ipynb")
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in given)
     kept = ("source", "metadata", "id")
+    assert address_of(json.loads(path.read_text(encoding="utf-8"))) == ADDRESS
+    given[0]["source"] = [
+        re.sub(r'^REPO = ".*"$', 'REPO = ""', line, flags=re.M) for line in given[0]["source"]
+    ]
     assert [[cell[key] for key in kept] for cell in given] == [[cell[key] for key in kept] for cell in ours]
     text = path.read_text(encoding="utf-8")
     assert "<details>" not in text
@@ -63,17 +69,18 @@ def test_links_of_what_is_handed_out_lead_somewhere(handed_out: Path, lesson: st
     assert len(links) > 0.8 * len(ours)
     for link in links:
         target = link.partition("#")[0]
-        if target.startswith(f"{ADDRESS}/blob/main/"):
-            assert (ROOT / target.removeprefix(f"{ADDRESS}/blob/main/")).is_file(), link
+        if target.startswith(f"{ADDRESS}/blob/HEAD/"):
+            assert (ROOT / target.removeprefix(f"{ADDRESS}/blob/HEAD/")).is_file(), link
         elif target and not target.startswith("https://"):
             assert (handed_out / target).is_file(), link
 
 
-def one(source, **options):
-    """Hand out one cell of Markdown of lesson 03."""
+def one(source, address=""):
+    """Hand out one cell of Markdown of lesson 03, of a book with an address."""
+    setup = {"cell_type": "code", "metadata": {"tags": ["setup"]}, "source": f'REPO = "{address}"'}
     cell = {"cell_type": "markdown", "metadata": {}, "source": source}
-    given = student.handout({"cells": [cell]}, "03.ipynb", together={"03.ipynb", "04.ipynb"}, **options)
-    return ["".join(cell["source"]) for cell in given["cells"]]
+    given = handout({"cells": [setup, cell]}, "03.ipynb", together={"03.ipynb", "04.ipynb"})
+    return ["".join(cell["source"]) for cell in given["cells"][1:]]
 
 
 @pytest.mark.parametrize(
@@ -81,16 +88,16 @@ def one(source, **options):
     [
         ("[x](04.ipynb#A)", "[x](04.ipynb#A)"),
         ("[x](#A) [y](https://example.org)", "[x](#A) [y](https://example.org)"),
-        ("[x](05.ipynb#A)", "[x](https://a/notebooks/05.ipynb#A)"),
-        ("[x](evidence/x.ipynb)", "[x](https://a/notebooks/evidence/x.ipynb)"),
-        ("[the\nx](../book/glossary.md#x)", "[the\nx](https://a/book/glossary.md#x)"),
-        ("[`f()`](../lib/f.py) `[a](b)`", "[`f()`](https://a/lib/f.py) `[a](b)`"),
+        ("[x](05.ipynb#A)", "[x](https://a/blob/1f/notebooks/05.ipynb#A)"),
+        ("[x](evidence/x.ipynb)", "[x](https://a/blob/1f/notebooks/evidence/x.ipynb)"),
+        ("[the\nx](../book/glossary.md#x)", "[the\nx](https://a/blob/1f/book/glossary.md#x)"),
+        ("[`f()`](../lib/f.py) `[a](b)`", "[`f()`](https://a/blob/1f/lib/f.py) `[a](b)`"),
         ("```\n[a](b)\n```", "```\n[a](b)\n```"),
         ("One.\n\n<details>\n<summary>Solution</summary>\n\nTwo.\n\n</details>\n\nThree.", "One.\n\nThree."),
     ],
 )
 def test_what_becomes_of_a_cell(source: str, wanted: str) -> None:
-    assert one(source, repository="https://a") == [wanted]
+    assert one(source, address="https://a@1f") == [wanted]
 
 
 def test_without_a_repository_links_into_the_book_are_words() -> None:
@@ -106,4 +113,13 @@ def test_one_lesson_can_be_handed_out(tmp_path: Path, monkeypatch) -> None:
     student.main(["self_attention"], tmp_path)
     [lesson] = tmp_path.glob("*.ipynb")
     assert lesson.name.endswith("_self_attention.ipynb")
-    assert re.search(rf"]\({ADDRESS}/blob/main/notebooks/\d\d_multi_head_attention.ipynb\)", prose_of(lesson))
+    assert re.search(rf"]\({ADDRESS}/blob/HEAD/notebooks/\d\d_multi_head_attention.ipynb\)", prose_of(lesson))
+
+
+def test_what_a_student_has_written_stays(tmp_path: Path) -> None:
+    work = tmp_path / "03_self_attention.ipynb"
+    work.write_text("mine", encoding="utf-8")
+    written, kept = hand_out([], tmp_path, keep=True)
+    assert kept == [work]
+    assert work.read_text(encoding="utf-8") == "mine"
+    assert {path.name for path in written} >= {f"{lesson}.ipynb" for lesson in LESSONS} - {work.name}

@@ -1,6 +1,5 @@
 """The tools around the book: whose repository it is, what the set-up cell of a lesson does with it."""
 
-import json
 import os
 import subprocess
 import sys
@@ -13,7 +12,8 @@ PACKAGES = ("exformer", "exformer_lessons")
 sys.path[:0] = [str(ROOT / "book" / "_ext"), str(ROOT / "book" / "_tools")]
 
 from repo_links import find_repository, normalise  # noqa: E402
-from stamp import stamp  # noqa: E402
+
+from exformer_lessons.handout import with_address  # noqa: E402
 
 
 def test_collection_changes_no_numeric_setting(first_settings) -> None:
@@ -53,7 +53,7 @@ def test_the_repository_comes_from_the_environment_or_from_git(tmp_path: Path, m
 def test_only_the_set_up_cell_is_stamped() -> None:
     cell = {"cell_type": "code", "metadata": {"tags": ["setup"]}, "source": ['REPO = ""\n', "pass"]}
     other = {"cell_type": "code", "metadata": {}, "source": ['REPO = ""\n']}
-    done = json.loads(stamp(json.dumps({"cells": [cell, other]}), "https://github.com/ada/book"))["cells"]
+    done = with_address({"cells": [cell, other]}, "https://github.com/ada/book")["cells"]
     assert done[0]["source"] == ['REPO = "https://github.com/ada/book"\n', "pass"]
     assert done[1]["source"] == ['REPO = ""\n']
 
@@ -69,6 +69,14 @@ def test_set_up_cell_installs_what_is_missing(monkeypatch, there, installs) -> N
     assert bool(ran) == installs
     parts = [f"git+https://github.com/ada/book#subdirectory=lib/{part}" for part in PACKAGES]
     assert not ran or ran[0][-2:] == parts
+
+
+def test_a_copy_without_an_address_says_where_to_open_it(monkeypatch) -> None:
+    from test_notebooks import SETUP
+
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match="use the Colab button of its page"):
+        exec(SETUP, {})
 
 
 def test_all_packages_are_pinned() -> None:

@@ -24,9 +24,11 @@ SETUP = """\
 REPO = ""
 from importlib.util import find_spec
 
-if find_spec("exformer_lessons") is None and REPO:
+if find_spec("exformer_lessons") is None:
     import subprocess, sys
 
+    if not REPO:
+        raise ModuleNotFoundError("This copy does not know its book: use the Colab button of its page.")
     parts = [f"git+{REPO}#subdirectory=lib/{part}" for part in ("exformer", "exformer_lessons")]
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", *parts], check=True)
 """

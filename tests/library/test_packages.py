@@ -10,6 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 #: What only a checkout needs.
 LEFT_OUT = {"pyproject.toml", "README.md", "LICENSE"}
+#: Beside the notebooks, and of no use in a wheel.
+NOT_NOTEBOOKS = {"exformer_lessons/notebooks/conftest.py"}
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +39,11 @@ def test_wheel_holds_the_whole_package(wheels, package: str) -> None:
     folder = ROOT / "lib" / package
     kept = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     wanted = {f"{package}/{name}" for name in kept if "__pycache__" not in name and name not in LEFT_OUT}
+    if package == "exformer_lessons":
+        notebooks = (ROOT / "notebooks").rglob("*.ipynb")
+        wanted |= {f"{package}/{path.relative_to(ROOT).as_posix()}" for path in notebooks}
     names = set(zipfile.ZipFile(wheels[package]).namelist())
-    assert {name for name in names if ".dist-info/" not in name} == wanted
+    assert {name for name in names if ".dist-info/" not in name} - NOT_NOTEBOOKS == wanted
     assert {name.rsplit("/", 1)[1] for name in names - wanted} >= {"METADATA", "LICENSE", "entry_points.txt"}
 
 

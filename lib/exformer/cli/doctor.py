@@ -32,6 +32,11 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 def report_environment(args: argparse.Namespace) -> None:
     """Print the report; what deserves a look comes last."""
+    conclude(describe())
+
+
+def describe() -> list[str]:
+    """Print what is there, part by part; return what deserves a look."""
     problems: list[str] = []
     for title, lines in (
         ("System", _system()),
@@ -43,6 +48,11 @@ def report_environment(args: argparse.Namespace) -> None:
         print(title)
         for line in lines:
             print(f"  {line}", flush=True)
+    return problems
+
+
+def conclude(problems: Sequence[str]) -> None:
+    """Print what deserves a look, or that nothing does."""
     print("Problems" if problems else "No problems found.")
     for problem in problems:
         print(f"  - {problem}")

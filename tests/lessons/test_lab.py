@@ -1,0 +1,115 @@
+"""`exformer-lessons` where only the packages are installed: lessons in a folder, JupyterLab, a check."""
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from exformer_lessons import lab, notebook
+from exformer_lessons.__main__ import run
+
+LESSON = "01_sums.ipynb"
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch):
+    """Be outside of a clone, with a package that holds one lesson; return the reader's home."""
+    exercise = "def double(x): ...  # your code\n\n\ngrade(double)"
+    program = "```python\ndef double(x):\n    return 2 * x\n```"
+    solution = f"<details>\n<summary>Solution</summary>\n\n{program}\n\n</details>"
+    cells = [
+        {"cell_type": "code", "source": 'REPO = ""', "metadata": {"tags": ["setup"]}, "outputs": []},
+        {"cell_type": "code", "source": "def grade(f): return f(2) == 4", "metadata": {}, "outputs": []},
+        {"cell_type": "markdown", "source": "> **Exercise 1.1 (Double).**", "metadata": {}},
+        {"cell_type": "code", "source": exercise, "metadata": {"tags": ["exercise"]}, "outputs": []},
+        {"cell_type": "markdown", "source": solution, "metadata": {}},
+    ]
+    folder = tmp_path / "package" / "notebooks"
+    folder.mkdir(parents=True)
+    (folder / LESSON).write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    (tmp_path / "home").mkdir()
+    monkeypatch.chdir(tmp_path / "home")
+    monkeypatch.setattr(notebook, "__file__", str(tmp_path / "package" / "notebook.py"))
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Put a JupyterLab in place that only notes what it is asked for."""
+    asked = []
+    app = SimpleNamespace(LabApp=SimpleNamespace(launch_instance=asked.extend))
+    monkeypatch.setitem(sys.modules, "jupyterlab.labapp", app)
+    return asked
+
+
+def test_start_writes_the_lessons_and_opens_one(installed: Path, opened, capsys) -> None:
+    assert run(["start", "sums", "--no-browser", "--options", "--port=1"]) == 0
+    folder = lab.own_folder()
+    assert folder.parent == installed
+    assert "Solution" not in (folder / LESSON).read_text(encoding="utf-8")
+    root, lesson, *rest = opened
+    assert root == f"--ServerApp.root_dir={folder}"
+    assert lesson == f"--LabApp.default_url=/lab/tree/{LESSON}"
+    assert rest == ["--no-browser", "--port=1"]
+    assert "1 new, 0 kept" in capsys.readouterr().out
+
+
+def test_start_leaves_a_readers_work_alone(installed: Path, opened, capsys) -> None:
+    (installed / "mine").mkdir()
+    (installed / "mine" / LESSON).write_text("my work", encoding="utf-8")
+    assert run(["start", "--folder", "mine"]) == 0
+    assert (installed / "mine" / LESSON).read_text(encoding="utf-8") == "my work"
+    assert "0 new, 1 kept" in capsys.readouterr().out
+
+
+def test_start_without_jupyterlab(installed: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setitem(sys.modules, "jupyterlab.labapp", None)
+    assert run(["start"]) == 2
+    assert "JupyterLab is missing: pip install jupyterlab" in capsys.readouterr().err
+
+
+def test_start_with_an_unknown_lesson(installed: Path, opened, capsys) -> None:
+    assert run(["start", "99"]) == 2
+    assert "there is no lesson '99'; there are: sums" in capsys.readouterr().err
+
+
+def test_the_cells_that_doctor_runs(installed: Path) -> None:
+    code, answered = lab._to_first_exercise(
+        json.loads(notebook.paths(notebook.readable_folder())[0].read_text("utf-8"))
+    )
+    assert len(code) == 3
+    names: dict = {}
+    exec("\n".join(code), names)
+    exec(answered, names)
+    assert names["double"](3) == 6
+    assert answered.endswith("grade(double)")
+
+
+@pytest.mark.parametrize(
+    ("results", "status", "said"),
+    [
+        (["", "Not yet. …", "Right. …"], 0, "No problems found."),
+        (["", "Right. …", "Right. …"], 1, "judges wrongly"),
+        (["", "Not yet. …", "Not yet. …"], 1, "judges wrongly"),
+        (RuntimeError("kernel died"), 1, "lesson 01 does not run: RuntimeError: kernel died"),
+    ],
+)
+def test_what_doctor_says(installed: Path, monkeypatch, capsys, results, status, said) -> None:
+    def ran(cells):
+        if isinstance(results, Exception):
+            raise results
+        return results
+
+    monkeypatch.setattr(lab, "_run_in_jupyter", ran)
+    monkeypatch.setattr(lab, "describe", list)
+    assert run(["doctor"]) == status
+    assert said in capsys.readouterr().out
+
+
+def test_handout_writes_one_lesson(installed: Path, capsys) -> None:
+    assert run(["handout", "01", "--out", "class"]) == 0
+    assert [path.name for path in (installed / "class").iterdir()] == [LESSON]
+    assert capsys.readouterr().out == "class: 1 notebooks\n"
