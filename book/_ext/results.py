@@ -1,10 +1,11 @@
-"""The page of results, made from what the benchmarks wrote: bench/results/*.json, cards of shipped models.
+"""The pages of results, made from what the benchmarks wrote: bench/results/*.json, cards of shipped models.
 
-Directives: ``{results-samples}`` shows what the models write, ``{results-summary}`` says how good they are,
-``{results-targets}`` compares targets and measurements; ``{results-models}`` and
-``{results-curves}`` (with ``translation`` or ``shakespeare``) show trained models, ``{results-steps}``
-(``encoder-decoder`` or ``gpt``), ``{results-writing}``, ``{results-byte-pairs}`` and ``{results-nanogpt}``
-the races, ``{results-board}`` the CPU-minute board, ``{results-live}`` the models in the page.
+Directives: ``{results-samples}`` shows what the models write, ``{results-summary}`` how good they are, in
+four rows. ``{results-targets}`` compares targets and measurements, ``{results-agreement}`` the library with
+PyTorch and Hugging Face. ``{results-models}`` and ``{results-curves}`` (with ``translation`` or
+``shakespeare``) show trained models, ``{results-steps}`` (``encoder-decoder`` or ``gpt``),
+``{results-writing}``, ``{results-byte-pairs}`` and ``{results-nanogpt}`` the races, ``{results-board}`` the
+CPU-minute board.
 """
 
 import results_samples as top
@@ -25,7 +26,7 @@ SHOWS = {
     "results-byte-pairs": tables.byte_pairs,
     "results-nanogpt": tables.nano_gpt,
     "results-board": tables.board,
-    "results-live": tables.in_the_page,
+    "results-agreement": tables.agreement,
 }
 
 

@@ -11,10 +11,15 @@ from textwrap import shorten
 import yaml
 from jsonschema import Draft202012Validator
 
-FILES = ("models", "seeds", "bench", "generation", "byte_pairs", "shakespeare", "board", "live", "samples")
+FILES = (
+    *("models", "seeds", "bench", "generation", "byte_pairs", "shakespeare", "board", "agreement"),
+    "samples",
+)
 OURS = "exformer"
 ASKED = {"most": "at most {}", "least": "at least {}", "times": "at least {} times as fast"}
 LOSS_DIGITS = 4  # of a loss beside nanoGPT's: as it is shown and judged
+#: Of two libraries: the largest difference of an output or gradient.
+LARGEST = "largest difference"
 LOSS, BITS = "validation loss, nats per token", "validation bits per byte"
 
 SCHEMA = Path(__file__).parents[2] / "bench" / "results.schema.json"
@@ -42,10 +47,10 @@ def _words(error):
     return f"is {shorten(repr(error.instance), 60)}, expected {error.validator_value}"
 
 
-def asked_words(asked, unit=""):
-    """Format a target: ("most", 0.95) -> "at most 0.95", (("most", 60), "ms") -> "at most 60 ms"."""
+def asked_words(asked):
+    """Format a target: ("most", 0.95) -> "at most 0.95"."""
     how, limit = asked
-    return ASKED[how].format(f"{limit:,} {unit}" if unit else limit)
+    return ASKED[how].format(limit)
 
 
 def seed_of_teachers(entry):
@@ -121,8 +126,8 @@ class Finding:
         where: Under which circumstances, in words.
         value: As it is shown: rounded.
         asked: ``most``, ``least`` or ``times``, and the number.
+        spread: The least and the greatest of its seeds, or the middle half of its rounds.
         unfit: Why the number does not count, if so.
-        unit: Of the number, if it is no score and no ratio; then it is judged and shown without decimals.
         note: What else is to be said of it, however it is judged.
     """
 
@@ -130,29 +135,30 @@ class Finding:
     where: str
     value: float
     asked: tuple
+    spread: tuple = ()
     unfit: str = ""
-    unit: str = ""
     note: str = ""
 
     @property
     def asked_words(self):
         """The target in words."""
-        return asked_words(self.asked, self.unit)
+        return asked_words(self.asked)
 
     @property
     def found_words(self):
         """The measurement, with as many digits as it is judged by."""
-        if self.unit:
-            return f"{self.value:,.0f} {self.unit}"
         digits = 3 if self.asked[0] == "most" else 2
         return f"{self.value:.{digits}f}{' times' if self.asked[0] == 'times' else ''}"
 
     @property
-    def met(self):
-        """Whether the target is met."""
+    def verdict(self):
+        """met, missed, or even: the target lies between the seeds or rounds."""
         how, limit = self.asked
-        good = self.value <= limit if how == "most" else self.value >= limit
-        return good and not self.unfit
+        if self.unfit:
+            return "missed"
+        if self.spread and self.spread[0] < limit < self.spread[1]:
+            return "even"
+        return "met" if (self.value <= limit if how == "most" else self.value >= limit) else "missed"
 
 
 def findings(target, results):
@@ -160,12 +166,13 @@ def findings(target, results):
     how, limit = next(iter(target["asked"].items()))
     if target["from"]["file"] not in results.files:
         return []
-    rows = _FINDERS[target["from"]["file"]](target["from"], results)
-    found, unit = [], target.get("unit", "")
-    for key, where, value, unfit, *note in rows:
-        digits = 0 if unit else 2 if how == "least" else 3
-        shown = round(1 / value, 2) if how == "times" else round(value, digits)
-        found.append(Finding(key, where, shown, (how, limit), unfit, unit, *note))
+    found = []
+    for key, where, value, spread, *more in _FINDERS[target["from"]["file"]](target["from"], results):
+        if how == "times":
+            value, spread = 1 / value, tuple(1 / each for each in reversed(spread))
+        digits = 3 if how == "most" else 2
+        value, spread = round(value, digits), tuple(round(each, digits) for each in spread)
+        found.append(Finding(key, where, value, (how, limit), spread, *more))
     return found
 
 
@@ -173,7 +180,7 @@ def _models(wanted, results):
     scores = results.scores(wanted["recipe"], wanted["score"])
     if scores:
         where = f"mean of {len(scores)} trainings" if len(scores) > 1 else "one seed"
-        yield ("models", wanted["recipe"], wanted["score"]), where, mean(scores), ""
+        yield ("models", wanted["recipe"], wanted["score"]), where, mean(scores), (min(scores), max(scores))
 
 
 def _bench(wanted, results):
@@ -183,8 +190,14 @@ def _bench(wanted, results):
     for race in races:
         ratios = {peer: race["contenders"].get(peer, {}).get("ratio", math.inf) for peer in wanted["peers"]}
         worst = max(ratios, key=ratios.get)
-        unfit = f"{worst} did not race" if ratios[worst] == math.inf else ""
-        yield ("bench", race["name"], race["sizes"]), short_sizes(race), ratios[worst], unfit
+        absent = ratios[worst] == math.inf
+        spread = () if absent else _middle_half(race["contenders"][worst])
+        unfit = f"{worst} did not race" if absent else ""
+        yield ("bench", race["name"], race["sizes"]), short_sizes(race), ratios[worst], spread, unfit
+
+
+def _middle_half(timing):
+    return timing["ratio_low"], timing["ratio_high"]
 
 
 def short_sizes(race):
@@ -197,15 +210,15 @@ def short_sizes(race):
 def _generation(wanted, results):
     for name in wanted["races"]:
         race = results.files["generation"]["races"].get(name, {"contenders": {}})
-        if wanted["peer"] in race["contenders"]:
-            ratio = race["contenders"][wanted["peer"]]["ratio"]
-            yield ("generation", name, wanted["peer"]), name, ratio, ""
+        if one := race["contenders"].get(wanted["peer"]):
+            yield ("generation", name, wanted["peer"]), name, one["ratio"], _middle_half(one)
 
 
 def _byte_pairs(wanted, results):
     for race in results.files["byte_pairs"]["races"]:
+        one = race[wanted["work"]]["peers"][wanted["peer"]]
         key = ("byte_pairs", race["name"], wanted["work"], wanted["peer"])
-        yield key, race["name"], race[wanted["work"]]["peers"][wanted["peer"]]["ratio"], ""
+        yield key, race["name"], one["ratio"], _middle_half(one)
 
 
 def mean_loss(one):
@@ -227,15 +240,9 @@ def _shakespeare(wanted, results):
             unfit = f"{' and '.join(absent)} did not race" if absent else unfit
             reach = sum(loss <= limit for loss in losses)
             note = f"{reach} of {len(losses)} seeds reach {limit:.{LOSS_DIGITS}f}"
-            yield ("shakespeare", name), name, one["ratio"], unfit, note
-
-
-def _live(wanted, results):
-    part = results.files["live"][wanted["part"]]
-    rows = [*part] if wanted["rows"] == "all" else wanted["rows"]
-    for row in rows:
-        value = part[row][wanted["column"]] if "column" in wanted else part[row]
-        yield ("live", wanted["part"], row, wanted.get("column")), row, value, ""
+            theirs = mean(all_of_them[race["reference"]]["seconds"])
+            spread = min(one["seconds"]) / theirs, max(one["seconds"]) / theirs
+            yield ("shakespeare", name), name, one["ratio"], spread, unfit, note
 
 
 _FINDERS = {
@@ -244,7 +251,6 @@ _FINDERS = {
     "generation": _generation,
     "byte_pairs": _byte_pairs,
     "shakespeare": _shakespeare,
-    "live": _live,
 }
 
 

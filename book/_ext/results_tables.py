@@ -5,6 +5,7 @@ from statistics import mean
 from markupsafe import Markup
 from results_data import (
     BITS,
+    LARGEST,
     LOSS,
     LOSS_DIGITS,
     OURS,
@@ -15,6 +16,8 @@ from results_data import (
     speed,
 )
 from templates import macros
+
+from exformer_lessons.formatting import typeset
 
 WORKS = {"training": "learning", "encoding": "encoding", "encoding_new": "encoding, nothing remembered"}
 OPTIMIZERS = {"adamw": "AdamW", "muon": "Muon and AdamW"}
@@ -33,8 +36,9 @@ def machine_words(found):
     m = found["machine"]
     packages = ", ".join(f"{name} {m[name]}" for name in PACKAGES if name in m)
     threads = f"{found['threads']} thread{'s' * (found['threads'] > 1)}, " if "threads" in found else ""
+    clock = f"{found['clock']} clock; " if "clock" in found else ""
     return (
-        f"{m['cpu']}, {m['cores']} cores, {m['vector_instructions']}; {threads}{found['clock']} clock; "
+        f"{m['cpu']}, {m['cores']} cores, {m['vector_instructions']}; {threads}{clock}"
         f"{m['system'].split()[0]}, Python {m['python']}, {packages}."
     )
 
@@ -53,34 +57,38 @@ def verdicts(results):
 
 def targets(results):
     """Every benchmark in a line: the target, the measurement, the verdict; and how many are met."""
-    rows, met, measured = [], 0, 0
+    rows, counts = [], {"met": 0, "even": 0, "missed": 0}
     for target in results.asked["targets"]:
         found = findings(target, results)
-        met += bool(found) and all(finding.met for finding in found)
-        measured += bool(found)
-        asked = asked_words(next(iter(target["asked"].items())), target.get("unit", ""))
-        rows.append([HTML.benchmark(target), asked, _found(found)])
+        word = _worst(found)
+        if word:
+            counts[word] += 1
+        asked = asked_words(next(iter(target["asked"].items())))
+        rows.append([HTML.benchmark(target), asked, _found(found, word)])
     columns = ["benchmark\t", "target\t", "measured\t"]
-    count = f"Of {measured} targets with a measurement, {met} are met in all parts."
-    return HTML.table("Targets and measurements", columns, [("", rows)], count)
+    return HTML.table("Targets and measurements", columns, [("", rows)], HTML.count(counts))
 
 
-def _found(found):
-    """Return the verdict on a benchmark, the lowest and the highest number, and the parts that missed."""
+def _worst(found):
+    words = {finding.verdict for finding in found}
+    return next((word for word in ("missed", "even", "met") if word in words), "")
+
+
+def _found(found, word):
+    """Return the verdict on a benchmark, the lowest and highest number, and the parts that it is about."""
     if not found:
         return HTML.found("not measured yet", "", "")
     values = sorted(found, key=lambda finding: finding.value)
     low, high = values[0].found_words, values[-1].found_words
-    unit = values[0].unit or "times"
-    numbers = low if low == high else f"{low.removesuffix(f' {unit}')} to {high}"
-    wrong = [finding for finding in found if not finding.met]
+    numbers = low if low == high else f"{low.removesuffix(' times')} to {high}"
+    short = [finding for finding in found if finding.verdict == word != "met"]
     lines = f"in all {len(found)}"
     if len(found) == 1:
         lines = _joined(": ", found[0].where, _joined("; ", found[0].unfit, found[0].note))
-    elif wrong:
-        parts = [_joined(": ", each.where, each.found_words, each.unfit) for each in wrong]
-        lines = f"in {len(wrong)} of {len(found)}: {'; '.join(parts)}"
-    return HTML.found("missed" if wrong else "met", numbers, lines)
+    elif short:
+        parts = [_joined(": ", each.where, each.found_words, each.unfit) for each in short]
+        lines = f"in {len(short)} of {len(found)}: {'; '.join(parts)}"
+    return HTML.found(word, numbers, lines)
 
 
 def _joined(between, *parts):
@@ -337,56 +345,26 @@ def _entry(row, names):
     ]
 
 
-def in_the_page(results):
-    """The models in a browser: beside the library, tokens a second, and what each live figure takes."""
-    if "live" not in results.files:
-        return missing("live", results)
-    found, judged = results.files["live"], verdicts(results)
-    made = HTML.made(
-        results.asked["commands"]["live"],
-        f"{machine_words(found | {'clock': 'wall'})} Medians of {found['rounds']} rounds.",
-    )
-    names = ("page ms", "library ms", "page / library")
-    rows = []
-    for what, one in found["beside the library, one thread"].items():
-        ms, theirs, ratio = (one[name] for name in names)
-        spread = f"{number(one['lowest ratio'], 3)} to {number(one['highest ratio'], 3)}"
-        speed_of_it = number(one["page tokens a second"], 0)
-        verdict = judged.get(("live", "beside the library, one thread", what, "page / library"))
-        rows.append(
-            [what, number(ms, 1), number(theirs, 1), number(ratio, 3), spread, speed_of_it, verdict or ""]
+def agreement(results):
+    """How far the library is from PyTorch's modules and from Hugging Face's models."""
+    if "agreement" not in results.files:
+        return missing("agreement", results)
+    found = results.files["agreement"]
+    groups = [
+        (
+            whose,
+            [
+                [what, *(number(one[kind], 0) for kind in ("outputs", "gradients")), power(one[LARGEST])]
+                for what, one in rows.items()
+            ],
         )
-    columns = ["the same texts", "ms in the page", "ms in the library", "ratio", "least to greatest"]
-    columns += ["tokens a second in the page", "target\t"]
-    beside = HTML.table(
-        "The models in the page, beside the library on one thread", columns, [("", rows)], made
-    )
-    rows = [
-        [f"{what}, ms", number(ms, 1), judged.get(("live", "ms", what, None), "")]
-        for what, ms in found["ms"].items()
+        for whose, rows in found["twins"].items()
     ]
-    rows += [
-        [f"tokens a second, {what}", number(n, 0), judged.get(("live", "tokens a second", what, None), "")]
-        for what, n in found["tokens a second"].items()
-    ]
-    columns = ["the language model in the page", "measured", "target\t"]
-    speeds = HTML.table("From the weights to the tokens", columns, [("", rows)], made)
-    part = "translator, tokens a second"
-    rows = [
-        [what, number(n, 0), judged.get(("live", part, what, None), "")] for what, n in found[part].items()
-    ]
-    columns = ["tokens a second of the translator in the page", "measured", "target\t"]
-    speeds += HTML.table("The tokens of whole captions", columns, [("", rows)], made)
-    columns = ["figure", "ms from scrolling to running", "longest pause between frames, ms"]
-    columns += ["kB of scripts at first", "compressed", "MB of models"]
-    rows = [
-        [
-            name,
-            *(number(one[part], 0) for part in ("ms from scrolling to running", "longest frame, ms")),
-            number(one["bytes of scripts"] / 1e3, 1),
-            number(one["bytes of scripts, compressed"] / 1e3, 1),
-            number(one["bytes of models"] / 1e6, 2),
-        ]
-        for name, one in found["figures"].items()
-    ]
-    return beside + speeds + HTML.table("The live figures", columns, [("", rows)], made)
+    columns = ["compared with", "outputs", "gradients of parameters", "largest difference"]
+    made = HTML.made(results.asked["commands"]["agreement"], machine_words(found))
+    return HTML.table("Differences in float64, with the same random weights", columns, groups, made)
+
+
+def power(value):
+    """Write a small number as a power of ten."""
+    return typeset(f"{value:.0e}")

@@ -61,10 +61,11 @@ CUT = """() => {
 }"""
 
 
-def test_on_a_desk_no_table_of_results_is_cut(book: Path, browser) -> None:
+@pytest.mark.parametrize("name", ["results", "measurements"])
+def test_on_a_desk_no_table_of_results_is_cut(book: Path, browser, name: str) -> None:
     from page_checks import visit
 
-    page, _ = visit(browser, book / "book/results.html")
+    page, _ = visit(browser, book / f"book/{name}.html")
     assert page.evaluate(CUT) == []
     page.context.close()
 
@@ -88,7 +89,7 @@ def test_type_grows_on_demand(book: Path, browser, width: str) -> None:
         seen = (".bd-article section > p", ".cell:not(.tag_hide-input) pre")
         return [page.evaluate(HEIGHT, which) for which in seen]
 
-    page, complaints = visit(browser, book / "book" / "results.html")
+    page, complaints = visit(browser, book / "book" / "measurements.html")
     page.set_viewport_size(WIDTHS[width])
     cell = page.evaluate(HEIGHT, ".bd-article td")
     page.goto((book / "notebooks" / "03_self_attention.html").as_uri())
@@ -102,7 +103,7 @@ def test_type_grows_on_demand(book: Path, browser, width: str) -> None:
         assert too_wide(page) == []
     assert sizes == ["Type size: 125%", "Type size: 150%", "Type size: 180%"]
     assert page.evaluate(HEIGHT, "svg.book-figure") > (1.2 if width == "desk" else 0.9) * figure
-    for name in ("book/api.html", "book/glossary.html", "book/references.html", "book/results.html"):
+    for name in ("book/api.html", "book/glossary.html", "book/references.html", "book/measurements.html"):
         page.goto((book / name).as_uri())  # the size is kept
         assert (page.get_by_role("button", name="Type size: 180%").count(), too_wide(page)) == (1, []), name
     assert page.evaluate(HEIGHT, ".bd-article td") == pytest.approx(1.8 * cell, rel=0.1)
