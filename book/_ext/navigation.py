@@ -1,6 +1,6 @@
-"""Where a page leads: the sidebar leaves out the evidence, *Next* goes from the title through the lessons.
+"""Where a page leads: the sidebar leaves out evidence and reference, *Next* goes through the lessons.
 
-Lessons and the ledger link to the evidence, which is no station on a reader's way.
+Other pages link to them; they are no station on a reader's way.
 """
 
 import re
@@ -8,11 +8,11 @@ import re
 from bs4 import BeautifulSoup
 
 LESSON = re.compile(r"notebooks/\d\d_\w+")
-HIDDEN = "Evidence"
+HIDDEN = ("Evidence", "Reference")
 
 
 def ways(app, pagename, templatename, context, doctree):
-    """Keep *Previous* and *Next* to the way, and the evidence out of the sidebar."""
+    """Keep *Previous* and *Next* to the way, and what is hidden out of the sidebar."""
     way = [app.config.root_doc, *sorted(filter(LESSON.fullmatch, app.env.found_docs))]
     for name, end in (("prev", way[0]), ("next", way[-1])):
         if pagename not in way or pagename == end:
@@ -23,12 +23,12 @@ def ways(app, pagename, templatename, context, doctree):
 
 
 def without_hidden(sidebar):
-    """Return the sidebar without the group that is hidden."""
-    if HIDDEN not in str(sidebar):
+    """Return the sidebar without the groups that are hidden."""
+    if not any(group in str(sidebar) for group in HIDDEN):
         return sidebar
     soup = BeautifulSoup(str(sidebar), "html.parser")
     for caption in soup.select("p.caption"):
-        if caption.get_text(strip=True) == HIDDEN:
+        if caption.get_text(strip=True) in HIDDEN:
             caption.find_next_sibling("ul").decompose()
             caption.decompose()
     return str(soup)

@@ -639,7 +639,7 @@ def test_sizes_of_a_matrix_are_as_long_as_its_edges() -> None:
 
 
 def test_the_example_for_contributors_runs() -> None:
-    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "book" / "maintaining.md").read_text(encoding="utf-8")
     [code] = re.findall(r"^```python\n(.*?)^```", page.partition("### Draw a diagram")[2], flags=re.M | re.S)[
         :1
     ]
