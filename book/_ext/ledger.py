@@ -1,9 +1,8 @@
 """The ledger, the misconceptions and the plan of lessons, from book/claims.yml and the stored outputs.
 
 Directives: ``{ledger}`` writes a line for each claim, with its trial, control and sabotage folded;
-``{misconception} A16`` one that is often believed, and what was measured; ``{highlights}`` what some claims
-measured, and ``{counts}`` how many there are; ``{lessons}`` writes the plan of the book. On the lessons'
-pages each claim's card gets its verdict and a link to its row.
+``{misconception} A16`` one that is often believed, and what was measured; ``{lessons}`` writes the plan of
+the book. On the lessons' pages each claim's card gets its verdict and a link to its row.
 """
 
 import re
@@ -100,37 +99,6 @@ def filled(entry, line):
     return "".join(told)
 
 
-class Highlights(SphinxDirective):
-    """What some claims measured, named by their ids; those of lessons that are not written are left out."""
-
-    has_content = True
-
-    def run(self):
-        """Return a list of sentences, each with the claim that it measures."""
-        note(self.env)
-        found = {entry.row["id"]: entry for entry in entries(self.env.srcdir) if entry.places}
-        wanted = [found[key] for key in " ".join(self.content).split() if key in found]
-        return [raw(HTML.highlights([(entry.row, entry.places[-1]) for entry in wanted]))] if wanted else []
-
-
-class Counts(SphinxDirective):
-    """One sentence with the number of claims and of those that are measured."""
-
-    def run(self):
-        """Return the sentence."""
-        note(self.env)
-        found = entries(self.env.srcdir)
-        kinds = [entry.kind for entry in found]
-        verdicts = [entry.row["verdict"] for entry in found]
-        shown = f", and {kinds.count('shown')} shown, as they are true by definition" * ("shown" in kinds)
-        text = (
-            f"Five university lectures make {len(found)} statements about transformers. "
-            f"{verdicts.count('condition')} of them hold only with a condition, and "
-            f"{verdicts.count('wrong')} are wrong. {kinds.count('claimed')} are measured{shown}."
-        )
-        return [nodes.paragraph("", text)]
-
-
 class Lessons(SphinxDirective):
     """The plan of the book: title and question of each lesson, a link to those that are written."""
 
@@ -159,7 +127,5 @@ def setup(app):
     app.add_directive("ledger", Ledger)
     app.add_directive("misconception", Misconception)
     app.add_directive("lessons", Lessons)
-    app.add_directive("highlights", Highlights)
-    app.add_directive("counts", Counts)
     app.connect("html-page-context", cards, priority=800)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
