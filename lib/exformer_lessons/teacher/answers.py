@@ -43,16 +43,17 @@ def solve(question: Question, answer: str) -> str:
         raise ValueError(f"{question.name}: expected {question.minutes} points in its list, got {total}")
     names: dict[str, Any] = {"__name__": question.id}
     parts = _BLOCK.split(text)
-    for block in parts[1::2]:
-        try:
+    try:
+        for block in parts[1::2]:
             exec(block.removeprefix("```python\n").removesuffix("```"), names)  # noqa: S102 - see above
-        except Exception as error:
-            raise ValueError(f"{question.name}: its code fails: {type(error).__name__}: {error}") from error
+        asked_for = {each[1] for part in parts[::2] for each in _STATED.findall(part)}
+        values = {each: eval(each, names) for each in asked_for}  # noqa: S307 - see above
+    except Exception as error:
+        raise ValueError(f"{question.name}: its code fails: {type(error).__name__}: {error}") from error
 
     def compare(found: re.Match[str]) -> str:
-        value = eval(found[2], names)  # noqa: S307 - see above
-        if not agrees(found[1], value):
-            raise ValueError(f"{question.name}: states {found[1]}, but {found[2]} is {value}")
+        if not agrees(found[1], values[found[2]]):
+            raise ValueError(f"{question.name}: states {found[1]}, but {found[2]} is {values[found[2]]}")
         return found[1]
 
     parts[::2] = [_STATED.sub(compare, part) for part in parts[::2]]
@@ -180,4 +181,4 @@ def _write(folder: Path, lesson: str, plain: str, questions: str) -> None:
     written = read_manifest(folder) | {lesson: entry}
     path = folder / "questions" / "answers.json"
     path.write_text(json.dumps(dict(sorted(written.items())), indent=1) + "\n", encoding="utf-8")
-    print(f"{lesson}: {len(entry['ids'])} answers sealed for {len(recipients)} keys")
+    print(f"{lesson}: {len(entry['ids'])} answers sealed, readers: {len(recipients)}")

@@ -32,27 +32,27 @@ class Exam:
     questions: tuple[Question, ...]
 
 
-def read_exam(folder: Path, key: str) -> Exam:
-    """Read an exam.
+def read_exams(folder: Path) -> list[Exam]:
+    """Read all exams.
 
     Raises:
-        ValueError: If there is no such exam or question, or if the minutes of its questions are not its own.
+        ValueError: If a question is unknown, or if the minutes of an exam are not those of its questions.
     """
-    rows = {row["key"]: row for row in yaml.safe_load((folder / "exams.yml").read_text(encoding="utf-8"))}
-    if key not in rows:
-        raise ValueError(f"expected one of the exams {', '.join(rows)}, got {key!r}")
+    return [_exam(folder, row) for row in yaml.safe_load((folder / "exams.yml").read_text(encoding="utf-8"))]
+
+
+def _exam(folder: Path, row: dict[str, Any]) -> Exam:
     found = []
-    for name in rows[key]["questions"]:
+    for name in row["questions"]:
         lesson, _, wanted = name.partition("/")
         ids = {each.id: each for each in read_questions(folder, lesson)}
         if wanted not in ids:
-            raise ValueError(
-                f"exam {key}: expected a question of {lesson} ({', '.join(ids)}), got {wanted!r}"
-            )
+            known = ", ".join(ids)
+            raise ValueError(f"exam {row['key']}: expected a question of {lesson}: {known}; got {wanted!r}")
         found.append(ids[wanted])
-    exam = Exam(**rows[key] | {"questions": tuple(found)})
+    exam = Exam(**row | {"questions": tuple(found)})
     if (total := sum(each.minutes for each in found)) != exam.minutes:
-        raise ValueError(f"exam {key}: expected questions of {exam.minutes} minutes, got {total}")
+        raise ValueError(f"exam {exam.key}: expected questions of {exam.minutes} minutes, got {total}")
     return exam
 
 
@@ -67,7 +67,10 @@ def add_commands(commands: Any) -> None:
 
 
 def _write(options: argparse.Namespace) -> None:
-    exam, title = read_exam(options.folder, options.exam), titles(options.folder)
+    title, exams = titles(options.folder), {each.key: each for each in read_exams(options.folder)}
+    if options.exam not in exams:
+        raise ValueError(f"expected one of the exams {', '.join(exams)}, got {options.exam!r}")
+    exam = exams[options.exam]
     if options.key:
         print(MARK)
     print(f"# Exam {exam.key}: {exam.title}\n\n{exam.minutes} minutes, {exam.minutes} points. {exam.rules}\n")

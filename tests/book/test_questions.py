@@ -1,0 +1,110 @@
+"""The public side of the question bank: enough questions, sealed answers that fit, and no private file."""
+
+import base64
+import hashlib
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from test_plain_markdown import not_plain
+
+from exformer_lessons.teacher.answers import MARK, digest, read_manifest
+from exformer_lessons.teacher.exams import Exam, read_exams
+from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, read_questions
+
+ROOT = Path(__file__).parents[2]
+TEACH = ROOT / "book" / "teach"
+LESSONS = lessons_with_questions(TEACH)
+ABLE = {
+    row["slug"]: row["able"]
+    for row in yaml.safe_load((ROOT / "book/lessons.yml").read_text("utf-8"))
+    if "able" in row
+}
+EXAMS = read_exams(TEACH)
+PRIVATE = {
+    "a private key": re.compile(rb"AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Z]{20}"),
+    "a plain answer": re.compile(rb"^(?:> )?" + re.escape(MARK.encode()), flags=re.MULTILINE),
+    "points of an answer": re.compile(rb"^(?:> )?- \d+ points?: ", flags=re.MULTILINE),
+}
+
+
+def private_parts(data):
+    """Return what must be in no file of the repository."""
+    return [name for name, form in PRIVATE.items() if form.search(data)]
+
+
+def readers(sealed):
+    """Return how many keys open a file: its header has a line for each."""
+    head, _, _ = sealed.partition(b"\n--- ")
+    first, *lines = head.split(b"\n")
+    assert first == b"age-encryption.org/v1"
+    shares = [line.split()[2] for line in lines if line.startswith(b"-> X25519 ")]
+    assert all(len(base64.b64decode(share + b"=")) == 32 for share in shares)
+    return len(shares)
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_lesson_has_questions_of_each_kind(lesson: str) -> None:
+    found = read_questions(TEACH, lesson)
+    assert len(found) >= 8
+    for kind in KINDS:
+        assert sum(each.kind == kind for each in found) >= 2, kind
+    assert {each.objective for each in found} == set(range(1, 1 + len(ABLE[lesson])))
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_question_is_plain_markdown(lesson: str) -> None:
+    for each in read_questions(TEACH, lesson):
+        assert not_plain(each.text, TEACH) == [], each.name
+        assert re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", each.id)
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_sealed_answers_belong_to_the_questions(lesson: str) -> None:
+    questions, entry = read_questions(TEACH, lesson), read_manifest(TEACH)[lesson]
+    assert sorted(entry["ids"]) == sorted(each.id for each in questions)
+    assert entry["questions"] == digest(questions), "a question has changed: seal its answers again"
+    sealed = (TEACH / "questions" / f"{lesson}.age").read_bytes()
+    assert entry["file"] == hashlib.sha256(sealed).hexdigest()
+    listed = [line.split()[0] for line in (TEACH / "recipients.txt").read_text("utf-8").splitlines()[1:]]
+    assert entry["recipients"] == listed, "recipients.txt has changed: run rekey"
+    assert readers(sealed) == len(listed)
+
+
+def test_no_answers_are_sealed_without_questions() -> None:
+    assert set(read_manifest(TEACH)) == set(LESSONS)
+    assert {path.stem for path in (TEACH / "questions").glob("*.age")} == set(LESSONS)
+
+
+@pytest.mark.parametrize("exam", EXAMS, ids=lambda exam: exam.key)
+def test_an_exam_takes_90_minutes(exam: Exam) -> None:
+    assert exam.minutes == 90
+    assert {each.kind for each in exam.questions} == set(KINDS)
+    bounds = list(exam.grades.values())
+    assert bounds == sorted(bounds, reverse=True)
+    assert exam.minutes > bounds[0] > bounds[-1] >= 0.4 * exam.minutes
+
+
+def test_no_question_is_in_two_exams() -> None:
+    names = [each.name for exam in EXAMS for each in exam.questions]
+    assert len(names) == len(set(names))
+
+
+def test_no_file_of_the_repository_is_private() -> None:
+    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, check=True)
+    paths = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
+    assert len(paths) > 300
+    found = [
+        (path.name, each) for path in paths if path.is_file() for each in private_parts(path.read_bytes())
+    ]
+    assert not found
+
+
+def test_what_is_private_is_recognized() -> None:
+    assert private_parts(b"x\nAGE-SECRET-KEY-" + b"1" + 40 * b"Q") == ["a private key"]
+    assert private_parts(f"{MARK}\nIt is 2.".encode()) == ["a plain answer"]
+    assert private_parts(f"# Exam\n> {MARK}".encode()) == ["a plain answer"]
+    assert private_parts(b"It is 2.\n\n- 2 " + b"points: the sum") == ["points of an answer"]
+    assert private_parts(b"A key begins with AGE-SECRET-KEY-1.") == []

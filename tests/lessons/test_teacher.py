@@ -1,0 +1,268 @@
+"""The command for teachers, with throwaway keys and a book of one lesson that has two questions."""
+
+import json
+import os
+import stat
+
+import pytest
+
+pytest.importorskip("pyrage")
+
+from exformer_lessons.teacher.__main__ import run
+from exformer_lessons.teacher.answers import MARK, agrees, solve
+from exformer_lessons.teacher.questions import Question
+
+QUESTIONS = """\
+- id: half
+  kind: apply
+  objective: 1
+  minutes: 2
+  text: What is half of 3?
+- id: odd
+  kind: prove
+  objective: 1
+  minutes: 3
+  text: Show that $2n + 1$ is odd.
+"""
+HALF = f"""{MARK}
+It is [[1.5 = half(3)]].
+
+```python
+def half(x):
+    return x / 2
+```
+
+- 1 point: division
+- 1 point: result
+"""
+ODD = f"{MARK}\nDivided by 2 it leaves 1.\n\n- 3 points: the rest\n"
+EXAM = """\
+- key: A
+  title: Numbers
+  minutes: 5
+  rules: No aids.
+  grades: {good: 4, pass: 3}
+  questions: [numbers/odd, numbers/half]
+"""
+
+
+class Book:
+    """A small book with a maintainer, and what the command said."""
+
+    def __init__(self, folder, capsys):
+        self.folder, self.teach, self.plain, self._capsys = folder, folder / "teach", folder / "plain", capsys
+        for each in (self.teach / "questions", self.plain):
+            each.mkdir(parents=True)
+        plan = (
+            "- {number: '01', slug: numbers, title: Numbers}\n- {number: '02', slug: later, title: Later}\n"
+        )
+        self.write("lessons.yml", plan)
+        self.write("teach/questions/numbers.yml", QUESTIONS)
+        self.write("teach/exams.yml", EXAM)
+        self.write("plain/half.md", HALF)
+        self.write("plain/odd.md", ODD)
+        self.key = folder / "maintainer.key"
+        self.says("keygen", self.key, folder=False)
+        self.publics = [self.out.strip()]
+        self.admit()
+
+    def write(self, name, text):
+        """Write a file."""
+        (self.folder / name).write_text(text, encoding="utf-8")
+
+    def admit(self, *keys):
+        """List the public keys that may read."""
+        self.write(
+            "teach/recipients.txt", "# readers\n" + "".join(f"{k} # me\n" for k in [*self.publics, *keys])
+        )
+
+    def says(self, *words, folder=True, status=0):
+        """Run the command; return what it says."""
+        found = run([*map(str, words), *(["--folder", str(self.teach)] if folder else [])])
+        self.out, err = self._capsys.readouterr()
+        assert found == status, err
+        return err if status else self.out
+
+    def seal(self, status=0):
+        """Seal the answers."""
+        return self.says("seal", "numbers", "--source", self.plain, status=status)
+
+    def answers(self, key=None, status=0):
+        """Read the answers."""
+        return self.says("answers", "numbers", "--key", key or self.key, status=status)
+
+
+@pytest.fixture
+def book(tmp_path, capsys):
+    """Give the small book."""
+    return Book(tmp_path, capsys)
+
+
+def question(minutes=2):
+    """Make a question."""
+    return Question("numbers", "half", "apply", 1, minutes, "What is half of 3?")
+
+
+def test_a_sheet_has_all_questions_and_no_answer(book: Book) -> None:
+    sheet = book.says("questions")
+    assert "## 01 Numbers" in sheet
+    assert "**1. Apply**, 2 minutes (`numbers/half`)\n\nWhat is half of 3?" in sheet
+    assert "**2. Prove**, 3 minutes (`numbers/odd`)" in sheet
+    assert "half" not in book.says("questions", "numbers", "--kind", "prove")
+
+
+def test_who_has_the_key_reads_answers_computed_again(book: Book) -> None:
+    book.seal()
+    told = book.answers()
+    assert told.startswith(MARK)
+    assert "> It is 1.5." in told
+    assert "half(3)" not in told
+    assert "> - 3 points: the rest" in told
+
+
+def test_the_sealed_file_shows_no_answer(book: Book) -> None:
+    book.seal()
+    assert b"leaves" not in (book.teach / "questions" / "numbers.age").read_bytes()
+    public = (book.teach / "questions" / "answers.json").read_text(encoding="utf-8")
+    assert "leaves" not in public
+    assert json.loads(public)["numbers"]["ids"] == ["half", "odd"]
+
+
+def test_a_teacher_reads_after_rekey_and_not_before(book: Book) -> None:
+    book.seal()
+    other = book.folder / "teacher.key"
+    public = book.says("keygen", other, folder=False).strip()
+    refused = book.answers(other, status=2)
+    assert f"sealed for other keys than {public}" in refused
+    assert "rekey" in refused
+    book.admit(public)
+    assert book.says("rekey", "--key", book.key) == "numbers: 2 answers sealed, readers: 2\n"
+    assert "> It is 1.5." in book.answers(other)
+    assert "> It is 1.5." in book.answers()
+    book.admit()
+    book.says("rekey", "--key", book.key)
+    book.answers(other, status=2)
+
+
+def test_a_damaged_file_is_refused(book: Book) -> None:
+    book.seal()
+    path = book.teach / "questions" / "numbers.age"
+    path.write_bytes(path.read_bytes()[:-1] + b"\0")
+    assert "damaged" in book.answers(status=2)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (("1.5", "1.4"), "states 1.4, but half(3) is 1.5"),
+        (("x / 2", "x / 0"), "code fails: ZeroDivisionError"),
+        (("- 1 point: result", ""), "expected 2 points in its list, got 1"),
+        ((MARK, "Answer"), "expected the first line"),
+        (("half(3)", "third(3)"), "name 'third' is not defined"),
+    ],
+)
+def test_a_wrong_answer_is_not_sealed(book: Book, change: tuple[str, str], complaint: str) -> None:
+    book.write("plain/half.md", HALF.replace(*change))
+    assert complaint in book.seal(status=2)
+    assert not (book.teach / "questions" / "numbers.age").exists()
+
+
+def test_each_question_needs_its_answer(book: Book) -> None:
+    (book.plain / "odd.md").unlink()
+    assert "expected answers half, odd; got half" in book.seal(status=2)
+    book.write("plain/odd.md", ODD)
+    book.write("plain/even.md", ODD)
+    assert "got even, half, odd" in book.seal(status=2)
+
+
+def test_plain_answers_and_keys_stay_out_of_repositories(book: Book) -> None:
+    (book.folder / ".git").mkdir()
+    assert "outside any repository" in book.seal(status=2)
+    refused = book.says("keygen", book.folder / "new.key", folder=False, status=2)
+    assert "outside any repository" in refused
+    assert not (book.folder / "new.key").exists()
+
+
+def test_a_key_is_for_its_owner_and_is_never_overwritten(book: Book) -> None:
+    before = book.key.read_text(encoding="utf-8")
+    assert "expected a new file" in book.says("keygen", book.key, folder=False, status=2)
+    assert book.key.read_text(encoding="utf-8") == before
+    if os.name == "posix":
+        assert stat.S_IMODE(book.key.stat().st_mode) == 0o600
+
+
+def test_keygen_prints_the_public_key_alone(book: Book) -> None:
+    told = book.says("keygen", book.folder / "other.key", folder=False)
+    assert told.startswith("age1")
+    assert "SECRET" not in told
+
+
+def test_what_is_no_key_is_refused(book: Book) -> None:
+    book.seal()
+    assert "expected one private key" in book.answers(book.teach / "recipients.txt", status=2)
+    book.admit("age1nobody")
+    assert "expected a public key, age1…, got 'age1nobody'" in book.seal(status=2)
+
+
+def test_a_lesson_without_questions_is_named(book: Book) -> None:
+    assert "with questions (numbers), got 'later'" in book.says("questions", "later", status=2)
+    elsewhere = book.folder / "nowhere" / "teach"
+    refused = book.says("questions", "--folder", elsewhere, folder=False, status=2)
+    assert "run this in a clone of the book" in refused
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (("kind: apply", "kind: guess"), "a kind of recall, apply, prove, design; got 2, 'guess'"),
+        (("minutes: 2", "minutes: 0"), "expected at least a minute"),
+        (("  objective: 1\n", ""), "expected a question with id, kind, objective"),
+        (("id: odd", "id: half"), "expected each id once, got 'half' twice"),
+    ],
+)
+def test_a_wrong_question_is_refused(book: Book, change: tuple[str, str], complaint: str) -> None:
+    book.write("teach/questions/numbers.yml", QUESTIONS.replace(*change))
+    assert complaint in book.says("questions", status=2)
+
+
+def test_an_exam_is_a_sheet_and_with_a_key_its_scheme(book: Book) -> None:
+    book.seal()
+    sheet = book.says("exam", "A")
+    assert "# Exam A: Numbers\n\n5 minutes, 5 points. No aids." in sheet
+    assert "**1. Prove**" in sheet
+    assert "**2. Apply**" in sheet
+    assert "points:" not in sheet
+    scheme = book.says("exam", "A", "--key", book.key)
+    assert scheme.startswith(MARK)
+    assert "good from 4, pass from 3" in scheme
+    assert "> - 3 points: the rest" in scheme
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (("minutes: 5", "minutes: 6"), "expected questions of 6 minutes, got 5"),
+        (("numbers/odd", "numbers/even"), "expected a question of numbers: half, odd; got 'even'"),
+        (("key: A", "key: B"), "expected one of the exams B, got 'A'"),
+    ],
+)
+def test_a_wrong_exam_is_refused(book: Book, change: tuple[str, str], complaint: str) -> None:
+    book.write("teach/exams.yml", EXAM.replace(*change))
+    assert complaint in book.says("exam", "A", status=2)
+
+
+def test_numbers_are_compared_to_the_digits_stated() -> None:
+    assert agrees("0.667", 2 / 3)
+    assert not agrees("0.666", 2 / 3)
+    assert agrees("−12,288", -12288)
+    assert agrees("0.0", -0.01)
+    assert agrees("2/3", "2/3")
+    assert not agrees("b", "c")
+
+
+def test_code_blocks_stay_as_they_are() -> None:
+    text = f"{MARK}\n```python\nx = [[1, 2]]\ny = [[2]]\n```\n[[2 = x[0][1]]] and [[2 = y[0][0]]]\n\n"
+    text += "- 2 points: x\n"
+    told = solve(question(), text)
+    assert "x = [[1, 2]]\ny = [[2]]" in told
+    assert "2 and 2" in told
