@@ -24,17 +24,8 @@ QUESTIONS = """\
   minutes: 3
   text: Show that $2n + 1$ is odd.
 """
-HALF = f"""{MARK}
-It is [[1.5 = half(3)]].
-
-```python
-def half(x):
-    return x / 2
-```
-
-- 1 point: division
-- 1 point: result
-"""
+HALF = f"{MARK}\nIt is [[1.5 = half(3)]].\n\n```python\ndef half(x):\n    return x / 2\n```\n\n"
+HALF += "- 1 point: division\n- 1 point: result\n"
 ODD = f"{MARK}\nDivided by 2 it leaves 1.\n\n- 3 points: the rest\n"
 EXAM = """\
 - key: A
