@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 NB ?=
+PDF ?=
 READY := $(VENV)/.ready
 PY := $(VENV)/bin/python
 PAGES := _build/html
@@ -12,7 +13,7 @@ export ATEN_CPU_CAPABILITY = avx2
 export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test notebooks lesson student figures claim doubt trials elsewhere lint format bench board live rehearsal clean
+.PHONY: help book serve test notebooks lesson student slides claim doubt trials elsewhere lint format bench board live rehearsal clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 \t/p' Makefile | expand -t 20
@@ -45,8 +46,8 @@ lesson: $(READY) ## write the skeleton of a lesson: NAME=slug TITLE="…" QUESTI
 student: $(READY) ## lessons without outputs and solutions, to hand out: all, or NB=05, in _build/student
 	$(PY) book/_tools/student.py $(NB)
 
-figures: $(READY) ## the figures of lessons as slides: all, or NB=05, in _build/figures
-	$(PY) book/_tools/decks.py $(NB)
+slides: $(READY) ## slides with speaker notes, and each figure as SVG: all, or NB=05, in _build/slides; PDF=--pdf prints them
+	$(PY) book/_tools/slides.py $(NB) $(PDF)
 
 claim: $(READY) ## reproduce a row of the ledger: ID=A18
 	$(PY) -m exformer_lessons claim $(ID)

@@ -1,6 +1,6 @@
-"""What is handed out: two archives in the book's ``_static``, and how long an installation takes.
+"""What is handed out: slides and two archives in the book's ``_static``, and how long an installation takes.
 
-``notebooks.zip`` and ``figures.zip`` hold what ``make student`` and ``make figures`` write. Directive
+``notebooks.zip`` and ``slides.zip`` hold what ``make student`` and ``make slides`` write. Directive
 ``{rehearsal}`` is a table of what ``make rehearsal`` measured.
 """
 
@@ -12,17 +12,18 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "_tools"))
 
-import decks
+import slides
 import student
 from sphinx.util.docutils import SphinxDirective
 
-WRITERS = {"notebooks": student.main, "figures": decks.main}
+WRITERS = {"notebooks": student.main, "slides": slides.main}
 
 
 def write(app, exception):
-    """Write the archives beside the pages of a book that was built."""
+    """Write the slides and the archives beside the pages of a book that was built."""
     if exception is not None or app.builder.format != "html":
         return
+    slides.main([], Path(app.outdir, "_static", "slides"), mathjax="../mathjax/tex-svg.js")
     for name, writer in WRITERS.items():
         with tempfile.TemporaryDirectory() as folder:
             writer([], Path(folder, name))
