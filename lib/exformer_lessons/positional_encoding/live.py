@@ -72,8 +72,7 @@ FIGURE = Live(
     ),
     caption=(
         "A trained head scores a key for a query; four circles show its eight columns, <em>q</em> thin and "
-        "<em>k</em> thick. When both move, the rotary score stays. The sinusoidal one varies: for the token "
-        "before, it is between 7.1 and 12.7 at the positions of training (gray), the highest at all 11. "
-        "After them, it is between −0.5 and 13.7, and the highest at 2 of 68."
+        "<em>k</em> thick. When both move, the rotary score stays, and the sinusoidal one varies. "
+        "Gray: the positions of training."
     ),
 )
