@@ -55,7 +55,7 @@ def test_without_a_code_nothing_changes() -> None:
 
 
 def test_the_sinusoidal_score_varies_when_both_move() -> None:
-    """Of the token before, at the positions of training and after them; at every other offset within 40, too."""
+    """Of the token before, inside the positions of training and after them; and within 40, too."""
     for part in (of("sinusoidal", 1)[:11], of("sinusoidal", 1)[11:]):
         assert part.max() - part.min() > 4
     for offset in range(-40, 41):
