@@ -5,6 +5,7 @@ Role ``{hours}`` gives the hours of all lessons: ``reading``, ``exercises`` or `
 ``{objectives}`` lists what each lesson teaches, ``{course} key`` is a way through the book.
 """
 
+import re
 import textwrap
 from pathlib import Path
 
@@ -24,6 +25,11 @@ from exformer_lessons.diagrams import arrow, box, column, draw, row
 HTML = macros("course.html")
 #: Minutes that a lesson's exercises are meant to take: graded ones and those on paper together.
 EXERCISES = 45
+#: Of them in a meeting with a lecture; a vote and its discussion; the task of a live figure.
+IN_CLASS, VOTE, FIGURE = 25, 5, 10
+#: The least that a meeting leaves unplanned.
+SLACK = 10
+ASKED = re.compile(r"^> \*\*(?:Predict|Break it)\.", flags=re.M)
 
 
 def written(root):
@@ -72,36 +78,57 @@ def levels(lessons):
 
 
 def course(root, key):
-    """Return a way through the book: its title, hours, and a row for each meeting.
+    """Return a way through the book: its title, hours, and a row for each meeting with its minutes.
 
     Raises:
         ValueError: If there is no such way, a lesson is not written, builds on one that neither comes before
-            nor is told of, or leaves under ten minutes for exercises; or if the meetings take too many hours.
+            nor is told of, or leaves too little slack; or if the meetings take too many hours.
     """
     ways = yaml.safe_load(Path(root, "book", "courses.yml").read_text(encoding="utf-8"))
     way = next((way for way in ways if way["key"] == key), None)
     if way is None:
         raise ValueError(f"expected a key of courses.yml ({', '.join(w['key'] for w in ways)}), got {key!r}")
     lessons, known, rows = {lesson["slug"]: lesson for lesson in written(root)}, {*way.get("without", {})}, []
-    for slug in way["lessons"]:
-        if slug not in lessons:
+    for slug in way["meetings"]:
+        if slug not in lessons and " " not in slug:
             raise ValueError(f"course {key}: {slug} is no written lesson")
+        if slug not in lessons:
+            rows.append({"other": slug})
+            continue
         lesson = lessons[slug]
         if missing := set(lesson.get("after", [])) - known:
             raise ValueError(
                 f"course {key}: {slug} builds on {', '.join(sorted(missing))}, which must come before"
             )
-        rest = way["meeting"] - lesson["minutes"]
-        if rest < 10:
-            raise ValueError(f"course {key}: {slug} leaves {rest} minutes for exercises, fewer than 10")
+        row = meeting(root, lesson, flipped=way.get("flipped", False))
+        slack = way["meeting"] - row["lecture"] - row["votes"] - row["figure"] - row["exercises"]
+        if slack < SLACK:
+            raise ValueError(f"course {key}: {slug} leaves {slack} minutes of slack, fewer than {SLACK}")
         known.add(slug)
-        rows.append({"lesson": lesson, "reading": lesson["minutes"], "exercises": min(rest, EXERCISES)})
+        rows.append(row | {"slack": slack})
     if len(rows) * way["meeting"] > 60 * way["hours"]:
         raise ValueError(
             f"course {key}: {len(rows)} meetings of {way['meeting']} minutes are over {way['hours']} hours"
         )
     told = [(lessons[slug], words.strip()) for slug, words in way.get("without", {}).items()]
     return way | {"rows": rows, "told": told}
+
+
+def meeting(root, lesson, *, flipped):
+    """Return the minutes of a meeting about a lesson, and those at home.
+
+    A lecture takes as long as reading the lesson, votes included. Where the lesson is read at home before,
+    the meeting is for its votes, its live figure and all exercises.
+    """
+    cells = cells_of(root, lesson["page"])
+    text = "\n".join("".join(cell["source"]) for cell in cells)
+    minutes = lesson["minutes"]
+    if flipped:
+        votes, figure = VOTE * len(ASKED.findall(text)), FIGURE * ("live_figure(" in text)
+        in_class = {"lecture": 0, "votes": votes, "figure": figure, "exercises": EXERCISES}
+        return {"lesson": lesson, **in_class, "home": minutes}
+    in_class = {"lecture": minutes, "votes": 0, "figure": 0, "exercises": IN_CLASS}
+    return {"lesson": lesson, **in_class, "home": minutes + EXERCISES - IN_CLASS}
 
 
 def graph(lessons):

@@ -43,7 +43,7 @@ def root(tmp_path):
 
 def way(root, **changes):
     """Write a way through the book of two lessons."""
-    given = {"key": "all", "title": "All", "hours": 1, "meeting": 30, "lessons": ["one", "two"]} | changes
+    given = {"key": "all", "title": "All", "hours": 2, "meeting": 50, "meetings": ["one", "two"]} | changes
     (root / "book" / "courses.yml").write_text(yaml.safe_dump([given]), encoding="utf-8")
 
 
@@ -68,21 +68,35 @@ def test_what_follows_from_another_arrow_is_not_drawn():
 
 def test_a_way_has_a_row_for_each_meeting(root):
     found = course.course(root, "all")
-    assert [(row["lesson"]["slug"], row["reading"], row["exercises"]) for row in found["rows"]] == [
-        ("one", 5, 25),
-        ("two", 10, 20),
-    ]
+    kept = ("lecture", "exercises", "slack", "home")
+    assert [[row[name] for name in kept] for row in found["rows"]] == [[5, 25, 20, 25], [10, 25, 15, 30]]
     assert found["told"] == []
+
+
+def test_a_flipped_meeting_votes_shows_a_figure_and_exercises(root):
+    path = root / "notebooks" / "02_two.ipynb"
+    found = json.loads(path.read_text(encoding="utf-8"))
+    asked = "> **Predict.** One?\n\n> **Break it.** Two?\n\n> **Tested.** Three."
+    found["cells"] += [{"cell_type": "markdown", "source": asked, "metadata": {}}]
+    found["cells"] += [{"cell_type": "code", "source": 'live_figure("x")', "metadata": {}, "outputs": []}]
+    path.write_text(json.dumps(found), encoding="utf-8")
+    way(root, flipped=True, meeting=90, hours=5, meetings=["one", "Catch up: rest", "two"])
+    one, other, two = course.course(root, "all")["rows"]
+    assert other == {"other": "Catch up: rest"}
+    kept = ("lecture", "votes", "figure", "exercises", "slack", "home")
+    assert [one[name] for name in kept] == [0, 0, 0, 45, 45, 5]
+    assert [two[name] for name in kept] == [0, 10, 10, 45, 25, two["lesson"]["minutes"]]
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"lessons": ["two"]}, "two builds on one, which must come before"),
-        ({"lessons": ["two", "one"]}, "two builds on one"),
-        ({"lessons": ["three"]}, "three is no written lesson"),
-        ({"meeting": 19}, "two leaves 9 minutes for exercises"),
-        ({"meeting": 31}, "2 meetings of 31 minutes are over 1 hours"),
+        ({"meetings": ["two"]}, "two builds on one, which must come before"),
+        ({"meetings": ["two", "one"]}, "two builds on one"),
+        ({"meetings": ["three"]}, "three is no written lesson"),
+        ({"meeting": 44}, "two leaves 9 minutes of slack, fewer than 10"),
+        ({"flipped": True, "meeting": 54}, "one leaves 9 minutes of slack, fewer than 10"),
+        ({"meeting": 61}, "2 meetings of 61 minutes are over 2 hours"),
     ],
 )
 def test_a_way_that_does_not_work_is_refused(root, changes, message):
@@ -92,7 +106,7 @@ def test_a_way_that_does_not_work_is_refused(root, changes, message):
 
 
 def test_what_is_left_out_is_told(root):
-    way(root, lessons=["two"], without={"one": "a sentence"})
+    way(root, meetings=["two"], without={"one": "a sentence"})
     found = course.course(root, "all")
     assert [(lesson["slug"], words) for lesson, words in found["told"]] == [("one", "a sentence")]
     with pytest.raises(ValueError, match=r"expected a key of courses.yml \(all\), got 'none'"):
@@ -106,6 +120,10 @@ def test_the_ways_of_the_book_work(key):
     found = course.course(ROOT, key)
     assert f"{{course}} {key}" in (ROOT / "book" / "teach.md").read_text(encoding="utf-8")
     assert len(found["rows"]) * found["meeting"] == 60 * found["hours"]
+    assert all(row["slack"] >= 10 for row in found["rows"] if "lesson" in row)  # none is planned to its end
+    assert {row["lesson"]["slug"] for row in found["rows"] if "lesson" in row}.isdisjoint(
+        found.get("without", [])
+    )
 
 
 def test_every_lesson_says_what_it_teaches():
