@@ -1,12 +1,6 @@
-"""The page of questions for teachers: below its words, what the exams ask and the questions of each lesson.
-
-Role ``{questions}`` gives how many there are, of how many lessons.
-"""
+"""The page of questions for teachers: below its words, what exams ask and the questions of each lesson."""
 
 from pathlib import Path
-
-from docutils import nodes
-from sphinx.util.docutils import SphinxRole
 
 from exformer_lessons.teacher.exams import read_exams
 from exformer_lessons.teacher.questions import lessons_with_questions, read_questions, sheet, titles
@@ -22,23 +16,11 @@ def all_questions(folder):
     """
     title, parts = titles(folder), []
     for exam in read_exams(folder):
-        head = "| lesson | question | kind | minutes |\n|---|---|---|---|"
-        rows = [f"| {title[q.lesson]} | `{q.id}` | {q.kind} | {q.minutes} |" for q in exam.questions]
-        parts.append("\n".join([f"## Exam {exam.key}: {exam.title}\n\n{exam.rules}\n", head, *rows]))
+        rows = [f"1. {each.kind}, {each.minutes} minutes: `{each.name}`" for each in exam.questions]
+        parts.append("\n".join([f"## Exam {exam.key}: {exam.title}\n\n{exam.rules}\n", *rows]))
     for lesson in lessons_with_questions(folder):
         parts.append(f"## {title[lesson]}\n\n{sheet(read_questions(folder, lesson))}")
     return "\n\n".join(parts)
-
-
-class Counts(SphinxRole):
-    """``{questions}`all```: the number of questions and of lessons that have some."""
-
-    def run(self):
-        """Return the words."""
-        folder = Path(self.env.srcdir, PAGE).parent
-        lessons = lessons_with_questions(folder)
-        count = sum(len(read_questions(folder, lesson)) for lesson in lessons)
-        return [nodes.Text(f"{count} questions on {len(lessons)} lessons")], []
 
 
 def add_questions(app, docname, source):
@@ -54,7 +36,6 @@ def note_files(app, env, docnames):
 
 def setup(app):
     """Register the extension."""
-    app.add_role("questions", Counts())
     app.connect("source-read", add_questions)
     app.connect("env-before-read-docs", note_files)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -17,8 +17,10 @@ from repo_links import find_repository
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from exformer_lessons.formatting import value_specs, write_value
+from exformer_lessons.teacher.questions import lessons_with_questions, read_questions
 
 LIBRARY = "lib/exformer"
+TEACH = "book/teach"
 #: The packages that hold the models and their parts.
 MODELS = ("nn", "models")
 #: Numbers of lessons, from ten.
@@ -71,6 +73,11 @@ def written_lessons(root):
     return WORDS[sum(bool(lesson["page"]) for lesson in read_lessons(root)) - 10]
 
 
+def asked_of(root):
+    """Return the slugs of the lessons that have questions for teachers."""
+    return lessons_with_questions(Path(root, TEACH))
+
+
 #: What can be counted: the rows of the ledger and the folder of the book -> a number or its word.
 COUNTS = {
     "statements": lambda found, root: len(found),
@@ -80,6 +87,10 @@ COUNTS = {
     "lines of nn and models": lambda found, root: f"{lines_of_models(root):,}",
     "planted bugs": lambda found, root: planted_bugs(root),
     "lessons": lambda found, root: written_lessons(root),
+    "questions": lambda found, root: sum(
+        len(read_questions(Path(root, TEACH), slug)) for slug in asked_of(root)
+    ),
+    "lessons with questions": lambda found, root: len(asked_of(root)),
 }
 
 

@@ -13,6 +13,7 @@ from test_plain_markdown import not_plain
 from exformer_lessons.teacher.answers import MARK, digest, read_manifest
 from exformer_lessons.teacher.exams import Exam, read_exams
 from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, read_questions
+from exformer_lessons.teacher.sealing import read_recipients
 
 ROOT = Path(__file__).parents[2]
 TEACH = ROOT / "book" / "teach"
@@ -68,7 +69,7 @@ def test_sealed_answers_belong_to_the_questions(lesson: str) -> None:
     assert entry["questions"] == digest(questions), "a question has changed: seal its answers again"
     sealed = (TEACH / "questions" / f"{lesson}.age").read_bytes()
     assert entry["file"] == hashlib.sha256(sealed).hexdigest()
-    listed = [line.split()[0] for line in (TEACH / "recipients.txt").read_text("utf-8").splitlines()[1:]]
+    listed = read_recipients(TEACH / "recipients.txt")
     assert entry["recipients"] == listed, "recipients.txt has changed: run rekey"
     assert readers(sealed) == len(listed)
 

@@ -63,9 +63,7 @@ class Book:
 
     def admit(self, *keys):
         """List the public keys that may read."""
-        self.write(
-            "teach/recipients.txt", "# readers\n" + "".join(f"{k} # me\n" for k in [*self.publics, *keys])
-        )
+        self.write("teach/recipients.txt", "".join(f"# me\n{k}\n\n" for k in [*self.publics, *keys]))
 
     def says(self, *words, folder=True, status=0):
         """Run the command; return what it says."""
@@ -221,11 +219,13 @@ def test_an_exam_is_a_sheet_and_with_a_key_its_scheme(book: Book) -> None:
     sheet = book.says("exam", "A")
     assert "# Exam A: Numbers\n\n5 minutes, 5 points. No aids." in sheet
     assert "**1. Prove**" in sheet
-    assert "**2. Apply**" in sheet
+    assert "**2. Apply**, 2 minutes\n\nWhat is half of 3?" in sheet
+    assert "numbers/half" not in sheet  # a name may be a hint
     assert "points:" not in sheet
     scheme = book.says("exam", "A", "--key", book.key)
     assert scheme.startswith(MARK)
     assert "good from 4, pass from 3" in scheme
+    assert "**1. Prove**, 3 minutes (`numbers/odd`)" in scheme
     assert "> - 3 points: the rest" in scheme
 
 

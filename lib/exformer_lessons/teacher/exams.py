@@ -86,4 +86,4 @@ def _write(options: argparse.Namespace) -> None:
             answer = read_answers(options.folder, lesson, options.key)[question.id]
             print(answered(question, number, answer), end="\n\n")
         else:
-            print(asked(number, question), end="\n\n")
+            print(asked(number, question, named=False), end="\n\n")

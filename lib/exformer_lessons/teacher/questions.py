@@ -88,10 +88,11 @@ def sheet(questions: Iterable[Question], first: int = 1) -> str:
     return "\n\n".join(asked(number, each) for number, each in enumerate(questions, first))
 
 
-def asked(number: int, question: Question) -> str:
-    """Return a question in Markdown with its number, kind, minutes and name."""
+def asked(number: int, question: Question, *, named: bool = True) -> str:
+    """Return a question in Markdown with its number, kind, minutes and, unless told otherwise, its name."""
     unit = "minute" if question.minutes == 1 else "minutes"
-    head = f"**{number}. {question.kind.capitalize()}**, {question.minutes} {unit} (`{question.name}`)"
+    name = f" (`{question.name}`)" if named else ""
+    head = f"**{number}. {question.kind.capitalize()}**, {question.minutes} {unit}{name}"
     return f"{head}\n\n{question.text.strip()}"
 
 

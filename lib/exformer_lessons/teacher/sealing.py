@@ -44,9 +44,9 @@ def read_key(path: Path) -> pyrage.x25519.Identity:
 
 
 def read_recipients(path: Path) -> list[str]:
-    """Return the public keys in a file, one a line; what follows a # is a comment."""
-    lines = [line.split("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines()]
-    return [line for line in lines if line]
+    """Return the public keys in a file, one a line; lines that begin with # are comments."""
+    lines = map(str.strip, path.read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def seal(text: str, recipients: Iterable[str]) -> bytes:
