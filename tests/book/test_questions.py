@@ -88,6 +88,14 @@ def test_an_exam_takes_90_minutes(exam: Exam) -> None:
     assert exam.minutes > bounds[0] > bounds[-1] >= 0.4 * exam.minutes
 
 
+@pytest.mark.parametrize(("key", "course"), [("A", "whole"), ("B", "half")])
+def test_an_exam_asks_what_its_course_has_taught(key: str, course: str) -> None:
+    ways = yaml.safe_load((ROOT / "book" / "courses.yml").read_text(encoding="utf-8"))
+    taught = next(set(way["meetings"]) for way in ways if way["key"] == course)
+    asked = {each.lesson for exam in EXAMS if exam.key == key for each in exam.questions}
+    assert asked == {slug for slug in taught if slug in LESSONS}
+
+
 def test_no_question_is_in_two_exams() -> None:
     names = [each.name for exam in EXAMS for each in exam.questions]
     assert len(names) == len(set(names))
