@@ -111,7 +111,7 @@ def course(root, key):
             f"course {key}: {len(rows)} meetings of {way['meeting']} minutes are over {way['hours']} hours"
         )
     told = [(lessons[slug], words.strip()) for slug, words in way.get("without", {}).items()]
-    return way | {"rows": rows, "told": told}
+    return {"flipped": False} | way | {"rows": rows, "told": told}
 
 
 def meeting(root, lesson, *, flipped):
