@@ -105,7 +105,7 @@ def course(root, key):
         if slack < SLACK:
             raise ValueError(f"course {key}: {slug} leaves {slack} minutes of slack, fewer than {SLACK}")
         known.add(slug)
-        rows.append(row | {"slack": slack})
+        rows.append({"other": ""} | row | {"slack": slack})
     if len(rows) * way["meeting"] > 60 * way["hours"]:
         raise ValueError(
             f"course {key}: {len(rows)} meetings of {way['meeting']} minutes are over {way['hours']} hours"
