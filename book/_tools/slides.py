@@ -41,7 +41,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 DARK_ON_LIGHT = "color: #22262a; background: #fffefb;"
 DETAILS = re.compile(r"^<details>$.*?^</details>$\n*", flags=re.M | re.S)
 ASKED = re.compile(r"> \*\*(Predict|Break it)\.\*\*\s+(.*)", flags=re.S)
-ANSWER = re.compile(r"The answer is \((\w)\)[.,:;]?\s*(.*)", flags=re.S)
+ANSWER = re.compile(r"(?:The answer|It) is \((\w)\)[.,:;]?\s*(.*)", flags=re.S)
 OPTION = re.compile(r"\((?=[a-d]\) )")
 TAG = re.compile(r"\\tag\{([^}]+)\}")
 LINK = re.compile(r"\[((?:[^][]|\[[^]]*\])+)\]\([^()\s]*(?:\([^()]*\))?[^()\s]*\)")

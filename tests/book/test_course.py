@@ -1,6 +1,7 @@
 """Hours, prerequisites and ways through the book: what the title page and the page for teachers say."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -120,10 +121,36 @@ def test_the_ways_of_the_book_work(key):
     found = course.course(ROOT, key)
     assert f"{{course}} {key}" in (ROOT / "book" / "teach.md").read_text(encoding="utf-8")
     assert len(found["rows"]) * found["meeting"] == 60 * found["hours"]
+    assert course.HTML.course(found).count("<tr>") == len(found["rows"]) + 1
     assert all(row["slack"] >= 10 for row in found["rows"] if "lesson" in row)  # none is planned to its end
     assert {row["lesson"]["slug"] for row in found["rows"] if "lesson" in row}.isdisjoint(
         found.get("without", [])
     )
+
+
+def notes():
+    """Return the lecturer's notes by lesson."""
+    text = (ROOT / "book" / "teach" / "notes.md").read_text(encoding="utf-8")
+    return dict(part.split(")=\n", 1) for part in text.split("(notes-")[1:])
+
+
+def test_there_are_notes_on_each_lesson():
+    assert list(notes()) == [lesson["slug"] for lesson in course.written(ROOT)]
+
+
+@pytest.mark.parametrize("lesson", course.written(ROOT), ids=lambda lesson: lesson["slug"])
+def test_notes_agree_with_their_lesson(lesson):
+    text = notes()[lesson["slug"]]
+    cells = course.cells_of(ROOT, lesson["page"])
+    prose = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    right = re.findall(r"^(?:The answer|It) is \((\w)\)", prose, flags=re.M)
+    assert re.findall(r"^- (?:Predict|Break it) \((\w)\)\.", text, flags=re.M) == right
+    for minutes in re.search(r"Lectured: (.+?)\. Flipped: (.+?)\.$", text, flags=re.M).groups():
+        parts = [int(found) for found in re.findall(r" (\d+)(?:,|$)", minutes)]
+        assert sum(parts) == 90
+        assert parts[-1] >= course.SLACK
+    in_class = re.search(r"Exercises? ([\d. and]+) 25,", text)[1].split(" and ")
+    assert set(in_class) <= set(re.findall(r"\*\*Exercise (\d+\.\d+)", prose))
 
 
 def test_every_lesson_says_what_it_teaches():
