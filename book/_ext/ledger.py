@@ -85,6 +85,7 @@ class Misconception(SphinxDirective):
             )
         for paragraph, name in zip(box, ("belief", "source", "measured"), strict=True):
             paragraph["classes"].append(name)
+        box[2].insert(0, raw(HTML.verdict(entry.row)))
         box[2] += raw(HTML.settled(entry))
         return [box]
 

@@ -31,6 +31,7 @@ class Place:
     name: str  # lesson 05, or the evidence
     kind: str  # claim or shown
     says: str
+    template: str = ""  # of the sentence, without its figures
     values: dict = field(default_factory=dict)
     trial: Trial | None = None
     doubt: dict | None = None
@@ -39,6 +40,11 @@ class Place:
     def topic(self):
         """The slug of the lesson."""
         return self.key.removeprefix("evidence/")
+
+    def spread(self, name):
+        """Return the range of a value over the seeds, in parentheses; nothing where it does not vary."""
+        found = self.trial.over_seeds(name) if self.trial and not self.trial.is_constant(name) else ""
+        return found[found.index(" (") :] if " (" in found else ""
 
 
 @dataclass(frozen=True)
@@ -62,18 +68,20 @@ class Entry:
     def parts(self, template):
         """Return a sentence in parts: words, then by turns a measured value and words.
 
+        The words after a value that varies over the seeds of a trial begin with its range.
+
         Args:
             template: With ``{name:.0%}`` for a value of a claim of this row.
 
         Raises:
             ValueError: If no claim of this row has the values.
         """
-        place = self._place_of(template)
-        found, end = [], 0
+        place, found, end, spread = self._place_of(template), [], 0, ""
         for match in FIELD.finditer(template):
-            found += [template[end : match.start()], write_value(place.values[match[2]], _spec(match[0]))]
-            end = match.end()
-        return [*found, template[end:]]
+            value = write_value(place.values[match[2]], _spec(match[0]))
+            found += [spread + template[end : match.start()], value]
+            end, spread = match.end(), place.spread(match[2])
+        return [*found, spread + template[end:]]
 
     @property
     def figure(self):
@@ -86,23 +94,18 @@ class Entry:
         return self._place_of(self.row.get("figure", "")).page
 
     def tried(self, place):
-        """Say in words in which runs the claim held, and how the figure varied over the seeds."""
+        """Say in words in which runs the claim held."""
         if not place.trial:
             return ""
         runs, budget = place.trial.runs, place.trial.budget
         beyond = budget and runs.get("4x steps", {}).get("holds") is False
         held = {name for name, run in runs.items() if run.get("holds")}
         seeds, others = set(SEEDS) & set(runs), set(runs) - set(SEEDS) - ({"4x steps"} if beyond else set())
-        told = [
-            f"it holds with {len(held & seeds)} of {len(seeds)} seeds, and in {len(held & others)} of "
-            f"{len(others)} runs with other {'' if beyond else 'steps, '}learning rates or another order of "
-            "batches"
-        ]
-        told += ["it names a budget of training, and with four times as much it need not hold"] * beyond
-        name = self._name_of_figure(place)
-        if name and not place.trial.is_constant(name) and "(" in (spread := place.trial.over_seeds(name)):
-            told.append(f"over the seeds, the number is {spread}")
-        return "; ".join(told)
+        told = (
+            f"{len(held & seeds)} of {len(seeds)} seeds and {len(held & others)} of {len(others)} runs with "
+            f"other {'' if beyond else 'steps, '}learning rates or another order of batches support it"
+        )
+        return told + "; it names a budget of training, and with four times as much it need not hold" * beyond
 
     def doubted(self, place):
         """Say in words what was sabotaged and what became of the figure; nothing where it was not refused."""
@@ -115,7 +118,7 @@ class Entry:
             is_zero = not became.strip("0.,%−") and after != 0
             if was != became and not is_zero and PLAIN.fullmatch(became):
                 told += f"; the number becomes {became}"
-        return f"{told}; the claim is refused"
+        return f"{told}; the claim fails"
 
     def _place_of(self, template):
         names = {match[2] for match in FIELD.finditer(template)}
@@ -171,15 +174,15 @@ def cells_of(root, page):
 
 
 def measured(root, page):
-    """Return {claim id: (claim or shown, sentence, values)} from what is stored in a notebook."""
+    """Return {claim id: (claim or shown, sentence, template, values)} of what a notebook has stored."""
     found = {}
     for cell in cells_of(root, page):
         for output in cell.get("outputs", []):
             text = "".join(output.get("data", {}).get("text/plain", output.get("text", "")))
-            values = output.get("metadata", {}).get("exformer", {}).get("values", {})
-            found |= {
-                m[2]: (m[1], typeset(m[3]), values) for m in map(LINE.fullmatch, text.splitlines()) if m
-            }
+            kept = output.get("metadata", {}).get("exformer", {})
+            kept = (kept.get("says", ""), kept.get("values", {}))
+            lines = filter(None, map(LINE.fullmatch, text.splitlines()))
+            found |= {line[2]: (line[1], typeset(line[3]), *kept) for line in lines}
     return found
 
 
@@ -192,13 +195,11 @@ def places(root):
         pages.append((f"evidence/{lesson['slug']}", lesson["evidence"], "the evidence"))
         for key, page, name in pages:
             record = _read(Path(root, LESSONS, *reversed(key.split("/")), "trials.json"))
-            for claim_id, (kind, says, values) in measured(root, page).items() if page else ():
+            for claim_id, told in measured(root, page).items() if page else ():
                 tried = claim_id in record.get("claims", {})
                 trial = read_trial(key, record, claim_id) if tried else None
                 doubt = doubts.get(key, {}).get(claim_id)
-                found.setdefault(claim_id, []).append(
-                    Place(key, page, name, kind, says, values, trial, doubt)
-                )
+                found.setdefault(claim_id, []).append(Place(key, page, name, *told, trial, doubt))
     return found
 
 

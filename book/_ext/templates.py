@@ -12,7 +12,7 @@ _JINJA = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefine
 
 def subscripts(text):
     """Return text as HTML, the k of d_k set lower."""
-    return Markup(re.sub(r"\bd_([a-z]+)\b", r"d<sub>\1</sub>", str(escape(text))))
+    return Markup(re.sub(r"\bd_([a-z]+)\b", r"d<sub>\1</sub>", str(escape(text)).replace("&#39;", "’")))
 
 
 _JINJA.filters["subscripts"] = subscripts

@@ -43,21 +43,6 @@ def write_value(value: Any, spec: str) -> str:
     return typeset(f"{power}{text}{unit}")
 
 
-def write_apart(one: Any, other: Any, spec: str) -> tuple[str, str]:
-    """Write two values as their sentence does, with as many more digits as tell them apart.
-
-    >>> write_apart(0.279, 0.284, ".0%"), write_apart(6e-9, 0.0, ".0f"), write_apart(0.3, 0.9, ".0%")
-    (('27.9%', '28.4%'), ('6·10⁻⁹', '0'), ('30%', '90%'))
-    """
-    power, plain, unit = SPEC.fullmatch(spec).groups(default="")  # type: ignore[union-attr]
-    digits = re.fullmatch(r"(,?)\.(\d+)([f%])", plain)
-    for more in range(10 if digits else 0):
-        spec = f"{power}{digits[1]}.{int(digits[2]) + more}{digits[3]}{unit}"  # type: ignore[index]
-        if write_value(one, spec) != write_value(other, spec):
-            break
-    return write_value(one, spec), write_value(other, spec)
-
-
 def typeset(text: str) -> str:
     """Write minus signs and powers of ten as in print.
 

@@ -89,6 +89,5 @@ def test_a_correcting_row_for_each_misconception() -> None:
     for belief, source, found in told:
         assert belief.endswith(".")
         assert "](" in source, "a source has a link"
-        assert len(re.findall(r"\{\w+:?[^}]*\}", re.sub(r"\$[^$]+\$", "", found))) == 1, (
-            f"one number: {found}"
-        )
+        values = re.findall(r"\{\w+:?[^}]*\}", re.sub(r"\$[^$]+\$", "", found))
+        assert 1 <= len(values) <= 2, f"one number, and what it is compared with: {found}"
