@@ -121,7 +121,9 @@ def test_the_ways_of_the_book_work(key):
     found = course.course(ROOT, key)
     assert f"{{course}} {key}" in (ROOT / "book" / "teach.md").read_text(encoding="utf-8")
     assert len(found["rows"]) * found["meeting"] == 60 * found["hours"]
-    assert course.HTML.course(found).count("<tr>") == len(found["rows"]) + 1
+    shown = str(course.HTML.course(found))
+    assert shown.count("<tr>") == len(found["rows"]) + 1
+    assert all(row["other"] or f'{row["lesson"]["page"]}.html"' in shown for row in found["rows"])
     assert all(row["slack"] >= 10 for row in found["rows"] if "lesson" in row)  # none is planned to its end
     assert {row["lesson"]["slug"] for row in found["rows"] if "lesson" in row}.isdisjoint(
         found.get("without", [])
