@@ -142,7 +142,7 @@ def colophon(root):
     except (OSError, ValueError, subprocess.TimeoutExpired):
         day = None
     when = f", {day.day} {day:%B %Y}" if day else ""
-    return names, f"version {told['version']}{when}", told["license"], find_repository(root)[0]
+    return names, f"Version {told['version']}{when}", told["license"], find_repository(root)[0]
 
 
 class Colophon(SphinxDirective):
@@ -153,7 +153,7 @@ class Colophon(SphinxDirective):
         root = Path(self.env.srcdir)
         self.env.note_dependency(str(root / "CITATION.cff"))
         names, version, license_name, address = colophon(root)
-        text = f"{', '.join(names)}, {version}. {license_name} license."
+        text = f"{', '.join(names)}. {version}. {license_name} license."
         told = nodes.paragraph("", text, classes=["colophon"])
         if address:
             told += [nodes.Text(" "), nodes.reference("", "Source", refuri=address), nodes.Text(".")]

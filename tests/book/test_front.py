@@ -63,7 +63,7 @@ def test_what_is_not_recorded_is_refused(asked, said):
 def test_the_colophon_is_that_of_the_citation(tmp_path):
     text = "authors: [{name: A group}, {given-names: Ada, family-names: L}]\nversion: 1.2\nlicense: MIT\n"
     (tmp_path / "CITATION.cff").write_text(text, encoding="utf-8")
-    assert colophon(tmp_path) == (["A group", "Ada L"], "version 1.2", "MIT", "")  # no repository, no date
+    assert colophon(tmp_path) == (["A group", "Ada L"], "Version 1.2", "MIT", "")  # no repository, no date
 
 
 @pytest.mark.parametrize("name", ["index", "how_we_know"])
