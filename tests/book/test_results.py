@@ -390,6 +390,12 @@ def test_a_number_is_judged_as_it_is_shown(root):
     assert replace(found["d_model 8, float32"], spread=()).verdict == "met"
 
 
+def test_the_middle_half_of_times_as_fast_begins_with_the_slower(root):
+    target = next(each for each in ASKED["targets"] if each["what"] == "Translating with a beam of 4")
+    [found] = findings(target, read_results(root))
+    assert (found.value, found.spread) == (1.43, (1.39, 1.45))  # ratios of 0.7, 0.69 to 0.72
+
+
 # --- tables ---
 
 
