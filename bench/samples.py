@@ -1,20 +1,18 @@
-"""Let the shipped models, and a masked language model trained here, write the samples of the results page.
+"""Let the shipped models write the samples of the results page.
 
     python bench/samples.py [--json FILE]
 
 No sample is chosen by hand, but those on which a translator fails: the captions are the first of
-`exformer.corpora.captions`, the Shakespeare is of seed 0, the other sentences are the first of their test
-sets. Half a minute on one core. Needs the training captions of Multi30k, in which the words of the failures
-are counted: fetched once, or read from `EXFORMER_DATA`.
+`exformer.corpora.captions`, the Shakespeare is of seed 0. Half a minute on one core. Needs the training
+captions of Multi30k, in which the words of the failures are counted: fetched once, or read from
+`EXFORMER_DATA`.
 """
 
 import re
 import sys
 from argparse import ArgumentParser
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -23,25 +21,12 @@ import torch  # noqa: E402
 
 from bench.report import machine, result_file, write  # noqa: E402
 from exformer import (  # noqa: E402
-    EncoderLM,
-    EncoderLMConfig,
-    WordTokenizer,
-    cross_entropy,
     generate,
     load_model,
-    mask_tokens,
-    pad,
-    train,
     translate,
 )
-from exformer.corpora import english  # noqa: E402
 from exformer.corpora.captions import captions  # noqa: E402
 from exformer.corpora.real import multi30k  # noqa: E402
-from exformer.data.masking import MaskingConfig  # noqa: E402
-from exformer.training.loop import set_seed  # noqa: E402
-from exformer.training.schedules import linear_schedule  # noqa: E402
-from exformer_lessons.checkpoints import load_lesson_model  # noqa: E402
-from exformer_lessons.first_attention.two_translators import LENGTHS, lesson_corpus  # noqa: E402
 
 N_CAPTIONS, N_LINES = 2, 8
 STEPS, BATCH, PEAK = 800, 80, 6e-3
@@ -74,39 +59,40 @@ class Failure:
 FAILURES = (
     Failure(
         "A man is not wearing a hat.",
-        "The negation is lost. “Not” stands in {n}: what is not there is not photographed.",
+        "The negation is lost. “Not” occurs in {n}, probably because nobody photographs what is not there.",
         r"\bnot\b",
     ),
     Failure(
         "A bat is hanging in a cave.",
-        "A “Schläger” is what hits the ball. “Bat” stands in {n}, never for the animal.",
+        "A “Schläger” is what hits the ball. “Bat” occurs in {n}, never for the animal.",
         r"\bbat\b",
     ),
     Failure(
         "Seventeen sheep are standing on a hill.",
-        "Seven teenagers. “Seventeen” stands in {n}; the model reads “Se”, “v”, “ent” and “een”.",
+        "Seven teenagers. “Seventeen” occurs in {n}; the model reads “Se”, “v”, “ent” and “een”.",
         r"\bseventeen\b",
     ),
     Failure(
         "Nobody is sitting on the bench.",
-        "An invented word. “Nobody” stands in {n}; the model reads “N”, “o”, “bo” and “dy”.",
+        "An invented word. “Nobody” occurs in {n}; the model reads “N”, “o”, “bo” and “dy”.",
         r"\bnobody\b",
     ),
     Failure(
         "A dog that a boy who wears a cap is chasing runs away.",
-        "Who chases whom, and who wears the cap. “A dog that a …”, or man, woman, boy or girl in its place, "
-        "stands in {n}.",
+        "It confuses who chases whom and who wears the cap. “A dog that a …”, or man, woman, boy or girl in "
+        "its place, occurs in {n}.",
         r"\b(?:dog|man|woman|boy|girl) (?:that|who|which) (?:a|an|the)\b",
     ),
     Failure(
         "A man is playing the guitar, a woman is playing the drums, a boy is playing the trumpet, "
         "a girl is playing the violin, and a dog is lying in front of them.",
-        "The woman and the trumpet are left out, and the boy plays her drums. 33 words or more stand in {n}.",
+        "The woman and the trumpet are left out, and the boy plays her drums. So long a sentence, 33 words "
+        "or more, occurs in {n}.",
         r"^(?:\S+\s+){32,}\S+$",
     ),
     Failure(
         "The parliament rejected the proposal yesterday.",
-        "A parachute jump, and invented words. “Parliament”, “rejected” and “yesterday” stand in {n}.",
+        "A parachute jump rubs an invented word. “Parliament”, “rejected” and “yesterday” occur in {n}.",
         r"\b(?:parliament|rejected|yesterday)\b",
     ),
     Failure(
@@ -160,66 +146,11 @@ def training_captions() -> dict[str, list[str]]:
     return {"en": [pair.source for pair in pairs], "de": [pair.target for pair in pairs]}
 
 
-def italian() -> dict[str, str]:
-    """Translate the first of lesson 02's longest test sentences."""
-    model, tokenizers, _ = load_lesson_model("two-translators-attention")
-    set_seed(0)
-    pair = lesson_corpus()[1][LENGTHS[-1]][0]
-    return {
-        "English": pair.source,
-        "Italian": pair.target,
-        "to Italian": translate(model, tokenizers, pair.source),
-    }
-
-
 def lines(name: str) -> list[str]:
     """Generate lines of Shakespeare."""
     model, tokenizer, _ = load_model(name)
     text = generate(model, tokenizer, PROMPT, max_new_tokens=500, temperature=0.8, top_p=0.95, seed=0)
     return text.splitlines()[:N_LINES]
-
-
-def masked() -> dict[str, Any]:
-    """Train a masked language model on the grammar, and mask each word of a test sentence in turn."""
-    set_seed(0)
-    data = english.split(28_000, n_test=950, seed=0)
-    tokenizer = WordTokenizer.from_texts(english.WORDS)
-    mask_id = tokenizer.vocab_size
-    texts = [text for text in data.train if len(text.split()) <= 10]
-    rows = [[tokenizer.bos_id, *tokenizer.encode(text), tokenizer.eos_id] for text in texts]
-    ids = pad(rows, pad_id=tokenizer.pad_id)  # (batch, position)
-    config = EncoderLMConfig(mask_id + 1, d_model=48, n_heads=4, d_ff=96, n_layers=2, max_len=64, dropout=0.0)
-    model, masking = EncoderLM(config), MaskingConfig(mask_id + 1, mask_id=mask_id)
-    draw = torch.Generator().manual_seed(0)
-
-    def loss(model: EncoderLM, batch: torch.Tensor) -> torch.Tensor:
-        hidden = mask_tokens(batch, config=masking, generator=draw)
-        at = hidden.targets != tokenizer.pad_id
-        return cross_entropy(model.logits(model.states(hidden.inputs)[at]), hidden.targets[at])
-
-    batches = (ids[torch.randint(len(ids), (BATCH,), generator=draw)] for _ in range(STEPS))
-    optimizer = torch.optim.AdamW(model.parameters(), betas=(0.8, 0.95), fused=True)
-    schedule = partial(linear_schedule, peak=PEAK, warmup=STEPS // 20, total=STEPS)
-    train(model, batches, loss_fn=loss, optimizer=optimizer, schedule=schedule, clip_norm=1.0)
-    model.eval()
-    text = next(text for text in data.test if 6 <= len(text.split()) <= 8)
-    read = torch.tensor([tokenizer.bos_id, *tokenizer.encode(text), tokenizer.eos_id])
-    n = len(text.split())
-    shown = read.repeat(n, 1)
-    shown[torch.arange(n), torch.arange(1, n + 1)] = mask_id  # in each row another word is hidden
-    with torch.no_grad():
-        p = model(shown)[torch.arange(n), torch.arange(1, n + 1), :mask_id].softmax(-1)
-    best = p.topk(3)
-    filled = [
-        [[tokenizer.decode([token]), share] for token, share in zip(*row, strict=True)]
-        for row in zip(best.indices.tolist(), best.values.tolist(), strict=True)
-    ]
-    return {
-        "steps": STEPS,
-        "parameters": sum(p.numel() for p in model.parameters()),
-        "sentence": text.split(),
-        "filled": filled,
-    }
 
 
 def main() -> None:
@@ -235,9 +166,7 @@ def main() -> None:
         "failures": [
             found | {"why": why} for found, why in zip(failures(), reasons(training_captions()), strict=True)
         ],
-        "italian": italian(),
         "shakespeare": {"shakespeare-bpe": lines("shakespeare-bpe")},
-        "masked": masked(),
     }
     for key, value in result.items():
         if key != "machine":

@@ -68,6 +68,12 @@ def planted_bugs(root):
     return len(re.findall(r"^    Bug\($", text, flags=re.M))
 
 
+def diverged_runs(found):
+    """Return in how many runs of a trial a training diverged."""
+    trials = [place.trial for entry in found for place in entry.places if place.trial]
+    return sum("diverged" in run for trial in trials for run in trial.runs.values())
+
+
 def written_lessons(root):
     """Return how many lessons there are, in words."""
     return WORDS[sum(bool(lesson["page"]) for lesson in read_lessons(root)) - 10]
@@ -83,6 +89,9 @@ COUNTS = {
     "statements": lambda found, root: len(found),
     "claims": lambda found, root: sum(entry.kind == "claimed" for entry in found),
     "shown": lambda found, root: sum(entry.kind == "shown" for entry in found),
+    "condition": lambda found, root: sum(entry.row["verdict"] == "condition" for entry in found),
+    "wrong": lambda found, root: sum(entry.row["verdict"] == "wrong" for entry in found),
+    "diverged runs": lambda found, root: diverged_runs(found) or "none",
     "trials": lambda found, root: sum(any(place.trial for place in entry.places) for entry in found),
     "lines of nn and models": lambda found, root: f"{lines_of_models(root):,}",
     "planted bugs": lambda found, root: planted_bugs(root),

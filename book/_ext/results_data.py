@@ -18,6 +18,8 @@ FILES = (
 OURS = "exformer"
 ASKED = {"most": "at most {}", "least": "at least {}", "times": "at least {} times as fast"}
 LOSS_DIGITS = 4  # of a loss beside nanoGPT's: as it is shown and judged
+#: The verdict where the target lies between the seeds or within the middle half of the rounds.
+SPREAD = "within the spread"
 #: Of two libraries: the largest difference of an output or gradient.
 LARGEST = "largest difference"
 LOSS, BITS = "validation loss, nats per token", "validation bits per byte"
@@ -152,12 +154,12 @@ class Finding:
 
     @property
     def verdict(self):
-        """met, missed, or even: the target lies between the seeds or rounds."""
+        """met, missed, or within the spread: the target lies between the seeds or rounds."""
         how, limit = self.asked
         if self.unfit:
             return "missed"
         if self.spread and self.spread[0] < limit < self.spread[1]:
-            return "even"
+            return SPREAD
         return "met" if (self.value <= limit if how == "most" else self.value >= limit) else "missed"
 
 

@@ -5,7 +5,7 @@ from statistics import mean
 
 from markupsafe import Markup
 from results_data import LARGEST, LOSS, mean_loss
-from results_tables import missing, power
+from results_tables import counted, missing, power
 from templates import macros
 
 HTML = macros("samples.html")
@@ -14,34 +14,28 @@ BLEU = "test BLEU, lower-cased"
 
 
 def samples(results):
-    """Translations, verse and a masked sentence, as bench/samples.py wrote them."""
+    """Translations, failures and verse, as bench/samples.py wrote them."""
     if "samples" not in results.files:
         return missing("samples", results)
     found = results.files["samples"]
-    made = Markup("<code>{}</code>").format(results.asked["commands"]["samples"])
-    captions = Markup(
-        "The first {} of forty captions that were written for this book, easier than those of the test set, "
-        "by the two translators of Multi30k; and the first of the longest test sentences of lesson 02, by "
-        "its translator with attention. Made by {}."
-    ).format(len(found["captions"]), made)
-    failures = Markup(
-        "By the same two translators, on sentences written to make them fail. The captions that are counted "
-        "are the 29,000 from which they learned, in the language of the sentence. Made by {}."
-    ).format(made)
+    captions = (
+        f"The first {len(found['captions'])} of forty captions that were written for this book, easier than "
+        "those of the test set, by the two translators of Multi30k."
+    )
+    failures = (
+        "By the same two translators, on sentences written to make them fail. What went wrong is our "
+        "judgment. The captions that are counted are the 29,000 from which they learned, in the sentence’s "
+        "language."
+    )
     verse = Markup(
-        "By <code>shakespeare-bpe</code>, seed 0, temperature 0.8, top-p 0.95, after “ROMEO:”. Made by {}."
-    ).format(made)
-    masked = Markup(
-        "A masked language model of {:,} parameters, trained for {:,} steps "
-        "on the book’s English grammar, reads the sentence once for each word, with that word hidden. In "
-        "bold the word that was there. Made by {}."
-    ).format(found["masked"]["parameters"], found["masked"]["steps"], made)
+        "By <code>shakespeare-bpe</code>, seed 0, temperature 0.8, top-p 0.95, after “ROMEO:”. All samples "
+        "were made by <code>{}</code>."
+    ).format(results.asked["commands"]["samples"])
     return Markup("").join(
         (
-            HTML.captions(found["captions"], found["italian"], captions),
+            HTML.captions(found["captions"], captions),
             HTML.failures(found["failures"], failures),
             HTML.verse(found["shakespeare"]["shakespeare-bpe"], verse),
-            HTML.masked(found["masked"]["sentence"], found["masked"]["filled"], masked),
         )
     )
 
@@ -49,7 +43,7 @@ def samples(results):
 def summary(results):
     """Four rows that need no other page; a row without its measurement is left out."""
     rows = [row for make in (_agreement, _translation, _shakespeare, _race) if (row := make(results))]
-    return HTML.four(rows) if rows else missing("models", results)
+    return HTML.four(rows, counted(results)) if rows else missing("models", results)
 
 
 def _agreement(results):
@@ -57,8 +51,8 @@ def _agreement(results):
         return None
     twins = results.files["agreement"]["twins"]
     largest = max(one[LARGEST] for rows in twins.values() for one in rows.values())
-    digits = math.floor(-math.log10(largest))
-    measured = f"To {digits} digits: outputs and gradients differ by at most {power(largest)}, in float64."
+    digits = min(10, math.floor(-math.log10(largest)))
+    measured = f"To {digits} digits in float64: outputs and gradients differ by at most {power(largest)}."
     models = ", ".join(twins["Hugging Face"])
     beside = f"Compared with {len(twins['PyTorch'])} modules of PyTorch and with Hugging Face’s {models}."
     return ["The same numbers as PyTorch and Hugging Face", measured, beside]
@@ -72,7 +66,7 @@ def _translation(results):
         f" on average over {len(bleu)} trainings ({min(bleu):.2f} to {max(bleu):.2f})" if bleu[1:] else ""
     )
     told = [
-        f"Published for the same test set and as small a model: {each['scores'][BLEU]:.2f} ({each['name']}), "
+        f"Published for the same test set and as small a model: {each['scores'][BLEU]:.2f}, {each['name']}; "
         f"{_standing(bleu, each['scores'][BLEU])}."
         for each in results.asked["published"]
         if each["recipe"] == "multi30k-en-de"
@@ -86,7 +80,7 @@ def _translation(results):
 
 def _standing(ours, theirs):
     if min(ours) < theirs < max(ours):
-        return "equal within our seeds"
+        return "that is within the range of our seeds"
     return "ours is better" if mean(ours) > theirs else "ours is worse"
 
 
@@ -104,7 +98,7 @@ def _shakespeare(results):
     return [
         "A language model of Shakespeare’s characters",
         measured,
-        f"Published: {beside}. Ours is one training.",
+        f"Published: {beside}. Ours is a single run.",
     ]
 
 
@@ -122,7 +116,8 @@ def _race(results):
     where = THREADS.get(best["threads"], f"{best['threads']} cores")
     measured = f"{seconds:.0f} seconds on {where}, until the loss is that of nanoGPT’s whole training."
     beside = (
-        f"nanoGPT takes {theirs:.0f} seconds on the same machine. We chose our learning rates on this text; "
-        "nanoGPT’s are its own."
+        f"nanoGPT, in our reimplementation, takes {theirs:.0f} seconds on the same machine. Ours is not "
+        f"faster per step but needs {best['steps']:,} steps ({best['precision']}), not {peer['steps']:,} "
+        f"({peer['precision']}): another optimizer, and learning rates that we chose on this text."
     )
     return ["Training time until the same loss", measured, beside]

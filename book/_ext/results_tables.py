@@ -9,6 +9,7 @@ from results_data import (
     LOSS,
     LOSS_DIGITS,
     OURS,
+    SPREAD,
     asked_words,
     bits_per_nat,
     findings,
@@ -57,21 +58,24 @@ def verdicts(results):
 
 def targets(results):
     """Every benchmark in a line: the target, the measurement, the verdict; and how many are met."""
-    rows, counts = [], {"met": 0, "even": 0, "missed": 0}
+    rows = []
     for target in results.asked["targets"]:
         found = findings(target, results)
-        word = _worst(found)
-        if word:
-            counts[word] += 1
         asked = asked_words(next(iter(target["asked"].items())))
-        rows.append([HTML.benchmark(target), asked, _found(found, word)])
+        rows.append([HTML.benchmark(target), asked, _found(found, _worst(found))])
     columns = ["benchmark\t", "target\t", "measured\t"]
-    return HTML.table("Targets and measurements", columns, [("", rows)], HTML.count(counts))
+    return HTML.table("Targets and measurements", columns, [("", rows)], HTML.count(counted(results)))
+
+
+def counted(results):
+    """Return how many targets are met, missed or within the spread, those without a measurement apart."""
+    words = [_worst(findings(target, results)) for target in results.asked["targets"]]
+    return {word: words.count(word) for word in ("met", SPREAD, "missed")}
 
 
 def _worst(found):
     words = {finding.verdict for finding in found}
-    return next((word for word in ("missed", "even", "met") if word in words), "")
+    return next((word for word in ("missed", SPREAD, "met") if word in words), "")
 
 
 def _found(found, word):
