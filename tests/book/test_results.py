@@ -278,6 +278,7 @@ def test_the_four_rows_are_made_of_what_was_measured(root):
     )
     assert "BLEU 40.95 on average over 2 trainings (40.90 to 41.00). " in bleu
     assert "41.02, Transformer-Tiny, text alone (Wu et al. 2021); ours is worse." in bleu
+    assert "teacher" not in bleu  # none was scored
     assert loss.startswith("1.60 nats per character after 2 minutes of one processor core.")  # 90 s
     assert "1.88, nanoGPT, its recipe for a laptop (Karpathy 2022); 1.47, nanoGPT on a GPU" in loss
     assert time.startswith("2 seconds on one core")  # in float32, as in half precision the loss is missed
@@ -289,10 +290,23 @@ def test_what_lies_between_the_seeds_is_equal(root):
     path.write_text(json.dumps([model("multi30k-en-de", 1, **{LOSS: 1.7, LOWER: 41.1, CASED: 36.25})]))
     assert (
         "(Wu et al. 2021); that is within the range of our seeds."
-        in four(root)["Translation of captions from English into German"]
+        in four(root)["Captions from English into German"]
     )
     assert overview(root)["English to German, BLEU lower-cased and tokenized"].startswith(
         "within the spread 41.00 mean of 2"
+    )
+
+
+def test_who_taught_a_translator_is_said(root):
+    path = root / "bench" / "results" / "seeds.json"
+    path.write_text(
+        json.dumps(
+            [model("multi30k-en-de-alone", n, **{LOSS: 1.7, LOWER: 39.0 + n, CASED: 36.25}) for n in (0, 1)]
+        )
+    )
+    assert (
+        "Ours learned from two teachers as small, too; such a teacher has 39.50."
+        in four(root)["Captions from English into German"]
     )
 
 
