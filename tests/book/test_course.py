@@ -151,7 +151,7 @@ def test_notes_agree_with_their_lesson(lesson):
         parts = [int(found) for found in re.findall(r" (\d+)(?:,|$)", minutes)]
         assert sum(parts) == 90
         assert parts[-1] >= course.SLACK
-    in_class = re.search(r"Exercises? ([\d. and]+) 25,", text)[1].split(" and ")
+    in_class = re.search(r"Exercises? ([\d. and]+): 25,", text)[1].split(" and ")
     assert set(in_class) <= set(re.findall(r"\*\*Exercise (\d+\.\d+)", prose))
 
 

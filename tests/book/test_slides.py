@@ -8,7 +8,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from page_checks import visit
+from axe_playwright_python.sync_playwright import Axe
+from page_checks import RULES, visit
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_tools"))
@@ -163,6 +164,8 @@ def test_every_slide_fits_and_its_formulas_show(browser, written: Path, path: Pa
     )
     outside = {n: page.evaluate(OUTSIDE, n) for n in range(page.evaluate("Reveal.getTotalSlides()"))}
     assert {n: by for n, by in outside.items() if by > 0} == {}
+    page.evaluate(Axe().axe_script)
+    assert page.evaluate(RULES) == []
     assert not complaints
     page.context.close()
 
