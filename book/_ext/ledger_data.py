@@ -43,7 +43,7 @@ class Place:
 
     def spread(self, name):
         """Return the range of a value over the seeds, in parentheses; nothing where it does not vary."""
-        found = self.trial.over_seeds(name) if self.trial and not self.trial.is_constant(name) else ""
+        found = self.trial.over_seeds(name) if self.trial else ""
         return found[found.index(" (") :] if " (" in found else ""
 
 

@@ -44,9 +44,9 @@ document.addEventListener("DOMContentLoaded", () => {
     history.replaceState(null, "", `#${chosen}`);
     filter();
   };
-  const read = () => { // an address that names a row opens it; a value that there is not, is none
+  const read = () => { // a browser opens the row that the address names; here it must not be filtered out
     const row = document.getElementById(location.hash.slice(1))?.closest("ul.ledger > li");
-    const given = new URLSearchParams(row ? "" : location.hash.slice(1));
+    const given = new URLSearchParams(location.hash.slice(1));
     if (row || Object.keys(fields).some((key) => given.has(key))) {
       for (const [key, each] of Object.entries(fields)) {
         each.value = (given.get(key) || "").slice(0, 100);
@@ -54,10 +54,7 @@ document.addEventListener("DOMContentLoaded", () => {
       }
     }
     filter();
-    if (row) {
-      row.querySelector("details").open = true;
-      row.scrollIntoView();
-    }
+    row?.scrollIntoView();
   };
   form.addEventListener("input", write);
   form.addEventListener("submit", (event) => event.preventDefault());

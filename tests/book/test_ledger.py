@@ -36,7 +36,7 @@ ROWS = [
         "slide": "Codes",
         "claim": "Steps.",
         "verdict": "condition",
-        "clause": "with √d_k <steps>",
+        "clause": "with Ada's √d_k <steps>",
         "exact": "So.",
         "lessons": [],
         "evidence": ["lines"],
@@ -154,6 +154,7 @@ def test_a_number_comes_from_the_cell_that_measured_it(tmp_path) -> None:
     one = entries(book_of(tmp_path))[0]
     assert one.figure == ["", "90%", " (90–94%) arrive"], "with its range over the seeds"
     assert one.parts("far {far:.1f}, then nothing") == ["far ", "0.8", ", then nothing"]
+    assert one.parts("{share:.0%} of {n}") == ["", "90%", " (90–94%) of ", "12", ""]
     assert one.page == "notebooks/05_lines"
     assert filled(one, r"Of $\sqrt{d_k}$ {share:.0%}.") == r"Of $\sqrt{d_k}$ **90%** (90–94%)."
     with pytest.raises(ValueError, match=r"A01 measures far, n, share, got 'nearly \{near\}'"):
@@ -168,7 +169,7 @@ def test_one_line_a_row_and_the_rest_is_folded(tmp_path) -> None:
     assert "It is 90%." not in first
     assert '<a class="figure" href="../notebooks/05_lines.html#claim-A01">' in page
     assert "<strong>90%</strong> (90–94%) arrive</a>" in page
-    assert "<em>with √d<sub>k</sub> &lt;steps&gt;</em>" in page
+    assert "<em>with Ada’s √d<sub>k</sub> &lt;steps&gt;</em>" in page
     assert "“Codes &amp; loss”" in page
     assert page.count("<code>exformer-lessons claim A0") == 2, "what is shown is not measured again"
 
@@ -238,7 +239,7 @@ def test_a_card_gets_its_verdict_and_leads_to_its_row(kind) -> None:
     card = str(HTML.card(ROWS[1], kind, match[3], "../../"))
     assert 'href="../../book/claims.html#ledger-A02"' in card
     assert "holds with a condition" in card
-    assert "<em>with √d<sub>k</sub> &lt;steps&gt;</em>" in card
+    assert "<em>with Ada’s √d<sub>k</sub> &lt;steps&gt;</em>" in card
     assert "5 &lt; 6." in card
 
 

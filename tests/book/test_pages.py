@@ -173,6 +173,7 @@ def test_the_ledger_is_filtered_and_the_choice_is_in_the_address(book: Path, bro
     visible = """() => [...document.querySelectorAll("li[data-lecture]")]
       .filter((each) => each.offsetParent).map((each) => each.querySelector(".claim-id").textContent)"""
     assert set(page.evaluate(visible)) == wrong
+    assert page.locator(".ledger-filter [name=lesson]").evaluate("(each) => each.selectedIndex") == 0
     page.locator(".ledger-filter [name=verdict]").select_option("")
     assert page.url.endswith("#lecture=B")
     assert set(page.evaluate(visible)) == {row["id"] for row in rows if row["lecture"] == "B"}
@@ -183,6 +184,8 @@ def test_the_ledger_is_filtered_and_the_choice_is_in_the_address(book: Path, bro
         (book / "book" / "claims.html").as_uri() + "#ledger-A15"
     )  # of another lecture: the row is shown
     assert page.locator("#ledger-A15").is_visible()
+    top = page.locator("#ledger-A15").evaluate("(each) => each.getBoundingClientRect().top")
+    assert 0 < top < 400, "it was filtered out when the browser looked for it"
     assert len(page.evaluate(visible)) == len(rows)
     assert page.locator("details[open]").count() == 1
     page.locator("a[href='#lecture=E']").click()
