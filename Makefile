@@ -75,6 +75,7 @@ format: $(READY) ## mend what can be mended
 
 bench: $(READY) ## scores of the models; time and memory beside PyTorch, Hugging Face, x-transformers, tiktoken and nanoGPT
 	OMP_NUM_THREADS=2 $(PY) -m exformer bench --json bench/results/models.json
+	$(PY) bench/agreement.py
 	$(PY) bench/run.py
 	$(PY) bench/generation.py
 	$(PY) bench/byte_pairs.py
