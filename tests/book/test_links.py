@@ -17,6 +17,10 @@ class Page(HTMLParser):
         """Collect what bears an id and what links."""
         found = dict(attrs)
         self.ids |= {found[key] for key in ("id", "name") if found.get(key)}
+        # A link such as #lecture=B chooses rows of the ledger.
+        self.ids |= {
+            f"{key}={found[f'data-{key}']}" for key in ("lecture", "verdict") if found.get(f"data-{key}")
+        }
         self.links += [found[key] for key in ("href", "src") if found.get(key)]
 
 
@@ -46,5 +50,7 @@ def test_internal_links(book: Path) -> None:
 
 def test_a_dead_link_and_a_dead_anchor_are_found(tmp_path: Path) -> None:
     text = '<h1 id="here"></h1><a href="#here"></a><a href="#gone"></a><a href="gone.html"></a>'
+    text += '<li data-lecture="B"></li><a href="#lecture=B"></a><a href="#lecture=X"></a>'
     (tmp_path / "page.html").write_text(text, encoding="utf-8")
-    assert broken(tmp_path) == (3, ["page.html: #gone (no such id)", "page.html: gone.html"])
+    dead = [f"page.html: {link} (no such id)" for link in ("#gone", "#lecture=X")]
+    assert broken(tmp_path) == (5, [*dead, "page.html: gone.html"])
