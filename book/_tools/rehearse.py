@@ -26,7 +26,7 @@ DROPPED = ("PYTHON", "VIRTUAL_ENV", "UV_", "PIP", "JUPYTER", "XDG_")
 HOME = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA")
 
 
-def rehearse(dist, home, wheelhouse=None):
+def rehearse(dist, home, wheelhouse=None, words=("doctor", "doctor", "claim A18")):
     """Do all steps in a new home; return the words of each and its seconds."""
     dist = shutil.copytree(dist, home / "release")
     lessons = write_lessons(dist, dist.as_uri())
@@ -37,7 +37,7 @@ def rehearse(dist, home, wheelhouse=None):
         settings |= {"UV_PYTHON": sys.executable}
     uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or "uv"
     command = [uv, "run", "--no-project", str(lessons)]
-    steps = [step(command, words, home, settings) for words in ("doctor", "doctor", "claim A18")]
+    steps = [step(command, each, home, settings) for each in words]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -86,10 +86,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("dist", type=Path, help="a folder with the wheels")
     parser.add_argument("--wheelhouse", type=Path, help="a folder with all that they need")
+    parser.add_argument("--all", action="store_true", help="run all lessons, not lesson 01 alone")
     parser.add_argument("--json", type=Path, help="where the seconds are written")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as new:
-        steps = rehearse(asked.dist.resolve(), Path(new), asked.wheelhouse)
+        words = ("doctor", f"doctor{' --all' * asked.all}", "claim A18")
+        steps = rehearse(asked.dist.resolve(), Path(new), asked.wheelhouse, words)
     found = {
         "system": f"{platform.system()}, {os.cpu_count()} cores, Python {platform.python_version()}",
         "steps": steps,

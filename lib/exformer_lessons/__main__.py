@@ -28,7 +28,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     add("--folder", metavar="FOLDER", help="your notebooks; what is there stays as you left it")
     add("--no-browser", action="store_true", help="only say the address")
     add("--options", nargs=argparse.REMAINDER, default=[], metavar="WORD", help="the rest is JupyterLab's")
-    _command(group, "doctor", _doctor, "say what is there, run lesson 01 up to its first exercise")
+    add = _command(group, "doctor", _doctor, "say what is there, run lessons up to their first exercises")
+    add("lessons", nargs="*", default=["01"], metavar="LESSON", help="05, …; 01 if left out")
+    add("--all", action="store_true", help="all lessons, some minutes")
     add = _command(group, "handout", _handout, "write lessons without outputs and solutions, to hand out")
     add("lessons", nargs="*", metavar="LESSON", help="05, positional_encoding, …; all if left out")
     add("--out", required=True, metavar="FOLDER", help="where they are written")
@@ -76,7 +78,7 @@ def _start(asked: argparse.Namespace) -> int:
 def _doctor(asked: argparse.Namespace) -> int:
     from exformer_lessons.lab import check
 
-    return check()
+    return check([] if asked.all else asked.lessons)
 
 
 def _handout(asked: argparse.Namespace) -> int:

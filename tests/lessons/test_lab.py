@@ -1,5 +1,6 @@
 """`exformer-lessons` where only the packages are installed: lessons in a folder, JupyterLab, a check."""
 
+import ast
 import json
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from exformer_lessons import lab, notebook
 from exformer_lessons.__main__ import run
 
 LESSON = "01_sums.ipynb"
+LESSONS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 
 
 @pytest.fixture
@@ -88,12 +90,22 @@ def test_the_cells_that_doctor_runs(installed: Path) -> None:
     assert answered.endswith("grade(double)")
 
 
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_doctor_can_answer_the_first_exercise_of_each_lesson(path: Path) -> None:
+    code, answered = lab._to_first_exercise(json.loads(path.read_text(encoding="utf-8")))
+    given, answer = ast.parse(code[-1]).body, ast.parse(answered).body
+    defined = {node.name for node in given if isinstance(node, ast.FunctionDef)}
+    assert defined <= {node.name for node in answer if isinstance(node, ast.FunctionDef)}
+    assert isinstance(answer[-1], ast.Expr)
+    assert answer[-1].value.func.id.startswith("grade_")
+
+
 @pytest.mark.parametrize(
     ("results", "status", "said"),
     [
         (["", "Not yet. …", "Right. …"], 0, "No problems found."),
-        (["", "Right. …", "Right. …"], 1, "judges wrongly"),
-        (["", "Not yet. …", "Not yet. …"], 1, "judges wrongly"),
+        (["", "Right. …", "Right. …"], 1, "refuse no answer (Right. …) and accept"),
+        (["", "Not yet. …", "Not yet. 1"], 1, "accept the solution (Not yet. 1)"),
         (RuntimeError("kernel died"), 1, "lesson 01 does not run: RuntimeError: kernel died"),
     ],
 )
@@ -109,7 +121,28 @@ def test_what_doctor_says(installed: Path, monkeypatch, capsys, results, status,
     assert said in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("words", "n"), [([], 1), (["02"], 1), (["--all"], 2)])
+def test_doctor_runs_the_lessons_that_are_named(installed: Path, monkeypatch, capsys, words, n) -> None:
+    first = installed.parent / "package" / "notebooks" / LESSON
+    first.with_name("02_more.ipynb").write_text(first.read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.setattr(lab, "_run_in_jupyter", lambda cells: ["Not yet. …", "Right. …"])
+    monkeypatch.setattr(lab, "describe", list)
+    assert run(["doctor", *words]) == 0
+    assert capsys.readouterr().out.count("up to its first exercise") == n
+
+
 def test_handout_writes_one_lesson(installed: Path, capsys) -> None:
     assert run(["handout", "01", "--out", "class"]) == 0
     assert [path.name for path in (installed / "class").iterdir()] == [LESSON]
     assert capsys.readouterr().out == "class: 1 notebooks\n"
+
+
+def test_a_claim_is_reproduced_without_a_clone(installed: Path, capsys) -> None:
+    source = "from exformer_lessons.claims import claim\nn = 6\n"
+    source += 'claim("A01", holds=lambda n: n > 5, says="{n}.", n=n)'
+    said = [{"data": {"text/plain": "claim A01 | 6."}}]
+    cell = {"cell_type": "code", "source": source, "metadata": {}, "outputs": said}
+    path = installed.parent / "package" / "notebooks" / "02_claims.ipynb"
+    path.write_text(json.dumps({"cells": [cell]}), encoding="utf-8")
+    assert run(["claim", "A01"]) == 0
+    assert "A01, claims: holds" in capsys.readouterr().out
