@@ -40,7 +40,7 @@ class Rehearsal(SphinxDirective):
             f"| {found['system']} | `lessons.py {each['words']}` | {each['seconds']} s |"
             for each in found["steps"]
         ]
-        rows += [f"| {name} | the same | *not yet run* |" for name in found["not_yet_run"]]
+        rows += [f"| {name} | | *not yet run* |" for name in found["not_yet_run"]]
         head = "| Where | Command | Time, without the download |\n|---|---|---|\n"
         return self.parse_text_to_nodes(head + "\n".join(rows))
 

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 #: What only a checkout needs.
-LEFT_OUT = {"pyproject.toml", "README.md", "LICENSE"}
+LEFT_OUT = {"pyproject.toml", "hatch_build.py", "README.md", "LICENSE"}
 #: Beside the notebooks, and of no use in a wheel.
 NOT_NOTEBOOKS = {"exformer_lessons/notebooks/conftest.py"}
 
@@ -45,6 +45,14 @@ def test_wheel_holds_the_whole_package(wheels, package: str) -> None:
     names = set(zipfile.ZipFile(wheels[package]).namelist())
     assert {name for name in names if ".dist-info/" not in name} - NOT_NOTEBOOKS == wanted
     assert {name.rsplit("/", 1)[1] for name in names - wanted} >= {"METADATA", "LICENSE", "entry_points.txt"}
+
+
+def test_an_editable_installation_copies_no_notebook(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel:editable", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT / "lib" / "exformer_lessons", check=True, capture_output=True)
+    names = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
+    assert [name for name in names if ".dist-info/" not in name] == ["_exformer_lessons.pth"]
 
 
 def test_library_without_the_lessons(wheels, tmp_path: Path) -> None:

@@ -1,0 +1,15 @@
+"""Put the notebooks into a wheel; an editable installation reads those of its clone."""
+
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class NotebooksHook(BuildHookInterface):
+    """Adds the folder ``notebooks`` of the clone, which `start` hands out and `claim` runs."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Add it, unless the installation is editable."""
+        if version == "standard":
+            build_data["force_include"][str(Path(self.root).parents[1] / "notebooks")] = "notebooks"
