@@ -264,6 +264,42 @@ def _spread(heights: Sequence[float], *, gap: float) -> list[float]:
     return moved.tolist()
 
 
+def panels(
+    found: Mapping[str, Mapping[str, Sequence[float]]],
+    *,
+    x: Sequence[float],
+    labels: tuple[str, str],
+    limits: tuple[float, float],
+    line: float | None = None,
+    columns: int = 4,
+) -> None:
+    """Draw small panels on the same axes, each with its letter: the first of its series thin, the last thick.
+
+    Args:
+        found: The series of each panel, by its letter.
+        x: The position of each value; a shorter series ends earlier.
+        labels: What the two axes are.
+        limits: Of the vertical axis.
+        line: The height of a line across each panel; None for none.
+        columns: Panels in a row.
+    """
+    rows = -(-len(found) // columns)
+    figure, grid = plt.subplots(rows, columns, figsize=(5.8, 1.4 * rows), sharex=True, sharey=True)
+    for ax, (letter, series) in zip(np.ravel(grid), found.items(), strict=False):
+        for values, color, width in zip(series.values(), (PALETTE[1], PALETTE[0]), (1.2, 2.4), strict=True):
+            ax.plot(x[: len(values)], values, color=color, lw=width)
+        if line is not None:
+            ax.axhline(line, color=INK, lw=1)
+        ax.text(0.94, 0.8, letter, transform=ax.transAxes, ha="right", weight="bold", fontsize=12)
+        ax.set(ylim=limits)
+        ax.locator_params(axis="y", nbins=4, steps=[1, 2, 5, 10])
+    for ax in np.ravel(grid)[len(found) :]:
+        ax.set_visible(False)
+    figure.supxlabel(labels[0], fontsize=10)
+    figure.supylabel(labels[1], fontsize=10)
+    figure.tight_layout(pad=0.5)
+
+
 def bars(
     values: Mapping[str, float | int],
     *,

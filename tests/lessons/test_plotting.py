@@ -12,7 +12,7 @@ import torch
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
-from exformer_lessons.figures import INK, PALETTE, _spread, bars, heat_map, lines, use_book_style
+from exformer_lessons.figures import INK, PALETTE, _spread, bars, heat_map, lines, panels, use_book_style
 
 WORDS = ["your", "cat", "is", "a", "lovely", "cat"]
 LIGHT, DARK = "#fffefb", "#14171a"  # the backgrounds in book/_static/book.css
@@ -306,3 +306,14 @@ def test_what_is_drawn_goes_into_the_axes_that_are_given() -> None:
         assert left.get_title(loc="left") == draw.__name__
     assert [text.get_text() for text in left.texts][-1] == "1,234.57"
     assert not right.texts
+
+
+def test_panels_have_their_letters_and_lines() -> None:
+    curves = {letter: {"training": [3.0, 2.0, 1.0], "validation": [3.0, 2.0, 2.5]} for letter in "ABCDE"}
+    curves["B"] = {"training": [3.0], "validation": [2.0]}  # ends early
+    panels(curves, x=[1.0, 20.0, 40.0], labels=("steps", "loss"), limits=(0.0, 4.0), line=2.0, columns=3)
+    axes = plt.gcf().axes
+    assert [ax.texts[0].get_text() for ax in axes[:5]] == list("ABCDE")
+    assert [len(ax.lines) for ax in axes] == [3] * 5 + [0]
+    assert [len(line.get_xdata()) for line in axes[1].lines[:2]] == [1, 1]
+    assert {ax.get_ylim() for ax in axes} == {(0.0, 4.0)}
