@@ -247,4 +247,4 @@ def test_next_leads_from_the_title_through_the_lessons(book: Path) -> None:
         assert "left-prev" not in text
         sidebar = text[text.index('<nav class="bd-links') :].partition("</nav>")[0]
         assert "evidence/" not in sidebar
-        assert sidebar.count('class="caption"') == 7
+        assert sidebar.count('class="caption"') == 8

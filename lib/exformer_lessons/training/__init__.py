@@ -1,0 +1,1 @@
+"""The lesson on training, and what goes wrong: grader, mistakes, sabotages, records."""
