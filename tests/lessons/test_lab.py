@@ -18,12 +18,12 @@ LESSONS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch):
     """Be outside of a clone, with a package that holds one lesson; return the reader's home."""
-    exercise = "def double(x): ...  # your code\n\n\ngrade(double)"
+    exercise = "def double(x): ...  # your code\n\n\ngrade_double(double)"
     program = "```python\ndef double(x):\n    return 2 * x\n```"
     solution = f"<details>\n<summary>Solution</summary>\n\n{program}\n\n</details>"
     cells = [
         {"cell_type": "code", "source": 'REPO = ""', "metadata": {"tags": ["setup"]}, "outputs": []},
-        {"cell_type": "code", "source": "def grade(f): return f(2) == 4", "metadata": {}, "outputs": []},
+        {"cell_type": "code", "source": "grade_double = lambda f: f(2) == 4", "metadata": {}, "outputs": []},
         {"cell_type": "markdown", "source": "> **Exercise 1.1 (Double).**", "metadata": {}},
         {"cell_type": "code", "source": exercise, "metadata": {"tags": ["exercise"]}, "outputs": []},
         {"cell_type": "markdown", "source": solution, "metadata": {}},
@@ -87,7 +87,7 @@ def test_the_cells_that_doctor_runs(installed: Path) -> None:
     exec("\n".join(code), names)
     exec(answered, names)
     assert names["double"](3) == 6
-    assert answered.endswith("grade(double)")
+    assert answered.endswith("grade_double(double)")
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)

@@ -121,13 +121,13 @@ def _links() -> list[tuple[str, str]]:
 
 def _bubblewrap(program: list[str], root: str) -> list[str]:
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    for path in _shown():
-        command += ["--ro-bind", path, path]
-    for target, path in _links():
-        command += ["--symlink", target, path]
     command += ["--proc", "/proc", "--dev", "/dev"]
     for path in ("/tmp", "/dev/shm"):
         command += ["--size", str(HOME_BYTES), "--tmpfs", path]
+    for path in _shown():  # after the temporary home: an environment may lie in /tmp
+        command += ["--ro-bind", path, path]
+    for target, path in _links():
+        command += ["--symlink", target, path]
     return [*command, "--chdir", "/tmp", "--remount-ro", "/", *program]
 
 
@@ -137,13 +137,14 @@ def _unshare(program: list[str], root: str) -> list[str]:
     new = shlex.quote(root)
     lines = ["set -e", f"mount -t tmpfs -o size=1m,mode=755 none {new}", f"cd {new}"]
     lines.append("mkdir proc dev tmp old && mount -t proc none proc")
+    # The temporary home before what is shown: an environment may lie in /tmp.
+    lines.append(f"mount -t tmpfs -o size={HOME_BYTES},nr_inodes=512,mode=1777,nosuid,nodev none tmp")
     for path in map(shlex.quote, _shown()):
         lines.append(f"mkdir -p .{path} && mount --bind {path} .{path} && {read_only} .{path}")
     lines += [f"ln -s {shlex.quote(target)} .{path}" for target, path in _links()]
     lines += [
         f"touch dev/{name} && mount --bind /dev/{name} dev/{name}" for name in ("null", "zero", "urandom")
     ]
-    lines.append(f"mount -t tmpfs -o size={HOME_BYTES},nr_inodes=512,mode=1777,nosuid,nodev none tmp")
     lines += [f"{read_only} .", "pivot_root . old", "umount -l /old", "cd /tmp"]
     if os.geteuid() == 0:
         apart, user = [], str(60_000 + os.getpid() % 5_000)  # whose processes are counted alone
