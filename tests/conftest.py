@@ -125,6 +125,13 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
 
 
+@pytest.fixture(autouse=True)
+def printed_as_usual():
+    """Undo what a lesson's ``start()`` changes of how tensors print: doctests run in the same process."""
+    yield
+    torch.set_printoptions(profile="default")
+
+
 def pytest_runtest_logreport(report):
     """Add up the seconds of each lesson."""
     if ".ipynb" in report.nodeid:
