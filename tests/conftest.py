@@ -2,7 +2,6 @@
 
 import importlib
 import os
-import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -21,7 +20,10 @@ settings.load_profile("book")
 # Or --doctest-modules imports two modules of one name.
 collect_ignore = ["conftest.py", "library/alone.py"]
 ROOT = Path(__file__).parents[1]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+sys.path.append(str(ROOT / "book" / "_tools"))
+
+from chromium import browser_flags, browser_path  # noqa: E402
+
 SECONDS = defaultdict(float)
 #: The files that take longest. They begin first, so that no process is left with one at the end.
 LONGEST = ("test_pages.py", "test_bench.py", "test_planted_bugs.py")
@@ -33,12 +35,6 @@ SETTINGS = {name: os.environ.get(name) for name in ("ATEN_CPU_CAPABILITY", "OMP_
 def first_settings():
     """Return the settings that numbers depend on, as they were before any test was read."""
     return SETTINGS
-
-
-def browser_path():
-    """Return the path of a Chromium, or None."""
-    named = os.environ.get("CHROMIUM", "")
-    return named or next((found for name in BROWSERS if (found := shutil.which(name))), None)
 
 
 def build(source, target):
@@ -113,8 +109,7 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        flags = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        chromium = playwright.chromium.launch(executable_path=path, args=flags)
+        chromium = playwright.chromium.launch(executable_path=path, args=browser_flags())
         yield chromium
         chromium.close()
 
@@ -126,9 +121,12 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(autouse=True)
-def printed_as_usual():
-    """Undo what a lesson's ``start()`` changes of how tensors print: doctests run in the same process."""
+def _settings_put_back():
+    """Put back what a lesson's ``start()`` changes: other tests and doctests run in the same process."""
+    threads, exact = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     yield
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(exact)
     torch.set_printoptions(profile="default")
 
 

@@ -12,7 +12,6 @@ import argparse
 import html
 import importlib.util
 import json
-import os
 import re
 import shutil
 import sys
@@ -24,22 +23,22 @@ from jinja2 import Environment
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
+from exformer_lessons.handout import DETAILS
 from exformer_lessons.notebook import find, key_of
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 from book_page import inlined  # noqa: E402
+from chromium import browser_flags, browser_path  # noqa: E402
 from lesson_figures import figures  # noqa: E402
 
 FOLDER = ROOT / "_build" / "slides"
 PARTS = ROOT / "book" / "slides"
 SHOWN = ("reveal.js", "reveal.css", "notes.js", "slides.css", "LICENSE.txt")
 MATHJAX = "mathjax/tex-svg.js"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "msedge")
 #: Ink and paper of the figures that are files of their own.
 DARK_ON_LIGHT = "color: #22262a; background: #fffefb;"
-DETAILS = re.compile(r"^<details>$.*?^</details>$\n*", flags=re.M | re.S)
 ASKED = re.compile(r"> \*\*(Predict|Break it)\.\*\*\s+(.*)", flags=re.S)
 ANSWER = re.compile(r"(?:The answer|It) is \((\w)\)[.,:;]?\s*(.*)", flags=re.S)
 OPTION = re.compile(r"\((?=[a-d]\) )")
@@ -284,14 +283,11 @@ def print_all(paths):
     """Print decks with the Chromium that is installed, or that the variable CHROMIUM names."""
     from playwright.sync_api import sync_playwright
 
-    named = os.environ.get("CHROMIUM", "")
-    program = named or next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    if program is None:
+    if (program := browser_path()) is None:
         raise SystemExit("a PDF is printed by Chromium: install one, or set CHROMIUM to its path")
-    root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     with (
         sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=program, args=root) as browser,
+        playwright.chromium.launch(executable_path=program, args=browser_flags()) as browser,
     ):
         for path in paths:
             print_pdf(browser, path)

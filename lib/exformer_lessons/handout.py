@@ -9,7 +9,8 @@ from typing import Any
 
 from exformer_lessons.notebook import find, readable_folder
 
-_DETAILS = re.compile(r"^<details>$.*?^</details>$\n*", flags=re.M | re.S)
+#: What is folded away, such as a solution.
+DETAILS = re.compile(r"^<details>$.*?^</details>$\n*", flags=re.M | re.S)
 #: Code, where brackets are no link, or a link: its words and its address.
 _LINK = re.compile(
     r"(?P<code>^```.*?^```$|`[^`\n]+`(?!\]))|\[(?P<words>[^][]+)\]\((?P<address>[^()\s]+)\)", re.M | re.S
@@ -51,7 +52,7 @@ def handout(notebook: Mapping[str, Any], name: str, *, together: Collection[str]
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
-            source = _DETAILS.sub("", source).rstrip()
+            source = DETAILS.sub("", source).rstrip()
             source = _LINK.sub(lambda link: _link(link, name, together, files), source)
             if not source:
                 continue

@@ -23,15 +23,6 @@ def shown(monkeypatch):
     return things
 
 
-@pytest.fixture
-def _settings_put_back():
-    threads, exact = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    yield
-    torch.set_num_threads(threads)
-    torch.use_deterministic_algorithms(exact)
-    torch.set_printoptions(profile="default")
-
-
 def test_a_claim_is_one_line_and_one_card(shown) -> None:
     claim("A15", holds=torch.tensor(True), says="spread <32> & more ")
     assert repr(shown[0]) == "claim A15 | spread <32> & more"
@@ -210,7 +201,6 @@ def test_source_of_a_docstring_alone(shown) -> None:
     )
 
 
-@pytest.mark.usefixtures("_settings_put_back")
 def test_digits_and_style_after_start() -> None:
     with mpl.rc_context({"axes.spines.top": True}):
         start()
@@ -218,7 +208,6 @@ def test_digits_and_style_after_start() -> None:
     assert repr(torch.tensor([0.00004, 1234.5678])) == "tensor([   0.000, 1234.568])"
 
 
-@pytest.mark.usefixtures("_settings_put_back")
 def test_random_numbers_after_start() -> None:
     def draw():
         return random.random(), float(np.random.rand()), torch.rand(3).tolist()

@@ -50,16 +50,6 @@ def book_of(folder, cells=LESSON):
     return load(path)
 
 
-@pytest.fixture
-def here(tmp_path):
-    """Give a folder; put back the settings that a lesson makes."""
-    threads, exact = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    yield tmp_path
-    torch.set_num_threads(threads)
-    torch.use_deterministic_algorithms(exact)
-    torch.set_printoptions(profile="default")
-
-
 def perform(notebook, run):
     return record.perform(notebook, run, [each.claim_id for each in notebook.tried])[0]
 
@@ -67,8 +57,8 @@ def perform(notebook, run):
 # --- Runs ---
 
 
-def test_runs_differ_in_what_they_are_named_for(here) -> None:
-    notebook = book_of(here)
+def test_runs_differ_in_what_they_are_named_for(tmp_path) -> None:
+    notebook = book_of(tmp_path)
     rows = {run: perform(notebook, run)["A01"] for run in RUNS}
     base = rows["seed 0"]
     assert base == base | {"code": notebook.codes["A01"]}
@@ -81,48 +71,48 @@ def test_runs_differ_in_what_they_are_named_for(here) -> None:
     assert perform(notebook, "seed 0")["A01"] == base, "a run can be repeated"
 
 
-def test_divergence_of_a_training_that_one_claim_needs(here) -> None:
+def test_divergence_of_a_training_that_one_claim_needs(tmp_path) -> None:
     cells = [*LESSON[:3], "poor = learn(0.01)\ngood = 1", "good = learn(float('inf'))", *LESSON[4:]]
-    rows = perform(book_of(here, cells), "seed 0")
+    rows = perform(book_of(tmp_path, cells), "seed 0")
     assert rows["A01"]["diverged"].startswith("the loss is")
     assert "holds" not in rows["A01"]
     assert rows["A02"]["holds"]
 
 
 @pytest.mark.parametrize("cells", [["good = learn(0.2) / 0\npoor = 1"], ["1 / 0", LESSON[3]]])
-def test_an_error_other_than_a_divergence(here, cells) -> None:
+def test_an_error_other_than_a_divergence(tmp_path, cells) -> None:
     with pytest.raises(RuntimeError, match=r"A01: .*ZeroDivisionError"):
-        perform(book_of(here, [*LESSON[:3], *cells, *LESSON[4:]]), "seed 0")
+        perform(book_of(tmp_path, [*LESSON[:3], *cells, *LESSON[4:]]), "seed 0")
 
 
-def test_an_optimizer_outside_of_the_training_loop(here) -> None:
+def test_an_optimizer_outside_of_the_training_loop(tmp_path) -> None:
     loop = "x = torch.rand(8, 1)\nfor _ in range(3):\n    optimizer.zero_grad()\n"
     loop += "    (model(x) - x).square().mean().backward()\n    optimizer.step()\n"
     own = f"model = torch.nn.Linear(1, 1)\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n{loop}"
-    notebook = book_of(here, [*LESSON[:4], own, *LESSON[4:]])
+    notebook = book_of(tmp_path, [*LESSON[:4], own, *LESSON[4:]])
     with pytest.raises(
         RuntimeError, match="line: an optimizer stepped outside of the training loop in cell 4"
     ):
         perform(notebook, "seed 0")
-    assert set(perform(book_of(here, [*LESSON, own]), "seed 0")) == {"A01", "A02"}, "after the claims"
+    assert set(perform(book_of(tmp_path, [*LESSON, own]), "seed 0")) == {"A01", "A02"}, "after the claims"
 
 
-def test_a_run_without_the_cells_that_do_not_count(here) -> None:
+def test_a_run_without_the_cells_that_do_not_count(tmp_path) -> None:
     picture = cell_of("rate = 1 / 0", "hide-input")
-    notebook = book_of(here, [*LESSON[:3], picture, *LESSON[3:]])
-    assert perform(notebook, "seed 0") == perform(book_of(here), "seed 0")
+    notebook = book_of(tmp_path, [*LESSON[:3], picture, *LESSON[3:]])
+    assert perform(notebook, "seed 0") == perform(book_of(tmp_path), "seed 0")
     cells = [*LESSON[:3], picture, LESSON[3].replace("0.2", "rate"), *LESSON[4:]]
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
-        perform(book_of(here, cells), "seed 0")
+        perform(book_of(tmp_path, cells), "seed 0")
 
 
 @pytest.mark.parametrize(("says", "right"), [("n=n", True), ("n=good", False)])
-def test_a_claim_tagged_untrained_that_depends_on_a_training(here, says, right) -> None:
+def test_a_claim_tagged_untrained_that_depends_on_a_training(tmp_path, says, right) -> None:
     source = UNTRAINED.replace("n=n)", f"{says})").replace("n == 12", "n < 13")
-    base = perform(book_of(here), "seed 0")["A01"]["values"]["good"]
+    base = perform(book_of(tmp_path), "seed 0")["A01"]["values"]["good"]
     last = cell_of(LESSON[5])
     tagged = cell_of(source, "untrained", claim_id="A03", n=12 if right else base)
-    notebook = book_of(here, [*LESSON[:5], tagged, last])
+    notebook = book_of(tmp_path, [*LESSON[:5], tagged, last])
     assert [each.claim_id for each in notebook.tried] == ["A01", "A02"]
     assert perform(notebook, "seed 1")
     if right:
@@ -132,8 +122,8 @@ def test_a_claim_tagged_untrained_that_depends_on_a_training(here, says, right) 
             perform(notebook, "3x rate")
 
 
-def test_records_run_by_run(here, monkeypatch) -> None:
-    notebook, said, asked = book_of(here), [], []
+def test_records_run_by_run(tmp_path, monkeypatch) -> None:
+    notebook, said, asked = book_of(tmp_path), [], []
 
     def in_new_process(function, path, run, ids, home):
         asked.append((run, ids))
@@ -141,9 +131,9 @@ def test_records_run_by_run(here, monkeypatch) -> None:
         return found, {"minutes": 0.5, "machine": "this one"}
 
     monkeypatch.setattr(record, "in_new_process", in_new_process)
-    options = {"home": here, "say": said.append}
+    options = {"home": tmp_path, "say": said.append}
     assert record.record(notebook.path, runs=["seed 1", "seed 0"], **options) == 2
-    kept = record.read_record("line", here)
+    kept = record.read_record("line", tmp_path)
     assert list(kept["runs"]) == ["seed 0", "seed 1"], "in the order of the list"
     assert kept["claims"]["A02"] == {"says": "Slowly {poor:.2f}.", "budget": True}
     assert record.record(notebook.path, runs=["seed 1"], **options) == 0
@@ -154,44 +144,44 @@ def test_records_run_by_run(here, monkeypatch) -> None:
     assert record.record(notebook.path, **options) == 0
     assert record.record(notebook.path, only=["A02"], runs=["seed 0"], again=True, **options) == 1
     assert any("4x steps" in line and "A02" in line and "poor" in line for line in said)
-    assert record.problems(notebook, here) == []
-    other = book_of(here, [text.replace("n = 12", "n = 13") for text in LESSON])
-    assert len(record.problems(other, here)) == 2 * len(RUNS), "other code"
+    assert record.problems(notebook, tmp_path) == []
+    other = book_of(tmp_path, [text.replace("n = 12", "n = 13") for text in LESSON])
+    assert len(record.problems(other, tmp_path)) == 2 * len(RUNS), "other code"
     assert record.record(other.path, runs=["seed 0"], **options) == 1, "it is run anew"
-    assert str(here) not in Path(here, "line", "trials.json").read_text(encoding="utf-8")
+    assert str(tmp_path) not in Path(tmp_path, "line", "trials.json").read_text(encoding="utf-8")
 
 
-def test_a_sentence_and_a_condition_without_a_run(here, monkeypatch) -> None:
-    notebook = book_of(here)
+def test_a_sentence_and_a_condition_without_a_run(tmp_path, monkeypatch) -> None:
+    notebook = book_of(tmp_path)
     runs = {run: {"minutes": 1, "machine": "m", "claims": perform(notebook, run)} for run in RUNS}
-    record.write_record("line", record.judged({"claims": {}, "runs": runs}, notebook), here)
-    assert record.problems(notebook, here) == []
+    record.write_record("line", record.judged({"claims": {}, "runs": runs}, notebook), tmp_path)
+    assert record.problems(notebook, tmp_path) == []
     stricter = LESSON[4].replace("< 3", "< 0.001").replace("It learns", "Found:")
-    notebook = book_of(here, [*LESSON[:4], stricter, *LESSON[5:]])
-    assert record.problems(notebook, here) == [
+    notebook = book_of(tmp_path, [*LESSON[:4], stricter, *LESSON[5:]])
+    assert record.problems(notebook, tmp_path) == [
         "the record is of other claims, sentences or conditions: make trials NB=line"
     ]
     monkeypatch.setattr(record, "in_new_process", None)
-    assert record.record(notebook.path, home=here, say=print) == 0
-    kept = record.read_record("line", here)
+    assert record.record(notebook.path, home=tmp_path, say=print) == 0
+    kept = record.read_record("line", tmp_path)
     assert kept["claims"]["A01"] == {"says": "Found: {good:.2f}.", "budget": False}
     assert not any(run["claims"]["A01"]["holds"] for run in kept["runs"].values())
     assert all(run["claims"]["A02"]["holds"] for run in kept["runs"].values())
-    assert "seed 0 refutes the claim" in record.problems(notebook, here)[0]
+    assert "seed 0 refutes the claim" in record.problems(notebook, tmp_path)[0]
 
 
-def test_values_of_other_code_are_not_judged_anew(here) -> None:
-    notebook = book_of(here)
+def test_values_of_other_code_are_not_judged_anew(tmp_path) -> None:
+    notebook = book_of(tmp_path)
     runs = {"seed 0": {"minutes": 1, "machine": "m", "claims": perform(notebook, "seed 0")}}
     kept = record.judged({"claims": {}, "runs": runs}, notebook)
     stricter = [text.replace("n = 12", "n = 13").replace("< 3", "< 0.001") for text in LESSON]
-    assert record.judged(kept, book_of(here, stricter))["runs"] == kept["runs"]
+    assert record.judged(kept, book_of(tmp_path, stricter))["runs"] == kept["runs"]
 
 
-def test_a_run_in_a_process_of_its_own(here) -> None:
-    path = book_of(here).path
-    assert record.record(path, only=["A01"], runs=["seed 0"], home=here, say=lambda _: None) == 1
-    run = record.read_record("line", here)["runs"]["seed 0"]
+def test_a_run_in_a_process_of_its_own(tmp_path) -> None:
+    path = book_of(tmp_path).path
+    assert record.record(path, only=["A01"], runs=["seed 0"], home=tmp_path, say=lambda _: None) == 1
+    run = record.read_record("line", tmp_path)["runs"]["seed 0"]
     assert run["claims"]["A01"]["holds"]
     assert run["seed"] == 0
     assert f"torch {torch.__version__.split('+')[0]}" in run["machine"]
@@ -207,17 +197,17 @@ def curve(learn, n):
 """
 
 
-def test_a_sweep_of_names_of_the_lesson(here) -> None:
-    notebook = book_of(here)
-    path = here / "line" / "sweeps.py"
+def test_a_sweep_of_names_of_the_lesson(tmp_path) -> None:
+    notebook = book_of(tmp_path)
+    path = tmp_path / "line" / "sweeps.py"
     path.parent.mkdir()
 
     def codes(text=SWEEPS, cells=LESSON):
         path.write_text(text, encoding="utf-8")
-        return {each.name: each.code for each in record.sweeps(book_of(here, cells), here)}
+        return {each.name: each.code for each in record.sweeps(book_of(tmp_path, cells), tmp_path)}
 
     code = codes()["curve"]
-    figures, _ = record.perform_sweep(notebook, "curve", here)
+    figures, _ = record.perform_sweep(notebook, "curve", tmp_path)
     assert figures["n"] == 12
     assert figures["weights"][0] != figures["weights"][1]
     assert codes(SWEEPS.replace("0.3", "0.4"))["curve"] != code
@@ -227,16 +217,16 @@ def test_a_sweep_of_names_of_the_lesson(here) -> None:
     assert codes(f"{SWEEPS}\nSTEPS = 5\n")["curve"] != code, "but on all else in the file"
     assert codes(cells=[text.replace("2 * x", "3 * x") for text in LESSON])["curve"] != code
     assert codes(cells=[text.replace("learn(0.2)", "learn(0.3)") for text in LESSON])["curve"] == code
-    assert record.sweeps(load(notebook.path, "other"), here) == []
+    assert record.sweeps(load(notebook.path, "other"), tmp_path) == []
 
 
-def test_a_sweep_of_names_of_a_part_that_states_no_claim(here) -> None:
+def test_a_sweep_of_names_of_a_part_that_states_no_claim(tmp_path) -> None:
     last = ["from random import Random\nfrom exformer_lessons.setup import start\nstart(seed=0)", "m = 5"]
-    notebook = book_of(here, [*LESSON, *last])
-    (here / "line").mkdir()
+    notebook = book_of(tmp_path, [*LESSON, *last])
+    (tmp_path / "line").mkdir()
     text = SWEEPS.split("\n@")[0] + '\n@sweep("A01")\ndef five(m):\n    return m\n'
-    (here / "line" / "sweeps.py").write_text(text, encoding="utf-8")
-    assert record.perform_sweep(notebook, "five", here)[0] == 5
+    (tmp_path / "line" / "sweeps.py").write_text(text, encoding="utf-8")
+    assert record.perform_sweep(notebook, "five", tmp_path)[0] == 5
 
 
 # --- Its record ---
@@ -395,14 +385,14 @@ def test_minutes_and_machines_in_the_footer(minutes, time) -> None:
     assert " on &lt;b; a; b; of" in several._repr_html_()
 
 
-def test_records_in_the_folders_of_lessons(here, monkeypatch) -> None:
+def test_records_in_the_folders_of_lessons(tmp_path, monkeypatch) -> None:
     kept = {
         "claims": {"A01": {"says": "{share:.0%}", "budget": False}},
         "runs": {"seed 0": {"seed": 0, "minutes": 1.0, "machine": "m", "claims": {"A01": row()}}},
         "sweeps": {"A01": {"curve": {"code": "c", "figures": {"x": [1, 2]}}}},
     }
-    record.write_record("evidence/line", kept, here)
-    monkeypatch.setattr(trials, "HOME", here)
+    record.write_record("evidence/line", kept, tmp_path)
+    monkeypatch.setattr(trials, "HOME", tmp_path)
     assert trial("A01").mean("share") == 0.9
     assert trial("A01").command == "make trials NB=evidence/line"
     assert trial("A01", "curve") == {"x": [1, 2]}
@@ -428,9 +418,9 @@ def test_a_notebook_of_each_record() -> None:
     assert keys <= {key_of(path) for path in paths()}
 
 
-def test_a_record_that_does_not_fit_its_lesson(here) -> None:
+def test_a_record_that_does_not_fit_its_lesson(tmp_path) -> None:
     cell = cell_of(LESSON[4], claim_id="A01", good=0.9)
-    notebook = book_of(here, [*LESSON[:4], cell])
+    notebook = book_of(tmp_path, [*LESSON[:4], cell])
     code = notebook.codes["A01"]
 
     def wrong(good=0.9, **changes):
@@ -440,8 +430,8 @@ def test_a_record_that_does_not_fit_its_lesson(here) -> None:
             found["values"] = {"good": good}
             runs[run] = {"minutes": 1, "machine": "m", "claims": {"A01": found}}
         claims = {"A01": {"says": "It learns {good:.2f}.", "budget": False}}
-        record.write_record("line", {"claims": claims, "runs": runs} | changes, here)
-        return record.problems(notebook, here)
+        record.write_record("line", {"claims": claims, "runs": runs} | changes, tmp_path)
+        return record.problems(notebook, tmp_path)
 
     assert wrong() == wrong(good=0.904) == []
     assert "the lesson found others" in wrong(good=0.91)[0]
@@ -449,7 +439,7 @@ def test_a_record_that_does_not_fit_its_lesson(here) -> None:
     assert wrong(claims={"A01": {"says": "x", "budget": False}}) == [of_others]
     assert wrong(claims={}, runs={}) == [of_others]
     assert wrong(claims={"A01": {"says": "It learns {good:.2f}.", "budget": False}, "B01": {}}) == [of_others]
-    Path(here, "line", "sweeps.py").write_text(SWEEPS, encoding="utf-8")
-    (curve,) = record.sweeps(notebook, here)
+    Path(tmp_path, "line", "sweeps.py").write_text(SWEEPS, encoding="utf-8")
+    (curve,) = record.sweeps(notebook, tmp_path)
     assert "the sweep curve is missing or stale" in wrong()[0]
     assert wrong(sweeps={"A01": {"curve": {"code": curve.code, "figures": 1}}}) == []
