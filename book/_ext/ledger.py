@@ -10,7 +10,7 @@ from pathlib import Path
 
 from docutils import nodes
 from docutils.statemachine import StringList
-from ledger_data import entries, read_claims, read_lectures, read_lessons, sources
+from ledger_data import entries_of, read_claims, read_lectures, read_lessons
 from sphinx.util.docutils import SphinxDirective
 from templates import macros
 
@@ -28,19 +28,12 @@ def raw(text):
     return nodes.raw("", str(text), format="html")
 
 
-def note(env):
-    """Say that a page depends on the files that the ledger is made from."""
-    for path in sources(env.srcdir):
-        env.note_dependency(str(path))
-
-
 class Ledger(SphinxDirective):
     """Every claim, in the section of the lesson that measures it first."""
 
     def run(self):
         """Return a summary and one section a lesson."""
-        note(self.env)
-        found = entries(self.env.srcdir)
+        found = entries_of(self.env)
         sections = [section(lesson, found) for lesson in read_lessons(self.env.srcdir)]
         script = raw('<script src="../_static/ledger.js"></script>')
         return [raw(HTML.summary(found, read_lectures(self.env.srcdir))), *filter(None, sections), script]
@@ -69,8 +62,7 @@ class Misconception(SphinxDirective):
 
     def run(self):
         """Return a container with the three, and a link to the row."""
-        note(self.env)
-        entry = next((each for each in entries(self.env.srcdir) if each.row["id"] == self.arguments[0]), None)
+        entry = next((each for each in entries_of(self.env) if each.row["id"] == self.arguments[0]), None)
         if entry is None:
             raise self.error(f"no row of the ledger is {self.arguments[0]!r}")
         box = nodes.container(classes=["misconception"])

@@ -209,6 +209,15 @@ def entries(root):
     return [Entry(row, found.get(row["id"], [])) for row in read_claims(root)]
 
 
+def entries_of(env):
+    """Return the rows for a page, which depends on their files: its directives and roles read them once."""
+    if "ledger" not in env.temp_data:
+        env.temp_data["ledger"] = entries(env.srcdir)
+        for path in sources(env.srcdir):
+            env.note_dependency(str(path))
+    return env.temp_data["ledger"]
+
+
 def _spec(template):
     """Return how a template writes its one value."""
     return next(iter(value_specs(template).values()))

@@ -6,14 +6,13 @@ mean and range over the seeds, ``{recorded}`C01 lstm sabotaged``` what the sabot
 """
 
 import re
-import subprocess
 from datetime import date
 from pathlib import Path
 
 import yaml
 from docutils import nodes
-from ledger_data import entries, read_lessons, sources
-from repo_links import find_repository
+from ledger_data import entries_of, read_lessons
+from repo_links import find_repository, git
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from exformer_lessons.formatting import value_specs, write_value
@@ -108,13 +107,8 @@ class Number(SphinxRole):
 
     def run(self):
         """Return it, or say why there is none."""
-        root, kept = self.env.srcdir, self.env.temp_data  # of this page: its numbers read the files once
-        if "ledger" not in kept:
-            kept["ledger"] = entries(root)
-            for path in sources(root):
-                self.env.note_dependency(str(path))
         try:
-            return [nodes.Text(self.number(kept["ledger"], root))], []
+            return [nodes.Text(self.number(entries_of(self.env), self.env.srcdir))], []
         except ValueError as error:
             return [], [self.inliner.reporter.error(str(error), line=self.lineno)]
 
@@ -144,12 +138,8 @@ def colophon(root):
     """
     told = yaml.safe_load(Path(root, "CITATION.cff").read_text(encoding="utf-8"))
     names = [each.get("name") or f"{each['given-names']} {each['family-names']}" for each in told["authors"]]
-    run = ["git", "-C", str(root), "log", "-1", "--format=%cs"]
-    try:
-        done = subprocess.run(run, capture_output=True, text=True, timeout=10)
-        day = date.fromisoformat(done.stdout.strip())
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        day = None
+    told_day = git(root, "log", "-1", "--format=%cs")
+    day = date.fromisoformat(told_day) if told_day else None
     when = f", {day.day} {day:%B %Y}" if day else ""
     return names, f"Version {told['version']}{when}", told["license"], find_repository(root)[0]
 

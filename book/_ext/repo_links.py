@@ -32,13 +32,14 @@ def find_repository(root):
     url = env.get("BOOK_REPOSITORY_URL", "")
     if not url and env.get("GITHUB_REPOSITORY"):
         url = f"{env.get('GITHUB_SERVER_URL', 'https://github.com')}/{env['GITHUB_REPOSITORY']}"
-    url = url or _git(root, "remote", "get-url", "origin")
-    head = _git(root, "symbolic-ref", "--short", "refs/remotes/origin/HEAD")
+    url = url or git(root, "remote", "get-url", "origin")
+    head = git(root, "symbolic-ref", "--short", "refs/remotes/origin/HEAD")
     branch = env.get("BOOK_REPOSITORY_BRANCH") or head.removeprefix("origin/") or "main"
     return normalise(url), branch
 
 
-def _git(root, *args):
+def git(root, *args):
+    """Return what git says of a folder; nothing where it is silent."""
     try:
         out = subprocess.run(["git", "-C", str(root), *args], capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
