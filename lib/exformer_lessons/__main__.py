@@ -2,9 +2,9 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from exformer_lessons.command import add_command, run_command
 from exformer_lessons.trials import RUNS
 
 
@@ -21,51 +21,45 @@ def run(arguments: Sequence[str] | None = None) -> int:
         prog="exformer-lessons", description="What the lessons offer beside their pages."
     )
     group = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    add = _command(group, "start", _start, "open a lesson in JupyterLab, in a folder of your own")
+    add = add_command(
+        group, "start", _start, "open a lesson in JupyterLab, in a folder of your own"
+    ).add_argument
     add(
         "lesson", nargs="?", default="01", metavar="LESSON", help="05, positional_encoding, …; 01 if left out"
     )
     add("--folder", metavar="FOLDER", help="your notebooks; what is there stays as you left it")
     add("--no-browser", action="store_true", help="only say the address")
     add("--options", nargs=argparse.REMAINDER, default=[], metavar="WORD", help="the rest is JupyterLab's")
-    add = _command(group, "doctor", _doctor, "say what is there, run lessons up to their first exercises")
+    add = add_command(
+        group, "doctor", _doctor, "say what is there, run lessons up to their first exercises"
+    ).add_argument
     add("lessons", nargs="*", default=["01"], metavar="LESSON", help="05, …; 01 if left out")
     add("--all", action="store_true", help="all lessons, some minutes")
-    add = _command(group, "handout", _handout, "write lessons without outputs and solutions, to hand out")
+    add = add_command(
+        group, "handout", _handout, "write lessons without outputs and solutions, to hand out"
+    ).add_argument
     add("lessons", nargs="*", metavar="LESSON", help="05, positional_encoding, …; all if left out")
     add("--out", required=True, metavar="FOLDER", help="where they are written")
-    add = _command(group, "claim", _claim, "reproduce rows of the ledger")
+    add = add_command(group, "claim", _claim, "reproduce rows of the ledger").add_argument
     add("ids", nargs="+", metavar="ID", help="such as A18")
-    add = _command(group, "doubt", _doubt, "sabotage a cause of each claim, which must then be refused")
+    add = add_command(
+        group, "doubt", _doubt, "sabotage a cause of each claim, which must then be refused"
+    ).add_argument
     add("lessons", nargs="*", metavar="LESSON", help="05, positional_encoding, …; all if left out")
     add("--only", nargs="+", default=[], metavar="ID", help="claims")
-    add = _command(group, "trials", _trials, "record runs with other seeds, steps, learning rates and orders")
+    add = add_command(
+        group, "trials", _trials, "record runs with other seeds, steps, learning rates and orders"
+    ).add_argument
     add("lessons", nargs="*", metavar="LESSON", help="05, positional_encoding, …; all if left out")
     add("--only", nargs="+", default=[], metavar="ID", help="claims")
     add("--runs", nargs="+", default=[], choices=list(RUNS), metavar="RUN", help=", ".join(RUNS))
     add("--again", action="store_true", help="also what is recorded already")
-    add = _command(
+    add = add_command(
         group, "export-live", _export_live, "write a model as a script, for live figures in a browser"
-    )
+    ).add_argument
     add("--model", required=True, metavar="NAME", help="a folder, or the name of a model")
     add("--out", required=True, metavar="FOLDER", help="where the script is written")
-    asked = parser.parse_args(arguments)
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
-    try:
-        return asked.run(asked)
-    except (ValueError, OSError) as error:
-        print(f"exformer-lessons: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-
-
-def _command(
-    group: Any, name: str, run: Callable[[argparse.Namespace], int], what: str
-) -> Callable[..., Any]:
-    """Add a command; return what adds an option to it."""
-    parser = group.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
-    parser.set_defaults(run=run)
-    return parser.add_argument
+    return run_command(parser, arguments)
 
 
 def _start(asked: argparse.Namespace) -> int:

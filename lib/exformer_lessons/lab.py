@@ -105,17 +105,13 @@ def _first_exercise(path: Path, problems: list[str]) -> str:
 def _to_first_exercise(notebook: dict[str, Any]) -> tuple[list[str], str]:
     """Return the code of a lesson up to its first exercise, and that exercise with its solution in it."""
     cells = [("".join(cell["source"]), cell) for cell in notebook["cells"]]
-    graded = [n for n, (text, cell) in enumerate(cells) if _is_exercise(cell) and "grade_" in text]
-    last = graded[0]
+    exercises = [n for n, (_, cell) in enumerate(cells) if "exercise" in cell["metadata"].get("tags", [])]
+    last = next(n for n in exercises if "grade_" in cells[n][0])
     code = [source for source, cell in cells[: last + 1] if cell["cell_type"] == "code"]
     solution = _PROGRAM.search("\n\n".join(source for source, _ in cells[last + 1 :]))
     if solution is None:
         raise ValueError("expected a solution after the first exercise, got none")
     return code, solution[1] + ast.unparse(ast.parse(code[-1]).body[-1])
-
-
-def _is_exercise(cell: dict[str, Any]) -> bool:
-    return "exercise" in cell["metadata"].get("tags", [])
 
 
 def _run_in_jupyter(cells: Sequence[str]) -> list[str]:

@@ -84,10 +84,10 @@ def test_dropout_in_evaluation_never_says_the_same_twice():
         assert model.training
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "muon", "sgd"])
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 def test_each_optimizer_learns(optimizer):
     short = {"steps": 12, "warmup": 2, "batch": 8, "n_texts": 50}
-    program = Program(optimizer=optimizer, peak=0.3 if optimizer == "sgd" else 0.01, **short)
+    program = Program(optimizer=optimizer, **short)
     assert train(program, seed=0, curves=False)[1]["right"] < right_loss(new_model(program, seed=0)) - 0.3
 
 

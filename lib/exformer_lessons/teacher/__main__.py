@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from exformer_lessons.command import run_command
 from exformer_lessons.teacher import answers, exams, grade, questions
 
 #: Each adds its commands to the parser.
@@ -23,14 +24,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in _MODULES:
         module.add_commands(commands)
-    asked = parser.parse_args(arguments)
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
-    try:
-        return asked.run(asked) or 0
-    except (ValueError, OSError) as error:
-        print(f"exformer-teacher: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
+    return run_command(parser, arguments)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from exformer_lessons.command import add_command
 from exformer_lessons.teacher.questions import Question, add_folder, asked, read_questions, titles
 
 #: The first line of a plain answer; a test refuses any file of the repository that has it.
@@ -98,23 +99,19 @@ def answered(question: Question, number: int, answer: str) -> str:
 
 def add_commands(commands: Any) -> None:
     """Add ``keygen``, ``answers``, ``seal`` and ``rekey`` to the parser."""
-
-    def add(name: str, run: Any, what: str) -> argparse.ArgumentParser:
-        parser = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
-        parser.set_defaults(run=run)
-        return parser
-
-    parser = add("keygen", _keygen, "make a key; send its public half to a maintainer")
+    parser = add_command(commands, "keygen", _keygen, "make a key; send its public half to a maintainer")
     parser.add_argument("file", type=Path, metavar="FILE", help="a new one, for the private key")
-    parser = add("answers", _answers, "print the answers of a lesson, computed again")
+    parser = add_command(commands, "answers", _answers, "print the answers of a lesson, computed again")
     parser.add_argument("lesson", metavar="LESSON", help="such as self_attention")
     add_key(parser)
     add_folder(parser)
-    parser = add("seal", _seal, "encrypt the answers of a lesson, for maintainers")
+    parser = add_command(commands, "seal", _seal, "encrypt the answers of a lesson, for maintainers")
     parser.add_argument("lesson", metavar="LESSON", help="such as self_attention")
     parser.add_argument("--source", type=Path, required=True, metavar="FOLDER", help="plain answers, ID.md")
     add_folder(parser)
-    parser = add("rekey", _rekey, "encrypt all answers to the public keys in recipients.txt, for maintainers")
+    parser = add_command(
+        commands, "rekey", _rekey, "encrypt all answers to the public keys in recipients.txt, for maintainers"
+    )
     add_key(parser)
     add_folder(parser)
 

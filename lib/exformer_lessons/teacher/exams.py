@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from exformer_lessons.command import add_command
 from exformer_lessons.teacher.answers import MARK, add_key, answered, read_answers
 from exformer_lessons.teacher.questions import Question, add_folder, asked, read_questions, titles
 
@@ -59,11 +60,10 @@ def _exam(folder: Path, row: dict[str, Any]) -> Exam:
 def add_commands(commands: Any) -> None:
     """Add ``exam`` to the parser."""
     what = "write an exam, in Markdown; with a private key, its grading scheme"
-    parser = commands.add_parser("exam", help=what, description=f"{what[0].upper()}{what[1:]}.")
+    parser = add_command(commands, "exam", _write, what)
     parser.add_argument("exam", metavar="EXAM", help="A or B")
     add_key(parser, required=False)
     add_folder(parser)
-    parser.set_defaults(run=_write)
 
 
 def _write(options: argparse.Namespace) -> None:
@@ -77,13 +77,13 @@ def _write(options: argparse.Namespace) -> None:
     if options.key:
         said = ", ".join(f"{grade} from {points}" for grade, points in exam.grades.items())
         print(f"Grades, as a proposal, by points: {said}.\n")
-    lesson = ""
+    lesson, answers = "", {}
     for number, question in enumerate(exam.questions, 1):
         if question.lesson != lesson:
             lesson = question.lesson
             print(f"## {title[lesson]}\n")
+            answers = read_answers(options.folder, lesson, options.key) if options.key else {}
         if options.key:
-            answer = read_answers(options.folder, lesson, options.key)[question.id]
-            print(answered(question, number, answer), end="\n\n")
+            print(answered(question, number, answers[question.id]), end="\n\n")
         else:
             print(asked(number, question, named=False), end="\n\n")

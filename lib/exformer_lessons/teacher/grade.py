@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from exformer_lessons.command import add_command
 from exformer_lessons.exercises.grading import Verdict
 from exformer_lessons.notebook import find as find_lessons
 from exformer_lessons.notebook import key_of
@@ -299,7 +300,7 @@ def write(results: Iterator[Result], out: Path) -> Counter[str]:
 def add_commands(commands: Any) -> None:
     """Add ``grade`` to the parser."""
     what = "grade a folder of notebooks in a sandbox of Linux, and write a table"
-    parser = commands.add_parser("grade", help=what, description=f"{what[0].upper()}{what[1:]}.")
+    parser = add_command(commands, "grade", _run, what)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="with notebooks that were handed in")
     parser.add_argument("--csv", type=Path, required=True, metavar="OUT", help="where the table is written")
     parser.add_argument("--lesson", default="", help="its slug; else that whose grader a notebook imports")
@@ -310,7 +311,6 @@ def add_commands(commands: Any) -> None:
     ):
         given = {"type": int, "default": value, "metavar": "N"}
         parser.add_argument(f"--{name}", **given, help=f"{unit}, an exercise ({value})")
-    parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> None:

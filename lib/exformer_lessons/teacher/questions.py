@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from exformer_lessons.command import add_command
+
 KINDS = ("recall", "apply", "prove", "design")
 
 
@@ -99,13 +101,12 @@ def asked(number: int, question: Question, *, named: bool = True) -> str:
 def add_commands(commands: Any) -> None:
     """Add ``questions`` to the parser."""
     what = "write a sheet of questions, in Markdown"
-    parser = commands.add_parser("questions", help=what, description=f"{what[0].upper()}{what[1:]}.")
+    parser = add_command(commands, "questions", _write, what)
     parser.add_argument(
         "lessons", nargs="*", metavar="LESSON", help="such as self_attention; all if left out"
     )
     parser.add_argument("--kind", choices=KINDS, help="these only")
     add_folder(parser)
-    parser.set_defaults(run=_write)
 
 
 def add_folder(parser: argparse.ArgumentParser) -> None:

@@ -41,7 +41,8 @@ def draw_curves(found: Mapping[str, Mapping[str, Any]], *, floor: float | None =
 
 def lettered_runs(*, seed: int) -> dict[str, Any]:
     """Return the runs of the dozen with a seed, by the letters of the lesson."""
-    return {letter: runs("dozen")[name][seed] for letter, name in zip("ABCDEFGHIJKL", LETTERED, strict=True)}
+    found = runs("dozen")
+    return {letter: found[name][seed] for letter, name in zip("ABCDEFGHIJKL", LETTERED, strict=True)}
 
 
 def draw_patients() -> None:

@@ -38,7 +38,7 @@ class Program:
         clip: Largest norm of the gradient; None for no limit.
         dropout: Probability with which a number is set to zero.
         decay: Weight decay.
-        optimizer: "adamw", "muon" for the matrices of the layers and AdamW for the rest, or "sgd".
+        optimizer: "adamw", or "muon" for the matrices of the layers and AdamW for the rest.
         muon_peak: Largest learning rate of Muon.
         d_model: Width of the model; its feed-forward networks are four times as wide.
         n_layers: Number of layers.
@@ -216,8 +216,6 @@ def write(model: DecoderLM, *, n: int, seed: int = 0) -> list[str]:
 
 def _optimizers(model: DecoderLM, program: Program) -> list[tuple[torch.optim.Optimizer, float]]:
     """Return the optimizers of a program, each with its largest learning rate."""
-    if program.optimizer == "sgd":
-        return [(torch.optim.SGD(model.parameters(), lr=0.0, momentum=0.9), program.peak)]
     if program.optimizer == "adamw":
         return [(adamw(model.parameters(), weight_decay=program.decay), program.peak)]
     matrices, rest = split_parameters(model)
