@@ -2,9 +2,10 @@
 
     make lesson NAME=tokens TITLE="Tokens" QUESTION="What are the symbols?"
 
-It writes two notebooks, the lesson and its evidence, and the lesson's folder with a grader and its mistakes,
-and adds a row to the plan and to the table of contents. What is left to the author is in five places: the
-notebooks, the folder, the row in ``book/lessons.yml``, the claims in ``book/claims.yml`` and the glossary.
+It writes two notebooks, the lesson and its evidence, the lesson's folder with a grader and its mistakes, and
+the row in the plan; the table of contents finds notebooks by itself. What is left to the author is in five
+places: the notebooks, the folder, the row in ``book/lessons.yml``, the claims in ``book/claims.yml`` and the
+glossary.
 """
 
 import argparse
@@ -50,7 +51,7 @@ def setup_cell(root):
 
 
 def write(slug, title, question, root=ROOT):
-    """Write a lesson's files, its row in the plan and its lines in the table of contents.
+    """Write a lesson's files and its row in the plan.
 
     Args:
         slug: Of the lesson: small letters and underscores.
@@ -66,8 +67,9 @@ def write(slug, title, question, root=ROOT):
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", slug):
         raise ValueError(f"expected a slug in small letters and underscores, got {slug!r}")
-    plan, contents = Path(root, "book", "lessons.yml"), Path(root, "_toc.yml")
-    rows = yaml.safe_load(plan.read_text(encoding="utf-8"))
+    plan = Path(root, "book", "lessons.yml")
+    planned = plan.read_text(encoding="utf-8")
+    rows = yaml.safe_load(planned)
     folder = Path(root, "lib", "exformer_lessons", slug)
     row = next((row for row in rows if row["slug"] == slug), None)
     if list(Path(root, "notebooks").glob(f"[0-9][0-9]_{slug}.ipynb")):
@@ -87,16 +89,11 @@ def write(slug, title, question, root=ROOT):
         folder / "mistakes.py": _filled("mistakes.py.txt", names).rstrip(),
     }
     files = {path: text for path, text in files.items() if not path.exists()}  # evidence may be there already
-    toc = contents.read_text(encoding="utf-8")
-    for name, part in zip(pages.values(), ("Evidence", "Look up"), strict=True):
-        line = f"      - file: notebooks/{name}\n"
-        if line not in toc:
-            toc = toc.replace(f"  - caption: {part}\n", f"{line}  - caption: {part}\n")
-    files[contents] = toc.rstrip()
-    if row is None:
-        new = {"number": number, "slug": slug, "title": title, "question": question}
-        text = yaml.safe_dump([new], sort_keys=False, allow_unicode=True, width=200)
-        files[plan] = plan.read_text(encoding="utf-8") + text.rstrip()
+    new = {"number": number, "slug": slug, "title": title, "question": question}
+    new |= {"after": [rows[0]["slug"]], "able": ["…", "…"]}
+    text = yaml.safe_dump([new], sort_keys=False, allow_unicode=True, width=200)
+    before, _, after = re.split(rf"^(- {{.*slug: {slug},.*\n|\Z)", planned, maxsplit=1, flags=re.M)
+    files[plan] = f"{before}{text}{after}".rstrip()
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text + "\n", encoding="utf-8")
