@@ -16,8 +16,14 @@ def all_questions(folder):
     """
     title, parts = titles(folder), []
     for exam in read_exams(folder):
-        rows = [f"1. {each.kind}, {each.minutes} minutes: `{each.name}`" for each in exam.questions]
-        parts.append("\n".join([f"## Exam {exam.key}: {exam.title}\n\n{exam.rules}\n", *rows]))
+        names = [f": `{name}`" for name in exam.questions] or [f", {title[of]}" for of, _, _ in exam.asks]
+        head = f"## Exam {exam.key}: {exam.title}\n\n{exam.minutes} minutes, {exam.points} points."
+        head += " Public." if exam.questions else " Sealed, with numbers that `--seed` changes."
+        rows = [
+            f"1. {kind}, {points} points{name}"
+            for (_, kind, points), name in zip(exam.asks, names, strict=True)
+        ]
+        parts.append("\n".join([f"{head}\n", *rows]))
     for lesson in lessons_with_questions(folder):
         parts.append(f"## {title[lesson]}\n\n{sheet(read_questions(folder, lesson))}")
     return "\n\n".join(parts)

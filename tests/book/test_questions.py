@@ -10,7 +10,7 @@ import pytest
 import yaml
 from test_plain_markdown import not_plain
 
-from exformer_lessons.teacher.answers import MARK, digest, read_manifest
+from exformer_lessons.teacher.answers import MARK, digest, read_manifest, sealed_file
 from exformer_lessons.teacher.exams import Exam, read_exams
 from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, read_questions
 from exformer_lessons.teacher.sealing import read_recipients
@@ -74,30 +74,52 @@ def test_sealed_answers_belong_to_the_questions(lesson: str) -> None:
     assert readers(sealed) == len(listed)
 
 
-def test_no_answers_are_sealed_without_questions() -> None:
-    assert set(read_manifest(TEACH)) == set(LESSONS)
-    assert {path.stem for path in (TEACH / "questions").glob("*.age")} == set(LESSONS)
+@pytest.mark.parametrize("exam", [each for each in EXAMS if not each.questions], ids=lambda exam: exam.key)
+def test_a_sealed_exam_tells_its_lessons_alone(exam: Exam) -> None:
+    entry, sealed = read_manifest(TEACH)[exam.sealed], sealed_file(TEACH, exam.sealed).read_bytes()
+    assert set(entry) == {"asks", "file", "recipients"}
+    assert entry["file"] == hashlib.sha256(sealed).hexdigest()
+    listed = read_recipients(TEACH / "recipients.txt")
+    assert entry["recipients"] == listed, "recipients.txt has changed: run rekey"
+    assert readers(sealed) == len(listed)
+
+
+def test_nothing_is_sealed_without_questions() -> None:
+    names = {*LESSONS, *(each.sealed for each in EXAMS if not each.questions)}
+    assert set(read_manifest(TEACH)) == names
+    assert {path.stem for path in (TEACH / "questions").glob("*.age")} == names
 
 
 @pytest.mark.parametrize("exam", EXAMS, ids=lambda exam: exam.key)
-def test_an_exam_takes_90_minutes(exam: Exam) -> None:
-    assert exam.minutes == 90
-    assert {each.kind for each in exam.questions} == set(KINDS)
+def test_an_exam_fits_into_90_minutes(exam: Exam) -> None:
+    assert (exam.minutes, exam.points) == (90, 60)
+    assert {kind for _, kind, _ in exam.asks} == set(KINDS)
     bounds = list(exam.grades.values())
     assert bounds == sorted(bounds, reverse=True)
-    assert exam.minutes > bounds[0] > bounds[-1] >= 0.4 * exam.minutes
+    assert exam.points > bounds[0] > bounds[-1] >= 0.4 * exam.points
 
 
-@pytest.mark.parametrize(("key", "course"), [("A", "whole"), ("B", "half")])
-def test_an_exam_asks_what_its_course_has_taught(key: str, course: str) -> None:
+@pytest.mark.parametrize("name", [name for exam in EXAMS for name in exam.questions])
+def test_the_parts_of_an_exam_question_have_points(name: str) -> None:
+    lesson, _, wanted = name.partition("/")
+    question = next(each for each in read_questions(TEACH, lesson) if each.id == wanted)
+    parts = len(re.findall(r"^\d\. ", question.text, flags=re.MULTILINE))
+    points = [int(each) for each in re.findall(r" \*\*\[(\d)\]\*\*$", question.text, flags=re.MULTILINE)]
+    assert (len(points), sum(points)) == ((parts, question.minutes) if parts else (0, 0))
+
+
+@pytest.mark.parametrize(("keys", "course"), [("AC", "whole"), ("BD", "half")])
+def test_an_exam_asks_what_its_course_has_taught(keys: str, course: str) -> None:
     ways = yaml.safe_load((ROOT / "book" / "courses.yml").read_text(encoding="utf-8"))
     taught = next(set(way["meetings"]) for way in ways if way["key"] == course)
-    asked = {each.lesson for exam in EXAMS if exam.key == key for each in exam.questions}
-    assert asked == {slug for slug in taught if slug in LESSONS}
+    asked = [{lesson for lesson, _, _ in exam.asks} for exam in EXAMS if exam.key in keys]
+    assert all(lessons <= taught for lessons in asked)
+    if keys == "BD":
+        assert all(lessons == {slug for slug in taught if slug in LESSONS} for lessons in asked)
 
 
 def test_no_question_is_in_two_exams() -> None:
-    names = [each.name for exam in EXAMS for each in exam.questions]
+    names = [name for exam in EXAMS for name in exam.questions]
     assert len(names) == len(set(names))
 
 

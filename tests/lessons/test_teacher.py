@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 
 import pytest
@@ -30,11 +31,22 @@ ODD = f"{MARK}\nDivided by 2 it leaves 1.\n\n- 3 points: the rest\n"
 EXAM = """\
 - key: A
   title: Numbers
-  minutes: 5
+  minutes: 17
   rules: No aids.
   grades: {good: 4, pass: 3}
   questions: [numbers/odd, numbers/half]
+- {key: S, title: Sealed, minutes: 13, rules: No aids., grades: {good: 2, pass: 1}}
 """
+SEALED = """\
+- lesson: numbers
+  id: third
+  kind: apply
+  objective: 1
+  minutes: 2
+  text: What is a third of [[6 = x]]?
+"""
+THIRD = f"{MARK}\nIt is [[2.0 = x / 3]].\n\n```python\nx = draw(6, 9, 12, 15, 18, 21)\n```\n\n"
+THIRD += "- 2 points: the third\n"
 
 
 class Book:
@@ -76,6 +88,13 @@ class Book:
         """Seal the answers."""
         return self.says("seal", "numbers", "--source", self.plain, status=status)
 
+    def seal_exam(self, third=THIRD, status=0):
+        """Seal exam S."""
+        (self.folder / "exam").mkdir(exist_ok=True)
+        self.write("exam/questions.yml", SEALED)
+        self.write("exam/third.md", third)
+        return self.says("seal", "S", "--source", self.folder / "exam", status=status)
+
     def answers(self, key=None, status=0):
         """Read the answers."""
         return self.says("answers", "numbers", "--key", key or self.key, status=status)
@@ -104,7 +123,7 @@ def test_who_has_the_key_reads_answers_computed_again(book: Book) -> None:
     book.seal()
     told = book.answers()
     assert told.startswith(MARK)
-    assert "> It is 1.5." in told
+    assert "\n\nWhat is half of 3?\n\n> It is 1.5.\n>\n> ```python" in told
     assert "half(3)" not in told
     assert "> - 3 points: the rest" in told
 
@@ -205,7 +224,7 @@ def test_a_lesson_without_questions_is_named(book: Book) -> None:
     [
         (("kind: apply", "kind: guess"), "a kind of recall, apply, prove, design; got 2, 'guess'"),
         (("minutes: 2", "minutes: 0"), "expected at least a minute"),
-        (("  objective: 1\n", ""), "expected a question with id, kind, objective"),
+        (("  objective: 1\n", ""), "expected a question with lesson, id, kind, objective"),
         (("id: odd", "id: half"), "expected each id once, got 'half' twice"),
     ],
 )
@@ -217,24 +236,67 @@ def test_a_wrong_question_is_refused(book: Book, change: tuple[str, str], compla
 def test_an_exam_is_a_sheet_and_with_a_key_its_scheme(book: Book) -> None:
     book.seal()
     sheet = book.says("exam", "A")
-    assert "# Exam A: Numbers\n\n5 minutes, 5 points. No aids." in sheet
+    assert "# Exam A: Numbers\n\n17 minutes, 5 points. No aids." in sheet
     assert "**1. Prove**" in sheet
     assert "**2. Apply**, 2 minutes\n\nWhat is half of 3?" in sheet
     assert "numbers/half" not in sheet  # a name may be a hint
     assert "points:" not in sheet
-    scheme = book.says("exam", "A", "--key", book.key)
+    scheme = book.says("exam", "A", "--answers", "--key", book.key)
     assert scheme.startswith(MARK)
     assert "good from 4, pass from 3" in scheme
     assert "**1. Prove**, 3 minutes (`numbers/odd`)" in scheme
     assert "> - 3 points: the rest" in scheme
+    assert "the answers are sealed: expected --key FILE" in book.says("exam", "A", "--answers", status=2)
+
+
+def test_a_sealed_exam_opens_with_a_key_alone(book: Book) -> None:
+    assert book.seal_exam() == "exam_S: 1 answers sealed, readers: 1\n"
+    public = (book.teach / "questions" / "answers.json").read_text(encoding="utf-8")
+    assert json.loads(public)["exam_S"]["asks"] == [["numbers", "apply", 2]]
+    assert "third" not in public
+    assert "exam S is sealed: expected --key FILE" in book.says("exam", "S", status=2)
+    sheet = book.says("exam", "S", "--key", book.key)
+    assert sheet.startswith(f"{MARK}\n# Exam S: Sealed\n\n13 minutes, 2 points.")
+    assert "What is a third of 6?" in sheet
+    assert "It is" not in sheet
+    assert "> It is 2.0." in book.says("exam", "S", "--answers", "--key", book.key)
+    book.says("rekey", "--key", book.key)
+    assert sheet == book.says("exam", "S", "--key", book.key)
+
+
+def test_a_seed_draws_other_numbers_for_both(book: Book) -> None:
+    book.seal_exam()
+    asked = set()
+    for seed in range(12):
+        sheet = book.says("exam", "S", "--key", book.key, "--seed", seed)
+        assert sheet == book.says("exam", "S", "--key", book.key, "--seed", seed)
+        given = int(re.search(r"a third of (\d+)\?", sheet)[1])
+        scheme = book.says("exam", "S", "--answers", "--key", book.key, "--seed", seed)
+        assert f"# Exam S, seed {seed}: Sealed" in scheme
+        assert f"> It is {given / 3:.1f}." in scheme
+        asked.add(given)
+    assert len(asked) > 2
+    refused = book.says("exam", "A", "--seed", 1, status=2)
+    assert "exam A is public, its numbers are fixed; a sealed one has others (S)" in refused
+
+
+def test_an_exam_whose_numbers_fail_is_not_sealed(book: Book) -> None:
+    failing = THIRD.replace("21)\n", "21)\nassert x < 20\n")
+    assert "numbers/third: its code fails: AssertionError" in book.seal_exam(failing, status=2)
+    book.write("teach/exams.yml", EXAM.replace("minutes: 13", "minutes: 12"))
+    assert "expected 13 minutes for 2 points" in book.seal_exam(status=2)
+    assert not (book.teach / "questions" / "answers.json").exists()
 
 
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (("minutes: 5", "minutes: 6"), "expected questions of 6 minutes, got 5"),
+        (
+            ("minutes: 17", "minutes: 16"),
+            "expected 17 minutes for 5 points (10 to read and a third in reserve)",
+        ),
         (("numbers/odd", "numbers/even"), "expected a question of numbers: half, odd; got 'even'"),
-        (("key: A", "key: B"), "expected one of the exams B, got 'A'"),
+        (("key: A", "key: B"), "expected one of the exams B, S, got 'A'"),
     ],
 )
 def test_a_wrong_exam_is_refused(book: Book, change: tuple[str, str], complaint: str) -> None:
@@ -254,6 +316,6 @@ def test_numbers_are_compared_to_the_digits_stated() -> None:
 def test_code_blocks_stay_as_they_are() -> None:
     text = f"{MARK}\n```python\nx = [[1, 2]]\ny = [[2]]\n```\n[[2 = x[0][1]]] and [[2 = y[0][0]]]\n\n"
     text += "- 2 points: x\n"
-    told = solve(question(), text)
+    _, told = solve(question(), text)
     assert "x = [[1, 2]]\ny = [[2]]" in told
     assert "2 and 2" in told

@@ -1,14 +1,17 @@
 """Answers, which are not public: sealed in one file per lesson, and computed again whenever they are read.
 
-A plain answer is a Markdown file. Its Python blocks are run, and ``[[0.88 = weights[0]]]`` in its text
-states a number together with the expression that gives it. Its list ``- 2 points: …`` says what earns them.
+A plain answer is a Markdown file. Its Python blocks are run, and ``[[0.88 = weights[0]]]`` in its text, or in
+the question's, states a number together with the expression that gives it. Its list ``- 2 points: …`` says
+what earns them. Where the code takes its numbers from ``draw(…)``, a seed gives the question other numbers.
 """
 
 import argparse
 import hashlib
 import json
+import random
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +25,18 @@ _STATED = re.compile(r"\[\[([^\[\]\n]+?) = (.+?)\]\](?!\])")
 _POINTS = re.compile(r"^- (\d+) points?: ", flags=re.MULTILINE)
 
 
-def solve(question: Question, answer: str) -> str:
-    """Run the code of an answer and compare what it computes with what the answer states.
+def solve(question: Question, answer: str, seed: int | None = None) -> tuple[Question, str]:
+    """Run the code of an answer and compare what it computes with what is stated.
 
     This runs what the answer says, so read only answers from a repository that you trust.
 
     Args:
         question: What is asked.
         answer: The plain answer.
+        seed: Other numbers for the question, if its code draws any; what is stated is then what is computed.
 
     Returns:
-        The answer as it is read, without the expressions.
+        The question and the answer as they are read, without the expressions.
 
     Raises:
         ValueError: If the code fails, gives another number, or the points are not those of the question.
@@ -42,23 +46,48 @@ def solve(question: Question, answer: str) -> str:
         raise ValueError(f"{question.name}: expected the first line {MARK!r}, got {head[:40]!r}")
     if (total := sum(map(int, _POINTS.findall(text)))) != question.minutes:
         raise ValueError(f"{question.name}: expected {question.minutes} points in its list, got {total}")
-    names: dict[str, Any] = {"__name__": question.id}
-    parts = _BLOCK.split(text)
+    names: dict[str, Any] = {"__name__": question.id, "draw": _drawing(seed, question.name)}
+    parts = [question.text, "", *_BLOCK.split(text)]
     try:
-        for block in parts[1::2]:
+        for block in parts[3::2]:
             exec(block.removeprefix("```python\n").removesuffix("```"), names)  # noqa: S102 - see above
         asked_for = {each[1] for part in parts[::2] for each in _STATED.findall(part)}
         values = {each: eval(each, names) for each in asked_for}  # noqa: S307 - see above
     except Exception as error:
         raise ValueError(f"{question.name}: its code fails: {type(error).__name__}: {error}") from error
 
-    def compare(found: re.Match[str]) -> str:
+    def told(found: re.Match[str]) -> str:
+        if seed is not None:
+            return _like(found[1], values[found[2]])
         if not agrees(found[1], values[found[2]]):
             raise ValueError(f"{question.name}: states {found[1]}, but {found[2]} is {values[found[2]]}")
         return found[1]
 
-    parts[::2] = [_STATED.sub(compare, part) for part in parts[::2]]
-    return "".join(parts).strip()
+    parts[::2] = [_STATED.sub(told, part) for part in parts[::2]]
+    return replace(question, text=parts[0]), "".join(parts[2:]).strip()
+
+
+def _drawing(seed: int | None, name: str) -> Callable[..., Any]:
+    """Return a function that chooses one of its arguments: the first without a seed."""
+    rng = random.Random(f"{seed} {name}")
+    return lambda *choices: choices[0] if seed is None else choices[int(rng.random() * len(choices))]
+
+
+def _like(stated: str, value: Any) -> str:
+    """Return a value as what is stated is written: with as many decimals, and a true minus sign.
+
+    >>> _like("0.67", 2.345), _like("−1,200", -3400), _like("left", "right")
+    ('2.35', '−3,400', 'right')
+    """
+    if (digits := _decimals(stated)) is None:
+        return str(value)
+    return f"{float(value):{',' * (',' in stated)}.{digits}f}".replace("-", "−")
+
+
+def _decimals(stated: str) -> int | None:
+    """Return how many decimals a number has, or None if it is none."""
+    plain = stated.replace("−", "-").replace(",", "")
+    return len(plain.partition(".")[2]) if re.fullmatch(r"-?\d+(\.\d+)?", plain) else None
 
 
 def agrees(stated: str, value: Any) -> bool:
@@ -67,23 +96,35 @@ def agrees(stated: str, value: Any) -> bool:
     >>> agrees("0.67", 2 / 3), agrees("0.66", 2 / 3), agrees("−1,200", -1200), agrees("left", "left")
     (True, False, True, True)
     """
-    plain = stated.replace("−", "-").replace(",", "")
-    if re.fullmatch(r"-?\d+(\.\d+)?", plain):
-        return float(plain) == float(f"{float(value):.{len(plain.partition('.')[2])}f}")
-    return stated == str(value)
+    if (digits := _decimals(stated)) is None:
+        return stated == str(value)
+    return float(stated.replace("−", "-").replace(",", "")) == float(f"{float(value):.{digits}f}")
 
 
-def read_answers(folder: Path, lesson: str, key: Path) -> dict[str, str]:
-    """Return the answers of a lesson by the ids of its questions, computed again.
+def read_answers(folder: Path, lesson: str, key: Path) -> list[tuple[Question, str]]:
+    """Return the questions of a lesson with their answers, computed again.
 
     Raises:
         ValueError: If the key does not open them, or if an answer states what its code does not give.
     """
+    plain = opened(folder, lesson, key)
+    return [solve(each, plain[each.id]) for each in read_questions(folder, lesson)]
+
+
+def opened(folder: Path, name: str, key: Path) -> Any:
+    """Return what is sealed for a lesson or an exam.
+
+    Raises:
+        ValueError: If the key does not open it.
+    """
     from exformer_lessons.teacher.sealing import read_key, unseal
 
-    sealed = (folder / "questions" / f"{lesson}.age").read_bytes()
-    plain = json.loads(unseal(sealed, read_key(key), lesson))
-    return {each.id: solve(each, plain[each.id]) for each in read_questions(folder, lesson)}
+    return json.loads(unseal(sealed_file(folder, name).read_bytes(), read_key(key), name))
+
+
+def sealed_file(folder: Path, name: str) -> Path:
+    """Return where the answers of a lesson are, or an exam."""
+    return folder / "questions" / f"{name}.age"
 
 
 def digest(questions: Iterable[Question]) -> str:
@@ -94,20 +135,17 @@ def digest(questions: Iterable[Question]) -> str:
 
 def answered(question: Question, number: int, answer: str) -> str:
     """Return a question with its answer, in Markdown."""
-    return f"{asked(number, question)}\n\n> {answer}".replace("\n", "\n> ").replace("\n> \n", "\n>\n")
+    quoted = "\n".join(f"> {line}".rstrip() for line in answer.splitlines())
+    return f"{asked(number, question)}\n\n{quoted}"
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``keygen``, ``answers``, ``seal`` and ``rekey`` to the parser."""
+    """Add ``keygen``, ``answers`` and ``rekey`` to the parser."""
     parser = add_command(commands, "keygen", _keygen, "make a key; send its public half to a maintainer")
     parser.add_argument("file", type=Path, metavar="FILE", help="a new one, for the private key")
     parser = add_command(commands, "answers", _answers, "print the answers of a lesson, computed again")
     parser.add_argument("lesson", metavar="LESSON", help="such as self_attention")
     add_key(parser)
-    add_folder(parser)
-    parser = add_command(commands, "seal", _seal, "encrypt the answers of a lesson, for maintainers")
-    parser.add_argument("lesson", metavar="LESSON", help="such as self_attention")
-    parser.add_argument("--source", type=Path, required=True, metavar="FOLDER", help="plain answers, ID.md")
     add_folder(parser)
     parser = add_command(
         commands, "rekey", _rekey, "encrypt all answers to the public keys in recipients.txt, for maintainers"
@@ -130,34 +168,20 @@ def _keygen(options: argparse.Namespace) -> None:
 
 
 def _answers(options: argparse.Namespace) -> None:
-    questions = read_questions(options.folder, options.lesson)
+    read_questions(options.folder, options.lesson)
     found = read_answers(options.folder, options.lesson, options.key)
     print(f"{MARK}\n## {titles(options.folder)[options.lesson]}: answers\n")
-    for number, question in enumerate(questions, 1):
-        print(answered(question, number, found[question.id]), end="\n\n")
-
-
-def _seal(options: argparse.Namespace) -> None:
-    from exformer_lessons.teacher.sealing import refuse_repository
-
-    questions = read_questions(options.folder, options.lesson)
-    refuse_repository(options.source / "answer.md")
-    plain = {path.stem: path.read_text(encoding="utf-8") for path in sorted(options.source.glob("*.md"))}
-    ids = sorted(each.id for each in questions)
-    if sorted(plain) != ids:
-        raise ValueError(f"expected answers {', '.join(ids)}; got {', '.join(sorted(plain)) or 'none'}")
-    for each in questions:
-        solve(each, plain[each.id])
-    _write(options.folder, options.lesson, json.dumps(plain), digest(questions))
+    for number, (question, answer) in enumerate(found, 1):
+        print(answered(question, number, answer), end="\n\n")
 
 
 def _rekey(options: argparse.Namespace) -> None:
     from exformer_lessons.teacher.sealing import read_key, unseal
 
     key = read_key(options.key)
-    for lesson, entry in read_manifest(options.folder).items():
-        sealed = (options.folder / "questions" / f"{lesson}.age").read_bytes()
-        _write(options.folder, lesson, unseal(sealed, key, lesson), entry["questions"])
+    for name, entry in read_manifest(options.folder).items():
+        plain = unseal(sealed_file(options.folder, name).read_bytes(), key, name)
+        write_sealed(options.folder, name, plain, entry)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -166,16 +190,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-def _write(folder: Path, lesson: str, plain: str, questions: str) -> None:
-    """Seal the answers of a lesson, and write down which file it is, for whom and for what."""
+def write_sealed(folder: Path, name: str, plain: str, entry: dict[str, Any]) -> None:
+    """Seal a text, and write down beside what is public about it which file it is and for whom."""
     from exformer_lessons.teacher.sealing import read_recipients, seal
 
     recipients = read_recipients(folder / "recipients.txt")
     sealed = seal(plain, recipients)
-    (folder / "questions" / f"{lesson}.age").write_bytes(sealed)
-    entry = {"ids": list(json.loads(plain)), "questions": questions}
-    entry |= {"file": hashlib.sha256(sealed).hexdigest(), "recipients": recipients}
-    written = read_manifest(folder) | {lesson: entry}
+    sealed_file(folder, name).write_bytes(sealed)
+    entry = entry | {"file": hashlib.sha256(sealed).hexdigest(), "recipients": recipients}
+    written = read_manifest(folder) | {name: entry}
     path = folder / "questions" / "answers.json"
     path.write_text(json.dumps(dict(sorted(written.items())), indent=1) + "\n", encoding="utf-8")
-    print(f"{lesson}: {len(entry['ids'])} answers sealed, readers: {len(recipients)}")
+    print(f"{name}: {len(entry.get('ids', entry.get('asks')))} answers sealed, readers: {len(recipients)}")

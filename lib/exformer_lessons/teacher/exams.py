@@ -1,6 +1,10 @@
-"""Exams, composed of questions; with a private key, their grading schemes."""
+"""Exams, composed of questions; with a private key, their grading schemes.
+
+The questions of an exam are public, or sealed together with their answers, so that no student has read them.
+"""
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,8 +12,26 @@ from typing import Any
 import yaml
 
 from exformer_lessons.command import add_command
-from exformer_lessons.teacher.answers import MARK, add_key, answered, read_answers
-from exformer_lessons.teacher.questions import Question, add_folder, asked, read_questions, titles
+from exformer_lessons.teacher.answers import (
+    MARK,
+    add_key,
+    answered,
+    opened,
+    read_answers,
+    read_manifest,
+    solve,
+)
+from exformer_lessons.teacher.questions import (
+    Question,
+    add_folder,
+    asked,
+    questions_of,
+    read_questions,
+    titles,
+)
+
+#: To read the sheet; and for each minute that its questions state.
+READING, FACTOR = 10, 4 / 3
 
 
 @dataclass(frozen=True)
@@ -19,10 +41,14 @@ class Exam:
     Args:
         key: Its name, such as A.
         title: What it covers.
-        minutes: How long it takes, and how many points it has.
+        minutes: How long it takes.
         rules: What is allowed.
         grades: From how many points on a grade is reached, the best first.
-        questions: In their order.
+        asks: Lesson, kind and minutes of each question.
+        questions: The names of its questions if they are public; a sealed exam has none.
+
+    Raises:
+        ValueError: If it leaves too little time to read and to think.
     """
 
     key: str
@@ -30,60 +56,112 @@ class Exam:
     minutes: int
     rules: str
     grades: dict[str, int]
-    questions: tuple[Question, ...]
+    asks: list[tuple[str, str, int]]
+    questions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (needed := READING + FACTOR * self.points) > self.minutes:
+            raise ValueError(
+                f"exam {self.key}: expected {needed:.0f} minutes for {self.points} points ({READING} to read "
+                f"and a third in reserve), got {self.minutes}"
+            )
+
+    @property
+    def points(self) -> int:
+        """How many points it has: a point is a minute."""
+        return sum(minutes for _, _, minutes in self.asks)
+
+    @property
+    def sealed(self) -> str:
+        """The name of its sealed file."""
+        return f"exam_{self.key}"
 
 
 def read_exams(folder: Path) -> list[Exam]:
-    """Read all exams.
+    """Read what is public about all exams.
 
     Raises:
-        ValueError: If a question is unknown, or if the minutes of an exam are not those of its questions.
+        ValueError: If a question is unknown, or if an exam leaves too little time to read and to think.
     """
     return [_exam(folder, row) for row in yaml.safe_load((folder / "exams.yml").read_text(encoding="utf-8"))]
 
 
 def _exam(folder: Path, row: dict[str, Any]) -> Exam:
-    found = []
-    for name in row["questions"]:
-        lesson, _, wanted = name.partition("/")
-        ids = {each.id: each for each in read_questions(folder, lesson)}
-        if wanted not in ids:
-            known = ", ".join(ids)
-            raise ValueError(f"exam {row['key']}: expected a question of {lesson}: {known}; got {wanted!r}")
-        found.append(ids[wanted])
-    exam = Exam(**row | {"questions": tuple(found)})
-    if (total := sum(each.minutes for each in found)) != exam.minutes:
-        raise ValueError(f"exam {exam.key}: expected questions of {exam.minutes} minutes, got {total}")
-    return exam
+    names = tuple(row.get("questions", ()))
+    if names:
+        found = [_named(folder, row["key"], name) for name in names]
+        asks = [(each.lesson, each.kind, each.minutes) for each in found]
+    else:
+        asks = [tuple(each) for each in read_manifest(folder).get(f"exam_{row['key']}", {}).get("asks", [])]
+    return Exam(**row | {"questions": names, "asks": asks})
+
+
+def _named(folder: Path, key: str, name: str) -> Question:
+    lesson, _, wanted = name.partition("/")
+    ids = {each.id: each for each in read_questions(folder, lesson)}
+    if wanted not in ids:
+        raise ValueError(f"exam {key}: expected a question of {lesson}: {', '.join(ids)}; got {wanted!r}")
+    return ids[wanted]
 
 
 def add_commands(commands: Any) -> None:
     """Add ``exam`` to the parser."""
-    what = "write an exam, in Markdown; with a private key, its grading scheme"
-    parser = add_command(commands, "exam", _write, what)
-    parser.add_argument("exam", metavar="EXAM", help="A or B")
+    parser = add_command(commands, "exam", _write, "write an exam, in Markdown, or its grading scheme")
+    parser.add_argument("exam", metavar="EXAM", help="one of exams.yml, such as A")
     add_key(parser, required=False)
+    parser.add_argument("--answers", action="store_true", help="write the grading scheme; needs --key")
+    parser.add_argument("--seed", type=int, help="other numbers, in a sealed exam")
     add_folder(parser)
 
 
 def _write(options: argparse.Namespace) -> None:
-    title, exams = titles(options.folder), {each.key: each for each in read_exams(options.folder)}
+    exams = {each.key: each for each in read_exams(options.folder)}
     if options.exam not in exams:
         raise ValueError(f"expected one of the exams {', '.join(exams)}, got {options.exam!r}")
     exam = exams[options.exam]
-    if options.key:
+    private = options.answers or not exam.questions
+    if private and not options.key:
+        what = "the answers are" if exam.questions else f"exam {exam.key} is"
+        raise ValueError(f"{what} sealed: expected --key FILE, a private key that may read")
+    if exam.questions and options.seed is not None:
+        drawn = ", ".join(key for key, each in exams.items() if not each.questions) or "none"
+        raise ValueError(
+            f"exam {exam.key} is public, its numbers are fixed; a sealed one has others ({drawn})"
+        )
+    if private:
         print(MARK)
-    print(f"# Exam {exam.key}: {exam.title}\n\n{exam.minutes} minutes, {exam.minutes} points. {exam.rules}\n")
-    if options.key:
+    seeded = "" if options.seed is None else f", seed {options.seed}"
+    print(f"# Exam {exam.key}{seeded}: {exam.title}\n")
+    print(f"{exam.minutes} minutes, {exam.points} points. {exam.rules}\n")
+    if options.answers:
         said = ", ".join(f"{grade} from {points}" for grade, points in exam.grades.items())
         print(f"Grades, as a proposal, by points: {said}.\n")
-    lesson, answers = "", {}
-    for number, question in enumerate(exam.questions, 1):
+    _print(options.folder, _solved(options, exam), answers=options.answers)
+
+
+def _solved(options: argparse.Namespace, exam: Exam) -> list[tuple[Question, str]]:
+    """Return the questions of an exam with their answers, or with nothing if no key is needed."""
+    if not exam.questions:
+        plain = opened(options.folder, exam.sealed, options.key)
+        found = questions_of(plain["questions"], exam.sealed)
+        return [solve(each, plain["answers"][each.id], options.seed) for each in found]
+    asked_for = [_named(options.folder, exam.key, name) for name in exam.questions]
+    if not options.answers:
+        return [(each, "") for each in asked_for]
+    lessons = dict.fromkeys(each.lesson for each in asked_for)
+    answers = {
+        each.name: answer
+        for lesson in lessons
+        for each, answer in read_answers(options.folder, lesson, options.key)
+    }
+    return [(each, answers[each.name]) for each in asked_for]
+
+
+def _print(folder: Path, found: Sequence[tuple[Question, str]], *, answers: bool) -> None:
+    title, lesson = titles(folder), ""
+    for number, (question, answer) in enumerate(found, 1):
         if question.lesson != lesson:
             lesson = question.lesson
             print(f"## {title[lesson]}\n")
-            answers = read_answers(options.folder, lesson, options.key) if options.key else {}
-        if options.key:
-            print(answered(question, number, answers[question.id]), end="\n\n")
-        else:
-            print(asked(number, question, named=False), end="\n\n")
+        shown = answered(question, number, answer) if answers else asked(number, question, named=False)
+        print(shown, end="\n\n")

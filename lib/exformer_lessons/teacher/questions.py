@@ -53,20 +53,34 @@ def read_questions(folder: Path, lesson: str) -> list[Question]:
     if not path.is_file():
         known = ", ".join(lessons_with_questions(folder)) or "none: run this in a clone of the book"
         raise ValueError(f"expected a lesson with questions ({known}), got {lesson!r}")
+    rows = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return questions_of([{"lesson": lesson} | row for row in rows], lesson)
+
+
+def questions_of(rows: Iterable[dict[str, Any]], where: str) -> list[Question]:
+    """Make questions of what a file says.
+
+    Args:
+        rows: The fields of each.
+        where: What a message names.
+
+    Raises:
+        ValueError: If a question lacks something or has an id twice.
+    """
     found = []
-    for row in yaml.safe_load(path.read_text(encoding="utf-8")):
+    for row in rows:
         try:
-            question = Question(lesson, **row)
+            question = Question(**row)
         except TypeError:
-            fields = ", ".join(list(Question.__annotations__)[1:])
-            raise ValueError(f"{lesson}: expected a question with {fields}; got {row}") from None
+            fields = ", ".join(Question.__annotations__)
+            raise ValueError(f"{where}: expected a question with {fields}; got {row}") from None
         if question.kind not in KINDS or question.minutes < 1:
             raise ValueError(
                 f"{question.name}: expected at least a minute and a kind of {', '.join(KINDS)}; "
                 f"got {question.minutes!r}, {question.kind!r}"
             )
         if question.id in {each.id for each in found}:
-            raise ValueError(f"{lesson}: expected each id once, got {question.id!r} twice")
+            raise ValueError(f"{where}: expected each id once, got {question.id!r} twice")
         found.append(question)
     return found
 

@@ -1,0 +1,58 @@
+"""Sealing, for maintainers: the answers of a lesson, or an exam with its questions."""
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from exformer_lessons.command import add_command
+from exformer_lessons.teacher.answers import digest, solve, write_sealed
+from exformer_lessons.teacher.exams import read_exams
+from exformer_lessons.teacher.questions import Question, add_folder, questions_of, read_questions
+
+#: So many seeds are tried before an exam is sealed.
+SEEDS = 30
+
+
+def add_commands(commands: Any) -> None:
+    """Add ``seal`` to the parser."""
+    parser = add_command(
+        commands, "seal", _seal, "encrypt the answers of a lesson, or an exam, for maintainers"
+    )
+    parser.add_argument(
+        "name", metavar="NAME", help="a lesson, such as self_attention, or an exam, such as C"
+    )
+    what = "plain answers, ID.md; for an exam also questions.yml"
+    parser.add_argument("--source", type=Path, required=True, metavar="FOLDER", help=what)
+    add_folder(parser)
+
+
+def _seal(options: argparse.Namespace) -> None:
+    from exformer_lessons.teacher.sealing import refuse_repository
+
+    folder, name, source = options.folder, options.name, options.source
+    refuse_repository(source / "answer.md")
+    plain = {path.stem: path.read_text(encoding="utf-8") for path in sorted(source.glob("*.md"))}
+    exam = next((each for each in read_exams(folder) if each.key == name and not each.questions), None)
+    if exam is None:
+        questions = read_questions(folder, name)
+        _check(questions, plain)
+        write_sealed(folder, name, json.dumps(plain), {"ids": sorted(plain), "questions": digest(questions)})
+        return
+    rows = yaml.safe_load((source / "questions.yml").read_text(encoding="utf-8"))
+    questions = questions_of(rows, exam.sealed)
+    _check(questions, plain, *range(SEEDS))
+    exam = replace(exam, asks=[(each.lesson, each.kind, each.minutes) for each in questions])
+    write_sealed(folder, exam.sealed, json.dumps({"questions": rows, "answers": plain}), {"asks": exam.asks})
+
+
+def _check(questions: list[Question], plain: dict[str, str], *seeds: int) -> None:
+    ids = sorted(each.id for each in questions)
+    if sorted(plain) != ids:
+        raise ValueError(f"expected answers {', '.join(ids)}; got {', '.join(sorted(plain)) or 'none'}")
+    for each in questions:
+        for seed in (None, *seeds):
+            solve(each, plain[each.id], seed)
