@@ -48,11 +48,12 @@ LINK = re.compile(r"\[((?:[^][]|\[[^]]*\])+)\]\([^()\s]*(?:\([^()]*\))?[^()\s]*\
 
 @dataclass
 class Slide:
-    """A slide: its heading, its body in HTML, and what the speaker says, paragraph by paragraph."""
+    """A slide: heading, body in HTML, what the speaker says by paragraphs, and which prediction it asks."""
 
     heading: str
     body: str
     said: list[str] = field(default_factory=list)
+    asked: int = 0
 
     @property
     def notes(self):
@@ -126,8 +127,8 @@ def deck(cells, *, equations=(), without=()):
     """
     slides, said, asked, measured, section, count = [], [], None, {}, "", 0
 
-    def add(heading, body):
-        slides.append(Slide(heading, body, [*said]))
+    def add(heading, body, asked=0):
+        slides.append(Slide(heading, body, [*said], asked))
         said.clear()
 
     for kind, content in blocks(cells):
@@ -151,7 +152,7 @@ def deck(cells, *, equations=(), without=()):
                 said.append(content.replace("\n>", " "))
                 continue
             asked, measured = Asked(content), {}
-            add(asked.name, asked.body)
+            add(asked.name, asked.body, count)
         elif kind == "answer" and asked:
             said.append(content)
             add(inline(section), asked.answered(content, measured, len(slides)))
@@ -189,6 +190,13 @@ class Asked:
         end = "?" if words.endswith("?") and ":" in question[-3:] else " …"
         self.question = question.rstrip(" :,") + end if split else question
         self.options = {letter: re.sub(r"[,;.?]?\s*(?:\bor)?\s*$", "", text) for letter, _, text in split}
+
+    @property
+    def words(self):
+        """The question and its options in Markdown, without links."""
+        options = "; ".join(f" ({letter}) {text}" for letter, text in self.options.items())
+        end = "?" * ("? " in options) or "." * bool(options)
+        return LINK.sub(r"\1", f"{self.question}{options}{end}")
 
     @property
     def body(self):

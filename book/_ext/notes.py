@@ -1,0 +1,66 @@
+"""The lecturer's notes: each prediction to ask stands there with its words and its slide, from the lesson.
+
+In the source a line begins ``- Predict (b).`` or ``- Break it (b).``, with the right letter.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "_tools"))
+
+import slides
+import yaml
+from ledger_data import cells_of, read_lessons
+
+PAGE = "book/teach/notes"
+SECTION = re.compile(r"^\(notes-(\w+)\)=$", flags=re.M)
+ASK = re.compile(r"^- (?:Predict|Break it) \((\w)\)\.", flags=re.M)
+
+
+def with_questions(root, text):
+    """Return the notes in Markdown, with the question and the slide of each prediction.
+
+    Raises:
+        ValueError: If notes ask other predictions than those of their lesson.
+    """
+    pages = {lesson["slug"]: lesson["page"] for lesson in read_lessons(root)}
+    chosen = yaml.safe_load(Path(root, "book", "slides", "slides.yml").read_text(encoding="utf-8"))
+    head, *parts = SECTION.split(text)
+    for slug, part in zip(parts[::2], parts[1::2], strict=True):
+        cells = cells_of(root, pages[slug])
+        boxes = [content for kind, content in slides.blocks(cells) if kind == "asked"]
+        found = [(n, slides.Asked(each)) for n, each in enumerate(boxes, 1) if "(a)" in each]
+        deck = slides.deck(cells, **chosen.get(slug, {}))
+        places = {each.asked: number for number, each in enumerate(deck, 1) if each.asked}
+        if len(ASK.findall(part)) != len(found):
+            raise ValueError(
+                f"notes on {slug}: expected {len(found)} predictions, got {len(ASK.findall(part))}"
+            )
+        told = iter(_told(each, places.get(n)) for n, each in found)
+        part = ASK.sub(lambda match, told=told: f"{next(told)} **It is ({match[1]}).**", part)
+        head += f"(notes-{slug})={part}"
+    return head
+
+
+def _told(asked, number):
+    place = f"slide {number}" if number else "on the page"
+    return f"- **{asked.name}**, {place}: {asked.words}"
+
+
+def add_questions(app, docname, source):
+    """Add them to the page before it is parsed."""
+    if docname == PAGE:
+        source[0] = with_questions(app.srcdir, source[0])
+
+
+def note_files(app, env, docnames):
+    """Read the page again in each build: its questions are in other files."""
+    docnames += [PAGE] * (PAGE in env.found_docs and PAGE not in docnames)
+
+
+def setup(app):
+    """Register the extension."""
+    app.connect("source-read", add_questions)
+    app.connect("env-before-read-docs", note_files)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
