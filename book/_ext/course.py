@@ -23,10 +23,12 @@ from templates import macros
 from exformer_lessons.diagrams import arrow, box, column, draw, row
 
 HTML = macros("course.html")
-#: Minutes that a lesson's exercises are meant to take: graded ones and those on paper together.
-EXERCISES = 45
-#: Of them in a meeting with a lecture; a vote and its discussion; the task of a live figure.
-IN_CLASS, VOTE, FIGURE = 25, 5, 10
+#: Minutes for a lesson's exercises, graded ones and those on paper together, as a lecturer estimated them.
+EXERCISES = 80
+#: Of them in a meeting with a lecture, and in one after reading at home.
+IN_LECTURE, IN_CLASS = 20, 45
+#: What a vote takes more than reading its box; a vote with discussion; the board, or a live figure.
+VOTE, DISCUSSED, BOARD = 3, 5, 10
 #: The least that a meeting leaves unplanned.
 SLACK = 10
 ASKED = re.compile(r"^> \*\*(?:Predict|Break it)\.", flags=re.M)
@@ -89,6 +91,8 @@ def course(root, key):
     if way is None:
         raise ValueError(f"expected a key of courses.yml ({', '.join(w['key'] for w in ways)}), got {key!r}")
     lessons, known, rows = {lesson["slug"]: lesson for lesson in written(root)}, {*way.get("without", {})}, []
+    flipped = way.get("flipped", False)
+    exercises = IN_CLASS if flipped else IN_LECTURE
     for slug in way["meetings"]:
         if slug not in lessons and " " not in slug:
             raise ValueError(f"course {key}: {slug} is no written lesson")
@@ -100,8 +104,8 @@ def course(root, key):
             raise ValueError(
                 f"course {key}: {slug} builds on {', '.join(sorted(missing))}, which must come before"
             )
-        row = meeting(root, lesson, flipped=way.get("flipped", False))
-        slack = way["meeting"] - row["lecture"] - row["votes"] - row["figure"] - row["exercises"]
+        row = meeting(root, lesson, flipped=flipped)
+        slack = way["meeting"] - row["lecture"] - row["votes"] - row["board"] - exercises
         if slack < SLACK:
             raise ValueError(f"course {key}: {slug} leaves {slack} minutes of slack, fewer than {SLACK}")
         known.add(slug)
@@ -111,24 +115,22 @@ def course(root, key):
             f"course {key}: {len(rows)} meetings of {way['meeting']} minutes are over {way['hours']} hours"
         )
     told = [(lessons[slug], words.strip()) for slug, words in way.get("without", {}).items()]
-    return {"flipped": False} | way | {"rows": rows, "told": told}
+    found = {"rows": rows, "told": told, "exercises": exercises, "home": EXERCISES - exercises}
+    return {"flipped": False, "folded": False} | way | found
 
 
 def meeting(root, lesson, *, flipped):
-    """Return the minutes of a meeting about a lesson, and those at home.
+    """Return the minutes of a meeting about a lesson, exercises and slack apart.
 
-    A lecture takes as long as reading the lesson, votes included. Where the lesson is read at home before,
-    the meeting is for its votes, its live figure and all exercises.
+    A lecture takes as long as reading the lesson, and votes take more. Where the lesson is read at home
+    before, the meeting is for votes with discussion, and the board or a live figure.
     """
     cells = cells_of(root, lesson["page"])
     text = "\n".join("".join(cell["source"]) for cell in cells)
-    minutes = lesson["minutes"]
+    votes = len(ASKED.findall(text))
     if flipped:
-        votes, figure = VOTE * len(ASKED.findall(text)), FIGURE * ("live_figure(" in text)
-        in_class = {"lecture": 0, "votes": votes, "figure": figure, "exercises": EXERCISES}
-        return {"lesson": lesson, **in_class, "home": minutes}
-    in_class = {"lecture": minutes, "votes": 0, "figure": 0, "exercises": IN_CLASS}
-    return {"lesson": lesson, **in_class, "home": minutes + EXERCISES - IN_CLASS}
+        return {"lesson": lesson, "lecture": 0, "votes": DISCUSSED * votes, "board": BOARD}
+    return {"lesson": lesson, "lecture": lesson["minutes"], "votes": VOTE * votes, "board": 0}
 
 
 def graph(lessons):
@@ -224,7 +226,7 @@ class Objectives(Directive):
     def run(self):
         """Return a list."""
         self.note()
-        return [raw(HTML.objectives(written(self.env.srcdir), EXERCISES))]
+        return [raw(HTML.objectives(written(self.env.srcdir)))]
 
 
 class Course(Directive):

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 import course  # noqa: E402
+import notes as lecture_notes  # noqa: E402
 
 LESSONS = [
     {"slug": "a", "after": []},
@@ -51,8 +52,8 @@ def way(root, **changes):
 def test_hours_are_those_of_the_lessons(root):
     assert [lesson["minutes"] for lesson in course.written(root)] == [5, 10]  # 6 and 7.5, to the nearest five
     assert course.hours(root, "reading") == 0  # 15 minutes
-    assert course.hours(root, "exercises") == 2  # 90, to the even hour
-    assert course.hours(root, "all") == 2  # 105
+    assert course.hours(root, "exercises") == 3  # 160, to the next hour
+    assert course.hours(root, "all") == 3  # 175
     with pytest.raises(ValueError, match="got 'sleep'"):
         course.hours(root, "sleep")
 
@@ -69,24 +70,28 @@ def test_what_follows_from_another_arrow_is_not_drawn():
 
 def test_a_way_has_a_row_for_each_meeting(root):
     found = course.course(root, "all")
-    kept = ("lecture", "exercises", "slack", "home")
-    assert [[row[name] for name in kept] for row in found["rows"]] == [[5, 25, 20, 25], [10, 25, 15, 30]]
+    kept = ("lecture", "slack")
+    assert [[row[name] for name in kept] for row in found["rows"]] == [[5, 25], [10, 20]]
+    assert (found["exercises"], found["home"]) == (20, 60)
     assert found["told"] == []
 
 
-def test_a_flipped_meeting_votes_shows_a_figure_and_exercises(root):
+def test_votes_take_time_in_both_kinds_of_meeting(root):
     path = root / "notebooks" / "02_two.ipynb"
     found = json.loads(path.read_text(encoding="utf-8"))
     asked = "> **Predict.** One?\n\n> **Break it.** Two?\n\n> **Tested.** Three."
     found["cells"] += [{"cell_type": "markdown", "source": asked, "metadata": {}}]
-    found["cells"] += [{"cell_type": "code", "source": 'live_figure("x")', "metadata": {}, "outputs": []}]
     path.write_text(json.dumps(found), encoding="utf-8")
+    kept = ("lecture", "votes", "board", "slack")
     way(root, flipped=True, meeting=90, hours=5, meetings=["one", "Catch up: rest", "two"])
     one, other, two = course.course(root, "all")["rows"]
     assert other == {"other": "Catch up: rest"}
-    kept = ("lecture", "votes", "figure", "exercises", "slack", "home")
-    assert [one[name] for name in kept] == [0, 0, 0, 45, 45, 5]
-    assert [two[name] for name in kept] == [0, 10, 10, 45, 25, two["lesson"]["minutes"]]
+    assert [one[name] for name in kept] == [0, 0, 10, 35]
+    assert [two[name] for name in kept] == [0, 10, 10, 25]
+    way(root, meeting=60)
+    two = course.course(root, "all")["rows"][1]
+    read = two["lesson"]["minutes"]
+    assert [two[name] for name in kept] == [read, 6, 0, 34 - read]
 
 
 @pytest.mark.parametrize(
@@ -95,8 +100,8 @@ def test_a_flipped_meeting_votes_shows_a_figure_and_exercises(root):
         ({"meetings": ["two"]}, "two builds on one, which must come before"),
         ({"meetings": ["two", "one"]}, "two builds on one"),
         ({"meetings": ["three"]}, "three is no written lesson"),
-        ({"meeting": 44}, "two leaves 9 minutes of slack, fewer than 10"),
-        ({"flipped": True, "meeting": 54}, "one leaves 9 minutes of slack, fewer than 10"),
+        ({"meeting": 39}, "two leaves 9 minutes of slack, fewer than 10"),
+        ({"flipped": True, "meeting": 64}, "one leaves 9 minutes of slack, fewer than 10"),
         ({"meeting": 61}, "2 meetings of 61 minutes are over 2 hours"),
     ],
 )
@@ -153,12 +158,42 @@ def test_notes_agree_with_their_lesson(lesson):
     prose = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
     right = re.findall(r"^(?:The answer|It) is \((\w)\)", prose, flags=re.M)
     assert re.findall(r"^- (?:Predict|Break it) \((\w)\)\.", text, flags=re.M) == right
-    for minutes in re.search(r"Lectured: (.+?)\. Flipped: (.+?)\.$", text, flags=re.M).groups():
-        parts = [int(found) for found in re.findall(r" (\d+)(?:,|$)", minutes)]
-        assert sum(parts) == 90
-        assert parts[-1] >= course.SLACK
-    in_class = re.search(r"Exercises? ([\d. and]+): 25,", text)[1].split(" and ")
-    assert set(in_class) <= set(re.findall(r"\*\*Exercise (\d+\.\d+)", prose))
+    parts, in_class = re.search(
+        r"^\*\*Minutes\.\*\* (.+?)\. In class: begin Exercise (\d+\.\d)\. \*\*If late\*\*, drop .+?\. "
+        r"\*\*If it was read at home\*\*, .+\.$",
+        text,
+        flags=re.M,
+    ).groups()
+    lecture = sum(int(found) for found in re.findall(r" (\d+)(?:,|$)", parts))
+    assert abs(lecture - lesson["minutes"]) <= 5  # what the plan gives it
+    assert f"**Exercise {in_class}" in prose
+
+
+def test_notes_ask_in_the_words_of_the_lesson_and_name_the_slide():
+    told = lecture_notes.with_questions(
+        ROOT, (ROOT / "book" / "teach" / "notes.md").read_text(encoding="utf-8")
+    )
+    asked = re.findall(
+        r"^- \*\*(?:Predict|Break it)\*\*, (.+?): .+? \*\*It is \(\w\)\.\*\* ", told, flags=re.M
+    )
+    assert len(asked) == len(lecture_notes.ASK.findall("".join(notes().values())))
+    chosen = lecture_notes.yaml.safe_load(
+        (ROOT / "book" / "slides" / "slides.yml").read_text(encoding="utf-8")
+    )
+    hidden = sum(name.startswith("predict") for each in chosen.values() for name in each.get("without", []))
+    assert asked.count("on the page") == hidden
+    lesson = next(each for each in course.written(ROOT) if each["slug"] == "recurrence")
+    deck = lecture_notes.slides.deck(course.cells_of(ROOT, lesson["page"]), **chosen["recurrence"])
+    first = re.search(
+        r"^- \*\*Predict\*\*, slide (\d+): (Each step multiplies the gradient by)", told, flags=re.M
+    )
+    assert first[2] in deck[int(first[1]) - 1].body
+
+
+def test_notes_that_miss_a_prediction_are_refused():
+    text = (ROOT / "book" / "teach" / "notes.md").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="notes on recurrence: expected 3 predictions, got 2"):
+        lecture_notes.with_questions(ROOT, text.replace("- Predict (c).", "- Ask.", 1))
 
 
 def test_every_lesson_says_what_it_teaches():
