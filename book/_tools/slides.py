@@ -194,7 +194,7 @@ class Asked:
     @property
     def words(self):
         """The question and its options in Markdown, without links."""
-        options = "; ".join(f" ({letter}) {text}" for letter, text in self.options.items())
+        options = ";".join(f" ({letter}) {text}" for letter, text in self.options.items())
         end = "?" * ("? " in options) or "." * bool(options)
         return LINK.sub(r"\1", f"{self.question}{options}{end}")
 

@@ -4,11 +4,13 @@ import json
 import os
 import re
 import stat
+import sys
 
 import pytest
 
 pytest.importorskip("pyrage")
 
+from exformer_lessons.teacher import answers, sandbox
 from exformer_lessons.teacher.__main__ import run
 from exformer_lessons.teacher.answers import MARK, agrees, solve
 from exformer_lessons.teacher.questions import Question
@@ -77,9 +79,10 @@ class Book:
         """List the public keys that may read."""
         self.write("teach/recipients.txt", "".join(f"# me\n{k}\n\n" for k in [*self.publics, *keys]))
 
-    def says(self, *words, folder=True, status=0):
+    def says(self, *words, folder=True, trust=True, status=0):
         """Run the command; return what it says."""
-        found = run([*map(str, words), *(["--folder", str(self.teach)] if folder else [])])
+        trust = ["--trust"] * (words[0] in ("answers", "exam") and trust)
+        found = run([*map(str, words), *trust, *(["--folder", str(self.teach)] if folder else [])])
         self.out, err = self._capsys.readouterr()
         assert found == status, err
         return err if status else self.out
@@ -98,6 +101,11 @@ class Book:
     def answers(self, key=None, status=0):
         """Read the answers."""
         return self.says("answers", "numbers", "--key", key or self.key, status=status)
+
+    @property
+    def asking(self):
+        """The words of the command that reads the answers."""
+        return "answers", "numbers", "--key", self.key
 
 
 @pytest.fixture
@@ -278,6 +286,33 @@ def test_a_seed_draws_other_numbers_for_both(book: Book) -> None:
     assert len(asked) > 2
     refused = book.says("exam", "A", "--seed", 1, status=2)
     assert "exam A is public, its numbers are fixed; a sealed one has others (S)" in refused
+
+
+def test_the_code_of_answers_runs_in_a_sandbox(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    outside = book.folder / "outside.txt"
+    outside.write_text("ours", encoding="utf-8")
+    told = HALF.replace(
+        "```python\n", f"```python\nimport os\nprint('noise')\nfree = os.path.exists({str(outside)!r})\n"
+    )
+    told = told.replace("It is", "[[True = free]], it is")
+    book.write("plain/half.md", told)
+    book.seal()  # the maintainer's own file
+    try:
+        sandbox.find()
+    except ValueError as error:
+        if os.environ.get("CI") == "true" and sys.platform == "linux":
+            pytest.fail(str(error))
+        assert "or trust the repository and add --trust" in book.says(*book.asking, trust=False, status=2)
+        return
+    refused = book.says(*book.asking, trust=False, status=2)
+    assert "numbers/half: states True, but free is False" in refused
+    book.write("plain/half.md", HALF)
+    book.seal()
+    assert book.says(*book.asking, trust=False) == book.says(*book.asking)
+    monkeypatch.setattr(answers, "SECONDS", 0.01)
+    assert "expected answers within 0.01 seconds" in book.says(*book.asking, trust=False, status=2)
+    monkeypatch.setattr(sandbox, "kinds", list)
+    assert "or trust the repository and add --trust" in book.says(*book.asking, trust=False, status=2)
 
 
 def test_an_exam_whose_numbers_fail_is_not_sealed(book: Book) -> None:

@@ -10,12 +10,14 @@ import hashlib
 import json
 import random
 import re
+import subprocess
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from exformer_lessons.command import add_command
+from exformer_lessons.teacher import sandbox
 from exformer_lessons.teacher.questions import Question, add_folder, asked, read_questions, titles
 
 #: The first line of a plain answer; a test refuses any file of the repository that has it.
@@ -23,12 +25,27 @@ MARK = "<!-- private answer: keep it out of every repository -->"
 _BLOCK = re.compile(r"(^```python\n.*?^```$)", flags=re.MULTILINE | re.DOTALL)
 _STATED = re.compile(r"\[\[([^\[\]\n]+?) = (.+?)\]\](?!\])")
 _POINTS = re.compile(r"^- (\d+) points?: ", flags=re.MULTILINE)
+#: How long the code of all answers may take.
+SECONDS = 120
+_INSIDE = """
+import contextlib, io, json, sys
+sys.path[:0] = sys.argv[1:]
+from exformer_lessons.teacher.answers import Question, solve
+seed, found = json.load(sys.stdin)
+try:
+    with contextlib.redirect_stdout(io.StringIO()):
+        pairs = [solve(Question(**each), answer, seed) for each, answer in found]
+    told = [[each.text, answer] for each, answer in pairs]
+except ValueError as error:
+    told = str(error)
+print(json.dumps(told))
+"""
 
 
 def solve(question: Question, answer: str, seed: int | None = None) -> tuple[Question, str]:
     """Run the code of an answer and compare what it computes with what is stated.
 
-    This runs what the answer says, so read only answers from a repository that you trust.
+    This runs what the answer says: :func:`solved` does so in a sandbox.
 
     Args:
         question: What is asked.
@@ -67,6 +84,39 @@ def solve(question: Question, answer: str, seed: int | None = None) -> tuple[Que
     return replace(question, text=parts[0]), "".join(parts[2:]).strip()
 
 
+def solved(
+    found: list[tuple[Question, str]], *, seed: int | None = None, trust: bool = False
+) -> list[tuple[Question, str]]:
+    """Solve all answers, in a sandbox of the system: nobody can see who wrote a sealed file.
+
+    Args:
+        found: Each question with its plain answer.
+        seed: As for :func:`solve`.
+        trust: Run their code without a sandbox.
+
+    Raises:
+        ValueError: If an answer is refused, or if no sandbox works here.
+    """
+    if trust:
+        return [solve(each, answer, seed) for each, answer in found]
+    try:
+        kind = sandbox.find()
+    except ValueError as error:
+        raise ValueError(f"{error}; or trust the repository and add --trust") from None
+    asked = json.dumps([seed, [[asdict(each), answer] for each, answer in found]])
+    with sandbox.opened(["-I", "-c", _INSIDE, *sandbox.search_path()], kind=kind) as process:
+        try:
+            said, errors = process.communicate(asked.encode(), timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            raise ValueError(f"expected answers within {SECONDS} seconds, got none") from None
+    if process.returncode:
+        raise ValueError(f"the answers' code ended: {errors.decode(errors='replace')[-300:]}")
+    told = json.loads(said)
+    if isinstance(told, str):
+        raise ValueError(told)
+    return [(replace(each, text=text), answer) for (each, _), (text, answer) in zip(found, told, strict=True)]
+
+
 def _drawing(seed: int | None, name: str) -> Callable[..., Any]:
     """Return a function that chooses one of its arguments: the first without a seed."""
     rng = random.Random(f"{seed} {name}")
@@ -101,14 +151,14 @@ def agrees(stated: str, value: Any) -> bool:
     return float(stated.replace("−", "-").replace(",", "")) == float(f"{float(value):.{digits}f}")
 
 
-def read_answers(folder: Path, lesson: str, key: Path) -> list[tuple[Question, str]]:
+def read_answers(folder: Path, lesson: str, key: Path, *, trust: bool = False) -> list[tuple[Question, str]]:
     """Return the questions of a lesson with their answers, computed again.
 
     Raises:
         ValueError: If the key does not open them, or if an answer states what its code does not give.
     """
     plain = opened(folder, lesson, key)
-    return [solve(each, plain[each.id]) for each in read_questions(folder, lesson)]
+    return solved([(each, plain[each.id]) for each in read_questions(folder, lesson)], trust=trust)
 
 
 def opened(folder: Path, name: str, key: Path) -> Any:
@@ -146,6 +196,7 @@ def add_commands(commands: Any) -> None:
     parser = add_command(commands, "answers", _answers, "print the answers of a lesson, computed again")
     parser.add_argument("lesson", metavar="LESSON", help="such as self_attention")
     add_key(parser)
+    add_trust(parser)
     add_folder(parser)
     parser = add_command(
         commands, "rekey", _rekey, "encrypt all answers to the public keys in recipients.txt, for maintainers"
@@ -161,6 +212,12 @@ def add_key(parser: argparse.ArgumentParser, required: bool = True) -> None:
     )
 
 
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    """Let a command run the code of answers without a sandbox."""
+    what = "run the code of answers on this computer without a sandbox"
+    parser.add_argument("--trust", action="store_true", help=what)
+
+
 def _keygen(options: argparse.Namespace) -> None:
     from exformer_lessons.teacher.sealing import make_key
 
@@ -169,7 +226,7 @@ def _keygen(options: argparse.Namespace) -> None:
 
 def _answers(options: argparse.Namespace) -> None:
     read_questions(options.folder, options.lesson)
-    found = read_answers(options.folder, options.lesson, options.key)
+    found = read_answers(options.folder, options.lesson, options.key, trust=options.trust)
     print(f"{MARK}\n## {titles(options.folder)[options.lesson]}: answers\n")
     for number, (question, answer) in enumerate(found, 1):
         print(answered(question, number, answer), end="\n\n")

@@ -15,11 +15,12 @@ from exformer_lessons.command import add_command
 from exformer_lessons.teacher.answers import (
     MARK,
     add_key,
+    add_trust,
     answered,
     opened,
     read_answers,
     read_manifest,
-    solve,
+    solved,
 )
 from exformer_lessons.teacher.questions import (
     Question,
@@ -111,6 +112,7 @@ def add_commands(commands: Any) -> None:
     add_key(parser, required=False)
     parser.add_argument("--answers", action="store_true", help="write the grading scheme; needs --key")
     parser.add_argument("--seed", type=int, help="other numbers, in a sealed exam")
+    add_trust(parser)
     add_folder(parser)
 
 
@@ -144,7 +146,8 @@ def _solved(options: argparse.Namespace, exam: Exam) -> list[tuple[Question, str
     if not exam.questions:
         plain = opened(options.folder, exam.sealed, options.key)
         found = questions_of(plain["questions"], exam.sealed)
-        return [solve(each, plain["answers"][each.id], options.seed) for each in found]
+        pairs = [(each, plain["answers"][each.id]) for each in found]
+        return solved(pairs, seed=options.seed, trust=options.trust)
     asked_for = [_named(options.folder, exam.key, name) for name in exam.questions]
     if not options.answers:
         return [(each, "") for each in asked_for]
@@ -152,7 +155,7 @@ def _solved(options: argparse.Namespace, exam: Exam) -> list[tuple[Question, str
     answers = {
         each.name: answer
         for lesson in lessons
-        for each, answer in read_answers(options.folder, lesson, options.key)
+        for each, answer in read_answers(options.folder, lesson, options.key, trust=options.trust)
     }
     return [(each, answers[each.name]) for each in asked_for]
 

@@ -35,7 +35,7 @@ _CHECK = (
 )
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 _HELP = (
-    "expected a sandbox of Linux, because grading runs what strangers wrote: install bubblewrap "
+    "expected a sandbox of Linux, because this runs what strangers wrote: install bubblewrap "
     "(apt install bubblewrap) or allow user namespaces (on Ubuntu: sudo sysctl -w "
     "kernel.apparmor_restrict_unprivileged_userns=0); on macOS and Windows use WSL 2 or a virtual machine; "
     "got "
