@@ -9,7 +9,7 @@
   const FIRST = "many cats didn't find the hungry foxes beyond many sunny lakes"; // the lesson's
   const [SHORTEST, LONGEST] = [3, 12]; // words of a sentence
   const ROWS = 13; // of words, at most: twelve, and the end token
-  const SOLVED = 5; // words of a sentence that translator A gets right
+  const SOLVED = 5; // words of a sentence that translator C gets right
   const SHOWN = 0.08; // weights below are not drawn
   const MOST = 18; // words of a translation
 
@@ -22,7 +22,7 @@
       <p class="title">Content words that arrive</p>
       <div class="plot">
         <svg viewBox="0 0 9 100" preserveAspectRatio="none" aria-hidden="true"></svg>
-        <span class="name b">B, attention</span><span class="name a">A, one vector</span>
+        <span class="name b">D, attention</span><span class="name a">C, one vector</span>
         <i class="at"></i><i class="dot b"></i><i class="dot a"></i>
       </div>
       <label><span class="visually-hidden">Words in the English sentence</span><input type="range" min="${SHORTEST}" max="${LONGEST}"></label>
@@ -30,17 +30,17 @@
       <p class="axis">words in the English sentence: <b>drag to make it longer or shorter</b></p>
     </div>
     <div class="board">
-      <div class="head a"><b>A</b> <span>one vector</span><small></small></div>
+      <div class="head a"><b>C</b> <span>one vector</span><small></small></div>
       <div class="head source"><span>English</span><small></small></div>
-      <div class="head b"><b>B</b> <span>attention</span><small></small></div>
-      <ol class="words a" lang="it" aria-label="Translation by A"></ol>
+      <div class="head b"><b>D</b> <span>attention</span><small></small></div>
+      <ol class="words a" lang="it" aria-label="Translation by C"></ol>
       <div class="link a" aria-hidden="true"><svg preserveAspectRatio="none"></svg><div class="vector"></div></div>
       <ol class="words source" aria-label="English sentence"></ol>
       <div class="link b" aria-hidden="true"><svg preserveAspectRatio="none"></svg></div>
-      <ol class="words b" lang="it" aria-label="Translation by B"></ol>
+      <ol class="words b" lang="it" aria-label="Translation by D"></ol>
     </div>
     <p class="noticed"></p>
-    <div class="task"><p><b>Try it.</b> Find the longest sentence that A translates without a mistake.</p><p class="answer"></p></div>
+    <div class="task"><p><b>Try it.</b> Find the longest sentence that C translates without a mistake.</p><p class="answer"></p></div>
     <div class="buttons"><button type="button" class="other">Another sentence of this length</button> <button type="button" class="again">Start again</button></div>`;
 
   const percent = (x) => `${Math.round(100 * x)}%`;
@@ -215,7 +215,7 @@
       this.showTask(n);
       this.before = { source: right.source, right: right.target, a: found.a.words, b: found.b.words };
       this.state = right.source.join(" ") === FIRST ? "" : right.source.join(" ");
-      this.announce(`${right.source.join(" ")}. Of ${several(right.content.length, "content word")} arrive: A ${counts.a}, B ${counts.b}. ${this.one(".noticed").textContent}`);
+      this.announce(`${right.source.join(" ")}. Of ${several(right.content.length, "content word")} arrive: C ${counts.a}, D ${counts.b}. ${this.one(".noticed").textContent}`);
     }
 
     // How many words each translation changed after one was changed.
@@ -228,7 +228,7 @@
       const said = `<b>${before.source[english[0]]} → ${right.source[english[0]]}.</b>`;
       const [due, a, b] = [changes(right.target, before.right), changes(found.a.words, before.a), changes(found.b.words, before.b)];
       const tell = (name, n) => `${name} changes ${n ? several(n, "word") : "nothing"}`;
-      return `${said} ${tell("The right translation", due)}: ${tell("A", a)}, ${tell("B", b)}.`;
+      return `${said} ${tell("The right translation", due)}: ${tell("C", a)}, ${tell("D", b)}.`;
     }
 
     showTask(n) {
@@ -278,7 +278,7 @@
       this.rowOf.push(slots.length);
     }
 
-    // What A's decoder gets: the last state.
+    // What C's decoder gets: the last state.
     drawVector(vector) {
       this.one(".vector").innerHTML = [...vector].map((x) => `<i class="${x < 0 ? "less" : ""}" style="--size:${Math.min(1, Math.abs(x)).toFixed(2)}"></i>`).join("");
       const end = this.rowOf.at(-1) + 0.5;
@@ -312,7 +312,7 @@
         seeds(key).map((d) => `<path class="seed ${key}" d="${d}"/>`).join("") + `<path class="curve ${key}" d="${line(card(key).map(({ content }) => content))}"/>`).join("");
     }
 
-    // ---- pointing at a word of B: where it looks ----
+    // ---- pointing at a word of D: where it looks ----
 
     point(button) {
       const word = this.locked ?? (button ? Number(button.dataset.word) : null);

@@ -22,7 +22,7 @@ FIRST = "many cats didn't find the hungry foxes beyond many sunny lakes"
 
 
 def still() -> Diagram:
-    """Draw the first state: the sentence in the middle, A's translation on the left and B's on the right."""
+    """Draw the first state: the sentence in the middle, C's translation on the left and D's on the right."""
     pair = derive(parse(FIRST))
     a, b = load_lesson_model(ONE_VECTOR), load_lesson_model(ATTENTION)
     left = Counter(pair.target.split())
@@ -49,9 +49,9 @@ def still() -> Diagram:
     left_half = row(by_a, vector, gap=22, align="top")
     return draw(
         row(
-            label(left_half, above="A, one vector"),
+            label(left_half, above="C, one vector"),
             label(english, above="English"),
-            label(by_b, above="B, attention"),
+            label(by_b, above="D, attention"),
             gap=32,
             align="top",
         ),
@@ -71,19 +71,19 @@ FIGURE = Live(
     still=still,
     models=(ONE_VECTOR, ATTENTION),
     alt=(
-        "An English sentence of eleven words in the middle. On the left its translation by A, which "
+        "An English sentence of eleven words in the middle. On the left its translation by C, which "
         "gets it as one vector of 16 numbers: its first six words are right, and of the other five none "
-        "is in the right translation. On the right its translation by B, without a mistake, with "
+        "is in the right translation. On the right its translation by D, without a mistake, with "
         "lines from each word to the English words that it attends to."
     ),
     caption=(
-        "A and B, with states of 16 numbers. All that A's decoder gets is the encoder's last state; B's "
-        "attends to the states after all words (lines: weights of 8% or more). While the figure runs, "
-        "dashed words are wrong, judged by the grammar, and underlined ones have changed with yours. "
-        "Replace a noun of a 12-word sentence by another of the same gender, and in B's translation only "
-        "that noun changes, with its article where it must. A's stays the same, word for word, in 30% of "
-        "1,000 sentences if it was the first noun, in 59% if the second, and in 65% if the third. Of "
-        "sentences of three words A gets about half right. Curves: 100 test sentences of each length; "
-        "thin lines are other seeds, which also draw other sentences."
+        "C and D are A and B with states of 16 numbers. All that C's decoder gets is the encoder's last "
+        "state; D's attends to the states after all words (lines: weights of 8% or more). While the "
+        "figure runs, dashed words are wrong, judged by the grammar, and underlined ones have changed "
+        "with yours. Replace a noun of a 12-word sentence by another of the same gender, and in D's "
+        "translation only that noun changes, with its article where it must. C's stays the same, word for "
+        "word, in 30% of 1,000 sentences if it was the first noun, in 59% if the second, and in 65% if the "
+        "third. Of sentences of three words C gets about half right. Curves: 100 test sentences of each "
+        "length; thin lines are other seeds, which also draw other sentences."
     ),
 )

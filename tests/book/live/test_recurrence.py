@@ -47,7 +47,7 @@ def said(pattern):
 
 
 def test_which_nouns_are_noticed(models) -> None:
-    """In sentences of 12 words: by B always, by A the less the later they stand."""
+    """In sentences of 12 words: by D always, by C the less the later they stand."""
     shares = said(r"in (\d+)% of 1,000 sentences.*in (\d+)% if the second.*in (\d+)% if the\s+third")
     random.seed(0)
     found = [evidence.notices(models["a"], 12, part)[0] for part in ("subject", "object", "place")]
@@ -61,7 +61,7 @@ def test_which_nouns_are_noticed(models) -> None:
 def test_short_and_long_sentences(models) -> None:
     """About half of three words; none of twelve; and the task has solutions."""
     random.seed(1)
-    assert "of three words A gets about half right" in FIGURE.caption
+    assert "of three words C gets about half right" in FIGURE.caption
     assert 0.38 < evidence.right(models["a"], 3) < 0.66
     assert evidence.right(models["a"], 12) < 0.01
     assert 0.1 < evidence.right(models["a"], 5, 1000) < 0.4
@@ -71,7 +71,7 @@ def test_short_and_long_sentences(models) -> None:
 
 
 def test_the_seeds_of_the_curves(models) -> None:
-    """As the cards have them: A's fall for each seed, B's do not."""
+    """As the cards have them: C's fall for each seed, D's do not."""
     for name, low, high in (("a", 0.3, 0.5), ("b", 0.99, 1)):
         scores = models[name].card["scores"]
         by_seed = list(zip(*(scores[length]["content by seed"] for length in LENGTHS), strict=True))
@@ -202,17 +202,17 @@ def test_who_notices(page, site, models) -> None:
         after, line = page.run(SHOWN), page.run(TEXT, ".noticed")
         assert word in after["source"]
         assert f"→ {word}" in line
-        for key, name in (("a", "A"), ("b", "B")):
+        for key, name in (("a", "C"), ("b", "D")):
             kept = before[key] == after[key]
             assert (f"{name} changes nothing" in line) == kept
             assert (
                 page.run("(key) => document.querySelectorAll(`.words.${key} .changed`).length", key) > 0
             ) == (not kept)
-    assert "A changes nothing, B changes 1 word" in line  # the last noun: A does not notice
+    assert "C changes nothing, D changes 1 word" in line  # the last noun: C does not notice
 
 
 def test_the_task_is_checked(page, site, models) -> None:
-    """A sentence of seven words that A gets right solves it; one with a mistake does not."""
+    """A sentence of seven words that C gets right solves it; one with a mistake does not."""
     random.seed(4)
     solution = None
     while solution is None:
@@ -230,7 +230,7 @@ def test_the_task_is_checked(page, site, models) -> None:
 
 
 def test_keys_alone(page, site) -> None:
-    """Slider, a word, a word of B that is held and let go."""
+    """Slider, a word, a word of D that is held and let go."""
     opened(page, site)
     page.press("Tab", "ArrowLeft")
     assert len(page.run(SHOWN)["source"].split()) == 10
