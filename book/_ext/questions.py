@@ -1,11 +1,7 @@
 """The page of questions for teachers: below its words, what exams ask and the questions of each lesson."""
 
-from pathlib import Path
-
 from exformer_lessons.teacher.exams import read_exams
 from exformer_lessons.teacher.questions import lessons_with_questions, read_questions, sheet, titles
-
-PAGE = "book/teach/questions"
 
 
 def all_questions(folder):
@@ -27,21 +23,3 @@ def all_questions(folder):
     for lesson in lessons_with_questions(folder):
         parts.append(f"## {title[lesson]}\n\n{sheet(read_questions(folder, lesson))}")
     return "\n\n".join(parts)
-
-
-def add_questions(app, docname, source):
-    """Add them to the page before it is parsed."""
-    if docname == PAGE:
-        source[0] = f"{source[0]}\n\n{all_questions(Path(app.srcdir, PAGE).parent)}"
-
-
-def note_files(app, env, docnames):
-    """Read the page again in each build: its questions are in other files."""
-    docnames += [PAGE] * (PAGE in env.found_docs and PAGE not in docnames)
-
-
-def setup(app):
-    """Register the extension."""
-    app.connect("source-read", add_questions)
-    app.connect("env-before-read-docs", note_files)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 
 import yaml
+from bugs import read_bugs
 from docutils import nodes
 from ledger_data import entries_of, read_lessons
 from repo_links import find_repository, git
@@ -94,6 +95,7 @@ COUNTS = {
     "trials": lambda found, root: sum(any(place.trial for place in entry.places) for entry in found),
     "lines of nn and models": lambda found, root: f"{lines_of_models(root):,}",
     "planted bugs": lambda found, root: planted_bugs(root),
+    "bugs of others": lambda found, root: sum(len(part["bugs"]) for part in read_bugs(root)["subjects"]),
     "lessons": lambda found, root: written_lessons(root),
     "questions": lambda found, root: sum(
         len(read_questions(Path(root, TEACH), slug)) for slug in asked_of(root)
