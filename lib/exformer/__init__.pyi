@@ -42,6 +42,8 @@ from .models.encoder_lm import EncoderLMConfig as EncoderLMConfig
 from .models.rnn_lm import RecurrentLM as RecurrentLM
 
 from .training.muon import Muon as Muon
+from .training.preferences import dpo_loss as dpo_loss
+from .training.preferences import group_advantages as group_advantages
 from .training.loop import train as train
 from .training.config import TrainingConfig as TrainingConfig
 from .training.trainer import Trainer as Trainer
