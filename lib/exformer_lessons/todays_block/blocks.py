@@ -1,0 +1,142 @@
+"""The block of 2017, the switches that lead to today's, and a training that compares them at equal size."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from random import Random
+from time import process_time
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from exformer import DecoderLM, DecoderLMConfig, WordTokenizer, cross_entropy, pad, train
+from exformer.corpora import english
+from exformer.nn.eval_mode import evaluating
+from exformer.training.optimizers import adamw
+from exformer.training.schedules import linear_schedule
+
+#: What changed since 2017, one setting each.
+SWITCHES: dict[str, dict[str, Any]] = {
+    "pre-norm": {"pre_norm": True},
+    "RMSNorm": {"norm": "rms"},
+    "no biases": {"bias": False},
+    "rotary": {"positions": "rotary"},
+    "SwiGLU": {"activation": "swiglu"},
+    "grouped queries": {"n_kv_heads": 2},
+    "QK-norm": {"qk_norm": True},
+    "GELU": {"activation": "gelu"},
+    "ReLU²": {"activation": "squared_relu"},
+}
+#: The switches of Llama's block, in the order of the lesson.
+LLAMA = ("pre-norm", "RMSNorm", "no biases", "rotary", "SwiGLU", "grouped queries")
+D_MODEL, N_LAYERS, N_SENTENCES, BATCH = 48, 2, 24_000, 40
+
+
+@cache
+def tokenizer() -> WordTokenizer:
+    """Return the tokenizer of the small English."""
+    return WordTokenizer.from_texts(english.WORDS)
+
+
+def encode(sentences: Sequence[str]) -> list[list[int]]:
+    """Return the token ids of sentences, with start and end token."""
+    tok = tokenizer()
+    return [[tok.bos_id, *tok.encode(sentence), tok.eos_id] for sentence in sentences]
+
+
+@cache
+def training_rows() -> list[list[int]]:
+    """Return the sentences of a training; each is read once."""
+    return encode(english.sample(N_SENTENCES, seed=0))
+
+
+@cache
+def test_batch() -> tuple[Tensor, float]:
+    """Return new sentences, and the loss of the grammar itself on them, which no model beats."""
+    sentences = english.sample(2_000, seed=10_000)
+    return pad(encode(sentences), pad_id=tokenizer().pad_id), english.nats_per_token(sentences)
+
+
+def n_parameters(model: torch.nn.Module) -> int:
+    """Count the parameters of a model."""
+    return sum(p.numel() for p in model.parameters())
+
+
+def block(switches: Collection[str] = (), **settings: Any) -> DecoderLMConfig:
+    """Return a model of the block of 2017 with some switches on.
+
+    The hidden layer of the feed-forward network is as wide as it must be for the number of parameters of
+    2017.
+
+    >>> block().activation, block(["SwiGLU"]).activation
+    ('relu', 'swiglu')
+    >>> block().d_ff, block(["SwiGLU"]).d_ff, block(["grouped queries"]).d_ff
+    (256, 171, 288)
+    """
+    config = DecoderLMConfig(
+        tokenizer().vocab_size,
+        d_model=D_MODEL,
+        n_layers=N_LAYERS,
+        n_heads=4,
+        d_ff=4 * D_MODEL,
+        pre_norm=False,
+        activation="relu",
+        positions="sinusoidal",
+        dropout=0.0,
+    )
+    if not switches and not settings:
+        return config
+    changes = {name: value for switch in switches for name, value in SWITCHES[switch].items()}
+    changed = replace(config, **changes | settings)
+    return changed if "d_ff" in settings else replace(changed, d_ff=_equal_width(changed, config))
+
+
+def _equal_width(config: DecoderLMConfig, like: DecoderLMConfig) -> int:
+    """Return the width of the hidden layer that brings a model closest to another one's size."""
+    wanted = n_parameters(DecoderLM(like))
+    sizes = {d_ff: n_parameters(DecoderLM(replace(config, d_ff=d_ff))) for d_ff in (8, 9)}
+    return 8 + round((wanted - sizes[8]) / (sizes[9] - sizes[8]))
+
+
+def loss_of(model: DecoderLM, ids: Tensor) -> Tensor:
+    """Return the loss of a batch, in training with the balance loss of its experts."""
+    return model.loss(ids)
+
+
+@torch.no_grad()
+def excess(model: DecoderLM) -> float:
+    """Return the loss on new sentences minus that of the grammar, in nats per token."""
+    ids, floor = test_batch()
+    with evaluating(model):
+        logits = model(ids[:, :-1])
+    return cross_entropy(logits, ids[:, 1:], pad_id=tokenizer().pad_id).item() - floor
+
+
+def _batches(seed: int) -> list[Tensor]:
+    """Return the batches of a training in random order; sentences of a batch are of similar length."""
+    rows, rng = training_rows()[:], Random(seed)
+    rng.shuffle(rows)
+    pools = [sorted(rows[i : i + 20 * BATCH], key=len) for i in range(0, len(rows), 20 * BATCH)]
+    batches = [pool[i : i + BATCH] for pool in pools for i in range(0, len(pool), BATCH)]
+    rng.shuffle(batches)
+    return [pad(batch, pad_id=tokenizer().pad_id) for batch in batches]
+
+
+def learn(
+    config: DecoderLMConfig, *, rate: float, seed: int, steps: int | None = None
+) -> tuple[DecoderLM, float]:
+    """Train a model on 24,000 sentences, or for some steps; return it, and the seconds of a step."""
+    torch.manual_seed(seed)
+    model, batches = DecoderLM(config), _batches(seed)[:steps]
+    schedule = partial(linear_schedule, peak=rate, warmup=len(batches) // 10, total=len(batches))
+    start = process_time()
+    train(
+        model,
+        batches,
+        loss_fn=loss_of,
+        optimizer=adamw(model.parameters()),
+        schedule=schedule,
+        clip_norm=1.0,
+    )
+    return model, (process_time() - start) / len(batches)

@@ -1,0 +1,184 @@
+"""The blocks of lesson 17 and the facts: equal sizes, the floor, the sweep, and the file of their runs."""
+
+import json
+from dataclasses import replace
+from statistics import mean, stdev
+
+import pytest
+import torch
+
+from exformer import DecoderLM, cross_entropy
+from exformer.nn.mixture_of_experts import balance_loss, record_routing
+from exformer_lessons.todays_block import blocks, facts, measure
+
+
+@pytest.mark.parametrize("switches", [(), *((name,) for name in blocks.SWITCHES), blocks.LLAMA], ids="+".join)
+def test_blocks_of_equal_size(switches):
+    wanted = blocks.n_parameters(DecoderLM(blocks.block()))
+    assert blocks.n_parameters(DecoderLM(blocks.block(switches))) == pytest.approx(wanted, rel=4e-3)
+
+
+def test_a_width_that_is_given_stays():
+    assert blocks.block(blocks.LLAMA, d_ff=40).d_ff == 40
+
+
+def test_every_sentence_is_read_once():
+    rows = [row for batch in blocks._batches(3) for row in batch.tolist()]
+    assert sorted(tuple(id for id in row if id) for row in rows) == sorted(map(tuple, blocks.training_rows()))
+    first, again, other = (blocks._batches(seed)[0] for seed in (3, 3, 4))
+    assert torch.equal(first, again)
+    assert first.shape != other.shape or not torch.equal(first, other)
+
+
+def test_the_excess_is_the_loss_above_that_of_the_grammar():
+    torch.manual_seed(0)
+    model = DecoderLM(blocks.block(blocks.LLAMA)).train()
+    ids, floor = blocks.test_batch()
+    with torch.no_grad():
+        loss = cross_entropy(model(ids[:, :-1]), ids[:, 1:], pad_id=0).item()
+    assert blocks.excess(model) == pytest.approx(loss - floor, abs=1e-5)
+    assert model.training
+    assert 2 < floor < 2.2 < 3 < loss
+
+
+def test_a_short_training_learns():
+    model, seconds = blocks.learn(blocks.block(blocks.LLAMA), rate=0.01, seed=0, steps=12)
+    assert blocks.excess(model) < blocks.excess(DecoderLM(blocks.block(blocks.LLAMA))) - 0.3
+    assert seconds > 0
+
+
+def test_facts_are_as_frequent_as_said():
+    corpus = facts.Facts()
+    assert corpus.p.sum().item() == pytest.approx(1)
+    assert (corpus.p[0] / corpus.p[7]).item() == pytest.approx(8**1.5)
+    assert len({tuple(key) for key in corpus.keys.tolist()}) == facts.N_FACTS
+    keys = torch.cat([keys for keys, _ in corpus.batches(20, size=512, seed=1)])
+    found = (keys == corpus.keys[0]).all(dim=1).double().mean().item()
+    assert found == pytest.approx(corpus.p[0].item(), abs=0.02)
+
+
+def test_values_belong_to_their_keys():
+    corpus = facts.Facts()
+    known = dict(zip(map(tuple, corpus.keys.tolist()), corpus.values.tolist(), strict=True))
+    keys, values = next(corpus.batches(1, size=99, seed=2))
+    assert [known[tuple(key)] for key in keys.tolist()] == values.tolist()
+
+
+def test_the_expected_loss_and_loads_by_hand():
+    torch.manual_seed(1)
+    model, corpus = DecoderLM(facts.memory(8, n_experts=4)).eval(), facts.Facts()
+    excess, loads = facts.excess(model, corpus)
+    with torch.no_grad(), record_routing() as routing:
+        logits = model(corpus.keys)[:, -1]
+    p_right = logits.log_softmax(-1).gather(1, corpus.values[:, None])[:, 0]
+    assert excess == pytest.approx(-(corpus.p * p_right).sum().item(), rel=1e-5)
+    chosen = routing[0][:, -1].topk(2).indices
+    by_hand = [(corpus.p * (chosen == e).any(dim=1)).sum().item() / 2 for e in range(4)]
+    assert loads == pytest.approx(by_hand)
+    assert sum(loads) == pytest.approx(1)
+
+
+def test_the_balance_loss_is_that_of_the_last_position():
+    model = DecoderLM(facts.memory(8, n_experts=4, balance_weight=0.5)).train()
+    batch = next(facts.Facts().batches(1, size=32, seed=0))
+    with record_routing() as routing:
+        loss = facts.value_loss(model, batch)
+    alone = facts.value_loss(model.eval(), batch)
+    added = 0.5 * balance_loss(routing[0][:, -1], experts_per_token=2)
+    torch.testing.assert_close(loss, alone + added)
+
+
+def test_a_sweep_goes_on_beyond_its_edges():
+    def run_with(best):
+        tried = []
+
+        def run(rate, seed):
+            tried.append((rate, seed))
+            return {"excess": (rate / best - 1) ** 2}
+
+        return measure._measured(blocks.block(), run), tried
+
+    for best in (0.01, 0.0025, 0.04):
+        found, tried = run_with(best)
+        assert found["rate"] == best
+        rates = [float(rate) for rate in found["sweep"]]
+        assert min(rates) < best < max(rates)
+        assert [seed for rate, seed in tried if rate == best] == [5, *range(5)]
+        assert found["excess"] == [0.0] * 5
+
+
+def test_closer_rates_are_tried_with_all_seeds_and_their_best_mean_counts():
+    tried = []
+
+    def run(rate, seed):
+        tried.append((rate, seed))
+        return {"excess": abs(rate - 0.007) + seed / 10}
+
+    found = measure._measured(blocks.block(), run, closer=(0.7, 1.4))
+    assert found["rate"] == 0.007
+    assert list(found["means"]) == ["0.0035", "0.005", "0.007"]
+    assert [seed for rate, seed in tried if rate == 0.007] == [*range(5)]
+    assert found["excess"] == pytest.approx([0, 0.1, 0.2, 0.3, 0.4])
+
+
+def test_experts_do_the_work_of_the_dense_network():
+    sizes = measure._experts(96)
+    assert 2 * sizes["experts"]["d_ff"] == sizes["dense"]["d_ff"]
+    assert 8 * sizes["experts"]["d_ff"] == sizes["dense, 4 × as wide"]["d_ff"]
+    assert facts.memory(**sizes["experts"]).experts_per_token == 2
+    many, wide = (
+        blocks.n_parameters(DecoderLM(facts.memory(**sizes[name])))
+        for name in ("experts", "dense, 4 × as wide")
+    )
+    assert many - wide == 8 * 32  # the router
+
+
+def test_the_command_writes_the_parts_that_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(measure, "FILE", tmp_path / "runs.json")
+    cases = {"one": lambda: {"a": lambda: {"x": [1.23456789]}}, "two": lambda: {"b": lambda: {"y": 2}}}
+    monkeypatch.setattr(measure, "PARTS", cases)
+    measure.main(["two"])
+    measure.main(["one"])
+    found = json.loads((tmp_path / "runs.json").read_text(encoding="utf-8"))
+    assert found == {"two": {"b": {"y": 2}}, "one": {"a": {"x": [1.23457]}}}
+    assert measure.runs("one")["a"]["x"] == [1.23457]
+
+
+def test_switches_are_those_of_llama():
+    config = blocks.block(blocks.LLAMA)
+    asked = {"pre_norm": True, "norm": "rms", "bias": False, "positions": "rotary", "activation": "swiglu"}
+    assert {name: getattr(config, name) for name in asked} == asked
+    assert config.n_heads == 2 * config.n_kv_heads
+    assert replace(blocks.block(), d_ff=1).pre_norm is False
+
+
+def interval(name, base, part="alone", base_part="alone"):
+    runs = measure.runs(part)[name]["excess"], measure.runs(base_part)[base]["excess"]
+    d = [a - b for a, b in zip(*runs, strict=True)]
+    return mean(d), 2.78 * stdev(d) / len(d) ** 0.5
+
+
+def test_the_file_holds_what_the_page_says():
+    singles = measure.runs("alone")
+    assert singles.keys() == {"2017", "Llama", *blocks.SWITCHES}
+    assert {len(run["excess"]) for run in singles.values()} == {len(measure.SEEDS)}
+    clear = {name for name in singles if name != "2017" and sum(interval(name, "2017")) < 0}
+    assert blocks.SWITCHES.keys() - clear == {"pre-norm", "RMSNorm", "no biases", "grouped queries"}
+    for run in (*singles.values(), *measure.runs("memories").values(), *measure.runs("grammar").values()):
+        rates = sorted(run["sweep"], key=float)
+        assert min(run["sweep"], key=run["sweep"].get) not in (rates[0], rates[-1])
+        assert run["means"][f"{run['rate']:g}"] == min(run["means"].values())
+        assert mean(run["excess"]) == pytest.approx(min(run["means"].values()), abs=2e-5)
+    for name in ("experts", "experts, no balance loss"):
+        d, half = interval(name, "dense", "memories", "memories")
+        assert d < 0.8 * interval("dense, 4 × as wide", "dense", "memories", "memories")[0] < 0
+        assert d + half < 0 < interval(name, "dense", "grammar", "grammar")[0]
+
+
+def test_pre_norm_is_ahead_where_the_rate_is_not_that_of_2017():
+    common, singles = measure.runs("common"), measure.runs("alone")
+    ahead = {rate: mean(five) - mean(common["2017"][rate]) for rate, five in common["pre-norm"].items()}
+    assert ahead["0.02"] < 3 * ahead["0.01"] < 0 < ahead["0.007"]
+    assert (singles["2017"]["rate"], singles["pre-norm"]["rate"]) == (0.007, 0.01)
+    for name, rate in (("2017", "0.007"), ("pre-norm", "0.01")):
+        assert common[name][rate] == singles[name]["excess"]
