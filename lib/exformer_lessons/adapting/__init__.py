@@ -1,0 +1,1 @@
+"""What the lesson on adapting a model needs besides the library."""
