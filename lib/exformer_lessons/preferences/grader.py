@@ -1,0 +1,73 @@
+"""Graders: DPO's loss of a pair, and the loss of a policy gradient over a group."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from exformer_lessons.exercises.grading import Verdict, grade, takes_functions
+from exformer_lessons.preferences import mistakes as known
+
+
+def _pairs() -> list[tuple[Any, ...]]:
+    rng = torch.Generator().manual_seed(16)
+
+    def log_p(n: int) -> torch.Tensor:
+        return -3 * torch.rand(n, generator=rng, dtype=torch.float64) - 0.1
+
+    return [
+        (log_p(n), log_p(m), log_p(n), log_p(m), beta)
+        for n, m, beta in ((3, 5, 0.1), (6, 2, 0.5), (1, 4, 2.0))
+    ]
+
+
+@takes_functions
+def grade_dpo(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_dpo_loss(chosen, rejected, reference_chosen, reference_rejected, beta)``.
+
+    Args:
+        answer: Takes the log-probabilities of the tokens of both texts, by the model and by the reference;
+            returns the loss of this pair.
+    """
+    return grade(
+        answer,
+        right=known.pair_loss,
+        mistakes=known.DPO,
+        cases=_pairs(),
+        praise="Sums over tokens, two log-ratios, beta inside the sigmoid.",
+    )
+
+
+def _groups() -> list[tuple[Any, ...]]:
+    rng = torch.Generator().manual_seed(16)
+    eos_id, pad_id = 2, 0
+    rows = [
+        (2, [[1, 5, 6, 7, 2], [1, 5, 8, 2], [1, 5, 3, 4, 9, 7, 3], [1, 5, 2]], [4.0, 0.0, 1.0, 0.0]),
+        (3, [[1, 2, 5, 6, 2], [1, 2, 5, 8, 7, 4, 2], [1, 2, 5, 2]], [0.0, 3.0, 5.0]),
+        (1, [[1, 5, 6, 2], [1, 2], [1, 7, 7, 7, 8, 2]], [1.0, 1.0, 1.0]),
+    ]
+    cases = []
+    for prompt_length, texts, rewards in rows:
+        longest = max(map(len, texts))  # a text without an end token has no padding
+        ids = torch.tensor([[*text, *[pad_id] * (longest - len(text))] for text in texts])
+        log_p = -3 * torch.rand(ids.shape, generator=rng, dtype=torch.float64) - 0.1
+        cases.append((log_p, ids, torch.tensor(rewards, dtype=torch.float64), prompt_length, eos_id))
+    return cases
+
+
+@takes_functions
+def grade_group(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_loss(log_p, ids, rewards, prompt_length, eos_id)``.
+
+    Args:
+        answer: Takes the log-probability of each token of ``ids``, the ids, a reward for each text, the
+            number of tokens of the prompt and the end token; returns the loss.
+    """
+    return grade(
+        answer,
+        right=known.group_loss,
+        mistakes=known.GROUP,
+        cases=_groups(),
+        praise="The model's own tokens count, up to the end, and each text is compared with its group.",
+        tolerance=3e-4,  # many add 1e-4 to the standard deviation
+    )

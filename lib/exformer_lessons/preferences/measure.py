@@ -1,0 +1,265 @@
+"""Train what the lesson on preferences and rewards shows, with five seeds each.
+
+    python -m exformer_lessons.preferences.measure [PART ...]
+
+writes ``runs.json`` beside this file: all parts, or those that are named. All take twenty minutes on one
+thread.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from exformer import DecoderLM
+from exformer.corpora import english
+from exformer_lessons.preferences import judging
+from exformer_lessons.preferences.judging import base_model, is_right, measure, policy_gradient
+from exformer_lessons.setup import start
+from exformer_lessons.training.programs import encode, tokenizer
+
+FILE = Path(__file__).with_name("runs.json")
+SEEDS = range(5)
+EVERY = 6  # steps between two measurements of a policy gradient
+VOTES = (1, 3, 5, 9, 15, 25, 51, 101)
+
+_base = cache(lambda seed: base_model(seed=seed))
+
+
+def runs(part: str) -> dict[str, Any]:
+    """Return what was measured of a part, one of ``PARTS``.
+
+    >>> len(runs("base")["base"])
+    5
+    """
+    return json.loads(FILE.read_text(encoding="utf-8"))[part]
+
+
+def base() -> dict[str, Any]:
+    """Measure the model before it is judged, at several temperatures, and its right texts alone."""
+    found = {"base": _five(_base), "until accepted": [until_accepted(_base(seed)) for seed in SEEDS]}
+    for temperature in (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3):
+        found[f"temperature {temperature}"] = [
+            measure(_base(seed), temperature=temperature) for seed in SEEDS
+        ]
+    return found
+
+
+def until_accepted(model: DecoderLM) -> dict[str, Any]:
+    """Measure 1,000 accepted texts of the model as it is, and the number of texts that they cost."""
+    texts, cost, seed = [], 0, 20_000
+    while len(texts) < 1_000:
+        new = judging.sample_texts(model, 2_000, seed=seed)
+        texts, cost, seed = [*texts, *filter(is_right, new)], cost + len(new), seed + 1
+    return judging.of_texts(texts[:1_000]) | {"each": cost / len(texts)}
+
+
+def samples() -> dict[str, Any]:
+    """Return the first texts of a model before and after a policy gradient."""
+    model = policy_gradient(_base(0), is_right, rate=3e-3, seed=0)
+    return {
+        name: [text or "(does not end)" for text in judging.sample_texts(each, 6, seed=1)]
+        for name, each in (("before", _base(0)), ("after", model))
+    }
+
+
+def policy() -> dict[str, Any]:
+    """Train by the policy gradient at four learning rates, and measure on the way."""
+    return {f"{rate:g}": [_course(rate, seed) for seed in SEEDS] for rate in (1e-4, 3e-4, 1e-3, 3e-3)}
+
+
+def winners() -> dict[str, Any]:
+    """Find the text that wins, with Adam and by plain gradient descent, and its rank before the training."""
+    found: dict[str, Any] = {}
+    for name, plain, rate in (("adam", False, 3e-3), ("plain", True, 0.1)):
+        for seed in SEEDS:
+            model = policy_gradient(_base(seed), is_right, rate=rate, seed=seed, plain=plain)
+            texts = judging.sample_texts(model, 1_000, seed=10_000)
+            right = [text for text in texts if text and is_right(text)]
+            winner = max(set(right), key=right.count)
+            run = {"winner": winner, "rank": _rank(_base(seed), winner, seed=seed)}
+            found.setdefault(name, []).append(measure(model) | run)
+    return found
+
+
+@torch.no_grad()
+def _rank(model: DecoderLM, text: str, *, seed: int) -> int:
+    """Return the rank of a text by its probability, among the right ones of 6,000 samples."""
+    others = {each for each in judging.sample_texts(model, 6_000, seed=50_000 + seed) if is_right(each)}
+    p = judging.pair_log_p(model, encode([text, *sorted(map(str, others - {text}))]))
+    return 1 + int((p[1:] > p[0]).sum())
+
+
+def kl() -> dict[str, Any]:
+    """Train by the policy gradient with a price of distance, at two learning rates."""
+    return {
+        f"{rate:g} {price:g}": _five(
+            lambda seed, rate=rate, price=price: policy_gradient(
+                _base(seed), is_right, rate=rate, kl=price, seed=seed
+            )
+        )
+        for rate in (1e-3, 3e-3)
+        for price in (0.01, 0.03, 0.1, 0.3)
+    }
+
+
+def accepted() -> dict[str, Any]:
+    """Fine-tune on accepted texts, once or in twelve rounds."""
+    return {
+        f"{rounds} {rate:g}": _five(
+            lambda seed, rate=rate, rounds=rounds: judging.accepted(
+                _base(seed), rate=rate, rounds=rounds, seed=seed
+            )
+        )
+        for rounds in (1, 12)
+        for rate in (1e-3, 3e-3, 1e-2)
+    }
+
+
+def preferences() -> dict[str, Any]:
+    """Train by preferences: on the model's own texts, and on verbs."""
+    found: dict[str, Any] = {"own": {}, "verbs": {}}
+    for rate in (1e-4, 3e-4, 1e-3):
+        found["own"][f"{rate:g}"] = [_of_pairs(_own(seed), seed, rate, matched=False) for seed in SEEDS]
+    verbs = judging.verb_pairs(400, seed=1), judging.verb_pairs(300, seed=2)
+    for rate in (3e-5, 1e-4, 3e-4, 1e-3, 3e-3):
+        found["verbs"][f"{rate:g}"] = [_of_pairs(verbs, seed, rate, matched=True) for seed in SEEDS]
+    found["before"] = [
+        {"own": judging.pairs_won(_base(seed), _base(seed), _own(seed)[1])["won"]}
+        | {"verbs": judging.pairs_won(_base(seed), _base(seed), verbs[1])["won"]}
+        for seed in SEEDS
+    ]
+    return found
+
+
+def forms() -> dict[str, Any]:
+    """Fine-tune on the right verbs of the pairs alone, at several learning rates."""
+    right, new = judging.verb_pairs(400, seed=1)[0], judging.verb_pairs(300, seed=2)
+    found: dict[str, Any] = {}
+    for rate in (1e-4, 3e-4, 1e-3):
+        five = found[f"{rate:g}"] = []
+        for seed in SEEDS:
+            model = judging.fine_tune_last(_base(seed), right, rate=rate, seed=seed)
+            five.append(measure(model) | judging.pairs_won(model, _base(seed), new))
+    return found
+
+
+@cache
+def _own(seed: int) -> tuple[judging.Pairs, judging.Pairs]:
+    """Return pairs of own texts: those judged for training, and others."""
+    model = _base(seed)
+    return (
+        judging.own_pairs(model, n=judging.JUDGED, seed=30_000 + seed),
+        judging.own_pairs(model, n=2_000, seed=40_000 + seed),
+    )
+
+
+def _of_pairs(
+    pairs: tuple[judging.Pairs, judging.Pairs], seed: int, rate: float, *, matched: bool
+) -> dict[str, Any]:
+    model = judging.dpo(_base(seed), pairs[0], rate=rate, seed=seed, matched=matched)
+    return measure(model) | judging.pairs_won(model, _base(seed), pairs[1])
+
+
+def length() -> dict[str, Any]:
+    """Train by the policy gradient with rewards for words."""
+    found: dict[str, Any] = {}
+    for reward, rate in (
+        (judging.words_of, 1e-3),
+        (judging.words_if_right, 1e-3),
+        (judging.words_if_right, 3e-3),
+    ):
+        five = found[f"{reward.__name__} {rate:g}"] = []
+        for seed in SEEDS:
+            model = policy_gradient(_base(seed), reward, rate=rate, seed=seed)
+            five.append(measure(model) | {"texts": judging.sample_texts(model, 3, seed=5)})
+    return found
+
+
+def votes() -> dict[str, Any]:
+    """Compute what a vote, and a checker, make of the number of a verb, exactly."""
+    found: dict[str, Any] = {}
+    for attractors in (0, 1):
+        items = english.agreement_items(300, attractors=attractors, seed=3)
+        for seed in SEEDS:
+            p = right_number(_base(seed), items)
+            found.setdefault(f"vote {attractors}", []).append([vote(p, n) for n in VOTES])
+            found.setdefault(f"checker {attractors}", []).append(
+                [(1 - (1 - p) ** n).mean().item() for n in VOTES]
+            )
+            found.setdefault(f"most {attractors}", []).append((p > 0.5).float().mean().item())
+    return found
+
+
+@torch.no_grad()
+def right_number(model: DecoderLM, items: list[english.MinimalPair]) -> torch.Tensor:
+    """Return, for each beginning, the probability of the right form among the right and the wrong one."""
+    tok = tokenizer()
+    sides = [
+        torch.stack([_next_log_p(model, item.prefix, word(item), tok) for item in items])
+        for word in (lambda item: item.right, lambda item: item.wrong)
+    ]
+    return (sides[0] - sides[1]).double().sigmoid()
+
+
+def _next_log_p(model: DecoderLM, prefix: str, word: str, tok: Any) -> torch.Tensor:
+    ids = torch.tensor([[tok.bos_id, *tok.encode(prefix)]])
+    return model(ids)[0, -1].log_softmax(dim=-1)[tok.encode(word)[0]]
+
+
+def vote(p: torch.Tensor, n: int) -> float:
+    """Return how often a majority of n votes is right, each right with the probability p of its item."""
+    counts = torch.arange(n // 2 + 1, n + 1, dtype=torch.float64)
+    n_of = torch.tensor(float(n), dtype=torch.float64)
+    choose = torch.lgamma(n_of + 1) - torch.lgamma(counts + 1) - torch.lgamma(n_of - counts + 1)
+    logs = choose + counts * p[:, None].log() + (n - counts) * (1 - p[:, None]).log()
+    return logs.exp().sum(dim=1).mean().item()
+
+
+PARTS: dict[str, Callable[[], dict[str, Any]]] = {
+    part.__name__: part
+    for part in (base, samples, policy, winners, kl, accepted, preferences, forms, length, votes)
+}
+
+
+def _five(make: Callable[[int], DecoderLM]) -> list[dict[str, Any]]:
+    return [measure(make(seed)) for seed in SEEDS]
+
+
+def _course(rate: float, seed: int) -> dict[str, Any]:
+    """Train by the policy gradient, and measure on the way."""
+    course = []
+
+    def watch(number: int, model: DecoderLM) -> None:
+        if number % EVERY == 0:
+            course.append(judging.of_texts(judging.sample_texts(model, 1_000, seed=10_000)))
+
+    model = policy_gradient(_base(seed), is_right, rate=rate, seed=seed, watch=watch)
+    names = ("right", "different")
+    return measure(model) | {"course": {name: [each[name] for each in course] for name in names}}
+
+
+def _rounded(found: Any) -> Any:
+    if isinstance(found, dict):
+        return {name: _rounded(value) for name, value in found.items()}
+    if isinstance(found, list):
+        return [_rounded(value) for value in found]
+    return round(found, 4) if isinstance(found, float) else found
+
+
+def main(parts: list[str]) -> None:
+    """Measure the parts, and write the file."""
+    start(seed=0)
+    found = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    for part in parts or PARTS:
+        found[part] = _rounded(PARTS[part]())
+        FILE.write_text(json.dumps(found) + "\n", encoding="utf-8")
+        print(part, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

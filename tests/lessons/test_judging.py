@@ -1,0 +1,130 @@
+"""What the lesson on preferences trains with: judges, samples, votes, and the file of its runs."""
+
+import json
+from dataclasses import replace
+from statistics import median
+
+import pytest
+import torch
+
+from exformer_lessons.preferences import judging, measure, results
+from exformer_lessons.training.programs import Program, encode, new_model, tokenizer
+
+
+@pytest.fixture(scope="module")
+def model():
+    return new_model(replace(Program(), d_model=16), seed=0).eval()
+
+
+def test_judges_by_hand():
+    texts = ["the dogs sleep", "the dogs sleeps", "", None, "the dogs <s> sleep"]
+    assert [judging.is_right(text) for text in texts] == [True, False, False, False, False]
+    assert [judging.words_of(text) for text in texts[:4]] == [3, 3, 0, judging.LONGEST]
+    assert [judging.words_if_right(text) for text in texts[:2]] == [3, 0]
+    assert judging.of_texts(["the dogs sleep", "the dogs sleep", "dog", None]) == {
+        "right": 2,
+        "different": 1,
+        "words": (3 + 3 + 1 + judging.LONGEST) / 4,
+    }
+
+
+def test_samples_end_with_padding_and_come_from_the_model(model):
+    tok = tokenizer()
+    ids = judging.sample_ids(model, 300, rng=torch.Generator().manual_seed(1))
+    assert (ids[:, 0] == tok.bos_id).all()
+    assert ids.size(1) <= judging.LONGEST + 1
+    after = ((ids == tok.eos_id).cumsum(dim=1) - (ids == tok.eos_id).int()) > 0
+    assert (ids[after] == tok.pad_id).all()
+    first = torch.bincount(ids[:, 1], minlength=tok.vocab_size) / 300
+    p = model(torch.tensor([[tok.bos_id]]))[0, 0].softmax(dim=0)
+    assert (first - p).abs().max() < 0.1
+    texts = judging.texts_of(ids)
+    assert [text is None for text in texts] == [tok.eos_id not in row for row in ids.tolist()]
+
+
+def test_log_probability_of_a_text_by_hand(model):
+    row = encode(["the dog sleeps"])[0]
+    steps = model(torch.tensor([row])).log_softmax(dim=-1)[0]
+    by_hand = sum(steps[t, row[t + 1]].item() for t in range(len(row) - 1))
+    padded = torch.tensor([[*row, 0, 0]])
+    assert judging.log_p(model, padded).item() == pytest.approx(by_hand, abs=1e-5)
+
+
+def test_the_exact_vote_by_enumeration():
+    p = torch.tensor([0.6, 0.4, 0.25], dtype=torch.float64)
+    for n in (1, 3, 5):
+        each = [
+            sum(
+                torch.prod(torch.where(torch.tensor(votes), q, 1 - q)).item()
+                for votes in torch.cartesian_prod(*[torch.tensor([False, True])] * n).reshape(-1, n).tolist()
+                if sum(votes) > n / 2
+            )
+            for q in p
+        ]
+        assert measure.vote(p, n) == pytest.approx(sum(each) / 3)
+    assert measure.vote(p[:1], 3) == pytest.approx(0.648)
+
+
+def test_plain_steps_are_those_of_gradient_descent(model, monkeypatch):
+    monkeypatch.setattr(judging, "JUDGED", judging.GROUP)
+    for plain, largest in ((True, 1.0), (False, 9.0)):  # clipped to norm 1; Adam's step has no such limit
+        tuned = judging.policy_gradient(model, judging.words_of, rate=1.0, seed=0, plain=plain)
+        moved = [a - b for a, b in zip(tuned.parameters(), model.parameters(), strict=True)]
+        assert (torch.stack([m.norm() for m in moved]).norm() <= largest + 1e-4) == plain
+
+
+def test_a_price_is_paid_for_distance_alone(model, monkeypatch):
+    monkeypatch.setattr(judging, "JUDGED", 2 * judging.GROUP)
+    plain = judging.policy_gradient(model, judging.words_of, rate=1e-3, seed=0)
+    dear = judging.policy_gradient(model, judging.words_of, rate=1e-3, seed=0, kl=1e6)
+    free = judging.policy_gradient(model, judging.words_of, rate=1e-3, seed=0, kl=0.0)
+    weights = [next(m.parameters()) for m in (plain, dear, free)]
+    assert torch.equal(weights[0], weights[2])
+    assert not torch.equal(weights[0], weights[1])
+
+
+def test_dpo_wins_the_pairs_it_trains_on(model):
+    pairs = judging.verb_pairs(40, seed=1)
+    assert all(a[:-1] == b[:-1] and a[-1] != b[-1] for a, b in zip(*pairs, strict=True))
+    before = judging.pairs_won(model, model, pairs)
+    assert before["loss"] == pytest.approx(0.6931, abs=1e-4)
+    tuned = judging.dpo(model, pairs, rate=3e-3, seed=0, matched=True)
+    after = judging.pairs_won(tuned, model, pairs)
+    assert after["won"] > 0.9 > before["won"]
+    assert after["loss"] < 0.5
+
+
+def test_the_file_holds_what_the_page_says():
+    rows = results.rows()
+    assert rows["policy gradient"][0] > 990 > 30 > rows["policy gradient"][1]
+    for run in measure.runs("policy")["0.003"]:
+        assert run["right"] >= 998
+        assert 3 <= run["different"] <= 17
+    winners = measure.runs("winners")
+    spans = {name: [run["different"] for run in five] for name, five in winners.items()}
+    assert [(min(span), max(span)) for span in spans.values()] == [(3, 17), (13, 55)]
+    assert [run["rank"] for five in winners.values() for run in five].count(1) == 1
+    once, rounds = rows["fine-tuned on accepted texts"], rows["the same, in twelve rounds"]
+    assert once[1] > 3 * rounds[1]
+    assert rounds[0] > once[0]
+    base = rows["as it is"]
+    trained = [row for name, row in rows.items() if name not in ("as it is", "asked until it is right")]
+    assert all(row[3] > base[3] > rows["asked until it is right"][3] for row in trained)
+    assert all(row[2] < base[2] for name, row in rows.items() if name != "as it is")
+    each = [run["each"] for run in measure.runs("base")["until accepted"]]
+    assert 7.5 < median(each) < 8.5
+    own = results.best(measure.runs("preferences")["own"], "")
+    assert [round(results.middle(own, side)) for side in ("chosen", "rejected")] == [-6, -28]
+    forms = measure.runs("forms")
+    most = max(forms.values(), key=lambda five: results.middle(five, "won"))
+    assert round(results.middle(most, "won"), 2) == 0.93
+    assert 0.55 < results.middle(most, "right") / base[0] < 0.72  # a third is lost
+
+
+def test_the_command_writes_the_parts_that_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(measure, "FILE", tmp_path / "runs.json")
+    monkeypatch.setattr(measure, "PARTS", {"one": lambda: {"a": [1.00004]}, "two": lambda: {"b": 2}})
+    measure.main(["two"])
+    measure.main(["one"])
+    found = json.loads((tmp_path / "runs.json").read_text(encoding="utf-8"))
+    assert found == {"two": {"b": 2}, "one": {"a": [1.0]}}
