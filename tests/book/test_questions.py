@@ -111,7 +111,7 @@ def test_the_parts_of_a_question_have_points(lesson: str) -> None:
             assert not parts or question.name == "self_attention/where-it-leaks"
 
 
-@pytest.mark.parametrize(("keys", "course"), [("AC", "whole"), ("BD", "half")])
+@pytest.mark.parametrize(("keys", "course"), [("AC", "whole"), ("BD", "half"), ("E", "today")])
 def test_an_exam_asks_what_its_course_has_taught(keys: str, course: str) -> None:
     ways = yaml.safe_load((ROOT / "book" / "courses.yml").read_text(encoding="utf-8"))
     taught = next(set(way["meetings"]) for way in ways if way["key"] == course)
