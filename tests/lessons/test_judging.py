@@ -94,6 +94,18 @@ def test_dpo_wins_the_pairs_it_trains_on(model):
     assert after["loss"] < 0.5
 
 
+def test_texts_with_the_same_number_belong_together(model, monkeypatch):
+    asked = []
+    of_rows = judging.pair_log_p
+    monkeypatch.setattr(judging, "pair_log_p", lambda m, rows: asked.append(rows) or of_rows(m, rows))
+    pairs = judging.verb_pairs(40, seed=1)
+    for matched in (True, False):
+        asked.clear()
+        judging.dpo(model, pairs, rate=0.0, seed=0, matched=matched)
+        ours, theirs = asked[:2]
+        assert all(a[:-1] == b[:-1] for a, b in zip(ours, theirs, strict=True)) == matched
+
+
 def test_the_file_holds_what_the_page_says():
     rows = results.rows()
     assert rows["policy gradient"][0] > 990 > 30 > rows["policy gradient"][1]
