@@ -121,6 +121,29 @@ def test_an_exam_asks_what_its_course_has_taught(keys: str, course: str) -> None
         assert all(lessons == {slug for slug in taught if slug in LESSONS} for lessons in asked)
 
 
+def test_the_page_puts_together_exams_that_fit() -> None:
+    words = (
+        (TEACH.parent / "teach.md")
+        .read_text(encoding="utf-8")
+        .partition("**Which exam fits")[2]
+        .partition("\n")[0]
+    )
+    numbers = r"((?:\d(?:,| and| to)? )+)of ([DEC])\b"
+    ways = yaml.safe_load((ROOT / "book" / "courses.yml").read_text(encoding="utf-8"))
+    for key, part, more in [
+        ("today", words.split("put together")[1].split("*Within")[0], 0),
+        ("nlp", words.split("*Within")[1], 9),
+    ]:
+        taught, points = next(set(way["meetings"]) for way in ways if way["key"] == key), more
+        for listed, name in re.findall(numbers, part):
+            first, *last = re.findall(r"\d", listed)
+            chosen = range(int(first), int(last[0]) + 1) if " to " in listed else map(int, [first, *last])
+            asks = [next(exam for exam in EXAMS if exam.key == name).asks[number - 1] for number in chosen]
+            assert {lesson for lesson, _, _ in asks} <= taught
+            points += sum(minutes for _, _, minutes in asks)
+        assert points == 60, key
+
+
 def test_no_question_is_in_two_exams() -> None:
     names = [name for exam in EXAMS for name in exam.questions]
     assert len(names) == len(set(names))
