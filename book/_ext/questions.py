@@ -1,4 +1,4 @@
-"""The page of questions for teachers: below its words, what exams ask and the questions of each lesson."""
+"""The page of questions: below its words, what the public exams ask, and the questions of each lesson."""
 
 from exformer_lessons.teacher.exams import read_exams
 from exformer_lessons.teacher.questions import lessons_with_questions, read_questions, sheet, titles
@@ -12,12 +12,11 @@ def all_questions(folder):
     """
     title, parts = titles(folder), []
     for exam in read_exams(folder):
-        names = [f": `{name}`" for name in exam.questions] or [f", {title[of]}" for of, _, _ in exam.asks]
         head = f"## Exam {exam.key}: {exam.title}\n\n{exam.minutes} minutes, {exam.points} points."
         head += " Public." if exam.questions else " Sealed, with numbers that `--seed` changes."
         rows = [
-            f"1. {kind}, {points} points{name}"
-            for (_, kind, points), name in zip(exam.asks, names, strict=True)
+            f"1. {kind}, {points} points: `{name}`"
+            for (_, kind, points), name in zip(exam.asks, exam.questions, strict=False)
         ]
         parts.append("\n".join([f"{head}\n", *rows]))
     for lesson in lessons_with_questions(folder):
