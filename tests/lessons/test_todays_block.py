@@ -107,7 +107,7 @@ def test_a_sweep_goes_on_beyond_its_edges():
         assert found["excess"] == [0.0] * 5
 
 
-def test_closer_rates_are_tried_with_all_seeds_and_their_best_mean_counts():
+def test_closer_rates_have_all_seeds_and_the_best_mean_counts():
     tried = []
 
     def run(rate, seed):

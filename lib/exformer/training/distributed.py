@@ -79,9 +79,10 @@ def destroy_process_group() -> None:
     """Close this process's connections to the others, as the last act of a program.
 
     A process that still listens while another one ends is told so by an error from a thread of PyTorch, and
-    aborts, its work done.
+    aborts, its work done. So all of them wait for the last one first.
     """
     if dist.is_available() and dist.is_initialized():
+        dist.barrier()
         dist.destroy_process_group()
 
 

@@ -72,7 +72,7 @@ def block(switches: Collection[str] = (), **settings: Any) -> DecoderLMConfig:
     >>> block().activation, block(["SwiGLU"]).activation
     ('relu', 'swiglu')
     >>> block().d_ff, block(["SwiGLU"]).d_ff, block(["grouped queries"]).d_ff
-    (256, 171, 288)
+    (192, 128, 216)
     """
     config = DecoderLMConfig(
         tokenizer().vocab_size,
