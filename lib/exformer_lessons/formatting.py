@@ -10,6 +10,19 @@ SPEC = re.compile(r"(10\^)?(.*?)( million)?")
 RAISED = str.maketrans("0123456789-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻")
 
 
+def rounded(found: Any, *, digits: int = 4) -> Any:
+    """Round all numbers with a point in nested dicts and lists, as a file of measured values keeps them.
+
+    >>> rounded({"loss": [2.123456, 3], "text": "a dog"})
+    {'loss': [2.1235, 3], 'text': 'a dog'}
+    """
+    if isinstance(found, dict):
+        return {name: rounded(value, digits=digits) for name, value in found.items()}
+    if isinstance(found, list):
+        return [rounded(value, digits=digits) for value in found]
+    return round(found, digits) if isinstance(found, float) else found
+
+
 def value_specs(says: str) -> dict[str, str]:
     """Return how a sentence writes each of its values, with a power of ten or "million" that it adds.
 

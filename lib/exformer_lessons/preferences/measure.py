@@ -17,6 +17,7 @@ import torch
 
 from exformer import DecoderLM
 from exformer.corpora import english
+from exformer_lessons.formatting import rounded
 from exformer_lessons.preferences import judging
 from exformer_lessons.preferences.judging import base_model, is_right, measure, policy_gradient
 from exformer_lessons.setup import start
@@ -243,20 +244,12 @@ def _course(rate: float, seed: int) -> dict[str, Any]:
     return measure(model) | {"course": {name: [each[name] for each in course] for name in names}}
 
 
-def _rounded(found: Any) -> Any:
-    if isinstance(found, dict):
-        return {name: _rounded(value) for name, value in found.items()}
-    if isinstance(found, list):
-        return [_rounded(value) for value in found]
-    return round(found, 4) if isinstance(found, float) else found
-
-
 def main(parts: list[str]) -> None:
     """Measure the parts, and write the file."""
     start(seed=0)
     found = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     for part in parts or PARTS:
-        found[part] = _rounded(PARTS[part]())
+        found[part] = rounded(PARTS[part]())
         FILE.write_text(json.dumps(found) + "\n", encoding="utf-8")
         print(part, flush=True)
 

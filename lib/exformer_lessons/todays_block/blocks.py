@@ -1,6 +1,6 @@
 """The block of 2017, the switches that lead to today's, and a training that compares them at equal size."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from functools import cache, partial
 from random import Random
@@ -10,11 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from exformer import DecoderLM, DecoderLMConfig, WordTokenizer, cross_entropy, pad, train
+from exformer import DecoderLM, DecoderLMConfig, cross_entropy, pad, train
 from exformer.corpora import english
 from exformer.nn.eval_mode import evaluating
 from exformer.training.optimizers import adamw
 from exformer.training.schedules import linear_schedule
+from exformer_lessons.training import programs
+from exformer_lessons.training.programs import encode, tokenizer
 
 #: What changed since 2017, one setting each.
 SWITCHES: dict[str, dict[str, Any]] = {
@@ -33,22 +35,9 @@ LLAMA = ("pre-norm", "RMSNorm", "no biases", "rotary", "SwiGLU", "grouped querie
 D_MODEL, N_LAYERS, N_SENTENCES, BATCH = 48, 2, 24_000, 40
 
 
-@cache
-def tokenizer() -> WordTokenizer:
-    """Return the tokenizer of the small English."""
-    return WordTokenizer.from_texts(english.WORDS)
-
-
-def encode(sentences: Sequence[str]) -> list[list[int]]:
-    """Return the token ids of sentences, with start and end token."""
-    tok = tokenizer()
-    return [[tok.bos_id, *tok.encode(sentence), tok.eos_id] for sentence in sentences]
-
-
-@cache
 def training_rows() -> list[list[int]]:
     """Return the sentences of a training; each is read once."""
-    return encode(english.sample(N_SENTENCES, seed=0))
+    return programs.training_rows(N_SENTENCES, seed=0)
 
 
 @cache

@@ -14,6 +14,7 @@ from statistics import mean, median
 from typing import Any
 
 from exformer import DecoderLM, DecoderLMConfig
+from exformer_lessons.formatting import rounded
 from exformer_lessons.setup import start
 from exformer_lessons.todays_block import blocks, facts
 
@@ -148,14 +149,6 @@ def _relative_times(configs: dict[str, DecoderLMConfig], *, rounds: int = 7) -> 
     return {name: median(ratios) for name, ratios in found.items()}
 
 
-def _rounded(found: Any) -> Any:
-    if isinstance(found, dict):
-        return {name: _rounded(value) for name, value in found.items()}
-    if isinstance(found, list):
-        return [_rounded(value) for value in found]
-    return round(found, 5) if isinstance(found, float) else found
-
-
 def main(parts: list[str]) -> None:
     """Measure the parts, and write the file."""
     start(seed=0)
@@ -163,7 +156,7 @@ def main(parts: list[str]) -> None:
     for part in parts or PARTS:
         found[part] = {}
         for name, case in PARTS[part]().items():
-            found[part][name] = _rounded(case())
+            found[part][name] = rounded(case(), digits=5)
             print(part, name, found[part][name], flush=True)
             FILE.write_text(json.dumps(found) + "\n", encoding="utf-8")
 

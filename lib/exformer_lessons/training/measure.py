@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from exformer.corpora import english
+from exformer_lessons.formatting import rounded
 from exformer_lessons.setup import start
 from exformer_lessons.training.programs import CAUSES, DOZEN, Program, fresh_rows, train, write
 
@@ -79,7 +80,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
 def _with_texts(program: Program, seed: int) -> dict[str, Any]:
     model, found = train(program, seed=seed)
     print(program, seed, found["reported"], found["right"], flush=True)
-    return _rounded(found | {"texts": write(model, n=4)})
+    return rounded(found | {"texts": write(model, n=4)})
 
 
 def _sweep(
@@ -100,7 +101,7 @@ def _sweep(
         for seed in SEEDS:
             run = train(_changed(program, {name: value}), seed=seed, curves=curves)[1]
             print(name, value, seed, run["right"], flush=True)
-            found[f"{value:g}"].append(_rounded(_kept(run, curves)))
+            found[f"{value:g}"].append(rounded(_kept(run, curves)))
     return found
 
 
@@ -110,14 +111,6 @@ def _changed(program: Program, settings: dict[str, Any]) -> Program:
 
 def _kept(run: Mapping[str, Any], curves: bool) -> dict[str, Any]:
     return {name: run[name] for name in (("training", "validation", "right") if curves else ("right",))}
-
-
-def _rounded(found: Any) -> Any:
-    if isinstance(found, dict):
-        return {name: _rounded(value) for name, value in found.items()}
-    if isinstance(found, list):
-        return [_rounded(value) for value in found]
-    return round(found, 4) if isinstance(found, float) else found
 
 
 def main(parts: list[str]) -> None:
