@@ -45,7 +45,9 @@ SET = "<span class='math'><mjx-container>y</mjx-container></span>"
 @pytest.fixture
 def found(browser, tmp_path):
     """Return what is found on a page with further styles, with further elements, or with other code."""
-    from page_checks import faults, visit
+    from page_checks import Colors, faults, visit
+
+    colors = Colors()
 
     def check(head="", body="", many=MANY):
         path = tmp_path / "page.html"
@@ -53,7 +55,7 @@ def found(browser, tmp_path):
             PAGE.replace("HEAD", head).replace("BODY", body).replace("MANY", many), encoding="utf-8"
         )
         page, complaints = visit(browser, path)
-        wrong = complaints + faults(page)
+        wrong = complaints + faults(page, colors)
         page.context.close()
         return wrong
 
@@ -89,6 +91,15 @@ def test_one_faint_color_among_hundreds_is_found(found, head) -> None:
 def test_what_a_text_stands_in_counts(found, around) -> None:
     faint = f'<b class="b">word</b> <i style="{around}"><b class="b">faint</b></i>'
     assert any("faint" in fault for fault in found(body=faint))
+
+
+@pytest.mark.parametrize("head", [".n { color: #ccc; }", "pre { background: #999; }", ".n { opacity: 0.3; }"])
+def test_a_good_page_hides_no_fault_of_the_next(found, head) -> None:
+    assert found() == []
+    assert any("axe color-contrast: " in fault for fault in found(head))
+    assert found() == []
+    many = MANY.replace('"n"', '"n" style="color: #ccc"')
+    assert any("axe color-contrast: " in fault for fault in found(many=many))
 
 
 @pytest.mark.parametrize("size", ["font-size: 15px", "font-weight: 400"])

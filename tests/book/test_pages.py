@@ -32,14 +32,16 @@ class Images(HTMLParser):
 
 
 def test_pages_in_a_browser(book: Path, browser) -> None:
-    from page_checks import faults, visit
+    from page_checks import Colors, faults, go, visit
 
-    wrong = []
+    wrong, colors = [], Colors()
+    page, complaints = visit(browser, book / "book" / "index.html")
     for path in pages(book):
-        page, complaints = visit(browser, path)
-        found = faults(page, dark="evidence" not in path.parts)
+        go(page, path)
+        found = faults(page, colors, dark="evidence" not in path.parts)
         wrong += [f"{path.relative_to(book)}: {fault}" for fault in complaints + found]
-        page.context.close()
+        complaints.clear()
+    page.context.close()
     assert not wrong, "\n".join(wrong)
 
 
@@ -124,13 +126,14 @@ LIVE = """() => [...document.querySelectorAll("[data-scripts]")].map((figure) =>
 
 def test_live_figures_fit_a_wall(book: Path, browser) -> None:
     """In each larger type a figure has room below the page's header, in each view, and is read from afar."""
-    from page_checks import visit
+    from page_checks import go, visit
 
     rows, seen = 1080 - 48, 0
+    page, complaints = visit(browser, book / "book" / "index.html")
     for path in pages(book):
         if "data-scripts" not in path.read_text(encoding="utf-8"):
             continue
-        page, complaints = visit(browser, path)
+        go(page, path)
         page.set_viewport_size({"width": 1920, "height": 1080})
         page.locator("[data-scripts]").first.scroll_into_view_if_needed()
         if page.locator(".live-begin").count():
@@ -147,8 +150,8 @@ def test_live_figures_fit_a_wall(book: Path, browser) -> None:
                         f"{path.name}: letters of {letters:.1f} pixels in type of step {step}"
                     )
                     seen += 1
-        assert not complaints
-        page.context.close()
+        assert not complaints, path.name
+    page.context.close()
     assert seen > 15
 
 
