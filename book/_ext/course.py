@@ -13,7 +13,7 @@ import yaml
 from book_page import inlined
 from docutils import nodes
 from ledger import raw
-from ledger_data import cells_of, read_lessons
+from ledger_data import cells_of, cost_of, read_lessons
 from lesson_figures import figures
 from lesson_opening import minutes, rounded
 from markupsafe import Markup
@@ -35,9 +35,13 @@ ASKED = re.compile(r"^> \*\*(?:Predict|Break it)\.", flags=re.M)
 
 
 def written(root):
-    """Return the written lessons, each with the minutes that it takes to read."""
-    lessons = [lesson for lesson in read_lessons(root) if lesson["page"]]
-    return [lesson | {"minutes": rounded(minutes(cells_of(root, lesson["page"])))} for lesson in lessons]
+    """Return the written lessons, each with the minutes that it takes to read and what running it costs."""
+    return [
+        lesson
+        | {"minutes": rounded(minutes(cells_of(root, lesson["page"]))), "cost": cost_of(root, lesson["page"])}
+        for lesson in read_lessons(root)
+        if lesson["page"]
+    ]
 
 
 def hours(root, kind):

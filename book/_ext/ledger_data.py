@@ -173,6 +173,12 @@ def cells_of(root, page):
     return json.loads(Path(root, f"{page}.ipynb").read_text(encoding="utf-8"))["cells"]
 
 
+def cost_of(root, page):
+    """Return the "seconds" and "gigabytes" of a notebook's last run; nothing where they are not stored."""
+    notebook = json.loads(Path(root, f"{page}.ipynb").read_text(encoding="utf-8"))
+    return notebook.get("metadata", {}).get("cost", {})
+
+
 def measured(root, page):
     """Return {claim id: (claim or shown, sentence, template, values)} of what a notebook has stored."""
     found = {}

@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 from bugs import read_bugs
 from docutils import nodes
-from ledger_data import entries_of, read_lessons
+from ledger_data import cost_of, entries_of, read_lessons
 from repo_links import find_repository, git
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
@@ -79,6 +79,12 @@ def written_lessons(root):
     return WORDS[sum(bool(lesson["page"]) for lesson in read_lessons(root)) - 10]
 
 
+def greatest_cost(root, what):
+    """Return the most that running a lesson needs: "seconds" or "gigabytes"."""
+    pages = [lesson["page"] for lesson in read_lessons(root) if lesson["page"]]
+    return max(cost_of(root, page).get(what, 0) for page in pages)
+
+
 def asked_of(root):
     """Return the slugs of the lessons that have questions for teachers."""
     return lessons_with_questions(Path(root, TEACH))
@@ -101,6 +107,8 @@ COUNTS = {
         len(read_questions(Path(root, TEACH), slug)) for slug in asked_of(root)
     ),
     "lessons with questions": lambda found, root: len(asked_of(root)),
+    "seconds of a lesson": lambda found, root: greatest_cost(root, "seconds"),
+    "gigabytes of a lesson": lambda found, root: greatest_cost(root, "gigabytes"),
 }
 
 

@@ -13,6 +13,7 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 import course  # noqa: E402
 import notes as lecture_notes  # noqa: E402
+from recorded import greatest_cost  # noqa: E402
 
 LESSONS = [
     {"slug": "a", "after": []},
@@ -56,6 +57,17 @@ def test_hours_are_those_of_the_lessons(root):
     assert course.hours(root, "all") == 3  # 175
     with pytest.raises(ValueError, match="got 'sleep'"):
         course.hours(root, "sleep")
+
+
+def test_what_a_lesson_needs_is_what_its_last_run_stored(root):
+    path = root / "notebooks" / "02_two.ipynb"
+    found = json.loads(path.read_text(encoding="utf-8"))
+    found["metadata"] = {"cost": {"seconds": 35, "gigabytes": 0.7}}
+    path.write_text(json.dumps(found), encoding="utf-8")
+    one, two = course.HTML.objectives(course.written(root)).split('<p class="name">')[1:]
+    assert "runs in" not in one
+    assert "runs in 35 seconds with 0.7 GB" in two
+    assert [greatest_cost(root, what) for what in ("seconds", "gigabytes")] == [35, 0.7]
 
 
 def test_what_follows_from_another_arrow_is_not_drawn():

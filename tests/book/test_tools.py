@@ -5,12 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("exformer", "exformer_lessons")
 sys.path[:0] = [str(ROOT / "book" / "_ext"), str(ROOT / "book" / "_tools")]
 
+import run_notebooks  # noqa: E402
 from repo_links import find_repository, normalise  # noqa: E402
 
 from exformer_lessons.handout import with_address  # noqa: E402
@@ -77,6 +79,23 @@ def test_a_copy_without_an_address_says_where_to_open_it(monkeypatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ModuleNotFoundError, match="use the Colab button of its page"):
         exec(SETUP, {})
+
+
+def test_a_run_stores_outputs_and_what_it_needed(tmp_path: Path) -> None:
+    path = tmp_path / "one.ipynb"
+    cells = [
+        nbformat.v4.new_code_cell(source) for source in ("kept = b'x' * 200_000_000", "del kept", "1 + 1")
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    run_notebooks.run(path)
+    found = nbformat.read(path, as_version=4)
+    assert found.cells[2].outputs[0].data["text/plain"] == "2"
+    needed = found.metadata.get("cost")
+    if Path("/proc/self/status").is_file():
+        assert 0.2 < needed.gigabytes < 0.6  # the peak, with the kernel's own
+        assert needed.seconds % 5 == 0 < needed.seconds
+    else:
+        assert needed is None
 
 
 def test_all_packages_are_pinned() -> None:
