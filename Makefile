@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 NB ?=
 PDF ?=
+ROWS ?= models agreement run generation byte_pairs shakespeare live
 READY := $(VENV)/.ready
 PY := $(VENV)/bin/python
 PAGES := _build/html
@@ -73,14 +74,9 @@ format: $(READY) ## mend what can be mended
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
-bench: $(READY) ## scores of the models; time and memory beside PyTorch, Hugging Face, x-transformers, tiktoken and nanoGPT
-	OMP_NUM_THREADS=2 $(PY) -m exformer bench --json bench/results/models.json
-	$(PY) bench/agreement.py
-	$(PY) bench/run.py
-	$(PY) bench/generation.py
-	$(PY) bench/byte_pairs.py
-	$(PY) bench/shakespeare.py
-	$(PY) bench/live.py
+bench: $(READY) ## scores of the models; time and memory beside PyTorch and others: all, or ROWS="byte_pairs shakespeare"
+	$(if $(filter models,$(ROWS)),OMP_NUM_THREADS=2 $(PY) -m exformer bench --json bench/results/models.json)
+	set -e; for row in $(filter-out models,$(ROWS)); do $(PY) bench/$$row.py; done
 
 board: $(READY) ## the CPU-minute board, 40 minutes: loss after 60 and 180 s of two cores, each entry with five seeds
 	$(PY) bench/board.py

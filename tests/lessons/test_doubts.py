@@ -200,6 +200,6 @@ def test_missing_and_stale_results(tmp_path) -> None:
 
 
 def test_a_part_of_the_sabotages() -> None:
-    chosen = rotation.rotating_part(sabotage.every(paths()), parts=30)
+    chosen = rotation.rotating_part(sabotage.every(paths()), parts=60)
     rows = [row for path, each in chosen for row in sabotage.run(path, each)]
     assert [f"{row['claim']}: {row['wrong']}" for row in rows if row["wrong"]] == []

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -75,6 +76,7 @@ def tree(source):
     return ast.dump(parsed)
 
 
+@cache
 def library_source(name):
     """Return the text of one definition of the library, by its dotted name."""
     module, _, thing = name.rpartition(".")
@@ -84,6 +86,7 @@ def library_source(name):
     return ast.get_source_segment(text, found[0])
 
 
+@cache
 def public_names():
     """Return all names that the library defines at the top of its modules, the helpers of lessons apart."""
     names = set()

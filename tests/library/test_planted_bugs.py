@@ -19,6 +19,7 @@ HARMLESS = Bug(
     "1 or more.\n",
     "library/test_masks.py::test_causal_mask_by_hand",
 )
+PLANTED = rotating_part(BUGS, parts=3)
 needs_fork = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="planted bugs need a system whose processes fork"
 )
@@ -40,13 +41,13 @@ def plant(bug, planter):
 @needs_fork
 def test_without_a_bug_the_tests_pass(planter):
     """One of each file, in the forks in which bugs are planted; by themselves all of them run anyway."""
-    one_of_each = {bug.test.split("::")[0]: bug.test for bug in BUGS}
+    one_of_each = {bug.test.split("::")[0]: bug.test for bug in PLANTED}
     code, output = planter.run(sorted(one_of_each.values()), limit_s=600)
     assert code == planting.PASSED, output
 
 
 @needs_fork
-@pytest.mark.parametrize("bug", rotating_part(BUGS, parts=3), ids=lambda bug: f"{bug.where}: {bug.name}")
+@pytest.mark.parametrize("bug", PLANTED, ids=lambda bug: f"{bug.where}: {bug.name}")
 def test_a_planted_bug_is_found(bug, planter):
     code, output = plant(bug, planter)
     assert code != planting.PASSED, f"{bug.test} passes"
