@@ -70,12 +70,14 @@ class Prompted(nn.Module):
 
 
 @cache
-def pretrained(seed: int) -> DecoderLM:
-    """Train a model of the first language, the toy English."""
+def pretrained(seed: int, *, language: Way | None = None) -> DecoderLM:
+    """Train a model of the first language, the toy English, or of the second one of a way."""
     torch.manual_seed(seed)
     sizes = {"d_model": 64, "d_ff": 256, "n_heads": 4, "n_layers": 2, "dropout": 0.0}
     model, rng = DecoderLM(DecoderLMConfig(TOKENIZER.vocab_size, **sizes, positions="rotary")), Random(seed)
-    for _ in _steps(model, lambda: rng.choices(training_rows(24_000, 0), k=64), peak=5e-3, n=400):
+    rows = training_rows(24_000, 0)
+    rows = translate(rows, language) if language else rows
+    for _ in _steps(model, lambda: rng.choices(rows, k=64), peak=5e-3, n=400):
         pass
     return model.eval()
 
