@@ -1407,4 +1407,25 @@ BUGS = [
         "False",
         "lessons/test_trials.py::test_complaints_of_missing_foreign_and_refuting_runs",
     ),
+    Bug(
+        "generation.speculative.speculative_step",
+        "the replacement is sampled from p",
+        "draw(_residual(p, q))",
+        "draw(p)",
+        "library/test_speculative.py::test_every_text_of_three_tokens",
+    ),
+    Bug(
+        "generation.speculative.speculative_step",
+        "the draft is greedy, and its ratio does not know",
+        "text.append(draw(proposed[-1]))",
+        "text.append(int(proposed[-1].argmax()))",
+        "library/test_speculative.py::test_a_draft_and_its_settings_change_no_probability",
+    ),
+    Bug(
+        "generation.speculative.speculate",
+        "the context grows beyond what generate would keep",
+        "n = min(n_drafts, limit - len(text) - 1, scorer.room_after(len(text)))",
+        "n = min(n_drafts, limit - len(text) - 1)",
+        "library/test_speculative.py::test_a_greedy_text_is_the_same",
+    ),
 ]

@@ -12,6 +12,7 @@ from exformer.checks import check_integer
 from exformer.generation.beam_search import beam_search, check_beams
 from exformer.generation.next_token import Continuation, cached_texts
 from exformer.generation.sampling import Sampling, decode
+from exformer.generation.speculative import Draft, speculate
 from exformer.generation.streaming import StreamedText
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.kinds import can_generate, can_translate
@@ -64,6 +65,8 @@ def generate(
     sampling: Sampling | None = None,
     num_beams: int = 1,
     length_penalty: float = 1.0,
+    draft: Draft | nn.Module | None = None,
+    n_drafts: int = 4,
     stop: str | Sequence[str] = (),
     seed: int | None = None,
     **settings: int | float | None,
@@ -82,6 +85,11 @@ def generate(
         num_beams: Search for the most probable text with this many candidates, instead of sampling.
         length_penalty: The exponent of the length in beam search, see
             :func:`~exformer.generation.n_best.length_normalized`.
+        draft: Proposes tokens, which the model checks in one pass: speculative decoding, one text after the
+            other. A small language model with the same tokens, or a function from ids (1, position) to scores
+            of the next token (1, vocab_size). It changes the speed and, for a seed, the text, but not the
+            distribution of texts; greedy texts differ only where rounding decides.
+        n_drafts: How many tokens the draft proposes at once.
         stop: A string, or several, before which a text ends.
         seed: The same seed gives the same texts; None uses PyTorch's global generator. A text depends on its
             own prompt and its number in the list, not on the other prompts.
@@ -93,7 +101,7 @@ def generate(
 
     Raises:
         ValueError: If the model is no language model, a number is out of its range, the prompt has tokens
-            that the tokenizer does not know, or beam search is combined with sampling.
+            that the tokenizer does not know, or beam search is combined with sampling or a draft.
 
     >>> from exformer import load_model
     >>> model, tokenizer, card = load_model("shakespeare-bpe")
@@ -101,11 +109,17 @@ def generate(
     "\nI'll tell thee, I am a king, and"
     >>> generate(model, tokenizer, ["ROMEO:", "JULIET:"], max_new_tokens=9, top_p=0.9, seed=0)
     ['\nThou art like that love, in thy', '\nO, it is the loss of']
+    >>> def newline(ids):  # a draft that always proposes the same token
+    ...     return torch.zeros(1, tokenizer.vocab_size).index_fill(1, torch.tensor([201]), 5.0)
+    >>> generate(model, tokenizer, "ROMEO:", max_new_tokens=12, temperature=0.0, draft=newline)
+    "\nI'll tell thee, I am a king, and"
     """
     model = _language_model(model, tokenizer)
     prompts = [prompt] if isinstance(prompt, str) else _prompts(prompt)
     sampling = _sampling(sampling, settings)
     check_beams(num_beams, length_penalty=length_penalty)
+    if num_beams > 1 and draft is not None:
+        raise ValueError(f"beam search (num_beams={num_beams}) samples nothing: leave out the draft")
     if num_beams > 1:
         if sampling != Sampling():
             raise ValueError(
@@ -113,7 +127,20 @@ def generate(
                 f"{', '.join(Sampling.names()[:-1])} and {Sampling.names()[-1]}"
             )
         sampling = Sampling(temperature=0.0)  # no random numbers
-    rows = _begin(model, tokenizer, prompts, sampling, max_new_tokens=max_new_tokens, stop=stop, seed=seed)
+    rows = _begin(
+        model,
+        tokenizer,
+        prompts,
+        sampling,
+        max_new_tokens=max_new_tokens,
+        stop=stop,
+        seed=seed,
+        n_random=1 if draft is None else 2 * check_integer("n_drafts", n_drafts, least=1) + 1,
+    )
+    if draft is not None:
+        for each in rows:
+            _speculate(model, each, sampling, draft=draft, n_drafts=n_drafts, eos_id=tokenizer.eos_id)
+        return _texts(rows, prompt)
     at_once = cached_texts(positions=num_beams * model.config.max_len)
     with evaluating(model):
         # Texts of one length need no padding and outgrow max_len together, so that none depends on others.
@@ -130,8 +157,7 @@ def generate(
                         num_beams=num_beams,
                         length_penalty=length_penalty,
                     )
-    texts = ["".join(row.pieces) for row in rows]
-    return texts[0] if isinstance(prompt, str) else texts
+    return _texts(rows, prompt)
 
 
 def stream(
@@ -187,8 +213,12 @@ def _begin(
     max_new_tokens: int | None,
     stop: str | Sequence[str],
     seed: int | None,
+    n_random: int = 1,
 ) -> list[_Row]:
-    """Check the arguments; encode each prompt, after the token that begins every text."""
+    """Check the arguments; encode each prompt, after the token that begins every text.
+
+    Each new token may need up to ``n_random`` random numbers.
+    """
     if seed is not None:
         seed = check_integer("seed", seed, least=-(2**63), most=2**64 - 1)  # PyTorch's range
     if max_new_tokens is not None:
@@ -208,9 +238,9 @@ def _begin(
                 "max_new_tokens must say how many are to follow"
             )
         # As many random numbers for every prompt, so that no text depends on the lengths of other prompts.
-        n_random = (max_new_tokens or model.config.max_len) if sampling.temperature > 0 else 0
+        n_most = n_random * (max_new_tokens or model.config.max_len) if sampling.temperature > 0 else 0
         is_last = seed is not None and number == len(prompts)  # nobody needs the generator after it
-        uniform = _random_numbers(n_random, generator, is_last=is_last)
+        uniform = _random_numbers(n_most, generator, is_last=is_last)
         rows.append(_Row([first, *ids], limit, StreamedText(tokenizer, prompt=ids, stop=stops), uniform))
     return rows
 
@@ -321,6 +351,27 @@ def _steps(model: DecoderLM, rows: list[_Row], sampling: Sampling, *, eos_id: in
     for row in rows:
         row.pieces.append(row.text.close())
     yield [row.pieces[-1] for row in rows]
+
+
+def _speculate(
+    model: DecoderLM, row: _Row, sampling: Sampling, *, draft: Draft | nn.Module, n_drafts: int, eos_id: int
+) -> None:
+    """Continue a text with the help of a draft."""
+    options = {"draft": draft, "n_drafts": n_drafts, "max_new_tokens": row.limit, "sampling": sampling}
+    for tokens in speculate(model, row.ids, uniform=row.uniform, **options):
+        for token in tokens:
+            if token == eos_id:
+                row.pieces.append(row.text.close())
+                return
+            row.pieces.append(row.text.push(token))
+            if row.text.ended:
+                return
+    row.pieces.append(row.text.close())
+
+
+def _texts(rows: list[_Row], prompt: str | Iterable[str]) -> str | list[str]:
+    texts = ["".join(row.pieces) for row in rows]
+    return texts[0] if isinstance(prompt, str) else texts
 
 
 def _search(model: DecoderLM, rows: list[_Row], *, eos_id: int, **beams: Any) -> None:

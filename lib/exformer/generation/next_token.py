@@ -117,15 +117,47 @@ class Continuation:
             ValueError: If the texts do not extend the last ones, a translation is too long, the number of
                 rows does not fit the source sentences, or a text is only padding.
         """
-        known = self._count_known(ids)
-        self._ids = ids.clone()  # the caller may change its own
-        if can_translate(self._model):
-            states = self._model.decoder_states(
-                ids[:, known:], memory=self._memory, src=self._src, cache=self._cache
+        return self._model.logits(self._new_states(ids)[:, -1])
+
+    @torch.no_grad()
+    def score_last(self, ids: Int64[Tensor, "batch position"], n: int) -> Float[Tensor, "batch n vocab_size"]:
+        """Score the token after each of the last n positions, in one pass.
+
+        Args:
+            ids: As for a call; at least ``n`` tokens of each text are new.
+            n: For how many positions.
+
+        Raises:
+            ValueError: As a call; or if fewer than ``n`` tokens are new.
+        """
+        states = self._new_states(ids)
+        if not 1 <= n <= states.size(1):
+            raise ValueError(
+                f"can't score after the last {n} tokens: {states.size(1)} of the texts' {ids.size(1)} are new"
             )
-        else:
-            states = self._language_states(ids, known)
-        return self._model.logits(states[:, -1])
+        return self._model.logits(states[:, -n:])
+
+    def truncate(self, length: int) -> None:
+        """Forget the tokens of the last call from number ``length`` on, so that the next may have others.
+
+        Args:
+            length: How many tokens of each text stay; if there are no more, nothing changes.
+
+        Raises:
+            ValueError: As :meth:`~exformer.nn.cache.KVCache.truncate`.
+        """
+        if self._ids is None or length >= self._ids.size(1):
+            return
+        if length <= self._start:  # the context has moved on: begin anew
+            self._cache, self._ids, self._padding, self._start = self._model.new_cache(), None, None, 0
+            return
+        self._cache.truncate(length - self._start)
+        self._ids = self._ids[:, :length]
+
+    def room_after(self, length: int) -> int:
+        """Return how many tokens may follow the first ``length`` before the context moves on."""
+        padding = 0 if self._padding is None else int(self._padding.min())
+        return max(0, self._start + padding + self._model.config.max_len - length)
 
     def reorder(self, rows: Int64[Tensor, " batch"]) -> None:
         """Let each row continue from another one, as beam search does; its source sentence comes along.
@@ -139,6 +171,16 @@ class Continuation:
         self._cache.reorder(rows)
         self._ids = self._ids[rows]
         self._padding = None if self._padding is None else self._padding[rows]
+
+    def _new_states(self, ids: Tensor) -> Tensor:
+        """Return the vectors of the positions that are not in the cache yet."""
+        known = self._count_known(ids)
+        self._ids = ids.clone()  # the caller may change its own
+        if can_translate(self._model):
+            return self._model.decoder_states(
+                ids[:, known:], memory=self._memory, src=self._src, cache=self._cache
+            )
+        return self._language_states(ids, known)
 
     def _language_states(self, ids: Tensor, known: int) -> Tensor:
         if known == 0:

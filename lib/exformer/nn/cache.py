@@ -85,6 +85,23 @@ class KVCache:
             raise ValueError("there is nothing to reorder yet: run the model with this cache first")
         self._k, self._v = self._k.index_select(0, rows), self._v.index_select(0, rows)
 
+    def truncate(self, length: int) -> None:
+        """Forget the positions from ``length`` on, as if they had never been appended.
+
+        Raises:
+            ValueError: If there are not as many, or the window has let go of positions that the next query
+                would see.
+        """
+        if not 0 <= length <= self.length:
+            raise ValueError(f"can't truncate to {length} positions: the cache holds {self.length}")
+        n_kept = self.n_kept - (self.length - length)
+        if self.window is not None and n_kept < min(length, self.window - 1):
+            raise ValueError(
+                f"can't go back from {self.length} positions to {length}: with a window of {self.window} the "
+                "cache no longer has what a query there sees, so make a new cache"
+            )
+        self.length, self._end = length, self._start + n_kept
+
     def _forget(self) -> None:
         """Let go of the positions that no later query sees."""
         if self.window is None:
@@ -169,6 +186,17 @@ class Cache:
             self.tgt_mask = self.tgt_mask[rows]
         if self.memories:
             self._reorder_memories(rows, n_rows=n_rows)
+
+    def truncate(self, length: int) -> None:
+        """Forget what the model has read from position ``length`` on.
+
+        Raises:
+            ValueError: As :meth:`KVCache.truncate`.
+        """
+        for layer in self.layers:
+            layer.truncate(length)
+        if self.tgt_mask is not None:
+            self.tgt_mask = self.tgt_mask[..., :length]
 
     def _reorder_memories(self, rows: Tensor, *, n_rows: int) -> None:
         n_sentences = len(self.memories[0].k)
