@@ -1,7 +1,7 @@
 """Trials: what a claim found with other seeds, steps, rates and orders, as it was recorded."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -60,8 +60,7 @@ class Trial:
         Raises:
             ValueError: If no such value is recorded.
         """
-        for name in names:
-            self.values(name)
+        self._check(names)
         return replace(self, names={**self.names, **names})
 
     def without(self, *names: str) -> "Trial":
@@ -73,33 +72,19 @@ class Trial:
         Raises:
             ValueError: If no such value is recorded.
         """
-        for name in names:
-            self.values(name)
+        self._check(names)
         return replace(self, hidden=(*self.hidden, *names))
 
-    def values(self, name: str) -> list[Any]:
-        """Return a value for each seed whose training converged.
+    def _check(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.recorded:
+                known = ", ".join(self.recorded) or "none"
+                raise ValueError(f"claim {self.claim_id}: no value {name!r} is recorded, there are: {known}")
 
-        Raises:
-            ValueError: If nothing is recorded under this name.
-        """
-        found = self._of_seeds(name)
-        if not found:
-            known = {each: 0 for run in self.runs.values() for each in run.get("values", {})}
-            raise ValueError(
-                f"claim {self.claim_id}: no value {name!r} is recorded, there are: "
-                f"{', '.join(known) or 'none'}"
-            )
-        return found
-
-    def _of_seeds(self, name: str) -> list[Any]:
-        values = (self.runs.get(run, {}).get("values", {}) for run in SEEDS)
-        return [found[name] for found in values if name in found]
-
-    def mean(self, name: str) -> float:
-        """Return the mean of a value over the seeds."""
-        found = self.values(name)
-        return sum(found) / len(found)
+    @property
+    def recorded(self) -> list[str]:
+        """The names of the values."""
+        return list(dict.fromkeys(name for run in self.runs.values() for name in run.get("values", {})))
 
     @property
     def command(self) -> str:
@@ -117,7 +102,7 @@ class Trial:
         Words and fractions that are the same in all runs are left out: no training is behind them.
         """
         specs = value_specs(self.says)
-        names = list(dict.fromkeys([*specs, *(n for r in self.runs.values() for n in r.get("values", {}))]))
+        names = list(dict.fromkeys([*specs, *self.recorded]))
         others = [run for run in RUNS if run in self.runs and run not in SEEDS]
         seeds = sum(run in self.runs for run in SEEDS)
         rows = [["value", f"{seeds} seeds", *(HEADINGS[run] for run in others)]]
@@ -138,7 +123,8 @@ class Trial:
 
     def over_seeds(self, name: str) -> str:
         """Return mean and range of a value over the seeds whose training converged, in words."""
-        found = [each for each in self._of_seeds(name) if isinstance(each, int | float)]
+        values = (self.runs.get(run, {}).get("values", {}).get(name) for run in SEEDS)
+        found = [each for each in values if isinstance(each, int | float)]
         if not found:
             return "–"
         spec = value_specs(self.says).get(name, "")

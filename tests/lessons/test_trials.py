@@ -324,10 +324,6 @@ def test_the_table_of_a_trial() -> None:
     less = recorded(seed_1={"code": "c", "diverged": "nan", "losses": []}, seed_2=NO)
     assert less.rows()[-1][1] == "3 of 5, 1 diverged"
     assert less.rows()[1][1] == "72% (10–94%)"
-    assert found.mean("share") == pytest.approx(0.92)
-    assert found.values("share") == pytest.approx([0.9, 0.91, 0.92, 0.93, 0.94])
-    with pytest.raises(ValueError, match="no value 'shape' is recorded, there are: share"):
-        found.values("shape")
 
 
 def test_names_of_values_in_a_table() -> None:
@@ -337,7 +333,6 @@ def test_names_of_values_in_a_table() -> None:
     assert named.rows()[1][1:] == found.rows()[1][1:]
     assert "<td>words right</td>" in named._repr_html_()
     assert found.rows()[1][0] == "share"
-    assert named.mean("share") == found.mean("share")
     with pytest.raises(ValueError, match="no value 'shape' is recorded, there are: share"):
         found.named(shape="words right")
 
@@ -393,7 +388,7 @@ def test_records_in_the_folders_of_lessons(tmp_path, monkeypatch) -> None:
     }
     record.write_record("evidence/line", kept, tmp_path)
     monkeypatch.setattr(trials, "HOME", tmp_path)
-    assert trial("A01").mean("share") == 0.9
+    assert trial("A01").over_seeds("share") == "90%"
     assert trial("A01").command == "make trials NB=evidence/line"
     assert trial("A01", "curve") == {"x": [1, 2]}
     assert trial("A01", of="evidence/line").runs
