@@ -1,6 +1,7 @@
 """What the lesson on preferences trains with: judges, samples, votes, and the file of its runs."""
 
 import json
+import math
 from dataclasses import replace
 from statistics import median
 
@@ -23,7 +24,6 @@ def test_judges_by_hand():
     assert [judging.words_if_right(text) for text in texts[:2]] == [3, 0]
     assert judging.of_texts(["the dogs sleep", "the dogs sleep", "dog", None]) == {
         "right": 2,
-        "different": 1,
         "words": (3 + 3 + 1 + judging.LONGEST) / 4,
     }
 
@@ -106,27 +106,44 @@ def test_texts_with_the_same_number_belong_together(model, monkeypatch):
         assert all(a[:-1] == b[:-1] for a, b in zip(ours, theirs, strict=True)) == matched
 
 
+def test_asking_keeps_right_texts_and_a_price_some_wrong_ones(model, monkeypatch):
+    """A stand-in generates a right text in every fourth; its optimum at a price is known."""
+    texts = ["the dogs sleep", "dog", None, ""]
+    monkeypatch.setattr(judging, "sample_texts", lambda _, n, **__: texts * (n // 4))
+    kept, each = judging.ask(model, 400)
+    assert kept == texts[:1] * 400
+    assert each == pytest.approx(4)
+    kept, each = judging.ask(model, 2_000, price=0.5)
+    z = 0.25 + 0.75 * math.exp(-2)
+    assert sum(map(judging.is_right, kept)) / 2_000 == pytest.approx(0.25 / z, abs=0.03)
+    assert each == pytest.approx(1 / z, rel=0.05)
+    texts[0] = "dog"
+    with pytest.raises(ValueError, match="only 0 are kept"):
+        judging.ask(model, 10)
+
+
+def test_a_model_is_at_no_distance_from_itself(model):
+    other = new_model(replace(Program(), d_model=16), seed=1).eval()
+    assert judging.distance(model, model) == 0
+    assert judging.distance(model, other) > 0
+
+
 def test_the_file_holds_what_the_page_says():
     rows = results.rows()
     assert rows["policy gradient"][0] > 990 > 30 > rows["policy gradient"][1]
-    for run in measure.runs("policy")["0.003"]:
-        assert run["right"] >= 998
-        assert 3 <= run["different"] <= 17
     winners = measure.runs("winners")
     spans = {name: [run["different"] for run in five] for name, five in winners.items()}
-    assert [(min(span), max(span)) for span in spans.values()] == [(3, 17), (13, 55)]
-    assert [run["rank"] for five in winners.values() for run in five].count(1) == 1
-    once, rounds = rows["fine-tuned on accepted texts"], rows["the same, in twelve rounds"]
-    assert once[1] > 3 * rounds[1]
-    assert rounds[0] > once[0]
-    base = rows["as it is"]
-    trained = [row for name, row in rows.items() if name not in ("as it is", "asked until it is right")]
-    assert all(row[3] > base[3] > rows["asked until it is right"][3] for row in trained)
-    assert all(row[2] < base[2] for name, row in rows.items() if name != "as it is")
-    each = [run["each"] for run in measure.runs("base")["until accepted"]]
-    assert 7.5 < median(each) < 8.5
-    own = results.best(measure.runs("preferences")["own"], "")
-    assert [round(results.middle(own, side)) for side in ("chosen", "rejected")] == [-6, -28]
+    assert [(min(span), max(span)) for span in spans.values()] == [(5, 17), (6, 50)]
+    best = [rows.pop(name) for name in list(rows) if name.startswith(("asked", "best"))]
+    base = rows.pop("as it is")
+    assert all(row[1] == base[1] for row in best)
+    assert all(row[1] < base[1] and row[3] < best[0][3] for row in rows.values())
+    assert max(rows.values(), key=lambda row: row[1]) == rows["fine-tuned on accepted texts"]
+    assert round(rows["policy gradient"][3]) == -25 < round(rows["DPO (below)"][3]) == -6
+    assert all(row[2] < base[2] for row in (*rows.values(), *best))
+    assert round(measure.runs("base")["grammar"]["words"], 1) == 9.6
+    each = [run["each"] for run in measure.runs("optimum")["0"]]
+    assert 7 < median(each) < 8
     forms = measure.runs("forms")
     most = max(forms.values(), key=lambda five: results.middle(five, "won"))
     assert round(results.middle(most, "won"), 2) == 0.93

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import cache
+from math import exp
 from random import Random
 from typing import Any
 
@@ -244,22 +245,60 @@ def pairs_won(model: DecoderLM, base: DecoderLM, pairs: Pairs, *, beta: float = 
     }
 
 
-def measure(model: DecoderLM, *, n: int = 1_000, temperature: float = 1.0) -> dict[str, Any]:
+def measure(model: DecoderLM, *, temperature: float = 1.0) -> dict[str, Any]:
     """Measure what a model generates, and what it still knows of the language.
 
     Returns:
-        Of n texts: how many are right, how many different right ones there are, and the mean number of words;
-        the loss above that of the grammar, on new sentences.
+        What :func:`counts` returns, and *different*: of 1,000 right texts, how many are different.
     """
-    texts = sample_texts(model, n, seed=10_000, temperature=temperature)
+    right, _ = ask(model, temperature=temperature)
+    return counts(model, temperature=temperature) | {"different": len(set(right))}
+
+
+def counts(model: DecoderLM, *, temperature: float = 1.0) -> dict[str, Any]:
+    """Return how many of 1,000 texts are right, their mean number of words, and the excess in nats per token.
+
+    The excess is the loss on new sentences above that of the grammar, at temperature 1.
+    """
+    texts = sample_texts(model, 1_000, seed=10_000, temperature=temperature)
     return of_texts(texts) | {"excess": right_loss(model) - floor()}
 
 
 def of_texts(texts: Sequence[str | None]) -> dict[str, Any]:
-    """Count the right texts and the different ones among them, and average the words."""
-    right = [text for text in texts if is_right(text)]
-    words = sum(map(words_of, texts)) / len(texts)
-    return {"right": len(right), "different": len(set(right)), "words": words}
+    """Count the right texts, and average the words of all."""
+    return {"right": sum(map(is_right, texts)), "words": sum(map(words_of, texts)) / len(texts)}
+
+
+def ask(
+    model: DecoderLM, n: int = 1_000, *, price: float = 0.0, temperature: float = 1.0
+) -> tuple[list[str | None], float]:
+    """Sample from the distribution that maximizes the reward of right texts minus a price of distance.
+
+    It is that of the model, with wrong texts exp(-1 / price) times as probable beside right ones; without a
+    price, they are asked for until one is right.
+
+    Returns:
+        The texts, and how many the model generated for each.
+    """
+    keep = exp(-1 / price) if price else 0.0
+    kept: list[str | None] = []
+    generated, rng = 0, Random(0)
+    while len(kept) < n:
+        if generated >= 50 * n:
+            raise ValueError(
+                f"of {generated:,} texts, only {len(kept)} are kept; the model must be right more often"
+            )
+        texts = sample_texts(model, 2 * n, seed=20_000 + generated, temperature=temperature)
+        kept += [text for text in texts if is_right(text) or rng.random() < keep]
+        generated += len(texts)
+    return kept[:n], generated / len(kept)
+
+
+@torch.no_grad()
+def distance(model: DecoderLM, base: DecoderLM) -> float:
+    """Return the Kullback-Leibler divergence of a model from another one, by 1,000 of its texts."""
+    ids = sample_ids(model, 1_000, rng=torch.Generator().manual_seed(10_000))
+    return (log_p(model, ids) - log_p(base, ids)).mean().item()
 
 
 @cache

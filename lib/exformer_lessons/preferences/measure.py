@@ -26,6 +26,7 @@ from exformer_lessons.training.programs import encode, tokenizer
 FILE = Path(__file__).with_name("runs.json")
 SEEDS = range(5)
 EVERY = 6  # steps between two measurements of a policy gradient
+PRICES = (0.01, 0.03, 0.1, 0.3)  # of a nat away from the model before
 VOTES = (1, 3, 5, 9, 15, 25, 51, 101)
 
 _base = cache(lambda seed: base_model(seed=seed))
@@ -41,22 +42,24 @@ def runs(part: str) -> dict[str, Any]:
 
 
 def base() -> dict[str, Any]:
-    """Measure the model before it is judged, at several temperatures, and its right texts alone."""
-    found = {"base": _five(_base), "until accepted": [until_accepted(_base(seed)) for seed in SEEDS]}
+    """Measure the model before it is judged, at several temperatures, and the grammar."""
+    found = {"base": _five(_base)}
     for temperature in (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3):
         found[f"temperature {temperature}"] = [
             measure(_base(seed), temperature=temperature) for seed in SEEDS
         ]
+    texts = english.sample(1_000, seed=20_000)
+    return found | {"grammar": judging.of_texts(texts) | {"different": len(set(texts))}}
+
+
+def optimum() -> dict[str, Any]:
+    """Sample from the distribution at which each price has its maximum, without any training."""
+    found: dict[str, Any] = {}
+    for price in (0.0, *PRICES):
+        for seed in SEEDS:
+            texts, each = judging.ask(_base(seed), price=price)
+            found.setdefault(f"{price:g}", []).append(judging.of_texts(texts) | {"each": each})
     return found
-
-
-def until_accepted(model: DecoderLM) -> dict[str, Any]:
-    """Measure 1,000 accepted texts of the model as it is, and the number of texts that they cost."""
-    texts, cost, seed = [], 0, 20_000
-    while len(texts) < 1_000:
-        new = judging.sample_texts(model, 2_000, seed=seed)
-        texts, cost, seed = [*texts, *filter(is_right, new)], cost + len(new), seed + 1
-    return judging.of_texts(texts[:1_000]) | {"each": cost / len(texts)}
 
 
 def samples() -> dict[str, Any]:
@@ -69,8 +72,9 @@ def samples() -> dict[str, Any]:
 
 
 def policy() -> dict[str, Any]:
-    """Train by the policy gradient at four learning rates, and measure on the way."""
-    return {f"{rate:g}": [_course(rate, seed) for seed in SEEDS] for rate in (1e-4, 3e-4, 1e-3, 3e-3)}
+    """Train by the policy gradient at four learning rates, at the highest with measurements on the way."""
+    found = {f"{rate:g}": _judged(policy_gradient, is_right, rate=rate) for rate in (1e-4, 3e-4, 1e-3)}
+    return found | {"0.003": [_course(seed) for seed in SEEDS]}
 
 
 def winners() -> dict[str, Any]:
@@ -98,42 +102,39 @@ def _rank(model: DecoderLM, text: str, *, seed: int) -> int:
 def kl() -> dict[str, Any]:
     """Train by the policy gradient with a price of distance, at two learning rates."""
     return {
-        f"{rate:g} {price:g}": _five(
-            lambda seed, rate=rate, price=price: policy_gradient(
-                _base(seed), is_right, rate=rate, kl=price, seed=seed
-            )
-        )
+        f"{rate:g} {price:g}": _judged(policy_gradient, is_right, rate=rate, kl=price)
         for rate in (1e-3, 3e-3)
-        for price in (0.01, 0.03, 0.1, 0.3)
+        for price in PRICES
     }
 
 
 def accepted() -> dict[str, Any]:
     """Fine-tune on accepted texts, once or in twelve rounds."""
     return {
-        f"{rounds} {rate:g}": _five(
-            lambda seed, rate=rate, rounds=rounds: judging.accepted(
-                _base(seed), rate=rate, rounds=rounds, seed=seed
-            )
-        )
+        f"{rounds} {rate:g}": _judged(judging.accepted, rate=rate, rounds=rounds)
         for rounds in (1, 12)
         for rate in (1e-3, 3e-3, 1e-2)
     }
 
 
-def preferences() -> dict[str, Any]:
-    """Train by preferences: on the model's own texts, and on verbs."""
-    found: dict[str, Any] = {"own": {}, "verbs": {}}
+def own() -> dict[str, Any]:
+    """Train by preferences on the model's own texts."""
+    found: dict[str, Any] = {}
     for rate in (1e-4, 3e-4, 1e-3):
-        found["own"][f"{rate:g}"] = [_of_pairs(_own(seed), seed, rate, matched=False) for seed in SEEDS]
-    verbs = judging.verb_pairs(400, seed=1), judging.verb_pairs(300, seed=2)
+        for seed in SEEDS:
+            model = judging.dpo(_base(seed), _own(seed)[0], rate=rate, seed=seed, matched=False)
+            found.setdefault(f"{rate:g}", []).append(_moved(model, seed))
+    return found
+
+
+def verbs() -> dict[str, Any]:
+    """Train by preferences on pairs of verbs; *before* is the model before it."""
+    pairs, new = judging.verb_pairs(400, seed=1), judging.verb_pairs(300, seed=2)
+    found: dict[str, Any] = {"before": [_of_pairs(_base(seed), seed, new) for seed in SEEDS]}
     for rate in (3e-5, 1e-4, 3e-4, 1e-3, 3e-3):
-        found["verbs"][f"{rate:g}"] = [_of_pairs(verbs, seed, rate, matched=True) for seed in SEEDS]
-    found["before"] = [
-        {"own": judging.pairs_won(_base(seed), _base(seed), _own(seed)[1])["won"]}
-        | {"verbs": judging.pairs_won(_base(seed), _base(seed), verbs[1])["won"]}
-        for seed in SEEDS
-    ]
+        for seed in SEEDS:
+            model = judging.dpo(_base(seed), pairs, rate=rate, seed=seed, matched=True)
+            found.setdefault(f"{rate:g}", []).append(_of_pairs(model, seed, new))
     return found
 
 
@@ -145,7 +146,7 @@ def forms() -> dict[str, Any]:
         five = found[f"{rate:g}"] = []
         for seed in SEEDS:
             model = judging.fine_tune_last(_base(seed), right, rate=rate, seed=seed)
-            five.append(measure(model) | judging.pairs_won(model, _base(seed), new))
+            five.append(_of_pairs(model, seed, new))
     return found
 
 
@@ -159,25 +160,28 @@ def _own(seed: int) -> tuple[judging.Pairs, judging.Pairs]:
     )
 
 
-def _of_pairs(
-    pairs: tuple[judging.Pairs, judging.Pairs], seed: int, rate: float, *, matched: bool
-) -> dict[str, Any]:
-    model = judging.dpo(_base(seed), pairs[0], rate=rate, seed=seed, matched=matched)
-    return measure(model) | judging.pairs_won(model, _base(seed), pairs[1])
+def _of_pairs(model: DecoderLM, seed: int, pairs: judging.Pairs) -> dict[str, Any]:
+    return judging.counts(model) | judging.pairs_won(model, _base(seed), pairs)
+
+
+def _moved(model: DecoderLM, seed: int) -> dict[str, Any]:
+    """Measure a model, its distance, and how far it moved new right and wrong texts of the model before."""
+    moved = judging.pairs_won(model, _base(seed), _own(seed)[1])
+    return measure(model) | moved | {"kl": judging.distance(model, _base(seed))}
 
 
 def length() -> dict[str, Any]:
-    """Train by the policy gradient with rewards for words."""
+    """Train by the policy gradient with rewards for words; of those for all texts, none stays right."""
     found: dict[str, Any] = {}
-    for reward, rate in (
-        (judging.words_of, 1e-3),
-        (judging.words_if_right, 1e-3),
-        (judging.words_if_right, 3e-3),
+    for reward, rate, of in (
+        (judging.words_of, 1e-3, judging.counts),
+        (judging.words_if_right, 1e-3, measure),
+        (judging.words_if_right, 3e-3, measure),
     ):
         five = found[f"{reward.__name__} {rate:g}"] = []
         for seed in SEEDS:
             model = policy_gradient(_base(seed), reward, rate=rate, seed=seed)
-            five.append(measure(model) | {"texts": judging.sample_texts(model, 3, seed=5)})
+            five.append(of(model) | {"texts": judging.sample_texts(model, 3, seed=5)})
     return found
 
 
@@ -223,7 +227,7 @@ def vote(p: torch.Tensor, n: int) -> float:
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     part.__name__: part
-    for part in (base, samples, policy, winners, kl, accepted, preferences, forms, length, votes)
+    for part in (base, optimum, samples, policy, winners, kl, accepted, own, verbs, forms, length, votes)
 }
 
 
@@ -231,17 +235,22 @@ def _five(make: Callable[[int], DecoderLM]) -> list[dict[str, Any]]:
     return [measure(make(seed)) for seed in SEEDS]
 
 
-def _course(rate: float, seed: int) -> dict[str, Any]:
+def _judged(learn: Callable[..., DecoderLM], *judge: judging.Judge, **settings: Any) -> list[dict[str, Any]]:
+    return [_moved(learn(_base(seed), *judge, seed=seed, **settings), seed) for seed in SEEDS]
+
+
+def _course(seed: int) -> dict[str, Any]:
     """Train by the policy gradient, and measure on the way."""
-    course = []
+    course: dict[str, list[int]] = {"right": [], "different": []}
 
     def watch(number: int, model: DecoderLM) -> None:
         if number % EVERY == 0:
-            course.append(judging.of_texts(judging.sample_texts(model, 1_000, seed=10_000)))
+            found = measure(model)
+            for name, values in course.items():
+                values.append(found[name])
 
-    model = policy_gradient(_base(seed), is_right, rate=rate, seed=seed, watch=watch)
-    names = ("right", "different")
-    return measure(model) | {"course": {name: [each[name] for each in course] for name in names}}
+    model = policy_gradient(_base(seed), is_right, rate=3e-3, seed=seed, watch=watch)
+    return _moved(model, seed) | {"course": course}
 
 
 def main(parts: list[str]) -> None:

@@ -1,49 +1,70 @@
 """What was measured, as the lesson shows it: medians of five trainings, and the table of all ways."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import log
 from statistics import median
 from typing import Any
 
 from exformer_lessons.preferences.measure import runs
 from exformer_lessons.tables import Table, table
-from exformer_lessons.training.programs import fresh_rows
 
-_COLUMNS = ("right", "different", "words", "excess")
+_COLUMNS = ("right", "different", "words", "chosen")
+
+Runs = Sequence[dict[str, Any]]
 
 
-def middle(five: Sequence[dict[str, Any]], column: str) -> float:
+def middle(five: Runs, column: str) -> float:
     """Return the median of five trainings."""
     return float(median(run[column] for run in five))
 
 
 def rows() -> dict[str, list[float]]:
-    """Return the medians of every way, each at the learning rate with the most right texts."""
-    tuned = {
-        "as it is": runs("base")["base"],
-        "fine-tuned on accepted texts": best(runs("accepted"), "1 "),
-        "the same, in twelve rounds": best(runs("accepted"), "12 "),
-        "policy gradient": best(runs("policy"), ""),
-        "with a price of 0.1": best(runs("kl"), "", " 0.1"),
-        "with a price of 0.3": best(runs("kl"), "", " 0.3"),
-        "DPO (below)": best(runs("preferences")["own"], ""),
+    """Return the medians of every way, each at its best learning rate, and of the computed optima."""
+    base = runs("base")["base"]
+    trained = {
+        "fine-tuned on accepted texts": best(runs("accepted"), start="1 "),
+        "policy gradient": best(runs("policy")),
+        **{f"the same, price {price}": priced(price) for price in (0.1, 0.3)},
+        "DPO (below)": best(runs("own")),
     }
-    found = {name: [middle(five, column) for column in _COLUMNS] for name, five in tuned.items()}
-    only = runs("base")["until accepted"]
-    # Each right sentence is 1/Z times as probable as before, so it costs log 1/Z nats less.
-    tokens = sum(len(row) - 1 for row in fresh_rows()) / len(fresh_rows())
-    excess = [a["excess"] - log(b["each"]) / tokens for a, b in zip(tuned["as it is"], only, strict=True)]
-    found["asked until it is right"] = [middle(only, column) for column in _COLUMNS[:-1]] + [median(excess)]
-    return found
+    return {
+        "as it is": [*(middle(base, column) for column in _COLUMNS[:-1]), 0.0],
+        **{name: [middle(five, column) for column in _COLUMNS] for name, five in trained.items()},
+        "asked until it is right": optimum(0.0),
+        "best for price 0.1": optimum(0.1),
+        "best for price 0.3": optimum(0.3),
+    }
 
 
-def best(found: dict[str, Any], start: str, end: str = "") -> list[dict[str, Any]]:
-    """Return the five runs with the most right texts, of the settings whose names begin and end so."""
-    chosen = [five for name, five in found.items() if name.startswith(start) and name.endswith(end)]
-    return max(chosen, key=lambda five: middle(five, "right"))
+def optimum(price: float) -> list[float]:
+    """Return the row of the distribution at which a price has its maximum.
+
+    Among right texts it has the proportions of the model before, so as many are different; and it makes each
+    as many times as probable as texts must be generated for one of its own.
+    """
+    five = runs("optimum")[f"{price:g}"]
+    different = middle(runs("base")["base"], "different")
+    return [middle(five, "right"), different, middle(five, "words"), log(middle(five, "each"))]
+
+
+def best(found: dict[str, Runs], *, start: str = "", goal: Callable[[Runs], float] | None = None) -> Runs:
+    """Return the five runs with the most right texts, or the highest goal, of settings that begin so."""
+    chosen = [five for name, five in found.items() if name.startswith(start)]
+    return max(chosen, key=goal or (lambda five: middle(five, "right")))
+
+
+def priced(price: float) -> Runs:
+    """Return the five runs of a price with the highest objective: right texts minus price times distance."""
+    found = {name: five for name, five in runs("kl").items() if name.split()[1] == f"{price:g}"}
+    return best(found, goal=lambda five: objective(five, price))
+
+
+def objective(five: Runs, price: float) -> float:
+    """Return the fraction of right texts minus the price of the distance, the median of five trainings."""
+    return median(run["right"] / 1_000 - price * run["kl"] for run in five)
 
 
 def ways() -> Table:
     """Return the table of all ways of judging."""
-    columns = ["right", "different", "words", "excess"]
-    return table(rows(), columns=columns, form=[".0f", ".0f", ".1f", ".2f"], corner="the model")
+    columns = ["right", "different", "words", "nats"]
+    return table(rows(), columns=columns, form=[".0f", ".0f", ".1f", "+.1f"], corner="the model")
