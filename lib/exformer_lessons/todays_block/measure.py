@@ -81,6 +81,7 @@ def _experts(width: int) -> dict[str, dict[str, Any]]:
     """Return sizes at which two of eight experts do the work of one dense network."""
     experts = {"d_ff": width // 2, "n_experts": 8}
     return {
+        "dense, 1/4 as wide": {"d_ff": width // 4},
         "dense": {"d_ff": width},
         "experts": experts,
         "experts, no balance loss": experts | {"balance_weight": 0.0},
