@@ -127,3 +127,56 @@ def labels(adapt, config, named, read_once, tests, texts_of):
             tries = [named(adapt(new, n, peak=peak), tests) for peak in (2.5e-3, 5e-3)]
             found["from scratch"].setdefault(str(n), []).append(max(tries))
     return found
+
+
+@sweep("D11")
+def without_summaries(
+    Random,  # noqa: N803
+    adapt,
+    batch_of,
+    config,
+    fit,
+    named,
+    read_once,
+    reports,
+    tests,
+    texts_of,
+    tok,
+    write,
+):
+    """Return the right answers of a model that has read articles only, by task and number of labels.
+
+    The first task is *who?*. The second answers with one of two label words whether this person has a woman's
+    first name, which is every other one in their alphabetical order; a model from scratch does it as well.
+    """
+    women = {
+        name for n, name in enumerate(sorted({r.facts.person.split()[0] for r in reports})) if n % 2 == 0
+    }
+    label_of = {
+        report: "did" if report.facts.person.split()[0] in women else "not" for report in reports + tests
+    }
+
+    def labeled(report):
+        prompt, answer = tok.encode(f"{report.article} =>"), [*tok.encode(label_of[report]), tok.eos_id]
+        return [tok.bos_id, *prompt, *answer[:-1]], [tok.pad_id] * len(prompt) + answer
+
+    def tuned(model, n, peak=4e-3):
+        rng = Random(0)
+        batches = [batch_of([labeled(rng.choice(reports[:n])) for _ in range(8)]) for _ in range(400)]
+        model = fit(copy.deepcopy(model), batches, peak)
+        texts = write(model, [f"{report.article} =>" for report in tests], limit=2)
+        return sum(text == label_of[report] for text, report in zip(texts, tests, strict=True))
+
+    texts = texts_of(0)
+    found = {"who": {}, "label word": {}, "label word, from scratch": {}}
+    for seed in SEEDS:
+        base = read_once(texts, seed)
+        set_seed(seed + 1)
+        new = DecoderLM(config)
+        for n in (4, 16, 64, 256):
+            found["who"].setdefault(str(n), []).append(named(adapt(base, n, replay=texts), tests))
+        for n in (16, 256):
+            found["label word"].setdefault(str(n), []).append(tuned(base, n))
+            tries = [tuned(new, n, peak) for peak in (2.5e-3, 5e-3)]
+            found["label word, from scratch"].setdefault(str(n), []).append(max(tries))
+    return found
