@@ -21,19 +21,19 @@ def middle(five: Runs, column: str) -> float:
 def rows() -> dict[str, list[float]]:
     """Return the medians of every way, each at its best learning rate, and of the computed optima."""
     base = runs("base")["base"]
-    trained = {
-        "fine-tuned on accepted texts": best(runs("accepted"), start="1 "),
-        "policy gradient": best(runs("policy")),
-        **{f"the same, price {price}": priced(price) for price in (0.1, 0.3)},
-        "DPO (below)": best(runs("own")),
-    }
-    return {
+    found = {
         "as it is": [*(middle(base, column) for column in _COLUMNS[:-1]), 0.0],
-        **{name: [middle(five, column) for column in _COLUMNS] for name, five in trained.items()},
         "asked until it is right": optimum(0.0),
-        "best for price 0.1": optimum(0.1),
-        "best for price 0.3": optimum(0.3),
+        "fine-tuned on accepted texts": _row(best(runs("accepted"), start="1 ")),
+        "policy gradient": _row(best(runs("policy"))),
     }
+    for price in (0.1, 0.3):
+        found |= {f"price {price}, trained": _row(priced(price)), f"price {price}, optimum": optimum(price)}
+    return found | {"DPO (below)": _row(best(runs("own")))}
+
+
+def _row(five: Runs) -> list[float]:
+    return [middle(five, column) for column in _COLUMNS]
 
 
 def optimum(price: float) -> list[float]:
@@ -67,4 +67,5 @@ def objective(five: Runs, price: float) -> float:
 def ways() -> Table:
     """Return the table of all ways of judging."""
     columns = ["right", "different", "words", "nats"]
-    return table(rows(), columns=columns, form=[".0f", ".0f", ".1f", "+.1f"], corner="the model")
+    shown = {name: [*row[:3], f"{row[3]:+.1f}".replace("-", "−")] for name, row in rows().items()}
+    return table(shown, columns=columns, form=[".0f", ".0f", ".1f", ""], corner="the model")
