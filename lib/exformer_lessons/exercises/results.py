@@ -100,11 +100,13 @@ def _digits(number: float) -> str:
 
 
 def same(a: object, b: object) -> bool:
-    """Return whether two arguments are equal to the last digit, tensors in lists too."""
+    """Return whether two arguments are equal to the last digit, tensors in lists and dicts too."""
     if type(a) is not type(b):
         return False
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[name], b[name]) for name in a)
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         return torch.equal(a, b)
     return bool(a == b)

@@ -1,0 +1,1 @@
+"""What the lesson on pretrained weights needs: wrong imports, what they do, graders."""
