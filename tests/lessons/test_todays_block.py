@@ -9,6 +9,7 @@ import torch
 
 from exformer import DecoderLM, cross_entropy
 from exformer.nn.mixture_of_experts import balance_loss, record_routing
+from exformer_lessons.facts import N_FACTS, Facts
 from exformer_lessons.todays_block import blocks, facts, measure
 
 
@@ -48,17 +49,17 @@ def test_a_short_training_learns():
 
 
 def test_facts_are_as_frequent_as_said():
-    corpus = facts.Facts()
+    corpus = Facts()
     assert corpus.p.sum().item() == pytest.approx(1)
     assert (corpus.p[0] / corpus.p[7]).item() == pytest.approx(8**1.5)
-    assert len({tuple(key) for key in corpus.keys.tolist()}) == facts.N_FACTS
+    assert len({tuple(key) for key in corpus.keys.tolist()}) == N_FACTS
     keys = torch.cat([keys for keys, _ in corpus.batches(20, size=512, seed=1)])
     found = (keys == corpus.keys[0]).all(dim=1).double().mean().item()
     assert found == pytest.approx(corpus.p[0].item(), abs=0.02)
 
 
 def test_values_belong_to_their_keys():
-    corpus = facts.Facts()
+    corpus = Facts()
     known = dict(zip(map(tuple, corpus.keys.tolist()), corpus.values.tolist(), strict=True))
     keys, values = next(corpus.batches(1, size=99, seed=2))
     assert [known[tuple(key)] for key in keys.tolist()] == values.tolist()
@@ -66,7 +67,7 @@ def test_values_belong_to_their_keys():
 
 def test_the_expected_loss_and_loads_by_hand():
     torch.manual_seed(1)
-    model, corpus = DecoderLM(facts.memory(8, n_experts=4)).eval(), facts.Facts()
+    model, corpus = DecoderLM(facts.memory(8, n_experts=4)).eval(), Facts()
     excess, loads = facts.excess(model, corpus)
     with torch.no_grad(), record_routing() as routing:
         logits = model(corpus.keys)[:, -1]
@@ -80,7 +81,7 @@ def test_the_expected_loss_and_loads_by_hand():
 
 def test_the_balance_loss_is_that_of_the_last_position():
     model = DecoderLM(facts.memory(8, n_experts=4, balance_weight=0.5)).train()
-    batch = next(facts.Facts().batches(1, size=32, seed=0))
+    batch = next(Facts().batches(1, size=32, seed=0))
     with record_routing() as routing:
         loss = facts.value_loss(model, batch)
     alone = facts.value_loss(model.eval(), batch)

@@ -1,6 +1,5 @@
 """A directory of facts, frequent and rare: how many does a model learn by heart, with experts or without?"""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -13,35 +12,9 @@ from exformer.nn.eval_mode import evaluating
 from exformer.nn.mixture_of_experts import add_balance_loss, record_routing
 from exformer.training.optimizers import adamw
 from exformer.training.schedules import linear_schedule
+from exformer_lessons.facts import N_SYMBOLS, Facts
 
-N_SYMBOLS = 32
-N_FACTS = N_SYMBOLS**3
 STEPS, BATCH, WIDTH = 800, 512, 96
-
-
-class Facts:
-    """Keys of three symbols, each with a value; fact k occurs with a probability proportional to k^-1.5.
-
-    Nothing follows from anything else: a value must be learned by heart, and the lowest loss is 0.
-    """
-
-    def __init__(self, *, seed: int = 0) -> None:
-        rng = torch.Generator().manual_seed(seed)
-        keys = torch.randperm(N_FACTS, generator=rng)  # the most frequent first
-        self.keys = torch.stack(
-            [keys // N_SYMBOLS**2, keys // N_SYMBOLS % N_SYMBOLS, keys % N_SYMBOLS], dim=1
-        )
-        self.values = torch.randint(N_SYMBOLS, (N_FACTS,), generator=rng)
-        p = torch.arange(1, N_FACTS + 1).double() ** -1.5
-        self.p = p / p.sum()
-
-    def batches(self, n: int, *, size: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield n batches of keys and values."""
-        rng = torch.Generator().manual_seed(seed)
-        for _ in range(n):
-            u = torch.rand(size, generator=rng, dtype=torch.float64)
-            drawn = torch.searchsorted(self.p.cumsum(0), u).clamp(max=N_FACTS - 1)
-            yield self.keys[drawn], self.values[drawn]
 
 
 def memory(d_ff: int = WIDTH, **settings: Any) -> DecoderLMConfig:

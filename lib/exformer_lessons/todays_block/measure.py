@@ -14,6 +14,7 @@ from statistics import mean, median
 from typing import Any
 
 from exformer import DecoderLM, DecoderLMConfig
+from exformer_lessons.facts import Facts
 from exformer_lessons.formatting import rounded
 from exformer_lessons.setup import start
 from exformer_lessons.todays_block import blocks, facts
@@ -98,7 +99,7 @@ def _block(config: DecoderLMConfig, *, closer: tuple[float, ...] = (0.7, 1.4)) -
 
 def _memory(config: DecoderLMConfig) -> dict[str, Any]:
     def run(rate: float, seed: int) -> dict[str, Any]:
-        excess, loads = facts.excess(facts.learn(config, rate=rate, seed=seed), facts.Facts())
+        excess, loads = facts.excess(facts.learn(config, rate=rate, seed=seed), Facts())
         return {"excess": excess, "loads": loads}
 
     return _measured(config, run)

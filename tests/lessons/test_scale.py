@@ -1,0 +1,117 @@
+"""Lesson 20: facts and their tails, many trainings at once, the law, its file, and two workers."""
+
+import json
+from itertools import chain
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from exformer.corpora import real
+from exformer_lessons.facts import N_FACTS, Facts
+from exformer_lessons.scale import law, measure, models, shakespeare, workers
+
+
+@pytest.mark.parametrize("tail", [0.25, 0.5, 1.0])
+def test_the_tail_of_facts(tail):
+    p = Facts(tail=tail).p
+    assert p.sum().item() == pytest.approx(1)
+    assert (p[0] / p[7]).item() == pytest.approx(8 ** (1 + tail))
+    assert len(p) == N_FACTS
+
+
+def test_sizes_are_counted_right():
+    for width in (4, 24):
+        assert models.n_parameters(width) == sum(p.numel() for p in models.new_model(width, 0).parameters())
+    assert [models.batch_size(n) for n in measure.AMOUNTS] == [32, 45, 64, 91, 128]
+    assert models.operations(4, 10) == 6 * 344 * 30
+
+
+def test_many_models_learn_what_one_learns():
+    rates, seeds = (0.04, 0.02), (3, 4)
+    facts = [Facts(seed=seed) for seed in seeds]
+    many = models.ManyModels(6, seeds)
+    start = many.all_logits(facts)[1]
+    torch.testing.assert_close(start, models.new_model(6, 4)(facts[1].keys)[:, -1], atol=1e-5, rtol=0)
+    many.learn(facts, n_facts=2_048, rates=rates, seeds=seeds)
+    for corpus, rate, seed, logits in zip(facts, rates, seeds, many.all_logits(facts), strict=True):
+        one = models.learn(corpus, width=6, n_facts=2_048, rate=rate, seed=seed)
+        together = (corpus.p * F.cross_entropy(logits, corpus.values, reduction="none")).sum().item()
+        assert together == pytest.approx(models.expected_loss(one, corpus), abs=1e-3)
+
+
+def test_the_law_is_found_again():
+    n = torch.tensor([300.0, 3_000, 30_000]).double().repeat(3)
+    d = torch.tensor([1e4, 1e5, 1e6]).double().repeat_interleave(3)
+    found = law.fit(n, d, law.predict((50.0, 0.7, 12.0, 0.34), n, d))
+    assert found == pytest.approx((50, 0.7, 12, 0.34), rel=1e-6)
+
+
+def test_the_best_size_is_the_best():
+    each = (51.4, 0.78, 12.4, 0.34)
+    n = law.best_size(each, 5e10)
+    losses = [law.predict(each, m, 5e10 / 6 / m).item() for m in (0.9 * n, n, 1.1 * n)]
+    assert min(losses) == losses[1]
+
+
+def test_rates_are_swept_beyond_an_edge():
+    for right in (0.0025, 0.01, 0.08):
+        sweep = measure.around(0.02, 3, lambda rate, right=right: [abs(rate / right - 1)])
+        assert measure.best(sweep) == right
+        assert min(sweep) < right < max(sweep)
+
+
+def test_the_file_of_scale_holds_what_the_page_says():
+    cells = {part: measure.runs(part) for part in measure.PARTS}
+    assert [len(each) for each in cells.values()] == [30, 5, 15, 6]
+    for cell in chain.from_iterable(cells.values()):
+        rates = sorted(cell["sweep"], key=float)
+        assert min(cell["sweep"], key=cell["sweep"].get) not in (rates[0], rates[-1])
+        assert len(cell["loss"]) == len(measure.SEEDS)
+    assert measure.FILE.stat().st_size < 100_000
+
+
+def test_what_is_predicted_was_not_fitted():
+    n, d, _ = law.columns("grid", most=5e9)
+    assert (6 * n * d).max() * 10 < measure.BUDGET * 1.1
+    big_n, big_d, _ = law.columns("budget")
+    torch.testing.assert_close(
+        6 * big_n * big_d, torch.full((5,), measure.BUDGET).double(), rtol=2e-3, atol=0
+    )
+
+
+def test_one_rate_fits_and_recommends_another_size():
+    best, same = (law.columns("grid", most=5e9, rate=rate) for rate in ("", "0.04"))
+    assert len(best[0]) == len(same[0]) == 26
+    sizes = [law.best_size(law.fit(*each), measure.BUDGET) for each in (best, same)]
+    assert sizes[1] < 0.7 * sizes[0]
+    errors = [(law.predict(law.fit(*each), *each[:2]) / each[2] - 1).square().mean() for each in (best, same)]
+    assert errors[1] < errors[0]
+
+
+def test_shakespeare_is_read_in_pieces(monkeypatch):
+    text = "to be or not to be, that is the question. " * 200
+    monkeypatch.setattr(shakespeare, "tiny_shakespeare", lambda: (text, text[:400]))
+    shakespeare.windows.cache_clear()
+    training, validation = shakespeare.windows()
+    assert training.shape[1] == validation.shape[1] == shakespeare.LENGTH + 1
+    assert torch.equal(training[0, -1], training[1, 0])
+    assert shakespeare.learn(4_096, rate=0.01, seed=0) > 0
+    shakespeare.windows.cache_clear()
+    assert shakespeare.tiny_shakespeare is not real.tiny_shakespeare
+
+
+def test_the_command_of_scale_writes_named_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(measure, "FILE", tmp_path / "runs.json")
+    monkeypatch.setattr(
+        measure, "PARTS", {"one": lambda: iter([{"x": [1.23456789]}]), "two": lambda: iter([])}
+    )
+    measure.main(["one"])
+    assert json.loads(measure.FILE.read_text(encoding="utf-8")) == {"one": [{"x": [1.2346]}]}
+    assert measure.runs("one") == [{"x": [1.2346]}]
+
+
+def test_two_workers_take_the_gradient_of_one(tmp_path):
+    found = workers.differences(str(tmp_path))
+    assert max(found["all-reduce"]) < 1e-12
+    assert min(found["two means"]) > 0.1
