@@ -148,7 +148,7 @@ def graph(lessons):
     boxes = {}
     for each in lessons:
         title = each["title"].removeprefix("The ")
-        wide, width = (21, 152) if len(groups[depth[each["slug"]]]) < 3 else (18, 130)  # three fit on a phone
+        wide, width = (21, 152) if len(groups[depth[each["slug"]]]) < 3 else (18, 126)  # three fit on a phone
         lines = textwrap.wrap(f"{each['number']} {title[0].upper()}{title[1:]}", wide)
         boxes[each["slug"]] = box("\n".join(lines), width=width, height=40)
     far = [one for one, _ in skips]
