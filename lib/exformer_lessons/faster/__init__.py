@@ -1,0 +1,1 @@
+"""Lesson 18: what bounds the speed of generation."""

@@ -1,0 +1,124 @@
+"""Graders: attention over blocks with an online softmax, and a speculative step by exact enumeration."""
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from exformer_lessons.exercises.grading import Verdict, and_also, grade, takes_functions
+from exformer_lessons.faster import mistakes as known
+from exformer_lessons.faster.enumeration import enumerate_outcomes
+
+_VOCAB, _LENGTH = 3, 3
+
+
+def _blocks(*, size: float) -> list[tuple[Any, ...]]:
+    rng = torch.Generator().manual_seed(18)
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=rng, dtype=torch.float64)
+
+    cases = []
+    for lengths in ((2, 3, 4), (5, 1), (1, 2, 1, 3)):
+        q = size * normal(4)
+        cases.append((q, [(normal(n, 4), normal(n, 3)) for n in lengths]))
+    return cases
+
+
+@takes_functions
+def grade_blocks(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_attention(q, blocks)``.
+
+    Args:
+        answer: Takes a query, and blocks of keys and values; returns the result of attention over all keys.
+    """
+    options = {"right": known.attention, "mistakes": known.BLOCKS, "praise": "Every block, in any size."}
+    usual = grade(answer, cases=_blocks(size=1.0), **options)
+    large = grade(answer, cases=_blocks(size=2_000.0), **options)
+    return and_also(usual, large, "Where scores are in the thousands")
+
+
+def _language(seed: int) -> Callable[[list[int]], Tensor]:
+    """Return a distribution of the next token after each text."""
+
+    def after(ids: list[int]) -> Tensor:
+        number = seed + sum((int(token) + 1) * 5**place for place, token in enumerate(ids))
+        p = torch.rand(_VOCAB, generator=torch.Generator().manual_seed(number), dtype=torch.float64) + 0.05
+        return p / p.sum()
+
+    return after
+
+
+def _sharpen(q: Tensor) -> Tensor:
+    return q**2 / (q**2).sum()
+
+
+def _careful(draw: Callable[[Tensor], int]) -> Callable[[Any], int]:
+    """Let weights be a list, too."""
+    return lambda weights: draw(torch.as_tensor(weights, dtype=torch.float64).flatten())
+
+
+def _probabilities(step: Callable[..., Any], seed: int) -> Tensor:
+    """Return the probability of each text of three tokens that is made by steps."""
+    p, q = _language(seed), _language(seed + 1_000_003)
+
+    def write(draw: Callable[[Tensor], int]) -> tuple[int, ...]:
+        text: list[int] = []
+        while len(text) < _LENGTH:
+            new = step(list(text), p, q, _sharpen, _careful(draw))
+            if not isinstance(new, list | tuple) or not 1 <= len(new) <= 2:
+                raise ValueError(f"a step returns a list of one or two tokens, got {new!r}")
+            text += [int(token) for token in new]
+        return tuple(text[:_LENGTH])
+
+    found = enumerate_outcomes(write)
+    return torch.tensor([found.get(text, 0.0) for text in product(range(_VOCAB), repeat=_LENGTH)])
+
+
+@takes_functions
+def grade_step(answer: Callable[..., object]) -> Verdict:
+    """Grade a reader's ``my_step(ids, p, q, sharpen, draw)``.
+
+    Args:
+        answer: Takes a text, the distributions of target and draft, what sharpens the draft's, and a function
+            that samples an index; returns one or two new tokens.
+    """
+    if _first(answer) is None:
+        return Verdict(False, "Your function returns nothing yet.")
+
+    def of(step: Callable[..., Any]) -> Callable[[int], Tensor]:
+        return lambda seed: _probabilities(step, seed)
+
+    texts = grade(
+        of(answer),
+        right=of(known.step),
+        mistakes={
+            hint: tuple(map(of, each if isinstance(each, tuple) else (each,)))
+            for hint, each in known.STEP.items()
+        },
+        cases=[(1,), (2,), (3,)],
+        praise="All 27 texts have the target's probabilities.",
+        tolerance=1e-9,
+    )
+    return texts if not texts or _has_bonus(answer) else Verdict(True, f"{texts.says} {NO_BONUS}")
+
+
+#: Said of a step that is exact, but leaves out the free token.
+NO_BONUS = "But after an accepted proposal one more token is free: p([*ids, x]) is known from the same pass."
+
+
+def _first(answer: Callable[..., Any]) -> object:
+    """Return a step's result, or what it raised."""
+    p = _language(5)
+    try:
+        return answer([], p, p, _sharpen, lambda weights: 0)
+    except Exception as error:  # the grader shows it
+        return error
+
+
+def _has_bonus(answer: Callable[..., Any]) -> bool:
+    p = _language(5)
+    lengths = enumerate_outcomes(lambda draw: len(answer([], p, p, lambda q: q, _careful(draw))))
+    return set(lengths) == {2}

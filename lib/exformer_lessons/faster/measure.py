@@ -1,0 +1,216 @@
+"""Measure what the lesson on speed shows.
+
+    python -m exformer_lessons.faster.measure [PART ...]
+
+writes ``runs.json`` beside this file: all parts, or those that are named. All take about a quarter of an hour
+on one thread. Times are seconds of the processor, taken in turns, and only their ratios are kept, round by
+round: the machine may have had other work.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+from torch.nn.functional import linear
+
+from exformer import DecoderLM, DecoderLMConfig, Sampling, load_model
+from exformer.generation.generate import generate
+from exformer.generation.speculative import speculate
+from exformer_lessons.faster.counting import CountedDraft, overlaps, own_texts
+from exformer_lessons.faster.recall import train_recall
+from exformer_lessons.faster.rounding import (
+    BLOCKS,
+    divergence,
+    rounded_model,
+    with_one_large_channel,
+)
+from exformer_lessons.formatting import rounded
+from exformer_lessons.setup import start
+
+FILE = Path(__file__).with_name("runs.json")
+SEEDS = range(5)
+N_TOKENS = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+def runs(part: str) -> dict[str, Any]:
+    """Return what was measured: of "matrix", "reading", "drafts", "speed", "bits", "recall" or "longer"."""
+    return json.loads(FILE.read_text(encoding="utf-8"))[part]
+
+
+def in_turns(ways: dict[Any, Callable[[], object]], *, rounds: int) -> dict[Any, list[float]]:
+    """Time each way once a round, every other round backwards; return seconds by round."""
+    seconds: dict[Any, list[float]] = {name: [] for name in ways}
+    for turn in range(rounds + 1):
+        for name in list(ways)[:: 1 - 2 * (turn % 2)]:
+            begun = time.process_time()
+            ways[name]()
+            if turn:  # the first round warms up
+                seconds[name].append(time.process_time() - begun)
+    return seconds
+
+
+def ratios(seconds: dict[Any, list[float]], *, to: Any) -> dict[str, list[float]]:
+    """Return the smallest, the median and the largest ratio to one way, taken round by round."""
+    found = {}
+    for name, each in seconds.items():
+        by_round = sorted(a / b for a, b in zip(each, seconds[to], strict=True))
+        found[str(name)] = [by_round[0], median(by_round), by_round[-1]]
+    return found
+
+
+def matrix() -> dict[str, Any]:
+    """Multiply a matrix of 64 MB by n vectors at once, in float32."""
+    d = 4096
+    w = torch.randn(d, d)
+    vectors = {n: torch.randn(n, d) for n in N_TOKENS}
+    seconds = in_turns({n: lambda x=x: linear(x, w) for n, x in vectors.items()}, rounds=40)
+    best = {n: min(each) for n, each in seconds.items()}
+    return {
+        "ratios": ratios(seconds, to=1),
+        "gigabytes per second": 4 * d * d / best[1] / 1e9,
+        "operations per second": 2 * d * d * max(N_TOKENS) / best[max(N_TOKENS)] / 1e9,
+    }
+
+
+def reading() -> dict[str, Any]:
+    """Read 256 tokens at once, and generate 256, with a model of 10.7 million parameters (43 MB)."""
+    config = DecoderLMConfig(65, d_model=384, n_heads=6, d_ff=1536, n_layers=6, max_len=257, dropout=0.0)
+    model = DecoderLM(config).eval()
+    ids = torch.randint(65, (1, 256))
+
+    @torch.no_grad()
+    def write() -> None:
+        cache = model.new_cache()
+        for t in range(256):
+            model(ids[:, t : t + 1], cache=cache)
+
+    @torch.no_grad()
+    def read() -> None:
+        model(ids)
+
+    seconds = in_turns({"read": read, "write": write}, rounds=7)
+    n = sum(p.numel() for p in model.parameters())
+    return {"ratio": ratios(seconds, to="read")["write"], "parameters": n}
+
+
+def _shakespeare() -> tuple[Any, Any]:
+    """Return the shipped language model and its tokenizer."""
+    return load_model("shakespeare-bpe")[:2]
+
+
+def drafts() -> dict[str, Any]:
+    """Count 3-grams in more and more of the model's own texts: 1 - TV, and tokens per pass."""
+    model, tokenizer = _shakespeare()
+    first, length = model.config.begin_id, model.config.max_len
+    fresh = own_texts(model, first, n=60, length=length, seed=1_000)
+    own = own_texts(model, first, n=4_800, length=length, seed=0).tolist()
+    found: dict[str, dict[str, Any]] = {}
+    for n_texts in (75, 300, 1_200, 4_800):
+        for n in (1, 2, 3):
+            draft = CountedDraft(own[:n_texts], vocab_size=tokenizer.vocab_size, n=n)
+            found[f"{n} {n_texts}"] = {"overlap": overlaps(model, draft, fresh).mean().item()}
+            if n == 3:
+                by_k = {k: [per_pass(model, draft, k=k, seed=s) for s in SEEDS] for k in (1, 2, 4, 8)}
+                found[f"{n} {n_texts}"]["per pass"] = by_k
+            print(n_texts, n, found[f"{n} {n_texts}"], flush=True)
+    return found
+
+
+def per_pass(model: Any, draft: CountedDraft, *, k: int, seed: int, n_texts: int = 20) -> list[float]:
+    """Return tokens per pass and the fraction of accepted proposals that were checked, in some texts."""
+    n_new = model.config.max_len - 1
+    tokens = passes = checked = 0
+    for number in range(n_texts):
+        rng = torch.Generator().manual_seed(1_000 * seed + number)
+        uniform = iter(torch.rand(n_new * (2 * k + 1), generator=rng, dtype=torch.float64))
+        options = {"n_drafts": k, "max_new_tokens": n_new, "sampling": Sampling(), "uniform": uniform}
+        steps = [*speculate(model, [model.config.begin_id], draft=draft, **options)]
+        whole = [each for each in steps[:-1] if each]  # the last one is cut by the length
+        tokens += sum(map(len, whole))
+        passes += len(whole)
+        checked += sum(min(len(each), k) for each in whole)
+    return [tokens / passes, (tokens - passes) / checked]
+
+
+def speed() -> dict[str, Any]:
+    """Time texts with a draft and without, in turns."""
+    model, tokenizer = _shakespeare()
+    first, length = model.config.begin_id, model.config.max_len
+    own = own_texts(model, first, n=4_800, length=length, seed=0).tolist()
+    draft = CountedDraft(own, vocab_size=tokenizer.vocab_size)
+
+    def write(**options: Any) -> None:
+        for seed in range(10):
+            generate(model, tokenizer, "", max_new_tokens=length - 1, seed=seed, **options)
+
+    ways: dict[Any, Any] = {"plain": write}
+    ways |= {str(k): lambda k=k: write(draft=draft, n_drafts=k) for k in (1, 2, 4, 8)}
+    return ratios(in_turns(ways, rounds=9), to="plain")
+
+
+def bits() -> dict[str, Any]:
+    """Round the shipped model's matrices; the mean KL divergence from it, on five sets of its own texts."""
+    model, _ = _shakespeare()
+    sets = [own_texts(model, model.config.begin_id, n=40, length=64, seed=2_000 + s) for s in SEEDS]
+    found: dict[str, Any] = {}
+    for name, base in (("as it is", model), ("one large channel", with_one_large_channel(model))):
+        found[name] = {
+            block: {
+                str(b): [divergence(model, rounded_model(base, bits=b, block=block), each) for each in sets]
+                for b in (8, 6, 5, 4, 3, 2)
+            }
+            for block in BLOCKS
+        }
+        found[name]["not rounded"] = max(divergence(model, base, each) for each in sets)
+        print(name, found[name], flush=True)
+    return found
+
+
+RATES = (1e-2, 2e-2, 4e-2)
+SIDES = {"softmax 32": (False, 32), "fixed 32": (True, 32), "fixed 64": (True, 64)}
+
+
+def recall() -> dict[str, Any]:
+    """Train each kind of attention at three learning rates, five seeds each."""
+    found: dict[str, Any] = {name: {} for name in SIDES}
+    for name, (is_linear, d_model) in SIDES.items():
+        for lr in RATES:
+            found[name][f"{lr:g}"] = [
+                train_recall(linear=is_linear, d_model=d_model, lr=lr, seed=seed) for seed in SEEDS
+            ]
+            print(name, lr, found[name][f"{lr:g}"][0], flush=True)
+    return found
+
+
+def longer() -> dict[str, Any]:
+    """Train the fixed states four times as long, at two learning rates."""
+    return {
+        name: {
+            f"{lr:g}": train_recall(linear=True, d_model=SIDES[name][1], lr=lr, seed=0, steps=2400)
+            for lr in (7e-3, 2e-2)
+        }
+        for name in ("fixed 32", "fixed 64")
+    }
+
+
+PARTS: dict[str, Callable[[], dict[str, Any]]] = {
+    part.__name__: part for part in (matrix, reading, drafts, speed, bits, recall, longer)
+}
+
+
+def main(parts: list[str]) -> None:
+    """Measure the parts, and write the file."""
+    found = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    for part in parts or PARTS:
+        start(seed=0)
+        found[part] = rounded(PARTS[part]())
+        FILE.write_text(json.dumps(found) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
