@@ -109,6 +109,7 @@ def generate(
     "\nI'll tell thee, I am a king, and"
     >>> generate(model, tokenizer, ["ROMEO:", "JULIET:"], max_new_tokens=9, top_p=0.9, seed=0)
     ['\nThou art like that love, in thy', '\nO, it is the loss of']
+    >>> import torch
     >>> def newline(ids):  # a draft that always proposes the same token
     ...     return torch.zeros(1, tokenizer.vocab_size).index_fill(1, torch.tensor([201]), 5.0)
     >>> generate(model, tokenizer, "ROMEO:", max_new_tokens=12, temperature=0.0, draft=newline)
