@@ -68,13 +68,13 @@ def test_skeleton_of_a_planned_lesson(root: Path) -> None:
     """Its row in the plan says now what a written lesson says, and its evidence, written before, stays."""
     before = plan_of(root)
     (root / "notebooks" / "evidence").mkdir()
-    kept = root / "notebooks" / "evidence" / "scale.ipynb"
+    kept = root / "notebooks" / "evidence" / "beyond_text.ipynb"
     kept.write_text("{}", encoding="utf-8")
-    write("scale", "Scale", "What does it cost?", root)
+    write("beyond_text", "Beyond text", "What does it cost?", root)
     changed = [row for row in plan_of(root) if row not in before]
     assert [row["slug"] for row in plan_of(root)] == [row["slug"] for row in before]
     assert [(row["slug"], row["question"], "able" in row) for row in changed] == [
-        ("scale", "What does it cost?", True)
+        ("beyond_text", "What does it cost?", True)
     ]
     assert kept.read_text(encoding="utf-8") == "{}"
 

@@ -120,7 +120,9 @@ class Continuation:
         return self._model.logits(self._new_states(ids)[:, -1])
 
     @torch.no_grad()
-    def score_last(self, ids: Int64[Tensor, "batch position"], n: int) -> Float[Tensor, "batch n vocab_size"]:
+    def score_last(
+        self, ids: Int64[Tensor, "batch position"], n: int
+    ) -> Float[Tensor, "batch tgt vocab_size"]:
         """Score the token after each of the last n positions, in one pass.
 
         Args:

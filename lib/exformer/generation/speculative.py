@@ -24,10 +24,10 @@ Draft = Callable[[Tensor], Tensor]
 def speculative_step(
     ids: Sequence[int],
     *,
-    target: Callable[[list[int], int], Float[Tensor, "n vocab_size"]],
+    target: Callable[[list[int], int], Float[Tensor, "tgt vocab_size"]],
     draft: Callable[[list[int]], Float[Tensor, " vocab_size"]],
     n_drafts: int,
-    draw: Callable[[Float[Tensor, " n"]], int],
+    draw: Callable[[Float[Tensor, " tgt"]], int],
 ) -> list[int]:
     r"""Sample between 1 and ``n_drafts + 1`` tokens from the target's distribution, with one pass of it.
 

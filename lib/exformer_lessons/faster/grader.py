@@ -74,7 +74,8 @@ def _probabilities(step: Callable[..., Any], seed: int) -> Tensor:
         return tuple(text[:_LENGTH])
 
     found = enumerate_outcomes(write)
-    return torch.tensor([found.get(text, 0.0) for text in product(range(_VOCAB), repeat=_LENGTH)])
+    texts = product(range(_VOCAB), repeat=_LENGTH)
+    return torch.tensor([found.get(text, 0.0) for text in texts], dtype=torch.float64)
 
 
 @takes_functions
@@ -100,7 +101,7 @@ def grade_step(answer: Callable[..., object]) -> Verdict:
         },
         cases=[(1,), (2,), (3,)],
         praise="All 27 texts have the target's probabilities.",
-        tolerance=1e-9,
+        tolerance=1e-6,  # a coin in float32 is right as well
     )
     return texts if not texts or _has_bonus(answer) else Verdict(True, f"{texts.says} {NO_BONUS}")
 
