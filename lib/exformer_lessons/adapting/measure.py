@@ -7,7 +7,6 @@ one thread.
 """
 
 import copy
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,6 +28,7 @@ from exformer_lessons.adapting.ways import (
     relearn,
     trained_weights,
 )
+from exformer_lessons.measured import read_runs, write_runs
 from exformer_lessons.setup import start
 
 FILE = Path(__file__).with_name("runs.json")
@@ -52,7 +52,7 @@ WAYS: dict[str, tuple[Way, tuple[float, ...]]] = {
 
 @cache
 def _file() -> dict[str, Any]:
-    return json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    return read_runs(FILE)
 
 
 def runs(part: str) -> dict[str, Any]:
@@ -235,7 +235,7 @@ def main(parts: list[str]) -> None:
     found = _file()
     for part in parts or PARTS:
         found[part] = PARTS[part]()
-        FILE.write_text(json.dumps(found) + "\n", encoding="utf-8")
+        write_runs(FILE, found)
 
 
 if __name__ == "__main__":

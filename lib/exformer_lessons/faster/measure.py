@@ -7,7 +7,6 @@ on one thread. Times are seconds of the processor, taken in turns, and only thei
 round: the machine may have had other work.
 """
 
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -30,6 +29,7 @@ from exformer_lessons.faster.rounding import (
     with_one_large_channel,
 )
 from exformer_lessons.formatting import rounded
+from exformer_lessons.measured import read_runs, write_runs
 from exformer_lessons.setup import start
 
 FILE = Path(__file__).with_name("runs.json")
@@ -39,7 +39,7 @@ N_TOKENS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 def runs(part: str) -> dict[str, Any]:
     """Return what was measured: of "matrix", "reading", "drafts", "speed", "bits", "recall" or "longer"."""
-    return json.loads(FILE.read_text(encoding="utf-8"))[part]
+    return read_runs(FILE)[part]
 
 
 def in_turns(ways: dict[Any, Callable[[], object]], *, rounds: int) -> dict[Any, list[float]]:
@@ -205,11 +205,11 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
 
 def main(parts: list[str]) -> None:
     """Measure the parts, and write the file."""
-    found = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    found = read_runs(FILE)
     for part in parts or PARTS:
         start(seed=0)
         found[part] = rounded(PARTS[part]())
-        FILE.write_text(json.dumps(found) + "\n", encoding="utf-8")
+        write_runs(FILE, found)
 
 
 if __name__ == "__main__":

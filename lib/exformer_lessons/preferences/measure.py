@@ -6,7 +6,6 @@ writes ``runs.json`` beside this file: all parts, or those that are named. All t
 thread.
 """
 
-import json
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -18,6 +17,7 @@ import torch
 from exformer import DecoderLM
 from exformer.corpora import english
 from exformer_lessons.formatting import rounded
+from exformer_lessons.measured import read_runs, write_runs
 from exformer_lessons.preferences import judging
 from exformer_lessons.preferences.judging import base_model, is_right, measure, policy_gradient
 from exformer_lessons.setup import start
@@ -38,7 +38,7 @@ def runs(part: str) -> dict[str, Any]:
     >>> len(runs("base")["base"])
     5
     """
-    return json.loads(FILE.read_text(encoding="utf-8"))[part]
+    return read_runs(FILE)[part]
 
 
 def base() -> dict[str, Any]:
@@ -256,10 +256,10 @@ def _course(seed: int) -> dict[str, Any]:
 def main(parts: list[str]) -> None:
     """Measure the parts, and write the file."""
     start(seed=0)
-    found = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    found = read_runs(FILE)
     for part in parts or PARTS:
         found[part] = rounded(PARTS[part]())
-        FILE.write_text(json.dumps(found) + "\n", encoding="utf-8")
+        write_runs(FILE, found)
         print(part, flush=True)
 
 

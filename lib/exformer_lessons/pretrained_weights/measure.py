@@ -6,7 +6,6 @@ writes ``runs.json`` beside this file: all parts, or those that are named. All t
 Tiny Shakespeare and Multi30k are fetched, or read from the folder that EXFORMER_DATA names.
 """
 
-import json
 import re
 import sys
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from exformer.corpora.real import multi30k, tiny_shakespeare
 from exformer.data.translation import encode_pairs
 from exformer.nn.loss import nll
 from exformer_lessons.formatting import rounded
+from exformer_lessons.measured import read_runs, write_runs
 from exformer_lessons.pretrained_weights.imports import WINDOW, WRONG, largest_gaps, last_layer, wrong_import
 from exformer_lessons.setup import start
 
@@ -37,7 +37,7 @@ def runs(part: str) -> dict[str, Any]:
     >>> runs("losses")["shakespeare-bpe"]["right"] < runs("losses")["shakespeare-bpe"]["rotary halves"]
     True
     """
-    return json.loads(FILE.read_text(encoding="utf-8"))[part]
+    return read_runs(FILE)[part]
 
 
 @torch.no_grad()
@@ -159,11 +159,11 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
 def main(parts: list[str]) -> None:
     """Measure the parts, and write the file."""
     start(seed=0)
-    found = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    found = read_runs(FILE)
     for part in parts or PARTS:
         measured = PARTS[part]()
         found[part] = measured if part == "gaps" else rounded(measured)
-        FILE.write_text(json.dumps(found, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_runs(FILE, found)
 
 
 if __name__ == "__main__":

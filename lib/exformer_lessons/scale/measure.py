@@ -6,7 +6,6 @@ writes ``runs.json`` beside this file: all parts, or those that are named. All t
 on one core. Shakespeare is downloaded, or found in the folder that EXFORMER_DATA names.
 """
 
-import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ import torch.nn.functional as F
 
 from exformer_lessons.facts import Facts
 from exformer_lessons.formatting import rounded
+from exformer_lessons.measured import read_runs, sweep_on, write_runs
 from exformer_lessons.scale import models, shakespeare
 from exformer_lessons.setup import start
 
@@ -33,7 +33,7 @@ Cell = dict[str, Any]
 
 def runs(part: str) -> list[Cell]:
     """Return what was measured: of "grid", "budget", "tails" or "shakespeare"."""
-    return json.loads(FILE.read_text(encoding="utf-8"))[part]
+    return read_runs(FILE)[part]
 
 
 def grid() -> Iterator[Cell]:
@@ -113,10 +113,12 @@ def around(
     rates = [middle * 2.0**k for k in range(-(n // 2), n // 2 + 1)]
     run(rates)
     sweep = {rate: losses(rate) for rate in rates}
-    while (edge := best(sweep)) in (min(sweep), max(sweep)):
-        following = edge / 2 if edge == min(sweep) else edge * 2
-        run([following])
-        sweep[following] = losses(following)
+
+    def measure(rate: float) -> list[float]:
+        run([rate])
+        return losses(rate)
+
+    sweep_on(sweep, measure, best)
     return sweep
 
 
@@ -150,13 +152,13 @@ def _many(width: int, n_facts: int, rates: Sequence[float], corpora: Sequence[Fa
 def main(parts: list[str]) -> None:
     """Measure the parts, and write the file."""
     start(seed=0)
-    found = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    found = read_runs(FILE)
     for part in parts or PARTS:
         found[part] = []
         for cell in PARTS[part]():
             found[part].append(rounded(cell))
             print(part, {name: cell[name] for name in cell if name not in ("accuracy", "nats")}, flush=True)
-            FILE.write_text(json.dumps(found) + "\n", encoding="utf-8")
+            write_runs(FILE, found)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@
 writes ``runs.json`` beside this file: all parts, or those that are named. All take half an hour on one core.
 """
 
-import json
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -16,6 +15,7 @@ from typing import Any
 from exformer import DecoderLM, DecoderLMConfig
 from exformer_lessons.facts import Facts
 from exformer_lessons.formatting import rounded
+from exformer_lessons.measured import read_runs, sweep_on, write_runs
 from exformer_lessons.setup import start
 from exformer_lessons.todays_block import blocks, facts
 
@@ -28,7 +28,7 @@ Case = Callable[[], dict[str, Any]]
 
 def runs(part: str) -> dict[str, Any]:
     """Return what was measured: of "alone", "together", "common", "memories", "grammar" or "steps"."""
-    return json.loads(FILE.read_text(encoding="utf-8"))[part]
+    return read_runs(FILE)[part]
 
 
 def alone() -> dict[str, Case]:
@@ -113,16 +113,22 @@ def _measured(
     One seed sweeps by factors of two, and goes on while the best rate is the lowest or the highest. Where
     there are closer rates, relative to the best, the five seeds try them as well, and their best mean counts.
     """
-    sweep = {rate: run(rate, SWEEP_SEED)["excess"] for rate in RATES}
-    while (best := min(sweep, key=lambda rate: sweep[rate])) in (min(sweep), max(sweep)):
-        following = best / 2 if best == min(sweep) else best * 2
-        sweep[following] = run(following, SWEEP_SEED)["excess"]
+
+    def lowest(values: dict[float, float]) -> float:
+        return min(values, key=lambda rate: values[rate])
+
+    def measure(rate: float) -> float:
+        return run(rate, SWEEP_SEED)["excess"]
+
+    sweep = {rate: measure(rate) for rate in RATES}
+    sweep_on(sweep, measure, lowest)
+    best = lowest(sweep)
     fives = {
         rate: [run(rate, seed) for seed in SEEDS]
         for rate in sorted(round(best * factor, 6) for factor in (1, *closer))
     }
     means = {rate: mean(each["excess"] for each in five) for rate, five in fives.items()}
-    best = min(means, key=lambda rate: means[rate])
+    best = lowest(means)
     return {
         "parameters": blocks.n_parameters(DecoderLM(config)),
         "sweep": {f"{rate:g}": sweep[rate] for rate in sorted(sweep)},
@@ -154,13 +160,13 @@ def _relative_times(configs: dict[str, DecoderLMConfig], *, rounds: int = 7) -> 
 def main(parts: list[str]) -> None:
     """Measure the parts, and write the file."""
     start(seed=0)
-    found = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    found = read_runs(FILE)
     for part in parts or PARTS:
         found[part] = {}
         for name, case in PARTS[part]().items():
             found[part][name] = rounded(case(), digits=5)
             print(part, name, found[part][name], flush=True)
-            FILE.write_text(json.dumps(found) + "\n", encoding="utf-8")
+            write_runs(FILE, found)
 
 
 if __name__ == "__main__":

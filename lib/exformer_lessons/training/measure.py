@@ -6,7 +6,6 @@ writes ``runs.json`` beside this file: all parts, or those that are named. All t
 one thread.
 """
 
-import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,6 +15,7 @@ from typing import Any
 
 from exformer.corpora import english
 from exformer_lessons.formatting import rounded
+from exformer_lessons.measured import read_runs, write_runs
 from exformer_lessons.setup import start
 from exformer_lessons.training.programs import CAUSES, DOZEN, Program, fresh_rows, train, write
 
@@ -29,7 +29,7 @@ def runs(part: str) -> dict[str, Any]:
     >>> runs("dozen")["healthy"][0]["right"] > 2.09
     True
     """
-    return json.loads(FILE.read_text(encoding="utf-8"))[part]
+    return read_runs(FILE)[part]
 
 
 def dozen() -> dict[str, Any]:
@@ -116,12 +116,12 @@ def _kept(run: Mapping[str, Any], curves: bool) -> dict[str, Any]:
 def main(parts: list[str]) -> None:
     """Measure the parts, and write the file."""
     start(seed=0)
-    found = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    found = read_runs(FILE)
     sentences = english.sample(len(fresh_rows()), seed=10_000)
     found["floor"] = {"entropy": english.entropy_per_token(), "grammar": english.nats_per_token(sentences)}
     for part in parts or PARTS:
         found[part] = PARTS[part]()
-        FILE.write_text(json.dumps(found) + "\n", encoding="utf-8")
+        write_runs(FILE, found)
 
 
 if __name__ == "__main__":
