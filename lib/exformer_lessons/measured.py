@@ -28,10 +28,10 @@ def sweep_on(
         measure: Measures at a learning rate.
         best: Names the best learning rate of a sweep.
 
-    >>> sweep = {rate: abs(rate - 8) for rate in (1, 2)}
+    >>> sweep = {rate: abs(rate - 8) for rate in (1.0, 2.0)}
     >>> sweep_on(sweep, lambda rate: abs(rate - 8), lambda sweep: min(sweep, key=sweep.get))
     >>> [*sweep]
-    [1, 2, 4, 8, 16]
+    [1.0, 2.0, 4.0, 8.0, 16.0]
     """
     while (edge := best(sweep)) in (min(sweep), max(sweep)):
         following = edge / 2 if edge == min(sweep) else edge * 2

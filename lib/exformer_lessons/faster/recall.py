@@ -1,5 +1,6 @@
 """Recall of n pairs by one layer of attention, whose memory grows with the text or has a fixed size."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -7,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from exformer.nn.normalization import LayerNorm
+from exformer.training.loop import train
 from exformer.training.schedules import linear_schedule
 
 N_KEYS, N_VALUES, MOST_PAIRS = 256, 64, 32  # pairs of a training text: 1 to 32
@@ -71,17 +73,20 @@ def train_recall(
     torch.manual_seed(seed)
     rng = torch.Generator().manual_seed(seed)
     model = Recall(d_model, linear=linear)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
-    for step in range(steps):
-        for group in optimizer.param_groups:
-            group["lr"] = linear_schedule(step + 1, peak=lr, warmup=40, total=steps + 1)
-        n_pairs = int(torch.randint(1, MOST_PAIRS + 1, (1,), generator=rng))
-        keys, values, answers = texts(n_pairs, batch=batch, rng=rng)
-        loss = F.cross_entropy(model(keys, values)[:, n_pairs:].flatten(0, 1), answers.flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return {"accuracy": {n: accuracy(model, n) for n in LENGTHS}, "loss": loss.item()}
+    n_pairs = (int(torch.randint(1, MOST_PAIRS + 1, (1,), generator=rng)) for _ in range(steps))
+    losses = train(
+        model,
+        (texts(n, batch=batch, rng=rng) for n in n_pairs),
+        loss_fn=_loss,
+        optimizer=torch.optim.AdamW(model.parameters(), lr=lr),
+        schedule=partial(linear_schedule, peak=lr, warmup=40, total=steps + 1),
+    )
+    return {"accuracy": {n: accuracy(model, n) for n in LENGTHS}, "loss": losses[-1]}
+
+
+def _loss(model: nn.Module, text: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+    keys, values, answers = text
+    return F.cross_entropy(model(keys, values)[:, -answers.size(1) :].flatten(0, 1), answers.flatten())
 
 
 @torch.no_grad()
