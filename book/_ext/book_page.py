@@ -36,7 +36,7 @@ def inline_svg(app, pagename, templatename, context, doctree):
             return match[0]
         text = path.read_text(encoding="utf-8")
         svg = text[text.index("<svg") :]
-        if INK not in svg and "currentColor" not in svg:
+        if not any(mark in svg for mark in (INK, "currentColor", 'class="dgm"')):
             return match[0]
         alt = ALT.search(match[0])
         return inlined(svg, prefix=f"g{next(counter)}-", alt=html.unescape(alt[1]) if alt else "")

@@ -197,6 +197,13 @@ def test_the_ledger_is_filtered_and_the_choice_is_in_the_address(book: Path, bro
     page.context.close()
 
 
+def test_every_drawing_is_a_part_of_its_page(book: Path) -> None:
+    """Only then it follows the page's light and dark, not those of the system."""
+    files = {path.relative_to(book).as_posix(): path.read_text(encoding="utf-8") for path in pages(book)}
+    assert [name for name, text in files.items() if re.search(r"<img\b[^>]*_images/[^>]*\.svg", text)] == []
+    assert sum(text.count('class="book-figure"') for text in files.values()) > 100
+
+
 def test_every_figure_has_words(book: Path) -> None:
     for path in pages(book):
         for alt in Images(path.read_text(encoding="utf-8")).alts:
