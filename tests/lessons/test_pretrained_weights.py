@@ -17,6 +17,7 @@ from exformer_lessons.pretrained_weights.imports import (
     wrong_import,
 )
 from exformer_lessons.pretrained_weights.mistakes import KINDS, check
+from exformer_lessons.pretrained_weights.pictures import model_of_suspects
 
 CHAR = "shakespeare-char"
 
@@ -108,3 +109,12 @@ def test_the_gaps_are_those_of_the_file(model):
 
 def test_every_kind_is_planted():
     assert {check(*case) for case in _checks().values()} == set(KINDS)
+
+
+def test_each_suspect_is_in_the_picture():
+    letters = {name: letter for letter, name in lettered().items()}
+    shown = [each.text for each in model_of_suspects(letters).texts]
+    assert sorted(text for text in shown if len(text) == 1) == sorted(letters[name] for name in WRONG)
+    del letters["rotary base"]
+    with pytest.raises(ValueError, match="no letter for rotary base: give one for each mistake"):
+        model_of_suspects(letters)
