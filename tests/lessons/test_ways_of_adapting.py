@@ -17,6 +17,7 @@ from exformer_lessons.adapting.ways import (
     Way,
     adapt,
     excesses,
+    lora_against_frozen,
     loss_of,
     measured,
     prepare,
@@ -184,6 +185,16 @@ def test_a_model_without_lora_is_what_it_was(base):
     assert excesses(model, Way()) == excesses(base, Way())
 
 
+def test_lora_is_compared_with_the_frozen_weights(base):
+    model = prepare(base, Way("lora", 2))
+    assert lora_against_frozen(model, Way()) == [0.0, 0.0]
+    with torch.no_grad():
+        for _, layer in lora_layers(model):
+            layer.lora_b.normal_()
+            layer.weight.copy_(layer.lora_b @ layer.lora_a)
+    assert lora_against_frozen(model, Way()) == pytest.approx([2.0, 2.0], abs=1e-4)  # alpha / rank
+
+
 def test_equal_learning_is_interpolated():
     curve = [[4.0, 0.0], [2.0, 1.0], [3.0, 5.0], [0.0, 7.0]]
     assert at_equal_learning(curve, 4.0) is not None
@@ -200,7 +211,7 @@ def test_the_file_holds_what_the_page_says():
         assert [len(curve) for curve in way["curves"]] == [len(ways.POINTS)] * 5
     assert found["LoRA, rank 4"]["weights"] == 9216
     lost = {name: [at_equal_learning(curve, 1.0) for curve in way["curves"]] for name, way in found.items()}
-    for rank in (1, 4, 16):
+    for rank in (1, 4, 16, 64):
         five = lost[f"LoRA, rank {rank}"]
         assert min(five) > 5.25 > 4.3 > max(lost["all weights"])
         assert all(a < b < c for a, b, c in zip(lost["all weights"], lost["layers"], five, strict=True))

@@ -40,6 +40,7 @@ WAYS: dict[str, tuple[Way, tuple[float, ...]]] = {
     "LoRA, rank 1": (Way("lora", 1), (3e-3, 1e-2, 3e-2, 0.1)),
     "LoRA, rank 4": (Way("lora", 4), (3e-3, 1e-2, 3e-2)),
     "LoRA, rank 16": (Way("lora", 16), (1e-3, 3e-3, 1e-2, 3e-2)),
+    "LoRA, rank 64": (Way("lora", 64), (1e-3, 3e-3, 1e-2, 3e-2)),
     "head": (Way("head"), (1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3)),
     "layers": (Way("layers"), (1e-3, 3e-3, 1e-2, 3e-2)),
     "prompt": (Way("prompt"), (0.1, 0.3, 1.0, 3.0, 10.0)),

@@ -1,4 +1,4 @@
-"""What is learned of one language against what is forgotten of another, as curves in a plane."""
+"""What is learned of one language and what is forgotten of another: curves in a plane, and rows of seeds."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,50 +15,74 @@ GUESS = math.log(TOKENIZER.vocab_size) - english.entropy_per_token()
 
 def draw_plane(
     ax: Any,
-    lines: Mapping[str, tuple[str, float]],
+    lines: Mapping[str, str],
     names: Sequence[tuple[str, float, float, str]],
     *,
     reached: Sequence[str] = (),
-    ends: Sequence[str] = (),
 ) -> None:
     """Draw the mean curves of ways of adapting, with a star at a model of both languages.
 
     Args:
         ax: Where to draw: axes of matplotlib.
-        lines: By the names of the ways, style and width of their lines.
+        lines: By the names of the ways, the style of their lines.
         names: Words, where they stand, and their color.
         reached: Ways of which a point shows, with its number, how much they forgot at an excess of 1.
-        ends: Ways whose texts other models have read: x marks where those end that had read nothing before,
-            + those that had read a third dialect.
     """
-    for way, (style, width) in lines.items():
-        ax.plot(*_mean_curve(way), style, lw=width)
+    for way, style in lines.items():
+        ax.plot(*_mean_curve(way), style, lw=2.2)
     for words, x, y, color in names:
-        ax.text(x, y, words, color=color, fontsize=10)
+        ax.text(x, y, words, color=color)
     ax.plot(0.065, 0.065, "*", ms=11, color=INK, clip_on=False)
-    ax.text(0.078, 0.25, "both", fontsize=10)
+    ax.text(0.08, 0.2, "both languages", va="bottom")
     ax.axvline(1, color=INK, lw=0.8, ls=":")
     ax.axhline(GUESS, color=INK, lw=0.8)
-    ax.text(0.06, GUESS + 0.1, "a guess", fontsize=10)
+    ax.text(0.06, GUESS + 0.1, "uniform guess")
     for way in reached:
-        forgotten = lost_at_one(way)
-        ax.plot(1, forgotten, "o", ms=5, color=INK)
-        ax.text(0.9, forgotten - 0.1, f"{forgotten:.1f}", fontsize=10, va="top", ha="right")
-    for way in ends:
-        for before, marker in (("", "x"), (", swapped words before", "+")):
-            new, old, _ = (sum(side) / 5 for side in zip(*runs("fresh")[way + before]["ends"], strict=True))
-            ax.plot(new, old, marker, ms=9, mew=2, color="C1")
+        forgotten = sum(lost_at(way)) / 5
+        ax.plot(1, forgotten, "o", ms=6, color=INK)
+        ax.text(0.9, forgotten - 0.1, f"{forgotten:.1f}", va="top", ha="right")
     ax.set_xscale("log")
     ax.set_xticks([0.1, 0.3, 1, 3, 9], ["0.1", "0.3", "1", "3", "9"])
     ax.minorticks_off()
     ax.set(xlim=(0.055, 11), ylim=(0, 9))
-    ax.set(xlabel="excess in the second language, nats per token", ylabel="excess in English, nats")
+    ax.set(xlabel="excess in the second language, nats per token", ylabel="excess in English")
 
 
-def lost_at_one(way: str) -> float:
-    """Return the excess in English when that in the second language is 1, the mean of the five models."""
-    lost = [at_equal_learning(curve, 1.0) for curve in runs("ways")[way]["curves"]]
-    return sum(each or 0.0 for each in lost) / 5
+def draw_seeds(ax: Any, groups: Sequence[tuple[str, Mapping[str, Sequence[float]]]], *, digits: int) -> None:
+    """Draw a row for each way, with a point for each model and the mean written at the right.
+
+    Args:
+        ax: Where to draw: axes of matplotlib.
+        groups: A color for each group, and in it the values of the models by the name of the way.
+        digits: Of the means.
+    """
+    y = 0.0
+    places, names = [], []
+    for color, group in groups:
+        for name, values in group.items():
+            mean = sum(values) / len(values)
+            ax.plot(values, [y] * len(values), "o", ms=6, alpha=0.5, mew=0, color=color)
+            ax.plot([mean, mean], [y - 0.28, y + 0.28], color=color, lw=2.2)
+            ax.text(1.02, y, f"{mean:.{digits}f}", transform=ax.get_yaxis_transform(), va="center")
+            places.append(y)
+            names.append(name)
+            y += 1
+        y += 0.5
+    ax.set_yticks(places, names)
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    ax.set_ylim(y - 1, -0.6)
+
+
+def lost_at(way: str, excess: float = 1.0) -> list[float]:
+    """Return the excess in English of the five models when that in the second language is a value."""
+    lost = [at_equal_learning(curve, excess) for curve in runs("ways")[way]["curves"]]
+    return [each for each in lost if each is not None]
+
+
+def at_the_end(way: str) -> list[float]:
+    """Return the excess in English of the five models after their training."""
+    return [curve[-1][1] for curve in runs("ways")[way]["curves"]]
 
 
 def _mean_curve(way: str) -> list[list[float]]:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from exformer import DecoderLM, DecoderLMConfig, WordTokenizer, add_lora, cross_entropy, generate, pad
 from exformer.corpora import english
 from exformer.nn.eval_mode import evaluating
+from exformer.nn.lora import LoRALinear, lora_layers
 from exformer.training.gradient_clipping import clip_gradients
 from exformer.training.optimizers import adamw
 from exformer.training.schedules import linear_schedule
@@ -172,9 +173,38 @@ def trained_weights(model: nn.Module) -> int:
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
+def lora_against_frozen(model: nn.Module, way: Way) -> list[float]:
+    r"""Return how large LoRA's outputs are beside those of the frozen weights, in both languages.
+
+    Returns:
+        The mean of :math:`\|\frac{\alpha}{r} B A x\| / \|W x\|` over layers and tokens, in the second
+        language and in the first.
+    """
+    rows, _ = _test_rows()
+    return [_against_frozen(model, texts) for texts in (translate(rows, way), rows)]
+
+
 def continue_text(model: DecoderLM, beginning: str, *, n: int = 1, seed: int = 0) -> list[str]:
     """Return texts with which a model continues a beginning."""
     return [*generate(model.eval(), TOKENIZER, [beginning] * n, max_new_tokens=12, seed=seed)]
+
+
+def _against_frozen(model: nn.Module, rows: Rows) -> float:
+    ids = pad([row[:-1] for row in rows], pad_id=TOKENIZER.pad_id)
+    words, found = ids != TOKENIZER.pad_id, []
+
+    def compare(layer: LoRALinear, inputs: tuple[Tensor], _: Tensor) -> None:
+        x = inputs[0][words]
+        frozen = (x @ layer.weight.T).norm(dim=-1)
+        learned = layer.alpha / layer.rank * (x @ layer.lora_a.T @ layer.lora_b.T).norm(dim=-1)
+        found.append((learned / frozen).mean().item())
+
+    hooks = [layer.register_forward_hook(compare) for _, layer in lora_layers(model)]
+    with evaluating(model), torch.no_grad():
+        model(ids)
+    for hook in hooks:
+        hook.remove()
+    return sum(found) / len(found)
 
 
 @cache
