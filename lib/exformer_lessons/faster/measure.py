@@ -15,6 +15,7 @@ from statistics import median
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn.functional import linear
 
 from exformer import DecoderLM, DecoderLMConfig, Sampling, load_model
@@ -38,7 +39,7 @@ N_TOKENS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 def runs(part: str) -> dict[str, Any]:
-    """Return what was measured: of "matrix", "reading", "drafts", "speed", "bits", "recall" or "longer"."""
+    """Return what was measured, of a part by its name: one of `PARTS`."""
     return read_runs(FILE)[part]
 
 
@@ -75,6 +76,21 @@ def matrix() -> dict[str, Any]:
         "gigabytes per second": 4 * d * d / best[1] / 1e9,
         "operations per second": 2 * d * d * max(N_TOKENS) / best[max(N_TOKENS)] / 1e9,
     }
+
+
+def rearranged() -> dict[str, Any]:
+    """Multiply as `matrix` does, by a matrix that oneDNN has rearranged beforehand; times to one vector's."""
+    d = 4096
+    w = torch.randn(d, d)
+    x = {n: torch.randn(n, d) for n in (1, 2, 16)}
+    packed = {n: torch.ops.mkldnn._reorder_linear_weight(w, n) for n in (2, 16)}
+
+    def prepared(n: int) -> Tensor:
+        return torch.ops.mkldnn._linear_pointwise(x[n], packed[n], None, "none", [], "")
+
+    ways: dict[Any, Callable[[], object]] = {str(n): lambda n=n: linear(x[n], w) for n in x}
+    ways |= {f"{n}, rearranged": lambda n=n: prepared(n) for n in packed}
+    return {"ratios": ratios(in_turns(ways, rounds=40), to="1")}
 
 
 def reading() -> dict[str, Any]:
@@ -199,7 +215,7 @@ def longer() -> dict[str, Any]:
 
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
-    part.__name__: part for part in (matrix, reading, drafts, speed, bits, recall, longer)
+    part.__name__: part for part in (matrix, rearranged, reading, drafts, speed, bits, recall, longer)
 }
 
 
