@@ -1,6 +1,7 @@
 """Lesson 20: facts and their tails, many trainings at once, the law, its file, and two workers."""
 
 import json
+import math
 from itertools import chain
 
 import pytest
@@ -9,7 +10,7 @@ import torch.nn.functional as F
 
 from exformer.corpora import real
 from exformer_lessons.facts import N_FACTS, Facts
-from exformer_lessons.scale import law, measure, models, shakespeare, workers
+from exformer_lessons.scale import law, measure, memory, models, shakespeare, workers
 
 
 @pytest.mark.parametrize("tail", [0.25, 0.5, 1.0])
@@ -45,6 +46,31 @@ def test_the_law_is_found_again():
     d = torch.tensor([1e4, 1e5, 1e6]).double().repeat_interleave(3)
     found = law.fit(n, d, law.predict((50.0, 0.7, 12.0, 0.34), n, d))
     assert found == pytest.approx((50, 0.7, 12, 0.34), rel=1e-6)
+
+
+def test_the_floor_is_found_with_the_law():
+    n = torch.tensor([300.0, 3_000, 30_000]).double().repeat(3)
+    d = torch.tensor([1e4, 1e5, 1e6]).double().repeat_interleave(3)
+    loss = 0.2 + law.predict((50.0, 0.7, 12.0, 0.34), n, d)
+    floor, found = law.fit_with_floor(n, d, loss)
+    assert (floor, *found) == pytest.approx((0.2, 50, 0.7, 12, 0.34), rel=1e-4)
+    assert law.fit(n, d, loss, floor=0.2) == pytest.approx((50, 0.7, 12, 0.34), rel=1e-6)
+
+
+def test_a_memory_is_found_again():
+    n = torch.tensor([300.0, 3_000, 30_000]).double().repeat(3)
+    d = torch.tensor([1e4, 1e5, 1e6]).double().repeat_interleave(3)
+    each = memory.Memory(memory.ROOMS[40].item(), memory.POWERS[14].item(), memory.MEETINGS[20].item())
+    assert memory.fit_memory(n, d, each.predict(n, d)) == each
+
+
+def test_a_memory_by_hand():
+    p = torch.tensor([0.5, 0.3, 0.2]).double()
+    beyond = memory.beyond(p, torch.tensor([0.0, 1.5, 3, 9]))
+    torch.testing.assert_close(beyond, torch.tensor([1, 0.35, 0, 0]).double())
+    met = memory.unmet(p, torch.tensor([30.0]), torch.tensor([2.0]))  # ten facts, two meetings each
+    by_hand = 0.5 * math.exp(-2.5) + 0.3 * math.exp(-1.5) + 0.2 * math.exp(-1)
+    assert met.item() == pytest.approx(by_hand)
 
 
 def test_the_best_size_is_the_best():

@@ -1,7 +1,8 @@
 """The scaling law of size and data: fit it to runs, and ask it for the best size."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,15 +16,36 @@ Law = tuple[float, float, float, float]
 POWERS = torch.arange(0.1, 1.4, 0.02, dtype=torch.float64)
 
 
-def fit(n: Tensor, d: Tensor, loss: Tensor, powers: Tensor = POWERS) -> Law:
-    """Try all a and b; the best A and B for each follow at once."""
+def fit(n: Tensor, d: Tensor, loss: Tensor, powers: Tensor = POWERS, *, floor: float = 0.0) -> Law:
+    """Try all a and b; the best A and B for each follow at once.
+
+    Args:
+        n: Parameters of each run.
+        d: Tokens of each run.
+        loss: Of each run, in nats.
+        powers: What is tried for a and for b.
+        floor: E, a loss that no model can go below; the law describes what is above it.
+    """
     a, b = torch.cartesian_prod(powers, powers).T
     x = torch.stack([n ** -a[:, None], d ** -b[:, None]], dim=2) / loss[:, None]
-    ones = torch.ones(len(a), len(loss), 1).double()
-    scale = torch.linalg.solve(x.mT @ x, x.mT @ ones)  # least squares
-    errors = (x @ scale - 1).square().sum(dim=(1, 2))
+    above = (1 - floor / loss).expand(len(a), -1)[:, :, None]
+    scale = torch.linalg.solve(x.mT @ x, x.mT @ above)  # least squares
+    errors = (x @ scale - above).square().sum(dim=(1, 2))
     best = errors.argmin()
     return scale[best, 0].item(), a[best].item(), scale[best, 1].item(), b[best].item()
+
+
+def fit_with_floor(n: Tensor, d: Tensor, loss: Tensor, powers: Tensor = POWERS) -> tuple[float, Law]:
+    """Try all a and b; the best floor E, A and B for each follow at once. Return E, and the law above it."""
+    a, b = torch.cartesian_prod(powers, powers).T
+    ones = torch.ones(len(a), len(loss)).double()
+    x = torch.stack([ones, n ** -a[:, None], d ** -b[:, None]], dim=2) / loss[:, None]
+    unit = x.square().sum(dim=1, keepdim=True).sqrt()  # columns of like size, so that the solution is exact
+    x = x / unit
+    scale = torch.linalg.solve(x.mT @ x, x.mT @ ones[:, :, None])
+    best = (x @ scale - 1).square().sum(dim=(1, 2)).argmin()
+    floor, high, low = (scale[best, :, 0] / unit[best, 0]).tolist()
+    return floor, (high, a[best].item(), low, b[best].item())
 
 
 def predict(law: Law, n: Tensor | float, d: Tensor | float) -> Tensor:
@@ -59,12 +81,14 @@ def columns(part: str, *, most: float = float("inf"), rate: str = "") -> tuple[T
     return n, d, loss
 
 
-def resampled(n: Tensor, d: Tensor, loss: Tensor, *, times: int = 200) -> list[Law]:
-    """Fit the law again to runs drawn with replacement (a bootstrap)."""
+def resampled(
+    n: Tensor, d: Tensor, loss: Tensor, *, times: int = 200, by: Callable[..., Any] = fit
+) -> list[Any]:
+    """Fit again to runs drawn with replacement (a bootstrap); ``by`` makes each fit."""
     rng, laws = Random(0), []
     for _ in range(times):
         drawn = rng.choices(range(len(n)), k=len(n))
-        laws.append(fit(n[drawn], d[drawn], loss[drawn]))
+        laws.append(by(n[drawn], d[drawn], loss[drawn]))
     return laws
 
 
