@@ -8,7 +8,7 @@ from statistics import median
 import pytest
 import torch
 
-from exformer_lessons.preferences import judging, measure, results
+from exformer_lessons.preferences import free_logits, judging, measure, results
 from exformer_lessons.training.programs import Program, encode, new_model, tokenizer
 
 
@@ -126,6 +126,48 @@ def test_a_model_is_at_no_distance_from_itself(model):
     other = new_model(replace(Program(), d_model=16), seed=1).eval()
     assert judging.distance(model, model) == 0
     assert judging.distance(model, other) > 0
+
+
+@pytest.mark.parametrize("scale", [True, False])
+def test_a_step_of_two_free_logits_by_hand(scale, monkeypatch):
+    monkeypatch.setattr(free_logits, "JUDGED", judging.GROUP)
+    rewards = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    trained = free_logits.reinforce_free_logits(
+        torch.zeros(2, dtype=torch.float64), rewards, rate=0.5, seed=3, scale=scale, plain=True
+    )
+    half, rng = torch.full((2,), 0.5, dtype=torch.float64), torch.Generator().manual_seed(3)
+    right = int((torch.multinomial(half, 128, replacement=True, generator=rng) == 0).sum())
+    pull = right / 128 * (1 - right / 128)  # on the first logit; on the second, minus as much
+    if scale:
+        pull /= math.sqrt(right * (128 - right) / (128 * 127))
+    assert trained[0].item() == pytest.approx(1 / (1 + math.exp(-2 * 0.5 * pull)))
+
+
+def test_free_logits_begin_with_the_frequencies_of_texts(model, monkeypatch):
+    texts = ["the dogs sleep", "dog", "dog", None]
+    monkeypatch.setattr(free_logits, "sample_texts", lambda _, n, **__: texts * (n // 4))
+    logits, rewards = free_logits.texts_as_logits(model, 2, seed=0)
+    assert logits.softmax(dim=0).tolist() == pytest.approx([0.25, 0.5, 0.25])
+    assert rewards.tolist() == [1, 0, 0]
+    assert free_logits.different(torch.tensor([0.2, 0.1, 0.7]), rewards, seed=0) == 1
+    assert free_logits.different(torch.ones(400), torch.ones(400), seed=0) > 300
+
+
+def test_a_table_narrows_more_than_the_network():
+    def most(lowest, runs):
+        return max(run["different"] for five in runs for run in five if run["right"] >= lowest)
+
+    table = [five for name, five in measure.runs("free").items() if name != "before"]
+    assert most(0.95, table) <= 20
+    assert most(950, measure.runs("policy").values()) > 300
+
+
+def test_new_pairs_are_won_while_right_texts_vanish():
+    for five in measure.runs("verb_course").values():
+        for course in five:
+            assert course[0]["won"] < 0.4
+            assert course[-1]["won"] > 0.95
+            assert course[-1]["right"] < 30 < 100 < course[0]["right"]
 
 
 def test_the_file_holds_what_the_page_says():

@@ -192,7 +192,14 @@ def pair_log_p(model: DecoderLM, rows: Sequence[Sequence[int]]) -> Tensor:
 
 
 def dpo(
-    base: DecoderLM, pairs: Pairs, *, rate: float, seed: int, matched: bool, beta: float = 0.1
+    base: DecoderLM,
+    pairs: Pairs,
+    *,
+    rate: float,
+    seed: int,
+    matched: bool,
+    beta: float = 0.1,
+    watch: Callable[[int, DecoderLM], None] = lambda step, model: None,
 ) -> DecoderLM:
     """Train on pairs by direct preference optimization, 120 steps of 64 pairs.
 
@@ -203,10 +210,11 @@ def dpo(
         seed: Of the choice of pairs.
         matched: Whether the texts with the same number belong together.
         beta: How strongly the model is held to the reference.
+        watch: Called after every step.
     """
     model, rng = deepcopy(base), Random(seed)
     optimizer = new_optimizer(model, rate=rate)
-    for _ in range(120):
+    for number in range(1, 121):
         ours = rng.choices(range(len(pairs[0])), k=64)
         theirs = ours if matched else rng.choices(range(len(pairs[1])), k=64)
         batch = [pairs[0][i] for i in ours], [pairs[1][i] for i in theirs]
@@ -215,6 +223,7 @@ def dpo(
         now = [pair_log_p(model, rows) for rows in batch]
         loss = dpo_loss(*now, reference_chosen=before[0], reference_rejected=before[1], beta=beta)
         step(model, optimizer, loss)
+        watch(number, model)
     return model
 
 

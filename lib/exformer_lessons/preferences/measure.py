@@ -8,7 +8,7 @@ thread.
 
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from exformer.corpora import english
 from exformer_lessons.formatting import rounded
 from exformer_lessons.measured import read_runs, write_runs
 from exformer_lessons.preferences import judging
+from exformer_lessons.preferences.free_logits import different, reinforce_free_logits, texts_as_logits
 from exformer_lessons.preferences.judging import base_model, is_right, measure, policy_gradient
 from exformer_lessons.setup import start
 from exformer_lessons.training.programs import encode, tokenizer
@@ -91,6 +92,27 @@ def winners() -> dict[str, Any]:
     return found
 
 
+def free() -> dict[str, Any]:
+    """Train a free logit for each text, with both optimizers, with and without division; and *before*."""
+    found: dict[str, Any] = {}
+    grids = {"adam": (0.1, 0.15, 0.2, 0.3, 1.0), "plain": (3.0, 5.0, 10.0, 20.0, 40.0)}
+    for seed in SEEDS:
+        logits, rewards = texts_as_logits(_base(seed), 20, seed=70_000 + 1_000 * seed)
+        before = logits.softmax(dim=0)
+        settings = [("before", lambda p=before: p)]
+        for name, rates in grids.items():
+            for rate in rates:
+                for scale in (True, False):
+                    training = partial(reinforce_free_logits, logits, rewards, rate=rate, seed=seed)
+                    label = f"{name} {rate:g} {'divided' if scale else 'not divided'}"
+                    settings.append((label, partial(training, scale=scale, plain=name == "plain")))
+        for label, train in settings:
+            p = train()
+            run = {"right": (p @ rewards).item(), "different": different(p, rewards, seed=seed)}
+            found.setdefault(label, []).append(run)
+    return found
+
+
 @torch.no_grad()
 def _rank(model: DecoderLM, text: str, *, seed: int) -> int:
     """Return the rank of a text by its probability, among the right ones of 6,000 samples."""
@@ -136,6 +158,23 @@ def verbs() -> dict[str, Any]:
             model = judging.dpo(_base(seed), pairs, rate=rate, seed=seed, matched=True)
             found.setdefault(f"{rate:g}", []).append(_of_pairs(model, seed, new))
     return found
+
+
+def verb_course() -> dict[str, Any]:
+    """Train by preferences on pairs of verbs, with measurements on the way."""
+    return {f"{rate:g}": [_verb_course(rate, seed) for seed in SEEDS] for rate in (1e-3, 3e-3)}
+
+
+def _verb_course(rate: float, seed: int) -> list[dict[str, Any]]:
+    pairs, new = judging.verb_pairs(400, seed=1), judging.verb_pairs(300, seed=2)
+    course = [_of_pairs(_base(seed), seed, new)]
+
+    def watch(number: int, model: DecoderLM) -> None:
+        if number % 20 == 0:
+            course.append(_of_pairs(model, seed, new))
+
+    judging.dpo(_base(seed), pairs, rate=rate, seed=seed, matched=True, watch=watch)
+    return course
 
 
 def forms() -> dict[str, Any]:
@@ -225,10 +264,11 @@ def vote(p: torch.Tensor, n: int) -> float:
     return logs.exp().sum(dim=1).mean().item()
 
 
-PARTS: dict[str, Callable[[], dict[str, Any]]] = {
-    part.__name__: part
-    for part in (base, optimum, samples, policy, winners, kl, accepted, own, verbs, forms, length, votes)
-}
+_MEASURED = (
+    *(base, optimum, samples, policy, winners, free, kl, accepted),
+    *(own, verbs, verb_course, forms, length, votes),
+)
+PARTS: dict[str, Callable[[], dict[str, Any]]] = {part.__name__: part for part in _MEASURED}
 
 
 def _five(make: Callable[[int], DecoderLM]) -> list[dict[str, Any]]:
