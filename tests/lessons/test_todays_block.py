@@ -10,7 +10,7 @@ import torch
 from exformer import DecoderLM, cross_entropy
 from exformer.nn.mixture_of_experts import balance_loss, record_routing
 from exformer_lessons.facts import N_FACTS, Facts
-from exformer_lessons.todays_block import blocks, facts, measure
+from exformer_lessons.todays_block import blocks, facts, long_context, measure
 
 
 @pytest.mark.parametrize("switches", [(), *((name,) for name in blocks.SWITCHES), blocks.LLAMA], ids="+".join)
@@ -183,3 +183,53 @@ def test_pre_norm_is_ahead_where_the_rate_is_not_that_of_2017():
     assert (singles["2017"]["rate"], singles["pre-norm"]["rate"]) == (0.007, 0.01)
     for name, rate in (("2017", "0.007"), ("pre-norm", "0.01")):
         assert common[name][rate] == singles[name]["excess"]
+
+
+def test_a_text_holds_one_digit_where_it_is_asked_for():
+    rng = torch.Generator().manual_seed(3)
+    ids, digits = long_context.texts(13, distances=[1, 5, 12], rng=rng)
+    is_digit = (ids >= long_context.N_LETTERS) & (ids < long_context.QUESTION)
+    assert is_digit.nonzero().tolist() == [[0, 11], [1, 7], [2, 0]]
+    assert (ids[is_digit] - long_context.N_LETTERS).tolist() == digits.tolist()
+    assert ids[:, -1].tolist() == [long_context.QUESTION] * 3
+    for distance in (0, 13):
+        with pytest.raises(ValueError, match=r"distances must be from 1 to 12 in texts of 13"):
+            long_context.texts(13, distances=[distance], rng=rng)
+
+
+def test_slower_rotations_are_positions_closer_together():
+    torch.manual_seed(2)
+    model = DecoderLM(long_context.reader()).eval()
+    slow = long_context.slowed(model, 2.0).eval()
+    q = torch.randn(1, 2, 1, 16)
+    fast, halved = (each.layers[0].self_attention.positions for each in (model, slow))
+    torch.testing.assert_close(halved(q, q, start=4)[0], fast(q, q, start=2)[0])
+    ids, _ = long_context.texts(13, distances=[9], rng=torch.Generator().manual_seed(6))
+    assert not torch.allclose(slow(ids), model(ids))
+    for ours, theirs in zip(slow.parameters(), model.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+    assert model.config.rope_scaling is None
+
+
+def test_windows_in_two_layers_hide_what_is_beyond_their_reach():
+    torch.manual_seed(4)
+    config = long_context.reader(window=16)
+    model = DecoderLM(config).eval()
+    ids, _ = long_context.texts(64, distances=[40], rng=torch.Generator().manual_seed(5))
+    reach = config.n_layers * (config.window - 1)
+    for distance, seen in ((reach, True), (reach + 1, False)):
+        other = ids.clone()
+        other[0, -1 - distance] = (ids[0, -1 - distance] + 1) % long_context.N_LETTERS
+        assert torch.equal(model(other)[0, -1], model(ids)[0, -1]) is not seen
+
+
+def test_recall_in_long_texts_is_what_the_page_says():
+    found = {name: run["accuracy"] for name, run in measure.runs("recall").items()}
+    assert {len(five) for run in found.values() for five in run.values()} == {len(measure.SEEDS)}
+    assert {tuple(map(int, run)) for run in found.values()} == {long_context.DISTANCES}
+    windows = {int(distance): mean(five) for distance, five in found["windows of 16"].items()}
+    assert min(windows[d] for d in windows if d <= 24) > 0.95
+    assert max(windows[d] for d in windows if d > 30) < 0.2
+    assert min(min(five) for five in found["rotations 8 times slower"].values()) > 0.9
+    plain = {int(distance): mean(five) for distance, five in found["all positions"].items()}
+    assert mean(plain[d] for d in plain if d > 256) < 0.5

@@ -2,12 +2,13 @@
 
     python -m exformer_lessons.todays_block.measure [PART ...]
 
-writes ``runs.json`` beside this file: all parts, or those that are named. All take half an hour on one core.
+writes ``runs.json`` beside this file: all parts, or those that are named. All take three quarters of an
+hour on one core.
 """
 
 import sys
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -17,7 +18,7 @@ from exformer_lessons.facts import Facts
 from exformer_lessons.formatting import rounded
 from exformer_lessons.measured import read_runs, sweep_on, write_runs
 from exformer_lessons.setup import start
-from exformer_lessons.todays_block import blocks, facts
+from exformer_lessons.todays_block import blocks, facts, long_context
 
 FILE = Path(__file__).with_name("runs.json")
 SEEDS, SWEEP_SEED = range(5), 5
@@ -27,7 +28,7 @@ Case = Callable[[], dict[str, Any]]
 
 
 def runs(part: str) -> dict[str, Any]:
-    """Return what was measured: of "alone", "together", "common", "memories", "grammar" or "steps"."""
+    """Return what a part measured: one of the names of :data:`PARTS`."""
     return read_runs(FILE)[part]
 
 
@@ -59,10 +60,29 @@ def grammar() -> dict[str, Case]:
     return {name: partial(_block, config, closer=()) for name, config in sizes.items()}
 
 
+def quarter() -> dict[str, Case]:
+    """Return those of experts that do the work of a dense network of a quarter of the width."""
+    width = blocks.block(blocks.LLAMA).d_ff or 0
+    small = {"d_ff": facts.WIDTH // 8, "n_experts": 8}
+    return {
+        "memories": partial(_memory, facts.memory(**small)),
+        "grammar": partial(_block, blocks.block(blocks.LLAMA, **small | {"d_ff": width // 8}), closer=()),
+    }
+
+
 def common() -> dict[str, Case]:
     """Return five trainings of two blocks at learning rates that are too high for one of them."""
     cases = {"2017": (), "pre-norm": ("pre-norm",)}
     return {name: partial(_at_common_rates, blocks.block(switches)) for name, switches in cases.items()}
+
+
+def recall() -> dict[str, Case]:
+    """Return the accuracies of recall in long texts: of a model, the same one slowed down, and of windows."""
+    return {
+        "all positions": partial(_recall, long_context.reader()),
+        "rotations 8 times slower": partial(_recall, long_context.reader(), slower=8),
+        "windows of 16": partial(_recall, long_context.reader(window=16)),
+    }
 
 
 def steps() -> dict[str, Case]:
@@ -74,7 +94,7 @@ def steps() -> dict[str, Case]:
 
 
 PARTS: dict[str, Callable[[], dict[str, Case]]] = {
-    part.__name__: part for part in (alone, together, common, memories, grammar, steps)
+    part.__name__: part for part in (alone, together, common, memories, grammar, quarter, recall, steps)
 }
 
 
@@ -142,6 +162,24 @@ def _at_common_rates(config: DecoderLMConfig) -> dict[str, Any]:
     return {
         f"{rate:g}": [blocks.excess(blocks.learn(config, rate=rate, seed=seed)[0]) for seed in SEEDS]
         for rate in (0.007, 0.01, 0.02)
+    }
+
+
+@cache
+def _reader(config: DecoderLMConfig, seed: int) -> DecoderLM:
+    return long_context.learn(config, seed=seed)
+
+
+def _recall(config: DecoderLMConfig, *, slower: float = 1) -> dict[str, Any]:
+    """Return the accuracy at each distance: five trainings, which a factor slows down when they are over."""
+    models = [_reader(config, seed) for seed in SEEDS]
+    models = [model if slower == 1 else long_context.slowed(model, slower) for model in models]
+    return {
+        "parameters": blocks.n_parameters(models[0]),
+        "accuracy": {
+            str(distance): [long_context.accuracy(model, distance) for model in models]
+            for distance in long_context.DISTANCES
+        },
     }
 
 

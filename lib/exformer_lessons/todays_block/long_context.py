@@ -1,0 +1,107 @@
+"""Recall of a digit among letters, in texts eight times as long as those of the training."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from exformer import DecoderLM, DecoderLMConfig, train
+from exformer.nn.eval_mode import evaluating
+from exformer.nn.positions.rotary import RopeScaling
+from exformer.training.optimizers import adamw
+from exformer.training.schedules import linear_schedule
+
+N_LETTERS, N_DIGITS = 16, 10
+QUESTION = N_LETTERS + N_DIGITS  # the last token of each text
+SHORTEST, LONGEST, TEST = 8, 64, 512  # tokens of a text in training, and in the test
+RATE, STEPS, BATCH = 0.005, 300, 64
+#: How far before the question the digit stands in the test.
+DISTANCES = (1, 2, 4, 8, 12, 16, 20, 24, 28, 30, 31, 36, 44, 54, 63, 80, 96, 112, 128, 160)
+DISTANCES += (192, 224, 256, 288, 320, 352, 384, 416, 448, 480, 511)
+
+
+def reader(**settings: Any) -> DecoderLMConfig:
+    """Return a small model of today's block with two layers."""
+    return DecoderLMConfig(
+        QUESTION + 1,
+        d_model=32,
+        n_layers=2,
+        n_heads=2,
+        d_ff=64,
+        max_len=TEST,
+        norm="rms",
+        activation="swiglu",
+        positions="rotary",
+        bias=False,
+        dropout=0.0,
+        pad_id=None,
+        **settings,
+    )
+
+
+def texts(length: int, *, distances: Sequence[int], rng: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Make a text for each distance: letters, one digit, and the question at the end.
+
+    Returns:
+        The texts (text, length), and their digits (text), counted from 0.
+
+    Raises:
+        ValueError: If a digit would stand outside of its text or in the place of the question.
+
+    >>> ids, digits = texts(5, distances=[1, 4], rng=torch.Generator().manual_seed(0))
+    >>> ids >= N_LETTERS  # digits and the question
+    tensor([[False, False, False,  True,  True],
+            [ True, False, False, False,  True]])
+    """
+    if not all(1 <= distance < length for distance in distances):
+        raise ValueError(f"distances must be from 1 to {length - 1} in texts of {length}, got {distances}")
+    ids = torch.randint(N_LETTERS, (len(distances), length), generator=rng)
+    digits = torch.randint(N_DIGITS, (len(distances),), generator=rng)
+    ids[:, -1] = QUESTION
+    ids[torch.arange(len(distances)), length - 1 - torch.tensor(distances)] = N_LETTERS + digits
+    return ids, digits
+
+
+def learn(config: DecoderLMConfig, *, seed: int) -> DecoderLM:
+    """Train a model on short texts, with the digit anywhere in them."""
+    torch.manual_seed(seed)
+    model, rng = DecoderLM(config), torch.Generator().manual_seed(seed)
+
+    def batch() -> tuple[Tensor, Tensor]:
+        length = int(torch.randint(SHORTEST, LONGEST + 1, (1,), generator=rng))
+        return texts(length, distances=torch.randint(1, length, (BATCH,), generator=rng).tolist(), rng=rng)
+
+    train(
+        model,
+        (batch() for _ in range(STEPS)),
+        loss_fn=_loss,
+        optimizer=adamw(model.parameters()),
+        schedule=partial(linear_schedule, peak=RATE, warmup=STEPS // 10, total=STEPS + 1),
+        clip_norm=1.0,
+    )
+    return model
+
+
+def _loss(model: DecoderLM, batch: tuple[Tensor, Tensor]) -> Tensor:
+    ids, digits = batch
+    return cross_entropy(model(ids)[:, -1], digits)
+
+
+def slowed(model: DecoderLM, factor: float) -> DecoderLM:
+    """Return the same weights with all rotations slowed down, untrained at that speed."""
+    slow = DecoderLM(replace(model.config, rope_scaling=RopeScaling(factor)))
+    slow.load_state_dict(model.state_dict())
+    return slow
+
+
+@torch.no_grad()
+def accuracy(model: DecoderLM, distance: int, *, length: int = TEST, n_texts: int = 50) -> float:
+    """Return the fraction of digits that a model finds at a distance; one in ten is found by chance."""
+    rng = torch.Generator().manual_seed(10_000 + distance)
+    ids, digits = texts(length, distances=[distance] * n_texts, rng=rng)
+    with evaluating(model):
+        return (model(ids)[:, -1].argmax(dim=-1) == digits).double().mean().item()
