@@ -8,7 +8,7 @@ _LAYERS, _D_MODEL, _D_HEAD, _D_FF, _VOCAB, _POSITIONS = 32, 4096, 128, 14336, 12
 
 
 def read_per_token(
-    *, kv_heads: int = 8, bits: float = 16, tokens_per_pass: float = 1, fixed_state: bool = False
+    *, kv_heads: int = 8, bits: float = 16.0, tokens_per_pass: float = 1.0, fixed_state: bool = False
 ) -> tuple[float, float]:
     """Return how many GB of weights and of cache Llama 3 8B reads for one token after 131,072 others.
 
