@@ -282,7 +282,7 @@ def test_bytes_read_for_a_token_by_hand():
     assert read_per_token(kv_heads=32)[1] == pytest.approx(4 * cache)
     assert read_per_token(bits=4.0, tokens_per_pass=2.0) == pytest.approx((weights / 8, cache / 2))
     assert read_per_token(fixed_state=True)[1] == pytest.approx(cache * 128 / (2 * 131_072))
-    with pytest.raises(ValueError, match="expected numbers above 0, got 8, 0.0 and 1.0"):
+    with pytest.raises(ValueError, match=r"expected numbers above 0, got 8, 0\.0 and 1\.0"):
         read_per_token(bits=0.0)
     with pytest.raises(ValueError, match="n must be from 2 to 5, got 6"):
         bars_of_bytes(6)
