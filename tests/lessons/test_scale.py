@@ -54,7 +54,6 @@ def test_the_floor_is_found_with_the_law():
     loss = 0.2 + law.predict((50.0, 0.7, 12.0, 0.34), n, d)
     floor, found = law.fit_with_floor(n, d, loss)
     assert (floor, *found) == pytest.approx((0.2, 50, 0.7, 12, 0.34), rel=1e-4)
-    assert law.fit(n, d, loss, floor=0.2) == pytest.approx((50, 0.7, 12, 0.34), rel=1e-6)
 
 
 def test_a_memory_is_found_again():

@@ -16,21 +16,13 @@ Law = tuple[float, float, float, float]
 POWERS = torch.arange(0.1, 1.4, 0.02, dtype=torch.float64)
 
 
-def fit(n: Tensor, d: Tensor, loss: Tensor, powers: Tensor = POWERS, *, floor: float = 0.0) -> Law:
-    """Try all a and b; the best A and B for each follow at once.
-
-    Args:
-        n: Parameters of each run.
-        d: Tokens of each run.
-        loss: Of each run, in nats.
-        powers: What is tried for a and for b.
-        floor: E, a loss that no model can go below; the law describes what is above it.
-    """
+def fit(n: Tensor, d: Tensor, loss: Tensor, powers: Tensor = POWERS) -> Law:
+    """Try all a and b; the best A and B for each follow at once."""
     a, b = torch.cartesian_prod(powers, powers).T
     x = torch.stack([n ** -a[:, None], d ** -b[:, None]], dim=2) / loss[:, None]
-    above = (1 - floor / loss).expand(len(a), -1)[:, :, None]
-    scale = torch.linalg.solve(x.mT @ x, x.mT @ above)  # least squares
-    errors = (x @ scale - above).square().sum(dim=(1, 2))
+    ones = torch.ones(len(a), len(loss), 1).double()
+    scale = torch.linalg.solve(x.mT @ x, x.mT @ ones)  # least squares
+    errors = (x @ scale - 1).square().sum(dim=(1, 2))
     best = errors.argmin()
     return scale[best, 0].item(), a[best].item(), scale[best, 1].item(), b[best].item()
 

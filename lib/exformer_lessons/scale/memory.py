@@ -57,7 +57,7 @@ def fit_memory(n: Tensor, d: Tensor, loss: Tensor) -> Memory:
     return found[1]
 
 
-def _never(met: Tensor) -> Tensor:
+def _still_unknown(met: Tensor) -> Tensor:
     return torch.exp(-met)
 
 
@@ -69,7 +69,9 @@ def beyond(p: Tensor, k: Tensor) -> Tensor:
     return 1 - torch.lerp(known[whole], known[whole + 1], k - whole)
 
 
-def unmet(p: Tensor, d: Tensor, meetings: Tensor, left: Callable[[Tensor], Tensor] = _never) -> Tensor:
+def unmet(
+    p: Tensor, d: Tensor, meetings: Tensor, left: Callable[[Tensor], Tensor] = _still_unknown
+) -> Tensor:
     """Return the probability of the facts that are not met often enough (meetings, run).
 
     Args:
