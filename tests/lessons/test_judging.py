@@ -151,6 +151,8 @@ def test_free_logits_begin_with_the_frequencies_of_texts(model, monkeypatch):
     assert rewards.tolist() == [1, 0, 0]
     assert free_logits.different(torch.tensor([0.2, 0.1, 0.7]), rewards, seed=0) == 1
     assert free_logits.different(torch.ones(400), torch.ones(400), seed=0) > 300
+    with pytest.raises(ValueError, match="at least 1, in thousands of texts, got 0"):
+        free_logits.texts_as_logits(model, 0, seed=0)
 
 
 def test_a_table_narrows_more_than_the_network():

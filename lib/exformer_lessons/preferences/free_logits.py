@@ -8,7 +8,9 @@ from exformer import DecoderLM, group_advantages
 from exformer_lessons.preferences.judging import GROUP, JUDGED, is_right, sample_texts
 
 
-def texts_as_logits(model: DecoderLM, n: int, *, seed: int) -> tuple[Tensor, Tensor]:
+def texts_as_logits(
+    model: DecoderLM, n: int, *, seed: int
+) -> tuple[Float[Tensor, " text"], Float[Tensor, " text"]]:
     """Count the texts that a model generates.
 
     Args:
@@ -17,8 +19,13 @@ def texts_as_logits(model: DecoderLM, n: int, *, seed: int) -> tuple[Tensor, Ten
         seed: Of the samples.
 
     Returns:
-        The logarithm of each different text's count, (text), and its reward, 1 or 0, (text).
+        The logarithm of each different text's count, and its reward, 1 or 0.
+
+    Raises:
+        ValueError: If ``n`` is below 1.
     """
+    if n < 1:
+        raise ValueError(f"n must be at least 1, in thousands of texts, got {n}")
     counts: dict[str | None, int] = {}
     for part in range(n):
         for text in sample_texts(model, 1_000, seed=seed + part):
