@@ -83,9 +83,9 @@ class Book:
         """Run the command; return what it says."""
         trust = ["--trust"] * (words[0] in ("answers", "exam") and trust)
         found = run([*map(str, words), *trust, *(["--folder", str(self.teach)] if folder else [])])
-        self.out, err = self._capsys.readouterr()
-        assert found == status, err
-        return err if status else self.out
+        self.out, self.err = self._capsys.readouterr()
+        assert found == status, self.err
+        return self.err if status else self.out
 
     def seal(self, status=0):
         """Seal the answers."""
@@ -158,6 +158,19 @@ def test_a_teacher_reads_after_rekey_and_not_before(book: Book) -> None:
     book.admit()
     book.says("rekey", "--key", book.key)
     book.answers(other, status=2)
+
+
+def test_sealing_for_a_single_key_warns(book: Book) -> None:
+    for sealing in (book.seal, book.seal_exam, lambda: book.says("rekey", "--key", book.key)):
+        sealing()
+        assert book.err.startswith("warning: recipients.txt names a single key")
+    book.admit(*book.publics)
+    book.seal()
+    assert "single key" in book.err  # the same one twice
+    book.admit(book.says("keygen", book.folder / "spare.key", folder=False).strip())
+    for sealing in (book.seal, book.seal_exam, lambda: book.says("rekey", "--key", book.key)):
+        sealing()
+        assert book.err == ""
 
 
 def test_a_damaged_file_is_refused(book: Book) -> None:

@@ -11,6 +11,7 @@ import json
 import random
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -61,6 +62,11 @@ def solve(question: Question, answer: str, seed: int | None = None) -> tuple[Que
     head, _, text = answer.partition("\n")
     if head != MARK:
         raise ValueError(f"{question.name}: expected the first line {MARK!r}, got {head[:40]!r}")
+    return compute(question, text, seed)
+
+
+def compute(question: Question, text: str, seed: int | None = None) -> tuple[Question, str]:
+    """Do the same for an answer without the line that says that it is private."""
     if (total := sum(map(int, _POINTS.findall(text)))) != question.minutes:
         raise ValueError(f"{question.name}: expected {question.minutes} points in its list, got {total}")
     names: dict[str, Any] = {"__name__": question.id, "draw": _drawing(seed, question.name)}
@@ -239,6 +245,19 @@ def _rekey(options: argparse.Namespace) -> None:
     for name, entry in read_manifest(options.folder).items():
         plain = unseal(sealed_file(options.folder, name).read_bytes(), key, name)
         write_sealed(options.folder, name, plain, entry)
+    warn_of_one_key(options.folder)
+
+
+def warn_of_one_key(folder: Path) -> None:
+    """Say on the error stream if a single key opens everything: who loses it loses the answers."""
+    from exformer_lessons.teacher.sealing import read_recipients
+
+    if len({*read_recipients(folder / "recipients.txt")}) < 2:
+        print(
+            "warning: recipients.txt names a single key, and without it nobody can read the answers again: "
+            "add a second one, kept in another place, and run rekey",
+            file=sys.stderr,
+        )
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

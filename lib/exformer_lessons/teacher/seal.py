@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from exformer_lessons.command import add_command
-from exformer_lessons.teacher.answers import digest, solve, write_sealed
+from exformer_lessons.teacher.answers import digest, solve, warn_of_one_key, write_sealed
 from exformer_lessons.teacher.exams import read_exams
 from exformer_lessons.teacher.questions import Question, add_folder, questions_of, read_questions
 
@@ -41,12 +41,14 @@ def _seal(options: argparse.Namespace) -> None:
         questions = read_questions(folder, name)
         _check(questions, plain)
         write_sealed(folder, name, json.dumps(plain), {"ids": sorted(plain), "questions": digest(questions)})
+        warn_of_one_key(folder)
         return
     rows = yaml.safe_load((source / "questions.yml").read_text(encoding="utf-8"))
     questions = questions_of(rows, exam.sealed)
     _check(questions, plain, *range(SEEDS))
     exam = replace(exam, asks=[(each.lesson, each.kind, each.minutes) for each in questions])
     write_sealed(folder, exam.sealed, json.dumps({"questions": rows, "answers": plain}), {"asks": exam.asks})
+    warn_of_one_key(folder)
 
 
 def _check(questions: list[Question], plain: dict[str, str], *seeds: int) -> None:
