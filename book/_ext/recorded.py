@@ -101,7 +101,9 @@ COUNTS = {
     "trials": lambda found, root: sum(any(place.trial for place in entry.places) for entry in found),
     "lines of nn and models": lambda found, root: f"{lines_of_models(root):,}",
     "planted bugs": lambda found, root: planted_bugs(root),
-    "bugs of others": lambda found, root: sum(len(part["bugs"]) for part in read_bugs(root)["subjects"]),
+    "bugs of others": lambda found, root: sum(
+        each.get("bug", True) for part in read_bugs(root)["subjects"] for each in part["bugs"]
+    ),
     "lessons": lambda found, root: written_lessons(root),
     "questions": lambda found, root: sum(
         len(read_questions(Path(root, TEACH), slug)) for slug in asked_of(root)

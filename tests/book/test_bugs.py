@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,10 @@ import torch
 import yaml
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+from recorded import COUNTS  # noqa: E402
+
 FILE = yaml.safe_load((ROOT / "book" / "bugs.yml").read_text(encoding="utf-8"))
 BUGS = [bug for subject in FILE["subjects"] for bug in subject["bugs"]]
 each_bug = pytest.mark.parametrize("bug", BUGS, ids=[bug["title"] for bug in BUGS])
@@ -41,7 +46,7 @@ def test_the_code_of_a_bug_is_true_here(names: dict, bug: dict) -> None:
 
 @each_bug
 def test_a_bug_is_told_shortly_and_has_a_test(bug: dict) -> None:
-    assert bug.keys() - {"error"} == {"title", "threads", "what", "code", "test", "lesson"}
+    assert bug.keys() - {"error", "bug"} == {"title", "threads", "what", "code", "test", "lesson"}
     assert all(re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", thread) for thread in bug["threads"])
     assert 15 <= len(bug["what"].split()) <= 55, len(bug["what"].split())
     assert max(map(len, bug["code"].splitlines())) <= 88
@@ -55,3 +60,9 @@ def test_no_bug_is_told_twice() -> None:
     for key in ("title", "test", "code"):
         found = [bug[key] for bug in BUGS]
         assert len(set(found)) == len(found), key
+
+
+def test_what_is_no_bug_is_not_counted() -> None:
+    mistaken = [bug["title"] for bug in BUGS if "no bug" in bug["what"]]
+    assert [bug["title"] for bug in BUGS if not bug.get("bug", True)] == mistaken
+    assert COUNTS["bugs of others"]([], ROOT) == len(BUGS) - len(mistaken) < len(BUGS)
