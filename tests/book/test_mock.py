@@ -1,0 +1,141 @@
+"""Public exams: their schemes add up, their numbers are computed, and a wrong one is refused."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from test_plain_markdown import not_plain
+
+from exformer_lessons.teacher.__main__ import run
+from exformer_lessons.teacher.mock import mocks, read_mock
+from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, read_questions
+
+TEACH = Path(__file__).parents[2] / "book" / "teach"
+#: The lessons that an exam may ask of, as its title says.
+LESSONS = {"exam": (1, 13), "test_06": (1, 6), "test_13": (7, 13), "test_20": (14, 20)}
+PLAN = {
+    row["slug"]: row for row in yaml.safe_load((TEACH.parent / "lessons.yml").read_text(encoding="utf-8"))
+}
+SMALL = {
+    "title": "Numbers",
+    "minutes": 12,
+    "rules": "No aids.",
+    "grades": {"good": 4, "pass": 3},
+    "questions": [
+        {
+            "lesson": "numbers",
+            "id": "half",
+            "kind": "apply",
+            "objective": 1,
+            "minutes": 4,
+            "text": "What is half of [[3 = x]]?",
+            "code": "x = draw(3, 5, 7)\n",
+            "answer": "It is [[1.5 = x / 2]].\n\n- 2 points: the idea\n- 2 points: the result\n",
+            "wrong": [[2, "[[6 = 2 * x]]: it is doubled."]],
+        }
+    ],
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Give a book with one small exam."""
+    (tmp_path / "teach" / "mock").mkdir(parents=True)
+    plan = "- {number: '01', slug: numbers, title: Numbers}\n"
+    (tmp_path / "lessons.yml").write_text(plan, encoding="utf-8")
+    write(tmp_path / "teach")
+    return tmp_path / "teach"
+
+
+def write(folder, **changes):
+    """Write the small exam, with other fields in its question."""
+    question = SMALL["questions"][0] | {name: new for name, new in changes.items() if name not in SMALL}
+    exam = SMALL | {"questions": [question]} | {name: new for name, new in changes.items() if name in SMALL}
+    (folder / "mock" / "small.yml").write_text(yaml.safe_dump(exam), encoding="utf-8")
+
+
+@pytest.mark.parametrize("key", mocks(TEACH))
+def test_a_public_exam_is_what_its_title_says(key: str) -> None:
+    exam, (first, last) = read_mock(TEACH, key), LESSONS[key]
+    assert exam.points == 5 * exam.minutes / 6
+    assert {task.question.kind for task in exam.tasks} == set(KINDS)
+    for task in exam.tasks:
+        row = PLAN[task.question.lesson]
+        assert first <= int(row["number"]) <= last
+        assert 1 <= task.question.objective <= len(row["able"])
+    bounds = list(exam.grades.values())
+    assert bounds == sorted(bounds, reverse=True)
+    assert f"lesson {key[-2:]}" in exam.title or key == "exam"
+    assert exam.minutes == (90 if key == "exam" else 30)
+
+
+@pytest.mark.parametrize("key", mocks(TEACH))
+def test_parts_of_a_public_question_have_its_points(key: str) -> None:
+    for task in read_mock(TEACH, key).tasks:
+        question, each = task.question, re.findall(r"\*\*\[(\d+)( each)?\]\*\*", task.question.text)
+        parts = len(re.findall(r"^\d\. ", question.text, flags=re.M))
+        total = sum(int(points) * ((parts or 2) if more else 1) for points, more in each)
+        assert total == question.minutes, question.name
+        assert not_plain(question.text, TEACH) == []
+        assert not_plain(task.scheme, TEACH) == []
+        assert "[[" not in question.text + task.scheme
+
+
+@pytest.mark.parametrize("key", mocks(TEACH))
+def test_other_numbers_fit_as_well(key: str) -> None:
+    told = {str(read_mock(TEACH, key, seed).tasks) for seed in range(12)}
+    assert len(told) > 1 or "draw(" not in (TEACH / "mock" / f"{key}.yml").read_text(encoding="utf-8")
+
+
+def test_no_public_question_is_one_of_the_bank() -> None:
+    bank = {each.id for lesson in lessons_with_questions(TEACH) for each in read_questions(TEACH, lesson)}
+    public = [task.question.id for key in mocks(TEACH) for task in read_mock(TEACH, key).tasks]
+    assert bank.isdisjoint(public)
+    assert len(public) == len({*public})
+
+
+def test_a_scheme_has_the_answer_and_what_wrong_ones_get(folder, capsys) -> None:
+    assert run(["mock", "small", "--folder", str(folder)]) == 0
+    assert "12 minutes, 4 points. No aids.\n\n## 01 Numbers\n\n**1. Apply**" in (
+        out := capsys.readouterr().out
+    )
+    assert "What is half of 3?" in out
+    assert "1.5" not in out
+    assert run(["mock", "small", "--answers", "--folder", str(folder)]) == 0
+    out = capsys.readouterr().out
+    assert "good from 4, pass from 3" in out
+    assert "> It is 1.5.\n>\n> - 2 points: the idea" in out
+    assert "> - *2 of 4:* 6: it is doubled." in out
+    assert "draw" not in out  # the code before the answer is not shown
+    seeds = {read_mock(folder, "small", seed).tasks[0].scheme for seed in range(12)}
+    assert any("It is 3.5." in each and "14: it is" in each for each in seeds)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"code": "x = 4\n"}, "states 3, but x is 4"),
+        ({"wrong": [[2, "[[5 = 2 * x]]: doubled."]]}, "states 5, but 2 \\* x is 6"),
+        ({"answer": "It is 1.5.\n\n- 3 points: all\n"}, "expected 4 points in its list, got 3"),
+        ({"wrong": [[4, "None."]]}, "half: expected fewer points than 4, got 4"),
+        ({"wrong": []}, "half: expected common wrong answers, got none"),
+        ({"text": "word " * 401}, "expected at least 4.5 minutes, as its question is read"),
+        ({"kind": "guess"}, "a kind of recall"),
+    ],
+)
+def test_a_wrong_public_question_is_refused(folder, changes, message) -> None:
+    write(folder, **changes)
+    with pytest.raises(ValueError, match=message):
+        read_mock(folder, "small")
+
+
+def test_an_exam_without_reserve_is_refused(folder) -> None:
+    write(folder, minutes=4)
+    with pytest.raises(ValueError, match=r"small: expected at most 3 points in 4 minutes .* got 4"):
+        read_mock(folder, "small")
+
+
+def test_an_unknown_public_exam_is_named(folder) -> None:
+    with pytest.raises(ValueError, match=r"expected a public exam \(small\), got 'large'"):
+        read_mock(folder, "large")
