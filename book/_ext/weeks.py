@@ -1,0 +1,207 @@
+"""Plans week by week: what is lectured or read at home, where tests lie, which exercises are homework.
+
+A plan is a row of ``book/courses.yml`` with ``weekly``. A meeting joins by `` + `` the slug of a lesson that
+is lectured, ``read SLUG`` for one that was read at home before, the name of a test in ``book/teach/mock``,
+and words for anything else. Directive ``{weeks} key`` is its table, ``{weeks} key short`` a list of topics;
+role ``{workload}`home key``` says how many hours it takes.
+"""
+
+import re
+from pathlib import Path
+
+import yaml
+from course import EXERCISES, HTML, SLACK, Directive, meeting, written
+from docutils import nodes
+from ledger import raw
+from ledger_data import cells_of
+from sphinx.util.docutils import SphinxRole
+
+from exformer_lessons.teacher.mock import mocks, read_mock
+
+#: For exercises in a meeting with a lesson, at least and at most, in steps of five minutes.
+AT_LEAST, AT_MOST, STEP = 20, 50, 5
+#: The fewest points of a test whose other questions are left out.
+POINTS = 15
+NUMBER = re.compile(r"^> \*\*Exercise (\d+\.\d) ", flags=re.M)
+BEGIN = re.compile(r"^\(notes-(\w+)\)=.*?In class: begin Exercise (\d+\.\d)\.", flags=re.M | re.S)
+
+
+def read_weeks(root):
+    """Return the plans of courses.yml that go by weeks."""
+    ways = yaml.safe_load(Path(root, "book", "courses.yml").read_text(encoding="utf-8"))
+    return [way for way in ways if way.get("weekly")]
+
+
+def weeks(root, key):
+    """Return a plan with a row for each week, the minutes computed.
+
+    Raises:
+        ValueError: If there is no such plan; if a part of a meeting is unknown; if a lesson builds on one
+            that neither comes before nor is told of; if a test has too few questions on lessons that came
+            before; or if a meeting leaves too few minutes for exercises and slack.
+    """
+    plans = read_weeks(root)
+    plan = next((each for each in plans if each["key"] == key), None)
+    if plan is None:
+        known = ", ".join(each["key"] for each in plans)
+        raise ValueError(f"expected a weekly plan of courses.yml ({known}), got {key!r}")
+    lessons, starts = {each["slug"]: each for each in written(root)}, starts_of(root)
+    without, taught, rows = plan.get("without", {}), [], []
+    for words in plan["meetings"]:
+        row = {"lectured": [], "read": [], "tests": [], "other": []}
+        for part in words.split(" + "):
+            slug = part.removeprefix("read ")
+            if part in mocks(Path(root, "book", "teach")):
+                row["tests"].append(test_of(root, part, taught, key))
+            elif slug in lessons:
+                row["read" if part != slug else "lectured"].append(lessons[slug])
+            elif " " not in slug:
+                raise ValueError(f"plan {key}: expected a lesson, a test or words, got {part!r}")
+            else:
+                row["other"].append(part)
+        for lesson in [*row["lectured"], *row["read"]]:
+            if missing := {*lesson.get("after", [])} - {*taught, *without}:
+                raise ValueError(f"plan {key}: {lesson['slug']} builds on {', '.join(sorted(missing))}")
+            taught.append(lesson["slug"])
+        rows.append(row | minutes_of(root, row, plan["meeting"], key, starts))
+    for row, after in zip(rows, [*rows[1:], {"read": []}], strict=True):
+        row["before"] = after["read"]
+        row["minutes"] = row["home"] + sum(lesson["minutes"] for lesson in row["before"])
+    told = [(lessons[slug], words.strip()) for slug, words in without.items() if slug not in taught]
+    left_out = [each for slug, each in lessons.items() if slug not in taught]
+    hours = round(sum(row["minutes"] for row in rows) / 60)
+    return plan | {"rows": rows, "told": told, "left_out": left_out, "hours": hours}
+
+
+def test_of(root, name, taught, key):
+    """Return a test: its title, its minutes, and the numbers of the questions that a class cannot know."""
+    test = read_mock(Path(root, "book", "teach"), name)
+    out = [n for n, task in enumerate(test.tasks, 1) if task.question.lesson not in taught]
+    lost = sum(test.tasks[n - 1].question.minutes for n in out)
+    if test.points - lost < POINTS:
+        raise ValueError(f"plan {key}: {name} has {test.points - lost} points on lessons that came before")
+    return {
+        "name": name,
+        "title": test.title.partition(":")[0],
+        "without": out,
+        "minutes": test.minutes - lost,
+    }
+
+
+def minutes_of(root, row, whole, key, starts):
+    """Return the minutes of a meeting, and which exercises are for the class and for home."""
+    parts = [meeting(root, each, flipped=False) for each in row["lectured"]]
+    parts += [meeting(root, each, flipped=True) for each in row["read"]]
+    lecture = sum(part["lecture"] for part in parts)
+    votes = sum(part["votes"] + part["board"] for part in parts)
+    test = sum(each["minutes"] for each in row["tests"])
+    free = whole - lecture - votes - test
+    exercises = (free - SLACK) // STEP * STEP
+    if parts:
+        exercises = min(exercises, AT_MOST)
+    if exercises < AT_LEAST:
+        raise ValueError(
+            f"plan {key}: {free} minutes are left for exercises and slack, fewer than {AT_LEAST + SLACK}"
+        )
+    found = {
+        "lecture": lecture,
+        "votes": votes,
+        "test": test,
+        "exercises": exercises,
+        "slack": free - exercises,
+    }
+    order = [exercises_of(root, each, starts) for each in [*row["lectured"], *row["read"]]]
+    count = max(1, 6 * exercises // EXERCISES)
+    home = [exercise_list(each[count * (n == 0) :]) for n, each in enumerate(order)]
+    return found | {
+        "here": exercise_list(order[0][:count]) if order else "",
+        "there": "; ".join(filter(None, home)),
+        "home": EXERCISES * len(order) - exercises * bool(order),
+    }
+
+
+def exercises_of(root, lesson, starts):
+    """Return the six exercises of a lesson, first the one with which a class begins.
+
+    Two are graded, and four on paper: exercises with numbers, or a list, whose items have none.
+    """
+    text = "\n".join("".join(cell["source"]) for cell in cells_of(root, lesson["page"]))
+    found = NUMBER.findall(text)
+    found += [f"{int(lesson['number'])}.paper {n}" for n in range(1, 7 - len(found))]
+    return sorted(found, key=lambda number: (number != starts.get(lesson["slug"]), found.index(number)))
+
+
+def starts_of(root):
+    """Return with which exercise a class begins, by lesson, as the lecturer's notes say."""
+    return dict(BEGIN.findall(Path(root, "book", "teach", "notes.md").read_text(encoding="utf-8")))
+
+
+def exercise_list(exercises):
+    """Return exercises of a lesson in a few words, neighbors joined.
+
+    >>> exercise_list(["18.2", "18.1", "18.3", "18.6"])
+    '18.1–18.3, 18.6'
+    """
+    graded = sorted((each for each in exercises if "paper" not in each), key=lambda each: each.split(".")[1])
+    paper = [each.split("paper ")[1] for each in exercises if "paper" in each]
+    parts = [join_neighbors(graded), f"on paper\u00a0{join_neighbors(paper)}" if paper else ""]
+    return ", ".join(filter(None, parts))
+
+
+def join_neighbors(numbers):
+    """Return numbers with neighbors joined: 2, 4–6."""
+    groups = []
+    for number in numbers:
+        place = int(number.rpartition(".")[2])
+        if groups and groups[-1][2] + 1 == place:
+            groups[-1][1:] = [number, place]
+        else:
+            groups.append([number, number, place])
+    return ", ".join(first if first == last else f"{first}–{last}" for first, last, _ in groups)
+
+
+class Weeks(Directive):
+    """A plan, week by week."""
+
+    required_arguments = 1
+    optional_arguments = 1
+
+    def run(self):
+        """Return a table, or a list of topics."""
+        self.note()
+        teach = Path(self.env.srcdir, "book", "teach")
+        for path in (teach / "notes.md", *teach.glob("mock/*.yml")):
+            self.env.note_dependency(str(path))
+        try:
+            plan = weeks(self.env.srcdir, self.arguments[0])
+        except ValueError as error:
+            raise self.error(str(error)) from error
+        return [raw(HTML.topics(plan) if self.arguments[1:] else HTML.weeks(plan))]
+
+
+class Workload(SphinxRole):
+    """``{workload}`home today-14-90```: hours at home, or in class, or how many lessons are read before."""
+
+    def run(self):
+        """Return the number."""
+        kind, _, key = self.text.partition(" ")
+        try:
+            return [nodes.Text(str(workload(weeks(self.env.srcdir, key))[kind]))], []
+        except (KeyError, ValueError) as error:
+            return [], [self.inliner.reporter.error(str(error), line=self.lineno)]
+
+
+def workload(plan):
+    """Return the hours of a plan in class and at home, and how many of its lessons are read before."""
+    return {
+        "class": round(len(plan["rows"]) * plan["meeting"] / 60),
+        "home": plan["hours"],
+        "read": sum(len(row["read"]) for row in plan["rows"]),
+    }
+
+
+def setup(app):
+    """Register the extension."""
+    app.add_directive("weeks", Weeks)
+    app.add_role("workload", Workload())
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

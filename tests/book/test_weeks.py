@@ -1,0 +1,134 @@
+"""Plans week by week: minutes add up, tests come after their lessons, and what does not work is refused."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+import weeks  # noqa: E402
+
+KEYS = [plan["key"] for plan in weeks.read_weeks(ROOT)]
+
+
+@pytest.fixture(scope="module")
+def plans():
+    """Give all plans of the book."""
+    return {key: weeks.weeks(ROOT, key) for key in KEYS}
+
+
+@pytest.fixture
+def book(tmp_path):
+    """Give the book with other plans."""
+    (tmp_path / "book").mkdir()
+    for name in ("notebooks", "book/lessons.yml", "book/teach"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    return tmp_path
+
+
+def plan_of(book, *meetings, minutes=90, **more):
+    """Return a plan of these meetings."""
+    row = {"key": "k", "title": "T", "weekly": True, "meeting": minutes, "meetings": [*meetings]} | more
+    (book / "book" / "courses.yml").write_text(yaml.safe_dump([row]), encoding="utf-8")
+    return weeks.weeks(book, "k")
+
+
+def test_there_is_a_plan_for_each_length():
+    sizes = {(way, n, minutes) for way in ("core", "today") for n in (12, 13, 14) for minutes in (90, 120)}
+    assert {tuple(int(part) if part.isdigit() else part for part in key.split("-")) for key in KEYS} == sizes
+    page = (ROOT / "book" / "teach" / "plans.md").read_text(encoding="utf-8")
+    assert re.findall(r"^```\{weeks\} (\S+)$", page, flags=re.M) == KEYS
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_minutes_of_a_week_add_up(plans, key):
+    plan = plans[key]
+    _, meetings, minutes = key.split("-")
+    assert (len(plan["rows"]), plan["meeting"]) == (int(meetings), int(minutes))
+    for row in plan["rows"]:
+        parts = [row[name] for name in ("lecture", "votes", "test", "exercises", "slack")]
+        assert sum(parts) == plan["meeting"]
+        assert row["slack"] >= 10
+        assert row["exercises"] >= 20
+    shown = str(weeks.HTML.weeks(plan))
+    head, *rows = shown.split("<tr>")[1:]
+    assert all(len(re.findall("<t[hd][ >]", row)) == head.count("<th ") for row in rows)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_each_exercise_of_a_lesson_has_its_place(plans, key):
+    for row in plans[key]["rows"]:
+        for lesson in [*row["lectured"], *row["read"]]:
+            text = f"{row['here']}; {row['there']}"
+            assert f"{int(lesson['number'])}.1" in text
+    home = sum(row["minutes"] for row in plans[key]["rows"])
+    assert abs(plans[key]["hours"] - home / 60) <= 0.5
+
+
+def test_what_is_read_is_homework_of_the_week_before(book):
+    first, second = plan_of(book, "recurrence", "read first_attention")["rows"]
+    assert [lesson["slug"] for lesson in first["before"]] == ["first_attention"]
+    assert first["minutes"] == 80 - first["exercises"] + second["read"][0]["minutes"]
+    assert second["lecture"] == 0
+    assert second["votes"] == 3 * 5 + 10
+
+
+def test_questions_on_what_was_left_out_are_dropped(book):
+    lessons = ("self_attention", "multi_head_attention", "positional_encoding", "transformer_layer")
+    told = {"first_attention": "a sentence"}
+    rows = plan_of(book, *lessons, "test_06 + catch up", without=told)["rows"]
+    assert rows[-1]["tests"] == [
+        {"name": "test_06", "title": "Test after lesson 06", "without": [1], "minutes": 25}
+    ]
+    assert rows[-1]["exercises"] == 55  # all but ten minutes of slack
+
+
+def test_a_long_meeting_leaves_less_for_home(book):
+    (short,), (long,) = plan_of(book, "recurrence")["rows"], plan_of(book, "recurrence", minutes=120)["rows"]
+    assert short["exercises"] < long["exercises"] == weeks.AT_MOST
+    assert (short["here"], short["there"]) == ("1.1–1.2", "1.3–1.6")
+    assert (long["here"], long["there"]) == ("1.1–1.3", "1.4–1.6")
+
+
+@pytest.mark.parametrize(
+    ("meetings", "minutes", "message"),
+    [
+        (["self_attention"], 90, "self_attention builds on first_attention"),
+        (["recurrence", "test_06 + catch up"], 90, "test_06 has 5 points on lessons that came before"),
+        (["recurrences"], 90, "expected a lesson, a test or words, got 'recurrences'"),
+        (["read nothing"], 90, "expected a lesson, a test or words, got 'read nothing'"),
+        (["recurrence"], 75, "minutes are left for exercises and slack, fewer than 30"),
+    ],
+)
+def test_a_plan_that_does_not_work_is_refused(book, meetings, minutes, message):
+    with pytest.raises(ValueError, match=message):
+        plan_of(book, *meetings, minutes=minutes)
+
+
+def test_an_unknown_plan_is_named(book):
+    plan_of(book, "recurrence")
+    with pytest.raises(ValueError, match=r"expected a weekly plan of courses.yml \(k\), got 'l'"):
+        weeks.weeks(book, "l")
+
+
+def test_neighbors_are_joined():
+    assert weeks.exercise_list(["18.2", "18.1", "18.3", "18.6"]) == "18.1–18.3, 18.6"
+    assert weeks.exercise_list(["3.2", "3.paper 1", "3.paper 2"]) == "3.2, on paper\u00a01–2"
+    assert weeks.exercise_list([]) == ""
+
+
+def test_the_syllabus_has_the_weeks_of_its_plan(plans):
+    text = (ROOT / "book" / "teach" / "syllabus.md").read_text(encoding="utf-8")
+    (key,) = {*re.findall(r"\{(?:weeks\} |workload\}`\w+ )([\w-]+)", text)}
+    plan = plans[key]
+    assert (len(plan["rows"]), plan["meeting"]) == (14, 90)
+    assert "Fourteen meetings of 90 minutes" in text
+    assert sum(len(row["tests"]) for row in plan["rows"]) == 3
+    assert weeks.workload(plan)["class"] == 21
+    assert len(text.split()) <= 420  # a page
+    topics = str(weeks.HTML.topics(plan))
+    assert topics.count("<li>") == 14
