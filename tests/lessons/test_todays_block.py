@@ -233,3 +233,15 @@ def test_recall_in_long_texts_is_what_the_page_says():
     assert min(min(five) for five in found["rotations 8 times slower"].values()) > 0.9
     plain = {int(distance): mean(five) for distance, five in found["all positions"].items()}
     assert mean(plain[d] for d in plain if d > 256) < 0.5
+
+
+def test_experts_of_a_narrow_networks_work_help_with_facts_alone():
+    found = measure.runs("quarter")
+    for part, helps in (("memories", True), ("grammar", False)):
+        run, narrow = found[part], measure.runs(part)["dense, 1/4 as wide"]
+        rates = sorted(run["sweep"], key=float)
+        assert min(run["sweep"], key=run["sweep"].get) not in (rates[0], rates[-1])
+        apart = [a - b for a, b in zip(run["excess"], narrow["excess"], strict=True)]
+        half = 2.78 * stdev(apart) / len(apart) ** 0.5
+        assert (mean(apart) + half < 0) is helps
+        assert run["parameters"] == pytest.approx(measure.runs(part)["dense"]["parameters"], rel=0.06)
