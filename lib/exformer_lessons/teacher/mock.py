@@ -1,4 +1,4 @@
-"""Exams to practise with: questions and marking scheme are public, in one file per exam.
+"""Exams for practice: questions and marking scheme are public, in one file per exam.
 
 Each question has its answer in Markdown with the list of its points, as in a sealed answer; ``code``, which
 is run before it and not shown; and ``wrong``, common wrong answers with the points that they get.
