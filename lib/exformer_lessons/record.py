@@ -132,13 +132,13 @@ def _check_untrained(notebook: Notebook, found: Execution) -> None:
     """Check that another learning rate changes no claim that is said to depend on no training."""
     for claim in notebook.claims:
         now = found.findings.get(claim.claim_id)
-        if now and claim.stored and UNTRAINED in claim.cell.tags:
-            known = {"says": claim.says, "values": now["values"]}
-            if not same_claim(known, claim.stored, read_tags(claim.cell.tags)):
-                raise RuntimeError(
-                    f"{notebook.key}, {claim.claim_id} is tagged {UNTRAINED}, but another learning rate "
-                    f"changes its values to {now['values']}: drop the tag"
-                )
+        tags = claim.cell.tags
+        tagged = now and claim.stored and UNTRAINED in tags
+        if tagged and not same_claim(now["values"], claim.stored, read_tags(tags)):
+            raise RuntimeError(
+                f"{notebook.key}, {claim.claim_id} is tagged {UNTRAINED}, but another learning rate "
+                f"changes its values to {now['values']}: drop the tag"
+            )
 
 
 def _last(losses: Sequence[float]) -> float:
@@ -152,18 +152,9 @@ class Sweep:
     """A function of a topic's ``sweeps.py`` that computes figures for a claim from names of the notebook."""
 
     claim_id: str
+    name: str
     function: Callable[..., Any]
     code: str
-
-    @property
-    def name(self) -> str:
-        """The function's name."""
-        return self.function.__name__
-
-    @property
-    def parameters(self) -> list[str]:
-        """The names of the notebook that it is given."""
-        return list(inspect.signature(self.function).parameters)
 
 
 def sweeps(notebook: Notebook, home: Path = HOME) -> list[Sweep]:
@@ -178,7 +169,7 @@ def sweeps(notebook: Notebook, home: Path = HOME) -> list[Sweep]:
         own = [node for node in body if getattr(node, "name", "") not in marked.keys() - {name}]
         cells = _needed(notebook, function)
         code = fingerprint([*(cell.tree for cell in cells), *own])
-        found.append(Sweep(function.claim_id, function, code))
+        found.append(Sweep(function.claim_id, name, function, code))
     return found
 
 
@@ -200,7 +191,8 @@ def perform_sweep(notebook: Notebook, name: str, home: Path = HOME) -> tuple[Any
     found = execute(_needed(notebook, sweep.function), notebook.path.resolve().parent)
     if found.errors:
         raise RuntimeError(f"{notebook.key}, {name}: {found.errors}")
-    figures = sweep.function(**{each: found.names[each] for each in sweep.parameters})
+    parameters = inspect.signature(sweep.function).parameters
+    figures = sweep.function(**{each: found.names[each] for each in parameters})
     return json.loads(json.dumps(figures)), time.perf_counter() - begun
 
 
@@ -305,10 +297,10 @@ def problems(notebook: Notebook, home: Path = HOME) -> list[str]:
         found = read_trial(notebook.key, kept, claim.claim_id)
         theirs = complaints(found, notebook.codes[claim.claim_id])
         if not theirs and claim.stored:
-            known = {"says": claim.says, "values": found.runs["seed 0"]["values"]}
-            if not same_claim(known, claim.stored, read_tags(claim.cell.tags)):
+            values = found.runs["seed 0"]["values"]
+            if not same_claim(values, claim.stored, read_tags(claim.cell.tags)):
                 theirs.append(
-                    f"seed 0 found {known['values']}, the lesson found others: does a folded cell that does "
+                    f"seed 0 found {values}, the lesson found others: does a folded cell that does "
                     "not count change what the claim reads, or sample random numbers?"
                 )
         wrong += [f"{claim.claim_id}: {each}" for each in theirs]

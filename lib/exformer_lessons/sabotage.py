@@ -6,7 +6,6 @@ before the claim must run; then the claim must not hold. The results are stored 
 """
 
 import json
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,16 +142,6 @@ def show(rows: Iterable[dict[str, Any]]) -> None:
             print(f"      {name:24} {texts[0]:>12}  ->  {texts[1]:>12}", flush=True)
 
 
-def last_commit(root: Path) -> str:
-    """Return the short name of the last commit; nothing where git is silent."""
-    command = ["git", "-C", str(root), "rev-parse", "--short=12", "HEAD"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True)
-    except OSError:
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
-
-
 def every(paths: Iterable[Path], home: Path = HOME) -> list[tuple[Path, Sabotage]]:
     """Return all sabotages of some notebooks, each with its notebook's path."""
     return [(path, each) for path in paths for each in sabotages(key_of(path), home)]
@@ -164,12 +153,12 @@ def read_results(home: Path = HOME) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-def store(key: str, rows: Iterable[dict[str, Any]], commit: str, home: Path = HOME) -> None:
+def store(key: str, rows: Iterable[dict[str, Any]], home: Path = HOME) -> None:
     """Replace the stored rows of the same claims."""
     results = read_results(home)
-    kept = results.get(key, {}) | {row["claim"]: row | {"commit": commit} for row in rows}
-    for row in kept.values():
-        row.pop("wrong", None)
+    kept = results.get(key, {}) | {
+        row["claim"]: {name: row[name] for name in row if name != "wrong"} for row in rows
+    }
     results[key] = {name: kept[name] for name in sorted(kept)}
     text = json.dumps({name: results[name] for name in sorted(results)}, indent=1, ensure_ascii=False)
     replace_file(home / "doubts.json", f"{text}\n".encode())
@@ -189,8 +178,8 @@ def problems(notebook: Notebook, listed: Sequence[Sabotage], results: dict[str, 
     for name, each in doubted.items():
         stored, claim = results.get(name, {}), claims.get(name)
         same = all(stored.get(part) == getattr(each, part) for part in ("what", "old", "new"))
-        known = {"says": stored.get("says", ""), "values": stored.get("normally", {})}
-        if claim and claim.stored and not same_claim(known, claim.stored, read_tags(claim.cell.tags)):
+        tolerances = read_tags(claim.cell.tags) if claim else {}
+        if claim and claim.stored and not same_claim(stored.get("normally", {}), claim.stored, tolerances):
             found.append(f"{name}: doubted when the lesson found other figures: make doubt NB={notebook.key}")
         elif not same or not stored["refused"]:
             found.append(f"{name}: no result of this sabotage is stored: make doubt NB={notebook.key}")
@@ -204,7 +193,7 @@ def doubt(names: Sequence[str], *, only: Sequence[str] = ()) -> int:
         if not only or set(only) & set(sabotage.claims):
             new = run(path, sabotage)
             show(new)
-            store(key_of(path), new, last_commit(path.parent))
+            store(key_of(path), new)
             rows += new
     refused = sum(row["refused"] for row in rows)
     print(f"{refused} of {len(rows)} claims are refused under their sabotage")

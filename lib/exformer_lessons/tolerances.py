@@ -72,9 +72,9 @@ def claim_of(output: Mapping[str, Any]) -> dict[str, Any]:
     return (output.get("metadata") or {}).get("exformer") or {}
 
 
-def same_claim(known: Mapping[str, Any], seen: Mapping[str, Any], tolerances: Mapping[str, float]) -> bool:
+def same_claim(values: Mapping[str, Any], seen: Mapping[str, Any], tolerances: Mapping[str, float]) -> bool:
     """Return whether the figures of a claim that is measured again are the same, within their tolerances."""
-    values, stored = dict(known["values"]), seen["values"]
+    values, stored = dict(values), seen["values"]
     if values.keys() != stored.keys():
         return False
     for name, value in stored.items():
@@ -92,7 +92,7 @@ def _forgive_claim(
 ) -> None:
     """Write the stored figures into a card if the new ones are near enough, else name all new ones."""
     now, before = (each["says"].format(**each["values"]).strip() for each in (known, seen))
-    same = known["says"] == seen["says"] and same_claim(known, seen, tolerances)
+    same = known["says"] == seen["says"] and same_claim(known["values"], seen, tolerances)
     after = before if same else f"{now} {known['values']}"
     for kind, write in (("text/plain", str), ("text/html", escape)):
         if kind in data:

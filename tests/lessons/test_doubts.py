@@ -142,20 +142,20 @@ def test_every_sabotage_has_its_turn(monkeypatch) -> None:
 
 
 def test_no_commit_where_git_is_silent(tmp_path, monkeypatch) -> None:
-    assert sabotage.last_commit(tmp_path) == ""
+    assert rotation.last_commit(tmp_path) == ""
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: (_ for _ in ()).throw(FileNotFoundError("git")))
-    assert sabotage.last_commit(ROOT) == ""
+    assert rotation.last_commit(ROOT) == ""
 
 
 def test_results_by_claim(tmp_path) -> None:
     row = {"claim": "A02", "refused": True, "wrong": "", "what": "old"}
-    sabotage.store("tiny", [row], "abc", tmp_path)
-    sabotage.store("evidence/tiny", [row], "abc", tmp_path)
-    sabotage.store("tiny", [row | {"claim": "A01"}, row | {"what": "new"}], "def", tmp_path)
+    sabotage.store("tiny", [row], tmp_path)
+    sabotage.store("evidence/tiny", [row], tmp_path)
+    sabotage.store("tiny", [row | {"claim": "A01"}, row | {"what": "new"}], tmp_path)
     results = sabotage.read_results(tmp_path)
     assert list(results) == ["evidence/tiny", "tiny"]
     assert list(results["tiny"]) == ["A01", "A02"]
-    assert results["tiny"]["A02"] == {"claim": "A02", "refused": True, "what": "new", "commit": "def"}
+    assert results["tiny"]["A02"] == {"claim": "A02", "refused": True, "what": "new"}
 
 
 # --- The book's own claims ---
