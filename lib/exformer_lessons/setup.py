@@ -14,6 +14,6 @@ def start(*, seed: int = 0) -> None:
     """
     set_seed(seed)
     torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
+    torch.set_deterministic_debug_mode("error")  # use_deterministic_algorithms imports a compiler, for 1 s
     torch.set_printoptions(precision=3, sci_mode=False)
     use_book_style()
