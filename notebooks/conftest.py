@@ -1,6 +1,8 @@
 """nbval settings that have no switch on the command line (nbval 0.11)."""
 
 import os
+import sys
+from unittest.mock import patch
 
 from exformer_lessons.tolerances import forgive, read_tags
 
@@ -12,10 +14,16 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("MPLBACKEND", None)
 
 try:
+    import nbval.kernel
+    from jupyter_client.provisioning import local_provisioner
     from nbval.kernel import RunningKernel
     from nbval.plugin import IPyNbCell
 except ImportError:  # the library's tests run without nbval
     RunningKernel = None
+try:
+    from forked_kernels import launch
+except ImportError:  # a copy of this file, by itself
+    launch = None
 
 
 def _execute(self, cell_input, allow_stdin=None):
@@ -34,7 +42,15 @@ def _compare(self, test, ref, skip_compare=None):
     return not unused
 
 
+def _start_forked(**how):
+    with patch.object(local_provisioner, "launch_kernel", launch):
+        return _start_new_kernel(**how)
+
+
 if RunningKernel is not None:
+    _start_new_kernel = nbval.kernel.start_new_kernel
+    if launch is not None and sys.platform == "linux":
+        nbval.kernel.start_new_kernel = _start_forked
     RunningKernel.execute_cell_input = _execute
     _compare_exactly, IPyNbCell.compare_outputs = IPyNbCell.compare_outputs, _compare
 
