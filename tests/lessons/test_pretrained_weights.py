@@ -9,11 +9,13 @@ from exformer import load_model
 from exformer_lessons.pretrained_weights import measure
 from exformer_lessons.pretrained_weights.grader import _checks
 from exformer_lessons.pretrained_weights.imports import (
+    REPAIRS,
     WINDOW,
     WRONG,
     largest_gaps,
     last_layer,
     lettered,
+    repaired,
     wrong_import,
 )
 from exformer_lessons.pretrained_weights.mistakes import KINDS, check
@@ -47,6 +49,19 @@ def test_one_token_shows_all_but_three(model, name):
     unseen = name in ("q and k exchanged", "rotary halves", "rotary base")
     assert (largest_gaps(wrong, model, 1) == 0) == unseen
     assert largest_gaps(wrong, model, 2) > 0.1
+
+
+@pytest.mark.parametrize("mistake", REPAIRS)
+def test_a_repair_undoes_its_own_mistake_and_no_other(model, mistake):
+    left = [largest_gaps(repaired(wrong_import(model, mistake), repair), model, 2) for repair in REPAIRS]
+    assert [repair for repair, gap in zip(REPAIRS, left, strict=True) if gap < 0.1] == [mistake]
+    assert left[list(REPAIRS).index(mistake)] == 0
+
+
+def test_a_repair_that_there_is_not(model):
+    expected = "there is no repair of 'typo': expected rotary base, rotary halves, q and k exchanged"
+    with pytest.raises(ValueError, match=expected):
+        repaired(model, "typo")
 
 
 def test_a_repeated_token_hides_the_scores(model):

@@ -1,4 +1,4 @@
-"""Wrong imports of a model: every tensor has the right shape, and every one loads."""
+"""Wrong imports of a model, which all load, and the repairs of those that one token cannot show."""
 
 import re
 from collections.abc import Callable
@@ -10,9 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from exformer.hub.hugging_face.tensors import neighbors
+from exformer.hub.hugging_face.tensors import halves, neighbors
 
 State = dict[str, Tensor]
+#: Names of the tensors whose rows a rotation pairs.
+_ROTATED = r"w_[qk]\.|norm_[qk]\."
 
 
 def _changed(state: State, pattern: str, change: Callable[[Tensor], Tensor]) -> State:
@@ -57,7 +59,12 @@ def last_layer(state: State, how: str, *, seed: int = 0) -> State:
 
 def _halves(state: State, d_head: int) -> State:
     """Take rows that lie side by side for rows of two halves, in all that a rotation touches."""
-    return _changed(state, r"w_[qk]\.|norm_[qk]\.", lambda tensor: neighbors(tensor, d_head=d_head))
+    return _changed(state, _ROTATED, lambda tensor: neighbors(tensor, d_head=d_head))
+
+
+def _neighbors(state: State, d_head: int) -> State:
+    """Put the rows back that :func:`_halves` reordered."""
+    return _changed(state, _ROTATED, lambda tensor: halves(tensor, d_head=d_head))
 
 
 #: What a wrong import does to the configuration and the tensors of the right one.
@@ -73,6 +80,12 @@ WRONG: dict[str, Callable[[Any, State], tuple[Any, State]]] = {
     "rotary base": lambda c, s: (replace(c, rope_base=500_000.0), s),
     "last layer new": lambda c, s: (c, last_layer(s, "0.02")),
     "ReLU for ReLU²": lambda c, s: (replace(c, activation="relu"), s),
+}
+#: What undoes the mistakes that one token cannot show; an exchange is its own inverse.
+REPAIRS: dict[str, Callable[[Any, State], tuple[Any, State]]] = {
+    "rotary base": lambda c, s: (replace(c, rope_base=10_000.0), s),
+    "rotary halves": lambda c, s: (c, _neighbors(s, c.d_head)),
+    "q and k exchanged": WRONG["q and k exchanged"],
 }
 WINDOW = "window of 32"
 
@@ -96,8 +109,8 @@ def wrong_import(model: nn.Module, name: str) -> nn.Module:
         name: Of :data:`WRONG`; "right" for the right import, "window of 32" for a limit on attention.
 
     Returns:
-        Another model of the same class, in evaluation mode; PyTorch found no tensor missing, left over, or of
-        another shape.
+        Another model of the same class, in evaluation mode, as the mistake leaves it: what the program finds
+        missing is filled in.
 
     Raises:
         ValueError: If there is no such mistake.
@@ -115,8 +128,36 @@ def wrong_import(model: nn.Module, name: str) -> nn.Module:
         if name not in WRONG:
             raise ValueError(f"there is no mistake {name!r}: expected right, {WINDOW}, {', '.join(WRONG)}")
         config, state = WRONG[name](config, state)
+    return _like(model, config, state)
+
+
+def repaired(model: nn.Module, mistake: str) -> nn.Module:
+    """Undo a mistake, whether or not the model has it.
+
+    Args:
+        model: A wrong import with rotary positions whose right base is 10,000.
+        mistake: Of :data:`REPAIRS`.
+
+    Returns:
+        Another model of the same class, in evaluation mode.
+
+    Raises:
+        ValueError: If there is no repair of this mistake.
+
+    >>> from exformer import load_model
+    >>> wrong = wrong_import(load_model("shakespeare-char").model, "rotary base")
+    >>> repaired(wrong, "rotary base").config.rope_base
+    10000.0
+    """
+    if mistake not in REPAIRS:
+        raise ValueError(f"there is no repair of {mistake!r}: expected {', '.join(REPAIRS)}")
+    return _like(model, *REPAIRS[mistake](model.config, model.state_dict()))
+
+
+def _like(model: nn.Module, config: Any, state: State) -> nn.Module:
+    """Make a model of the same class and type from a configuration and a copy of the tensors."""
     imported = type(model)(config).to(next(model.parameters()).dtype).eval()
-    imported.load_state_dict(state)  # strict: every name and every shape
+    imported.load_state_dict(state)
     return imported
 
 
