@@ -48,6 +48,33 @@ def draw_plane(
     ax.set(xlabel="excess in the second language, nats per token", ylabel="excess in English")
 
 
+def draw_ends(
+    ax: Any,
+    groups: Sequence[tuple[Sequence[Sequence[float]], str, str, str]],
+    names: Sequence[tuple[str, float, float, str]],
+) -> None:
+    """Draw where models end: a point for each in the plane of the excesses in both languages.
+
+    Args:
+        ax: Where to draw: axes of matplotlib.
+        groups: The models' two excesses, and the marker, the color and the filling of their points.
+        names: Words, where they stand, and their color.
+    """
+    for models, marker, color, filling in groups:
+        new, old = list(zip(*models, strict=True))[:2]
+        alpha = 0.8 if filling == "none" else 0.5
+        ax.plot(new, old, marker, ms=6.5, alpha=alpha, color=color, mfc=filling, mew=1.2 * (filling == "none"))
+    for words, x, y, color in names:
+        ax.text(x, y, words, color=color, va="center")
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xticks([0.2, 0.3, 0.5], ["0.2", "0.3", "0.5"])
+    ax.set_yticks([0.3, 1, 3, 9], ["0.3", "1", "3", "9"])
+    ax.minorticks_off()
+    ax.set(xlim=(0.15, 0.7), ylim=(0.22, 10))
+    ax.set(xlabel="excess in the second language, nats per token", ylabel="excess in English")
+
+
 def draw_seeds(ax: Any, groups: Sequence[tuple[str, Mapping[str, Sequence[float]]]], *, digits: int) -> None:
     """Draw a row for each way, with a point for each model and the mean written at the right.
 
@@ -80,9 +107,9 @@ def lost_at(way: str, excess: float = 1.0) -> list[float]:
     return [each for each in lost if each is not None]
 
 
-def at_the_end(way: str) -> list[float]:
-    """Return the excess in English of the five models after their training."""
-    return [curve[-1][1] for curve in runs("ways")[way]["curves"]]
+def ends(way: str) -> list[list[float]]:
+    """Return the excess in the second language and in English of the five models after their training."""
+    return [curve[-1] for curve in runs("ways")[way]["curves"]]
 
 
 def _mean_curve(way: str) -> list[list[float]]:
