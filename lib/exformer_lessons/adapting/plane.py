@@ -107,7 +107,7 @@ def lost_at(way: str, excess: float = 1.0) -> list[float]:
     return [each for each in lost if each is not None]
 
 
-def ends(way: str) -> list[list[float]]:
+def end_points(way: str) -> list[list[float]]:
     """Return the excess in the second language and in English of the five models after their training."""
     return [curve[-1] for curve in runs("ways")[way]["curves"]]
 
