@@ -62,8 +62,8 @@ def draw_ends(
     """
     for models, marker, color, filling in groups:
         new, old = list(zip(*models, strict=True))[:2]
-        alpha = 0.8 if filling == "none" else 0.5
-        ax.plot(new, old, marker, ms=6.5, alpha=alpha, color=color, mfc=filling, mew=1.2 * (filling == "none"))
+        alpha, edge = (0.8, 1.2) if filling == "none" else (0.5, 0)
+        ax.plot(new, old, marker, ms=6.5, alpha=alpha, color=color, mfc=filling, mew=edge)
     for words, x, y, color in names:
         ax.text(x, y, words, color=color, va="center")
     ax.set_xscale("log")
