@@ -280,12 +280,12 @@ def test_bytes_read_for_a_token_by_hand():
     assert weights == pytest.approx(2 * (32 * per_layer + 4096 * 128_256) / 1e9)
     assert cache == pytest.approx(2 * 32 * 8 * 128 * 2 * 131_072 / 1e9)
     assert read_per_token(kv_heads=32)[1] == pytest.approx(4 * cache)
-    assert read_per_token(bits=4.0, tokens_per_pass=2.0) == pytest.approx((weights / 8, cache / 2))
+    assert read_per_token(bits=4.0) == pytest.approx((weights / 4, cache))
     assert read_per_token(fixed_state=True)[1] == pytest.approx(cache * 128 / (2 * 131_072))
-    with pytest.raises(ValueError, match=r"expected numbers above 0, got 8, 0\.0 and 1\.0"):
+    with pytest.raises(ValueError, match=r"expected numbers above 0, got 8 and 0\.0"):
         read_per_token(bits=0.0)
-    with pytest.raises(ValueError, match="n must be from 2 to 5, got 6"):
-        bars_of_bytes(6)
+    with pytest.raises(ValueError, match="n must be from 2 to 4, got 5"):
+        bars_of_bytes(5)
 
 
 def test_a_pass_needs_a_rejected_proposal():

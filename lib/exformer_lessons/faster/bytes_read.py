@@ -1,14 +1,13 @@
 """The bytes that a large model reads for one token, and a picture: a bar for each trick that removes some."""
 
 from exformer_lessons.diagrams import Shape, box, column, row, text
-from exformer_lessons.faster.measure import runs
 
 # Llama 3 8B (Grattafiori et al. 2024, table 3), and the longest text of Llama 3.1
 _LAYERS, _D_MODEL, _D_HEAD, _D_FF, _VOCAB, _POSITIONS = 32, 4096, 128, 14336, 128_256, 131_072
 
 
 def read_per_token(
-    *, kv_heads: int = 8, bits: float = 16.0, tokens_per_pass: float = 1.0, fixed_state: bool = False
+    *, kv_heads: int = 8, bits: float = 16.0, fixed_state: bool = False
 ) -> tuple[float, float]:
     """Return how many GB of weights and of cache Llama 3 8B reads for one token after 131,072 others.
 
@@ -17,7 +16,6 @@ def read_per_token(
     Args:
         kv_heads: Heads of keys and values, of 128 numbers each.
         bits: Of a weight, with its part of a scale. A number of the cache or of a state has 16.
-        tokens_per_pass: Tokens that one pass yields.
         fixed_state: Whether each head has a matrix of 128 × 128 numbers in place of the cache.
 
     Raises:
@@ -26,44 +24,30 @@ def read_per_token(
     >>> [round(gigabytes, 1) for gigabytes in read_per_token()]
     [15.0, 17.2]
     """
-    if min(kv_heads, bits, tokens_per_pass) <= 0:
-        raise ValueError(f"expected numbers above 0, got {kv_heads}, {bits} and {tokens_per_pass}")
+    if min(kv_heads, bits) <= 0:
+        raise ValueError(f"expected numbers above 0, got {kv_heads} and {bits}")
     attention = 2 * _D_MODEL**2 + 2 * _D_MODEL * kv_heads * _D_HEAD
     weights = _LAYERS * (attention + 3 * _D_MODEL * _D_FF) + _D_MODEL * _VOCAB
     kept = _D_HEAD if fixed_state else 2 * _POSITIONS  # rows of 128 numbers for each head
     cache = _LAYERS * kv_heads * kept * _D_HEAD
-    return weights * bits / 8 / 1e9 / tokens_per_pass, cache * 2 / 1e9 / tokens_per_pass
-
-
-def tokens_per_pass() -> float:
-    """Return what a pass of the Shakespeare model yields with four proposals of a table of 4,800 texts."""
-    five = [tokens for tokens, _ in runs("drafts")["3 4800"]["per pass"]["4"]]
-    return sum(five) / len(five)
+    return weights * bits / 8 / 1e9, cache * 2 / 1e9
 
 
 def bars_of_bytes(n: int) -> Shape:
     """Draw what is read for one token after each of the first n tricks, to scale.
 
     Raises:
-        ValueError: If n is not from 2 to 5.
+        ValueError: If n is not from 2 to 4.
 
-    >>> bars_of_bytes(5).height > bars_of_bytes(2).height
+    >>> bars_of_bytes(4).height > bars_of_bytes(2).height
     True
     """
-    tokens = tokens_per_pass()
     other = "another model"
     tricks = {
         "32 heads of keys and values": ("", read_per_token(kv_heads=32)),
         "grouped queries: 8 heads": (other, read_per_token()),
         "4 bits, a scale per group: 4.5 bits": (other, read_per_token(bits=4.5)),
-        f"drafts: {tokens:.1f} tokens per pass": (
-            "same distribution",
-            read_per_token(bits=4.5, tokens_per_pass=tokens),
-        ),
-        "a state of fixed size, no cache": (
-            other,
-            read_per_token(bits=4.5, tokens_per_pass=tokens, fixed_state=True),
-        ),
+        "a state of fixed size, no cache": (other, read_per_token(bits=4.5, fixed_state=True)),
     }
     if not 2 <= n <= len(tricks):
         raise ValueError(f"n must be from 2 to {len(tricks)}, got {n}")

@@ -36,6 +36,7 @@ from exformer_lessons.setup import start
 FILE = Path(__file__).with_name("runs.json")
 SEEDS = range(5)
 N_TOKENS = (1, 2, 4, 8, 16, 32, 64, 128)
+LARGE = DecoderLMConfig(65, d_model=384, n_heads=6, d_ff=1536, n_layers=6, max_len=257, dropout=0.0)
 
 
 def runs(part: str) -> dict[str, Any]:
@@ -95,8 +96,7 @@ def rearranged() -> dict[str, Any]:
 
 def reading() -> dict[str, Any]:
     """Read 256 tokens at once, and generate 256, with a model of 10.7 million parameters (43 MB)."""
-    config = DecoderLMConfig(65, d_model=384, n_heads=6, d_ff=1536, n_layers=6, max_len=257, dropout=0.0)
-    model = DecoderLM(config).eval()
+    model = DecoderLM(LARGE).eval()
     ids = torch.randint(65, (1, 256))
 
     @torch.no_grad()
@@ -112,6 +112,46 @@ def reading() -> dict[str, Any]:
     seconds = in_turns({"read": read, "write": write}, rounds=7)
     n = sum(p.numel() for p in model.parameters())
     return {"ratio": ratios(seconds, to="read")["write"], "parameters": n}
+
+
+def passes() -> dict[str, Any]:
+    """Time passes of both models with their caches and the products of their matrices alone, to one token's pass."""
+    large = DecoderLM(LARGE).eval()
+    found = {}
+    for name, model in (("shipped", _shakespeare()[0]), ("larger", large)):
+        ids = torch.arange(25)[None]
+        ways = {f"pass {n}": _pass(model, ids, n) for n in (1, 2, 5)}
+        ways |= {f"matrices {n}": _matrices(model, n) for n in (1, 2, 5)}
+        found[name] = ratios(in_turns(ways, rounds=40), to="pass 1")
+    return found
+
+
+def _pass(model: DecoderLM, ids: Tensor, n: int, *, times: int = 10) -> Callable[[], None]:
+    """Return what reads n tokens after 20 others, some times."""
+
+    @torch.no_grad()
+    def read() -> None:
+        for _ in range(times):
+            model(ids[:, 20 : 20 + n], cache=cache)
+            cache.truncate(20)
+
+    with torch.no_grad():
+        cache = model.new_cache()
+        model(ids[:, :20], cache=cache)
+    return read
+
+
+def _matrices(model: DecoderLM, n: int, *, times: int = 10) -> Callable[[], None]:
+    """Return what multiplies each matrix of a model by n vectors, some times."""
+    found = [each.weight.detach() for each in model.modules() if isinstance(each, torch.nn.Linear)]
+    inputs = [torch.randn(n, w.size(1)) for w in found]
+
+    def multiply() -> None:
+        for _ in range(times):
+            for x, w in zip(inputs, found, strict=True):
+                linear(x, w)
+
+    return multiply
 
 
 def _shakespeare() -> tuple[Any, Any]:
@@ -215,7 +255,8 @@ def longer() -> dict[str, Any]:
 
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
-    part.__name__: part for part in (matrix, rearranged, reading, drafts, speed, bits, recall, longer)
+    part.__name__: part
+    for part in (matrix, rearranged, reading, passes, drafts, speed, bits, recall, longer)
 }
 
 
