@@ -115,7 +115,7 @@ def reading() -> dict[str, Any]:
 
 
 def passes() -> dict[str, Any]:
-    """Time passes of both models with their caches and the products of their matrices alone, to one token's pass."""
+    """Time passes of both models and the products of their matrices alone; times to one token's pass."""
     large = DecoderLM(LARGE).eval()
     found = {}
     for name, model in (("shipped", _shakespeare()[0]), ("larger", large)):
@@ -255,8 +255,7 @@ def longer() -> dict[str, Any]:
 
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
-    part.__name__: part
-    for part in (matrix, rearranged, reading, passes, drafts, speed, bits, recall, longer)
+    part.__name__: part for part in (matrix, rearranged, reading, passes, drafts, speed, bits, recall, longer)
 }
 
 
