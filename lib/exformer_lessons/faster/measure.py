@@ -120,7 +120,7 @@ def passes() -> dict[str, Any]:
     found = {}
     for name, model in (("shipped", _shakespeare()[0]), ("larger", large)):
         ids = torch.arange(25)[None]
-        ways = {f"pass {n}": _pass(model, ids, n) for n in (1, 2, 5)}
+        ways: dict[Any, Callable[[], object]] = {f"pass {n}": _pass(model, ids, n) for n in (1, 2, 5)}
         ways |= {f"matrices {n}": _matrices(model, n) for n in (1, 2, 5)}
         found[name] = ratios(in_turns(ways, rounds=40), to="pass 1")
     return found
