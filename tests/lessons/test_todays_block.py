@@ -1,6 +1,7 @@
 """The blocks of lesson 17 and the facts: equal sizes, the floor, the sweep, and the file of their runs."""
 
 import json
+import math
 from dataclasses import replace
 from statistics import mean, stdev
 
@@ -211,6 +212,22 @@ def test_slower_rotations_are_positions_closer_together():
     assert model.config.rope_scaling is None
 
 
+def test_an_infinite_factor_stops_all_rotations():
+    model = DecoderLM(long_context.reader()).eval()
+    q = torch.randn(1, 2, 1, 16)
+    stopped = long_context.slowed(model, math.inf).layers[0].self_attention.positions
+    torch.testing.assert_close(stopped(q, q, start=400)[0], q)
+
+
+def test_facts_that_training_never_shows_by_counting():
+    corpus = Facts()
+    shown = torch.zeros(N_FACTS, dtype=torch.bool)
+    for ranks in corpus.ranks(facts.STEPS, size=facts.BATCH, seed=0):
+        shown[ranks] = True
+    counted = (corpus.p[~shown].sum() * math.log(32)).item()
+    assert facts.never_seen() == pytest.approx(counted, rel=0.03)
+
+
 def test_windows_in_two_layers_hide_what_is_beyond_their_reach():
     torch.manual_seed(4)
     config = long_context.reader(window=16)
@@ -231,6 +248,9 @@ def test_recall_in_long_texts_is_what_the_page_says():
     assert min(windows[d] for d in windows if d <= 24) > 0.95
     assert max(windows[d] for d in windows if d > 30) < 0.2
     assert min(min(five) for five in found["rotations 8 times slower"].values()) > 0.9
+    assert min(min(five) for five in found["rotations off"].values()) > 0.9
+    short = measure.runs("recall")["all positions"]["in training lengths"]
+    assert {distance: min(five) for distance, five in short.items()} == dict.fromkeys(short, 1.0)
     plain = {int(distance): mean(five) for distance, five in found["all positions"].items()}
     assert mean(plain[d] for d in plain if d > 256) < 0.5
 

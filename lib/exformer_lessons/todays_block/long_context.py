@@ -92,7 +92,7 @@ def _loss(model: DecoderLM, batch: tuple[Tensor, Tensor]) -> Tensor:
 
 
 def slowed(model: DecoderLM, factor: float) -> DecoderLM:
-    """Return the same weights with all rotations slowed down, untrained at that speed."""
+    """Return the same weights with all rotations slowed down, untrained at that speed (infinity: stopped)."""
     slow = DecoderLM(replace(model.config, rope_scaling=RopeScaling(factor)))
     slow.load_state_dict(model.state_dict())
     return slow

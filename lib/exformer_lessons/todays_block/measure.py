@@ -6,6 +6,7 @@ writes ``runs.json`` beside this file: all parts, or those that are named. All t
 hour on one core.
 """
 
+import math
 import sys
 from collections.abc import Callable
 from functools import cache, partial
@@ -77,10 +78,11 @@ def common() -> dict[str, Case]:
 
 
 def recall() -> dict[str, Case]:
-    """Return the accuracies of recall in long texts: of a model, the same one slowed down, and of windows."""
+    """Return the accuracies of recall: of a model, of the same one slowed down or stopped, and of windows."""
     return {
         "all positions": partial(_recall, long_context.reader()),
         "rotations 8 times slower": partial(_recall, long_context.reader(), slower=8),
+        "rotations off": partial(_recall, long_context.reader(), slower=math.inf),
         "windows of 16": partial(_recall, long_context.reader(window=16)),
     }
 
@@ -171,15 +173,24 @@ def _reader(config: DecoderLMConfig, seed: int) -> DecoderLM:
 
 
 def _recall(config: DecoderLMConfig, *, slower: float = 1) -> dict[str, Any]:
-    """Return the accuracy at each distance: five trainings, which a factor slows down when they are over."""
+    """Return the accuracy at each distance: five trainings, which a factor slows down when they are over.
+
+    First in texts as long as the longest of the training, then in those of the test.
+    """
     models = [_reader(config, seed) for seed in SEEDS]
     models = [model if slower == 1 else long_context.slowed(model, slower) for model in models]
+
+    def at_distances(length: int) -> dict[str, list[float]]:
+        return {
+            str(distance): [long_context.accuracy(model, distance, length=length) for model in models]
+            for distance in long_context.DISTANCES
+            if distance < length
+        }
+
     return {
         "parameters": blocks.n_parameters(models[0]),
-        "accuracy": {
-            str(distance): [long_context.accuracy(model, distance) for model in models]
-            for distance in long_context.DISTANCES
-        },
+        "in training lengths": at_distances(long_context.LONGEST),
+        "accuracy": at_distances(long_context.TEST),
     }
 
 
