@@ -227,16 +227,24 @@ def dpo(
     return model
 
 
-def fine_tune_last(base: DecoderLM, rows: Sequence[Sequence[int]], *, rate: float, seed: int) -> DecoderLM:
+def fine_tune_last(
+    base: DecoderLM,
+    rows: Sequence[Sequence[int]],
+    *,
+    rate: float,
+    seed: int,
+    watch: Callable[[int, DecoderLM], None] = lambda step, model: None,
+) -> DecoderLM:
     """Train on the last token of rows, with as many steps and rows a step as :func:`dpo`."""
     model, rng, tok = deepcopy(base), Random(seed), tokenizer()
     optimizer = new_optimizer(model, rate=rate)
-    for _ in range(120):
+    for number in range(1, 121):
         batch = rng.choices(rows, k=64)
         ids = pad(batch, pad_id=tok.pad_id)
         last = torch.tensor([len(row) - 1 for row in batch])
         mask = torch.arange(ids.size(1)) == last[:, None]
         step(model, optimizer, -completion_log_probabilities(model(ids), ids, mask=mask).mean())
+        watch(number, model)
     return model
 
 

@@ -162,18 +162,36 @@ def verbs() -> dict[str, Any]:
 
 def verb_course() -> dict[str, Any]:
     """Train by preferences on pairs of verbs, with measurements on the way."""
-    return {f"{rate:g}": [_verb_course(rate, seed) for seed in SEEDS] for rate in (1e-3, 3e-3)}
+    return {
+        f"{rate:g}": [_course_of(partial(_verbs_by_dpo, rate=rate), seed) for seed in SEEDS]
+        for rate in (1e-3, 3e-3)
+    }
 
 
-def _verb_course(rate: float, seed: int) -> list[dict[str, Any]]:
-    pairs, new = judging.verb_pairs(400, seed=1), judging.verb_pairs(300, seed=2)
+def form_course() -> dict[str, Any]:
+    """Fine-tune on the right verbs of the pairs alone, with measurements on the way."""
+    right = judging.verb_pairs(400, seed=1)[0]
+
+    def train(seed: int, watch: Callable[[int, DecoderLM], None]) -> DecoderLM:
+        return judging.fine_tune_last(_base(seed), right, rate=1e-3, seed=seed, watch=watch)
+
+    return {"0.001": [_course_of(train, seed) for seed in SEEDS]}
+
+
+def _verbs_by_dpo(seed: int, watch: Callable[[int, DecoderLM], None], *, rate: float) -> DecoderLM:
+    pairs = judging.verb_pairs(400, seed=1)
+    return judging.dpo(_base(seed), pairs, rate=rate, seed=seed, matched=True, watch=watch)
+
+
+def _course_of(train: Callable[..., DecoderLM], seed: int) -> list[dict[str, Any]]:
+    new = judging.verb_pairs(300, seed=2)
     course = [_of_pairs(_base(seed), seed, new)]
 
     def watch(number: int, model: DecoderLM) -> None:
         if number % 20 == 0:
             course.append(_of_pairs(model, seed, new))
 
-    judging.dpo(_base(seed), pairs, rate=rate, seed=seed, matched=True, watch=watch)
+    train(seed, watch=watch)
     return course
 
 
@@ -266,7 +284,7 @@ def vote(p: torch.Tensor, n: int) -> float:
 
 _MEASURED = (
     *(base, optimum, samples, policy, winners, free, kl, accepted),
-    *(own, verbs, verb_course, forms, length, votes),
+    *(own, verbs, verb_course, forms, form_course, length, votes),
 )
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {part.__name__: part for part in _MEASURED}
 
