@@ -189,7 +189,7 @@ def test_notes_agree_with_their_lesson(lesson):
         flags=re.M,
     ).groups()
     lecture = sum(int(found) for found in re.findall(r" (\d+)(?:,|$)", parts))
-    assert abs(lecture - lesson["minutes"]) <= 5  # what the plan gives it
+    assert lecture == lesson["minutes"]  # what the plan gives it
     assert f"**Exercise {in_class}" in prose
 
 
