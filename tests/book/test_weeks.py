@@ -82,7 +82,7 @@ def test_questions_on_what_was_left_out_are_dropped(book):
     told = {"first_attention": "a sentence"}
     rows = plan_of(book, *lessons, "test_06 + catch up", without=told)["rows"]
     assert rows[-1]["tests"] == [
-        {"name": "test_06", "title": "Test after lesson 06", "without": [1], "minutes": 25}
+        {"name": "test_06", "title": "First test (lessons 01, 03, 04 and 06)", "without": [1], "minutes": 25}
     ]
     assert rows[-1]["exercises"] == 55  # all but ten minutes of slack
 
