@@ -2,8 +2,8 @@
 
 A plan is a row of ``book/courses.yml`` with ``weekly``. A meeting joins by `` + `` the slug of a lesson that
 is lectured, ``read SLUG`` for one that was read at home before, the name of a test in ``book/teach/mock``,
-and words for anything else. Directive ``{weeks} key`` is its table, ``{weeks} key short`` a list of topics;
-role ``{workload}`home key``` says how many hours it takes.
+a step of the challenge of ``book/teach/doubt.md``, and words for anything else. Directive ``{weeks} key`` is
+its table, ``{weeks} key short`` a list of topics; role ``{workload}`home key``` says how many hours it takes.
 """
 
 import re
@@ -22,6 +22,13 @@ from exformer_lessons.teacher.mock import mocks, read_mock
 AT_LEAST, AT_MOST, STEP = 20, 50, 5
 #: The fewest points of a test whose other questions are left out.
 POINTS = 15
+#: Steps of the challenge: words, minutes in class, and what is homework after it, with its minutes.
+CHALLENGE = {
+    "choose": ("groups choose a claim", 15, "predictions", 15),
+    "predictions": ("predictions are handed in", 0, "page", 240),
+    "pages": ("pages are handed in", 0, "mark two pages", 40),
+    "posters": ("posters", 80, "", 0),
+}
 NUMBER = re.compile(r"^> \*\*Exercise (\d+\.\d) ", flags=re.M)
 BEGIN = re.compile(r"^\(notes-(\w+)\)=.*?In class: begin Exercise (\d+\.\d)\.", flags=re.M | re.S)
 
@@ -48,15 +55,17 @@ def weeks(root, key):
     lessons, starts = {each["slug"]: each for each in written(root)}, starts_of(root)
     without, taught, rows = plan.get("without", {}), [], []
     for words in plan["meetings"]:
-        row = {"lectured": [], "read": [], "tests": [], "other": []}
+        row = {"lectured": [], "read": [], "tests": [], "steps": [], "other": []}
         for part in words.split(" + "):
             slug = part.removeprefix("read ")
             if part in mocks(Path(root, "book", "teach")):
                 row["tests"].append(test_of(root, part, taught, key))
             elif slug in lessons:
                 row["read" if part != slug else "lectured"].append(lessons[slug])
+            elif part in CHALLENGE:
+                row["steps"].append(CHALLENGE[part])
             elif " " not in slug:
-                raise ValueError(f"plan {key}: expected a lesson, a test or words, got {part!r}")
+                raise ValueError(f"plan {key}: expected a lesson, a test, a step or words, got {part!r}")
             else:
                 row["other"].append(part)
         for lesson in [*row["lectured"], *row["read"]]:
@@ -66,11 +75,16 @@ def weeks(root, key):
         rows.append(row | minutes_of(root, row, plan["meeting"], key, starts))
     for row, after in zip(rows, [*rows[1:], {"read": []}], strict=True):
         row["before"] = after["read"]
+        row["tasks"] = [words for _, _, words, minutes in row["steps"] if minutes]
         row["minutes"] = row["home"] + sum(lesson["minutes"] for lesson in row["before"])
+        row["minutes"] += sum(minutes for *_, minutes in row["steps"])
     told = [(lessons[slug], words.strip()) for slug, words in without.items() if slug not in taught]
     left_out = [each for slug, each in lessons.items() if slug not in taught]
     hours = round(sum(row["minutes"] for row in rows) / 60)
-    return plan | {"rows": rows, "told": told, "left_out": left_out, "hours": hours}
+    exam = read_mock(Path(root, "book", "teach"), "exam").tasks
+    asked = [n for n, task in enumerate(exam, 1) if task.question.lesson in taught]
+    made = {"exam": asked, "rows": rows, "told": told, "left_out": left_out, "hours": hours}
+    return {"folded": False} | plan | made | {"challenge": any(row["steps"] for row in rows)}
 
 
 def test_of(root, name, taught, key):
@@ -95,18 +109,21 @@ def minutes_of(root, row, whole, key, starts):
     lecture = sum(part["lecture"] for part in parts)
     votes = sum(part["votes"] + part["board"] for part in parts)
     test = sum(each["minutes"] for each in row["tests"])
-    free = whole - lecture - votes - test
+    challenge = sum(minutes for _, minutes, *_ in row["steps"])
+    free = whole - lecture - votes - test - challenge
     exercises = (free - SLACK) // STEP * STEP
     if parts:
         exercises = min(exercises, AT_MOST)
-    if exercises < AT_LEAST:
+    least = AT_LEAST if parts or row["tests"] or row["other"] else 0
+    if exercises < least:
         raise ValueError(
-            f"plan {key}: {free} minutes are left for exercises and slack, fewer than {AT_LEAST + SLACK}"
+            f"plan {key}: {free} minutes are left for exercises and slack, fewer than {least + SLACK}"
         )
     found = {
         "lecture": lecture,
         "votes": votes,
         "test": test,
+        "challenge": challenge,
         "exercises": exercises,
         "slack": free - exercises,
     }
@@ -148,6 +165,12 @@ def exercise_list(exercises):
     return ", ".join(filter(None, parts))
 
 
+def join_words(numbers):
+    """Return numbers as one says them: 2, 3 and 5."""
+    *some, last = (str(number) for number in numbers)
+    return f"{', '.join(some)} and {last}" if some else last
+
+
 def join_neighbors(numbers):
     """Return numbers with neighbors joined: 2, 4–6."""
     groups = []
@@ -180,7 +203,7 @@ class Weeks(Directive):
 
 
 class Workload(SphinxRole):
-    """``{workload}`home today-14-90```: hours at home, or in class, or how many lessons are read before."""
+    """``{workload}`home today-14-90```: hours at home, in class, lessons read, questions of the exam."""
 
     def run(self):
         """Return the number."""
@@ -192,11 +215,12 @@ class Workload(SphinxRole):
 
 
 def workload(plan):
-    """Return the hours of a plan in class and at home, and how many of its lessons are read before."""
+    """Return a plan's hours, how many lessons are read before, and its questions of the mock exam."""
     return {
         "class": round(len(plan["rows"]) * plan["meeting"] / 60),
         "home": plan["hours"],
         "read": sum(len(row["read"]) for row in plan["rows"]),
+        "exam": join_words(plan["exam"]),
     }
 
 

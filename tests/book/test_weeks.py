@@ -40,6 +40,8 @@ def plan_of(book, *meetings, minutes=90, **more):
 def test_there_is_a_plan_for_each_length():
     sizes = {(way, n, minutes) for way in ("core", "today") for n in (12, 13, 14) for minutes in (90, 120)}
     assert {tuple(int(part) if part.isdigit() else part for part in key.split("-")) for key in KEYS} == sizes
+    open_ones = [plan["key"] for plan in weeks.read_weeks(ROOT) if not plan.get("folded")]
+    assert open_ones == ["core-14-90", "today-14-90"]
     page = (ROOT / "book" / "teach" / "plans.md").read_text(encoding="utf-8")
     assert re.findall(r"^```\{weeks\} (\S+)$", page, flags=re.M) == KEYS
 
@@ -50,13 +52,27 @@ def test_the_minutes_of_a_week_add_up(plans, key):
     _, meetings, minutes = key.split("-")
     assert (len(plan["rows"]), plan["meeting"]) == (int(meetings), int(minutes))
     for row in plan["rows"]:
-        parts = [row[name] for name in ("lecture", "votes", "test", "exercises", "slack")]
+        parts = [row[name] for name in ("lecture", "votes", "test", "challenge", "exercises", "slack")]
         assert sum(parts) == plan["meeting"]
         assert row["slack"] >= 10
-        assert row["exercises"] >= 20
+        assert row["exercises"] >= (20 if row["lectured"] or row["read"] or row["tests"] else 0)
     shown = str(weeks.HTML.weeks(plan))
     head, *rows = shown.split("<tr>")[1:]
     assert all(len(re.findall("<t[hd][ >]", row)) == head.count("<th ") for row in rows)
+    assert ("In place of" in shown) == (key == "today-14-90")  # what to tell a class is said once
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_challenge_has_its_place_in_a_long_term(plans, key):
+    steps = [[words for words, *_ in row["steps"]] for row in plans[key]["rows"]]
+    wanted = [[step[0]] for step in weeks.CHALLENGE.values()] if len(steps) == 14 else [[]] * 4
+    assert steps == [[]] * (len(steps) - 4) + wanted
+    homework = (ROOT / "book" / "teach" / "doubt.md").read_text(encoding="utf-8")
+    at_home = [int(found) for found in re.findall(r"\| (\d+) at home", homework)]
+    found = re.findall(r"\| (?:(\d) × )?(\d+) \|$", homework, flags=re.M)
+    in_class = [int(times or 1) * int(minutes) for times, minutes in found]
+    assert at_home == [minutes for *_, minutes in weeks.CHALLENGE.values() if minutes]
+    assert sum(in_class) == sum(minutes for _, minutes, *_ in weeks.CHALLENGE.values())
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -99,8 +115,8 @@ def test_a_long_meeting_leaves_less_for_home(book):
     [
         (["self_attention"], 90, "self_attention builds on first_attention"),
         (["recurrence", "test_06 + catch up"], 90, "test_06 has 5 points on lessons that came before"),
-        (["recurrences"], 90, "expected a lesson, a test or words, got 'recurrences'"),
-        (["read nothing"], 90, "expected a lesson, a test or words, got 'read nothing'"),
+        (["recurrences"], 90, "expected a lesson, a test, a step or words, got 'recurrences'"),
+        (["read nothing"], 90, "expected a lesson, a test, a step or words, got 'read nothing'"),
         (["recurrence"], 75, "minutes are left for exercises and slack, fewer than 30"),
     ],
 )
@@ -127,8 +143,10 @@ def test_the_syllabus_has_the_weeks_of_its_plan(plans):
     plan = plans[key]
     assert (len(plan["rows"]), plan["meeting"]) == (14, 90)
     assert "Fourteen meetings of 90 minutes" in text
-    assert sum(len(row["tests"]) for row in plan["rows"]) == 3
+    assert sum(len(row["tests"]) for row in plan["rows"]) == 2
     assert weeks.workload(plan)["class"] == 21
+    assert weeks.workload(plan)["exam"] == "2, 3, 4, 7, 8 and 9"
     assert len(text.split()) <= 420  # a page
     topics = str(weeks.HTML.topics(plan))
     assert topics.count("<li>") == 14
+    assert topics.count("without question 1") == 2
