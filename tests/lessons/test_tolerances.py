@@ -64,6 +64,12 @@ def test_numbers_within_their_tolerance(new, old, tag) -> None:
     assert not passes(new, old, f"{name}={0.9 * float(size) / 4}")
 
 
+def test_words_that_a_processor_decides() -> None:
+    assert passes("on Monday before before before\n", "on Monday before 59 people .\n", "words=3")
+    assert not passes("on Monday before before before\n", "on Monday before 59 people .\n", "words=2")
+    assert not passes("on Monday\nbefore", "on Monday", "words=0.5")
+
+
 @pytest.mark.parametrize(
     ("new", "old", "tags"),
     [
