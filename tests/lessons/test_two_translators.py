@@ -88,16 +88,17 @@ def test_they_are_those_of_the_page() -> None:
 
 
 def test_the_first_figure_is_what_its_translator_says() -> None:
-    """Its words are written by hand; a cell after the training compares them with those of the model."""
+    """Its words are written by hand; a cell after the training sees that the model is wrong there, as they are."""
     [lesson] = NOTEBOOK.parents[1].glob("[0-9][0-9]_first_attention.ipynb")
     cells = json.loads(lesson.read_text(encoding="utf-8"))["cells"]
     opening = next("".join(cell["source"]) for cell in cells if "by_a = " in "".join(cell["source"]))
     [drawn] = [cell for cell in cells if "what-a-knows" in str(cell["metadata"])]
     code = "".join(drawn["source"])
-    assert "same = translate(one_vector, (english, italian), asked" in code
-    assert "assert same or" in code
+    assert "wrong = translate(one_vector, (english, italian), asked" in code
+    assert "assert wrong" in code
     right = derive(parse(re.search(r'asked = "(.*)"', opening)[1])).target
     assert re.search(r'by_b = "(.*)"', opening)[1] == right
+    assert re.search(r'by_a = "(.*)"', opening)[1] != right
 
 
 def test_they_are_small_and_no_benchmark_takes_them_for_its_own() -> None:
