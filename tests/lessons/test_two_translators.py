@@ -88,7 +88,7 @@ def test_they_are_those_of_the_page() -> None:
 
 
 def test_the_first_figure_is_what_its_translator_says() -> None:
-    """Its words are written by hand; a cell after the training sees that the model is wrong there, as they are."""
+    """Its words are written by hand; a cell after the training sees that the model is wrong, too."""
     [lesson] = NOTEBOOK.parents[1].glob("[0-9][0-9]_first_attention.ipynb")
     cells = json.loads(lesson.read_text(encoding="utf-8"))["cells"]
     opening = next("".join(cell["source"]) for cell in cells if "by_a = " in "".join(cell["source"]))
