@@ -64,7 +64,7 @@ def forgive(
         for holder, theirs in ((new, old), (new.get("data") or {}, old.get("data") or {})):
             for kind in {"text", *TEXTS} & holder.keys() & theirs.keys():
                 used |= {"words", *(_kind(theirs[kind], each) for each in NUMBER.finditer(theirs[kind]))}
-                if _other_words(holder[kind], theirs[kind]) <= tolerances.get("words", 0) or _same_text(
+                if _other_words(holder[kind], theirs[kind]) <= tolerances.get("words", -1) or _same_text(
                     holder[kind], theirs[kind], tolerances
                 ):
                     holder[kind] = theirs[kind]
