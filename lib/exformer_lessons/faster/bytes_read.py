@@ -53,7 +53,7 @@ def bars_of_bytes(n: int) -> Shape:
         raise ValueError(f"n must be from 2 to {len(tricks)}, got {n}")
     shown = [*tricks.items()][:n]
     unit = 300 / sum(shown[0][1][1])
-    legend = [row(_bar(14, role), text(name, size=12), gap=5) for name, role in ROLES.items()]
+    legend = [row(_bar(14.0, role), text(name, size=12), gap=5) for name, role in ROLES.items()]
     bars = [row(*legend, gap=22)]
     for number, (name, (kept, parts)) in enumerate(shown):
         drawn = [_bar(unit * part, role) for part, role in zip(parts, ROLES.values(), strict=True)]
