@@ -13,7 +13,7 @@ from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, re
 
 TEACH = Path(__file__).parents[2] / "book" / "teach"
 #: The lessons that an exam may ask of, as its title says.
-LESSONS = {"exam": (1, 13), "test_06": (1, 6), "test_13": (7, 13), "test_20": (14, 20)}
+LESSONS = {"exam": (1, 13), "exam_today": (4, 18), "test_06": (1, 6), "test_13": (7, 13), "test_20": (14, 20)}
 PLAN = {
     row["slug"]: row for row in yaml.safe_load((TEACH.parent / "lessons.yml").read_text(encoding="utf-8"))
 }
@@ -67,8 +67,12 @@ def test_a_public_exam_is_what_its_title_says(key: str) -> None:
     bounds = list(exam.grades.values())
     assert bounds == sorted(bounds, reverse=True)
     asked = sorted({PLAN[task.question.lesson]["number"] for task in exam.tasks})
-    assert f"(lessons {', '.join(asked[:-1])} and {asked[-1]}):" in exam.title or key == "exam"
-    assert exam.minutes == (90 if key == "exam" else 30)
+    if key.startswith("exam"):
+        assert exam.minutes == 90
+        assert f"lessons {first:02} to {last}" in exam.title
+    else:
+        assert exam.minutes == 30
+        assert f"(lessons {', '.join(asked[:-1])} and {asked[-1]}):" in exam.title
 
 
 @pytest.mark.parametrize("key", mocks(TEACH))
