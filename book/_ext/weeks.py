@@ -4,6 +4,7 @@ A plan is a row of ``book/courses.yml`` with ``weekly``. A meeting joins by `` +
 is lectured, ``read SLUG`` for one that was read at home before, the name of a test in ``book/teach/mock``,
 a step of the challenge of ``book/teach/doubt.md``, and words for anything else. Directive ``{weeks} key`` is
 its table, ``{weeks} key short`` a list of topics; role ``{workload}`home key``` says how many hours it takes.
+``exam`` is the mock exam of a plan.
 """
 
 import re
@@ -29,6 +30,8 @@ CHALLENGE = {
     "pages": ("pages are handed in", 0, "mark two pages", 40),
     "posters": ("posters", 80, "", 0),
 }
+#: Hours of work that make a credit of the ECTS, at least and at most.
+CREDIT = 25, 30
 NUMBER = re.compile(r"^> \*\*Exercise (\d+\.\d) ", flags=re.M)
 BEGIN = re.compile(r"^\(notes-(\w+)\)=.*?In class: begin Exercise (\d+\.\d)\.", flags=re.M | re.S)
 
@@ -80,19 +83,28 @@ def weeks(root, key):
         row["minutes"] += sum(minutes for *_, minutes in row["steps"])
     told = [(lessons[slug], words.strip()) for slug, words in without.items() if slug not in taught]
     left_out = [each for slug, each in lessons.items() if slug not in taught]
-    hours = round(sum(row["minutes"] for row in rows) / 60)
-    exam = read_mock(Path(root, "book", "teach"), "exam").tasks
-    asked = [n for n, task in enumerate(exam, 1) if task.question.lesson in taught]
-    made = {"exam": asked, "rows": rows, "told": told, "left_out": left_out, "hours": hours}
+    exam = test_of(root, plan.get("exam", "exam"), taught, key, least=0)
+    made = {"exam": exam, "rows": rows, "told": told, "left_out": left_out} | load_of(rows, plan["meeting"])
     return {"folded": False} | plan | made | {"challenge": any(row["steps"] for row in rows)}
 
 
-def test_of(root, name, taught, key):
+def load_of(rows, meeting):
+    """Return a student's hours: in class, at home, to read each lecture's lesson again; and the credits."""
+    found = {
+        "class": round(len(rows) * meeting / 60),
+        "home": round(sum(row["minutes"] for row in rows) / 60),
+        "again": round(sum(lesson["minutes"] for row in rows for lesson in row["lectured"]) / 60),
+    }
+    total = sum(found.values())
+    return found | {"total": total, "credits": " to ".join(f"{total / each:.1f}" for each in CREDIT[::-1])}
+
+
+def test_of(root, name, taught, key, least=POINTS):
     """Return a test: its title, its minutes, and the numbers of the questions that a class cannot know."""
     test = read_mock(Path(root, "book", "teach"), name)
     out = [n for n, task in enumerate(test.tasks, 1) if task.question.lesson not in taught]
     lost = sum(test.tasks[n - 1].question.minutes for n in out)
-    if test.points - lost < POINTS:
+    if test.points - lost < least:
         raise ValueError(f"plan {key}: {name} has {test.points - lost} points on lessons that came before")
     return {
         "name": name,
@@ -165,12 +177,6 @@ def exercise_list(exercises):
     return ", ".join(filter(None, parts))
 
 
-def join_words(numbers):
-    """Return numbers as one says them: 2, 3 and 5."""
-    *some, last = (str(number) for number in numbers)
-    return f"{', '.join(some)} and {last}" if some else last
-
-
 def join_neighbors(numbers):
     """Return numbers with neighbors joined: 2, 4–6."""
     groups = []
@@ -203,25 +209,18 @@ class Weeks(Directive):
 
 
 class Workload(SphinxRole):
-    """``{workload}`home today-14-90```: hours at home, in class, lessons read, questions of the exam."""
+    """``{workload}`home today-14-90```: hours at home, in class, in all, to read again; credits; lessons read."""
 
     def run(self):
         """Return the number."""
         kind, _, key = self.text.partition(" ")
         try:
-            return [nodes.Text(str(workload(weeks(self.env.srcdir, key))[kind]))], []
+            plan = weeks(self.env.srcdir, key)
+            told = {"read": sum(len(row["read"]) for row in plan["rows"])}
+            told |= {name: plan[name] for name in ("class", "home", "again", "total", "credits")}
+            return [nodes.Text(str(told[kind]))], []
         except (KeyError, ValueError) as error:
             return [], [self.inliner.reporter.error(str(error), line=self.lineno)]
-
-
-def workload(plan):
-    """Return a plan's hours, how many lessons are read before, and its questions of the mock exam."""
-    return {
-        "class": round(len(plan["rows"]) * plan["meeting"] / 60),
-        "home": plan["hours"],
-        "read": sum(len(row["read"]) for row in plan["rows"]),
-        "exam": join_words(plan["exam"]),
-    }
 
 
 def setup(app):

@@ -82,7 +82,7 @@ def test_each_exercise_of_a_lesson_has_its_place(plans, key):
             text = f"{row['here']}; {row['there']}"
             assert f"{int(lesson['number'])}.1" in text
     home = sum(row["minutes"] for row in plans[key]["rows"])
-    assert abs(plans[key]["hours"] - home / 60) <= 0.5
+    assert abs(plans[key]["home"] - home / 60) <= 0.5
 
 
 def test_what_is_read_is_homework_of_the_week_before(book):
@@ -137,16 +137,36 @@ def test_neighbors_are_joined():
     assert weeks.exercise_list([]) == ""
 
 
-def test_the_syllabus_has_the_weeks_of_its_plan(plans):
+def test_hours_add_up_to_credits(plans):
+    for key, plan in plans.items():
+        _, meetings, minutes = key.split("-")
+        assert plan["class"] == round(int(meetings) * int(minutes) / 60)
+        assert plan["total"] == plan["class"] + plan["home"] + plan["again"]
+        least, most = (float(number) for number in plan["credits"].split(" to "))
+        assert abs(30 * least - plan["total"]) <= 1.5
+        assert abs(25 * most - plan["total"]) <= 1.25
+
+
+def test_a_long_plan_has_a_mock_exam_of_its_own(plans):
+    for key, plan in plans.items():
+        assert plan["exam"]["name"] == {"core": "exam", "today": "exam_today"}[key.split("-")[0]]
+        if key in ("core-14-90", "today-14-90"):  # those of the syllabus
+            assert not plan["exam"]["without"]
+    shown = str(weeks.HTML.weeks(plans["today-12-90"]))
+    assert '<a href="mock.html#mock-exam-today">Mock exam</a> without questions 5, 7, 8.' in shown
+
+
+def test_the_syllabus_has_the_weeks_of_its_plans(plans):
     text = (ROOT / "book" / "teach" / "syllabus.md").read_text(encoding="utf-8")
-    (key,) = {*re.findall(r"\{(?:weeks\} |workload\}`\w+ )([\w-]+)", text)}
-    plan = plans[key]
-    assert (len(plan["rows"]), plan["meeting"]) == (14, 90)
-    assert "Fourteen meetings of 90 minutes" in text
-    assert sum(len(row["tests"]) for row in plan["rows"]) == 2
-    assert weeks.workload(plan)["class"] == 21
-    assert weeks.workload(plan)["exam"] == "2, 3, 4, 7, 8 and 9"
-    assert len(text.split()) <= 420  # a page
-    topics = str(weeks.HTML.topics(plan))
-    assert topics.count("<li>") == 14
-    assert topics.count("without question 1") == 2
+    parts = dict(part.split(")=\n", 1) for part in text.split("\n(syllabus-")[1:])
+    for course in ("core", "today"):
+        (key,) = {*re.findall(r"\{(?:weeks\} |workload\}`\w+ )([\w-]+)", parts[course])}
+        plan = plans[key]
+        assert key.split("-") == [course, "14", "90"]
+        assert sum(len(row["tests"]) for row in plan["rows"]) == 2
+        assert "two of the tests are written in class" in parts["both"]
+        topics = str(weeks.HTML.topics(plan))
+        assert topics.count("<li>") == 14
+        assert topics.count("without question 1") == {"core": 0, "today": 2}[course]
+        assert len(f"{parts[course]} {parts['both']}".split()) <= 420  # a page
+    assert "fourteen meetings of 90 minutes" in text
