@@ -13,7 +13,9 @@ def all_questions(folder):
     title, parts = titles(folder), []
     for exam in read_exams(folder):
         head = f"## Exam {exam.key}: {exam.title}\n\n{exam.minutes} minutes, {exam.points} points."
-        head += " Public." if exam.questions else " Sealed, with numbers that `--seed` changes."
+        head += " Public." if exam.public else " Sealed, with numbers that `--seed` changes."
+        if exam.questions and not exam.public:
+            head += " `D/3` is question 3 of exam D."
         rows = [
             f"1. {kind}, {points} points: `{name}`"
             for (_, kind, points), name in zip(exam.asks, exam.questions, strict=False)

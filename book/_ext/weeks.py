@@ -62,7 +62,7 @@ def weeks(root, key):
         for part in words.split(" + "):
             slug = part.removeprefix("read ")
             if part in mocks(Path(root, "book", "teach")):
-                row["tests"].append(test_of(root, part, taught, key))
+                row["tests"].append(test_of(root, part, taught, key, least=POINTS))
             elif slug in lessons:
                 row["read" if part != slug else "lectured"].append(lessons[slug])
             elif part in CHALLENGE:
@@ -99,7 +99,7 @@ def load_of(rows, meeting):
     return found | {"total": total, "credits": " to ".join(f"{total / each:.1f}" for each in CREDIT[::-1])}
 
 
-def test_of(root, name, taught, key, least=POINTS):
+def test_of(root, name, taught, key, least):
     """Return a test: its title, its minutes, and the numbers of the questions that a class cannot know."""
     test = read_mock(Path(root, "book", "teach"), name)
     out = [n for n, task in enumerate(test.tasks, 1) if task.question.lesson not in taught]
@@ -209,7 +209,7 @@ class Weeks(Directive):
 
 
 class Workload(SphinxRole):
-    """``{workload}`home today-14-90```: hours at home, in class, in all, to read again; credits; lessons read."""
+    """``{workload}`home today-14-90```: hours at home, in class, again, in total; credits; lessons read."""
 
     def run(self):
         """Return the number."""

@@ -301,6 +301,26 @@ def test_a_seed_draws_other_numbers_for_both(book: Book) -> None:
     assert "exam A is public, its numbers are fixed; a sealed one has others (S)" in refused
 
 
+def test_an_exam_is_put_together_of_sealed_and_public_questions(book: Book) -> None:
+    book.seal()
+    book.seal_exam()
+    again = "- {key: R, title: Again, minutes: 17, rules: No aids., grades: {good: 4}, "
+    again += "questions: [S/1, numbers/odd]}\n"
+    book.write("teach/exams.yml", EXAM + again)
+    assert "exam R is sealed: expected --key FILE" in book.says("exam", "R", status=2)
+    sheet = book.says("exam", "R", "--key", book.key)
+    assert sheet.startswith(f"{MARK}\n# Exam R: Again\n\n17 minutes, 5 points.")
+    assert sheet.index("What is a third of 6?") < sheet.index("Show that $2n + 1$ is odd.")
+    assert "> " not in sheet
+    scheme = book.says("exam", "R", "--answers", "--key", book.key, "--seed", 1)
+    given = int(re.search(r"a third of (\d+)\?", scheme)[1])
+    assert f"> It is {given / 3:.1f}." in scheme
+    assert "> - 3 points: the rest" in scheme
+    book.write("teach/exams.yml", EXAM + again.replace("S/1", "S/2"))
+    refused = book.says("exam", "R", "--key", book.key, status=2)
+    assert "exam R: the sealed exam S has 1 questions, got 'S/2'" in refused
+
+
 def test_the_code_of_answers_runs_in_a_sandbox(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     outside = book.folder / "outside.txt"
     outside.write_text("ours", encoding="utf-8")

@@ -1,9 +1,11 @@
 """Exams, composed of questions; with a private key, their grading schemes.
 
 The questions of an exam are public, or sealed together with their answers, so that no student has read them.
+An exam may also be put together of both: ``D/3`` is question 3 of the sealed exam D.
 """
 
 import argparse
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +35,8 @@ from exformer_lessons.teacher.questions import (
 
 #: To read the sheet; and for each minute that its questions state.
 READING, FACTOR = 10, 4 / 3
+#: A question of a sealed exam.
+_SEALED = re.compile(r"(\w+)/(\d+)")
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Exam:
         rules: What is allowed.
         grades: From how many points on a grade is reached, the best first.
         asks: Lesson, kind and minutes of each question.
-        questions: The names of its questions if they are public; a sealed exam has none.
+        questions: The names of its questions, public ones or those of sealed exams; a sealed exam has none.
 
     Raises:
         ValueError: If it leaves too little time to read and to think.
@@ -73,6 +77,11 @@ class Exam:
         return sum(minutes for _, _, minutes in self.asks)
 
     @property
+    def public(self) -> bool:
+        """Whether everybody can read its questions."""
+        return bool(self.questions) and not any(map(_SEALED.fullmatch, self.questions))
+
+    @property
     def sealed(self) -> str:
         """The name of its sealed file."""
         return f"exam_{self.key}"
@@ -89,12 +98,22 @@ def read_exams(folder: Path) -> list[Exam]:
 
 def _exam(folder: Path, row: dict[str, Any]) -> Exam:
     names = tuple(row.get("questions", ()))
-    if names:
-        found = [_named(folder, row["key"], name) for name in names]
-        asks = [(each.lesson, each.kind, each.minutes) for each in found]
-    else:
-        asks = [tuple(each) for each in read_manifest(folder).get(f"exam_{row['key']}", {}).get("asks", [])]
+    asks = [_ask(folder, row["key"], name) for name in names] or _asks(folder, row["key"])
     return Exam(**row | {"questions": names, "asks": asks})
+
+
+def _asks(folder: Path, key: str) -> list[tuple[str, str, int]]:
+    return [tuple(each) for each in read_manifest(folder).get(f"exam_{key}", {}).get("asks", [])]
+
+
+def _ask(folder: Path, key: str, name: str) -> tuple[str, str, int]:
+    if not (found := _SEALED.fullmatch(name)):
+        question = _named(folder, key, name)
+        return question.lesson, question.kind, question.minutes
+    asks, number = _asks(folder, found[1]), int(found[2])
+    if not 1 <= number <= len(asks):
+        raise ValueError(f"exam {key}: the sealed exam {found[1]} has {len(asks)} questions, got {name!r}")
+    return asks[number - 1]
 
 
 def _named(folder: Path, key: str, name: str) -> Question:
@@ -121,12 +140,12 @@ def _write(options: argparse.Namespace) -> None:
     if options.exam not in exams:
         raise ValueError(f"expected one of the exams {', '.join(exams)}, got {options.exam!r}")
     exam = exams[options.exam]
-    private = options.answers or not exam.questions
+    private = options.answers or not exam.public
     if private and not options.key:
-        what = "the answers are" if exam.questions else f"exam {exam.key} is"
+        what = "the answers are" if exam.public else f"exam {exam.key} is"
         raise ValueError(f"{what} sealed: expected --key FILE, a private key that may read")
-    if exam.questions and options.seed is not None:
-        drawn = ", ".join(key for key, each in exams.items() if not each.questions) or "none"
+    if exam.public and options.seed is not None:
+        drawn = ", ".join(key for key, each in exams.items() if not each.public) or "none"
         raise ValueError(
             f"exam {exam.key} is public, its numbers are fixed; a sealed one has others ({drawn})"
         )
@@ -144,20 +163,29 @@ def _write(options: argparse.Namespace) -> None:
 def _solved(options: argparse.Namespace, exam: Exam) -> list[tuple[Question, str]]:
     """Return the questions of an exam with their answers, or with nothing if no key is needed."""
     if not exam.questions:
-        plain = opened(options.folder, exam.sealed, options.key)
-        found = questions_of(plain["questions"], exam.sealed)
-        pairs = [(each, plain["answers"][each.id]) for each in found]
-        return solved(pairs, seed=options.seed, trust=options.trust)
-    asked_for = [_named(options.folder, exam.key, name) for name in exam.questions]
-    if not options.answers:
-        return [(each, "") for each in asked_for]
-    lessons = dict.fromkeys(each.lesson for each in asked_for)
-    answers = {
-        each.name: answer
-        for lesson in lessons
-        for each, answer in read_answers(options.folder, lesson, options.key, trust=options.trust)
-    }
-    return [(each, answers[each.name]) for each in asked_for]
+        return solved(_opened(options, exam.key), seed=options.seed, trust=options.trust)
+    found: dict[str, tuple[Question, str]] = {}
+    names = [name for name in exam.questions if not _SEALED.fullmatch(name)]
+    public = [_named(options.folder, exam.key, name) for name in names]
+    if options.answers:
+        for lesson in dict.fromkeys(each.lesson for each in public):
+            answers = read_answers(options.folder, lesson, options.key, trust=options.trust)
+            found |= {each.name: (each, answer) for each, answer in answers}
+    else:
+        found |= {each.name: (each, "") for each in public}
+    parts = [each for each in map(_SEALED.fullmatch, exam.questions) if each]
+    plain = {key: _opened(options, key) for key in dict.fromkeys(each[1] for each in parts)}
+    pairs = [plain[each[1]][int(each[2]) - 1] for each in parts]
+    if pairs:
+        told = solved(pairs, seed=options.seed, trust=options.trust)
+        found |= {each[0]: pair for each, pair in zip(parts, told, strict=True)}
+    return [found[name] for name in exam.questions]
+
+
+def _opened(options: argparse.Namespace, key: str) -> list[tuple[Question, str]]:
+    """Return the questions of a sealed exam, each with its plain answer."""
+    plain = opened(options.folder, f"exam_{key}", options.key)
+    return [(each, plain["answers"][each.id]) for each in questions_of(plain["questions"], f"exam_{key}")]
 
 
 def _print(folder: Path, found: Sequence[tuple[Question, str]], *, answers: bool) -> None:
