@@ -118,8 +118,13 @@ def course(root, key):
         raise ValueError(
             f"course {key}: {len(rows)} meetings of {way['meeting']} minutes are over {way['hours']} hours"
         )
-    told = [(lessons[slug], words.strip()) for slug, words in way.get("without", {}).items()]
-    found = {"rows": rows, "told": told, "exercises": exercises, "home": EXERCISES - exercises}
+    earlier = [each for each in ways[: ways.index(way)] if not each.get("weekly")]
+    above = {pair for each in earlier for pair in each.get("without", {}).items()}
+    without = way.get("without", {}).items()
+    told = [(lessons[slug], words.strip()) for slug, words in without if (slug, words) not in above]
+    again = [lessons[slug] for slug, words in without if (slug, words) in above]
+    found = {"rows": rows, "told": told, "again": again}
+    found |= {"exercises": exercises, "home": EXERCISES - exercises}
     return {"flipped": False, "folded": False} | way | found
 
 

@@ -127,7 +127,13 @@ def test_what_is_left_out_is_told(root):
     way(root, meetings=["two"], without={"one": "a sentence"})
     found = course.course(root, "all")
     assert [(lesson["slug"], words) for lesson, words in found["told"]] == [("one", "a sentence")]
-    with pytest.raises(ValueError, match=r"expected a key of courses.yml \(all\), got 'none'"):
+    plans = yaml.safe_load((root / "book" / "courses.yml").read_text(encoding="utf-8"))
+    (root / "book" / "courses.yml").write_text(yaml.safe_dump([*plans, plans[0] | {"key": "later"}]), "utf-8")
+    found = course.course(root, "later")
+    assert (found["told"], [lesson["slug"] for lesson in found["again"]]) == ([], ["one"])
+    shown = str(course.HTML.course(found))
+    assert "In place of lesson 01, tell the class what an earlier plan says." in shown
+    with pytest.raises(ValueError, match=r"expected a key of courses.yml \(all, later\), got 'none'"):
         course.course(root, "none")
 
 
