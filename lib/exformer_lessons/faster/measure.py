@@ -94,6 +94,16 @@ def rearranged() -> dict[str, Any]:
     return {"ratios": ratios(in_turns(ways, rounds=40), to="1")}
 
 
+def halved() -> dict[str, Any]:
+    """Multiply a matrix by one vector with two bytes a number, bfloat16, in place of four; times to four's."""
+    w, x = torch.randn(4096, 4096), torch.randn(1, 4096)
+    ways: dict[Any, Callable[[], object]] = {
+        f"{4 // n} bytes": lambda w=w.to(dtype), x=x.to(dtype): linear(x, w)
+        for n, dtype in ((1, torch.float32), (2, torch.bfloat16))
+    }
+    return {"ratios": ratios(in_turns(ways, rounds=100), to="4 bytes")}
+
+
 def reading() -> dict[str, Any]:
     """Read 256 tokens at once, and generate 256, with a model of 10.7 million parameters (43 MB)."""
     model = DecoderLM(LARGE).eval()
@@ -112,6 +122,25 @@ def reading() -> dict[str, Any]:
     seconds = in_turns({"read": read, "write": write}, rounds=7)
     n = sum(p.numel() for p in model.parameters())
     return {"ratio": ratios(seconds, to="read")["write"], "parameters": n}
+
+
+def uncached() -> dict[str, Any]:
+    """Generate 256 tokens with the model of `reading`, with a cache and without; times to those with one."""
+    model = DecoderLM(LARGE).eval()
+    ids = torch.randint(65, (1, 256))
+
+    @torch.no_grad()
+    def with_cache() -> None:
+        cache = model.new_cache()
+        for t in range(256):
+            model(ids[:, t : t + 1], cache=cache)
+
+    @torch.no_grad()
+    def without() -> None:
+        for t in range(256):
+            model(ids[:, : t + 1])
+
+    return {"ratio": ratios(in_turns({"with": with_cache, "without": without}, rounds=7), to="with")["without"]}
 
 
 def passes() -> dict[str, Any]:
@@ -255,7 +284,20 @@ def longer() -> dict[str, Any]:
 
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
-    part.__name__: part for part in (matrix, rearranged, reading, passes, drafts, speed, bits, recall, longer)
+    part.__name__: part
+    for part in (
+        matrix,
+        rearranged,
+        halved,
+        reading,
+        uncached,
+        passes,
+        drafts,
+        speed,
+        bits,
+        recall,
+        longer,
+    )
 }
 
 
