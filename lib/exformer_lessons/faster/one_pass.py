@@ -44,16 +44,16 @@ def draw_pass(
     gives = [box(f"*p*_{{{i}}}", role="high", width=_WIDTH, height=28, size=16) for i in range(1, n + 2)]
     judged = [_cell(word, "low" if i <= n_kept else "masked") for i, word in enumerate(words)]
     verdict = [text(f"{chance:.2f}", size=13) for chance in chances]
-    verdict += [text("dropped", size=12, muted=True)] * (n - 1 - n_kept)
+    verdict += [text(word, size=12, muted=True) for word in [*["dropped"] * (n - 1 - n_kept), "if all stay"]]
     new = [_cell(word, "low") for word in words[:n_kept]]
     new.append(_cell(tokenizer.decode([instead]).strip(), "high"))
-    free = text("free, if\nall stay", size=12, muted=True)
+    extra = _cell("extra", "masked")
     names = ("target\nreads", "gives", "judges", "accepts\nwith", "new text")
-    rows = (reads, gives, [*judged, free], [*verdict, None], [*new, *[None] * (n - n_kept)])
+    rows = (reads, gives, [*judged, extra], verdict, [*new, *[None] * (n - n_kept)])
     lines: list[list[Shape | None]] = [
         [text(name, size=12, muted=True), *each] for name, each in zip(names, rows, strict=True)
     ]
-    down = zip(reads + gives[: n_kept + 1], gives + judged[: n_kept + 1], strict=True)
+    down = zip([*reads, *gives[: n_kept + 1], gives[-1]], [*gives, *judged[: n_kept + 1], extra], strict=True)
     return draw(grid(lines, gap=(4, 18)), [arrow(a, b) for a, b in down])
 
 
