@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from exformer import DecoderLM, DecoderLMConfig, pad
+from exformer import DecoderLM, DecoderLMConfig, merge_lora, pad
 from exformer.corpora import english
 from exformer.nn.lora import lora_layers
 from exformer_lessons.adapting import measure, ways
@@ -16,8 +16,8 @@ from exformer_lessons.adapting.ways import (
     TOKENIZER,
     Way,
     adapt,
+    change_beside_old,
     excesses,
-    lora_against_frozen,
     loss_of,
     measured,
     prepare,
@@ -185,14 +185,21 @@ def test_a_model_without_lora_is_what_it_was(base):
     assert excesses(model, Way()) == excesses(base, Way())
 
 
-def test_lora_is_compared_with_the_frozen_weights(base):
+def test_changes_are_compared_with_the_old_weights(base):
     model = prepare(base, Way("lora", 2))
-    assert lora_against_frozen(model, Way()) == [0.0, 0.0]
+    assert change_beside_old(model, base, Way()) == [0.0, 0.0]
     with torch.no_grad():
         for _, layer in lora_layers(model):
             layer.lora_b.normal_()
-            layer.weight.copy_(layer.lora_b @ layer.lora_a)
-    assert lora_against_frozen(model, Way()) == pytest.approx([2.0, 2.0], abs=1e-4)  # alpha / rank
+    seen = change_beside_old(model, base, Way(tag=True))
+    assert min(seen) > 0.01
+    assert change_beside_old(merge_lora(model), base, Way(tag=True)) == pytest.approx(seen, rel=1e-4)
+    tripled = prepare(base, Way("layers"))
+    with torch.no_grad():
+        for parameter in tripled.parameters():
+            if parameter.requires_grad:
+                parameter *= 3
+    assert change_beside_old(tripled, base, Way()) == pytest.approx([2.0, 2.0], rel=1e-4)
 
 
 def test_equal_learning_is_interpolated():

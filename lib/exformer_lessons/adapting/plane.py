@@ -49,30 +49,34 @@ def draw_plane(
 
 
 def draw_ends(
-    ax: Any,
-    groups: Sequence[tuple[Sequence[Sequence[float]], str, str, str]],
-    names: Sequence[tuple[str, float, float, str]],
+    axes: Sequence[Any],
+    rows: Mapping[str, tuple[str, Sequence[Sequence[float]], Sequence[Sequence[float]]]],
 ) -> None:
-    """Draw where models end: a point for each in the plane of the excesses in both languages.
+    """Draw where models end: a row for each training, with the excess in English and in the second language.
 
     Args:
-        ax: Where to draw: axes of matplotlib.
-        groups: The models' two excesses, and the marker, the color and the filling of their points.
-        names: Words, where they stand, and their color.
+        axes: Where to draw: two axes of matplotlib side by side.
+        rows: By the names of the trainings, a color, the two excesses of each adapted model (filled points),
+            and those of models that had read nothing before (open points, lower in the row).
     """
-    for models, marker, color, filling in groups:
-        new, old = list(zip(*models, strict=True))[:2]
-        alpha, edge = (0.8, 1.2) if filling == "none" else (0.5, 0)
-        ax.plot(new, old, marker, ms=6.5, alpha=alpha, color=color, mfc=filling, mew=edge)
-    for words, x, y, color in names:
-        ax.text(x, y, words, color=color, va="center")
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.set_xticks([0.2, 0.3, 0.5], ["0.2", "0.3", "0.5"])
-    ax.set_yticks([0.3, 1, 3, 9], ["0.3", "1", "3", "9"])
-    ax.minorticks_off()
-    ax.set(xlim=(0.15, 0.7), ylim=(0.22, 10))
-    ax.set(xlabel="excess in the second language, nats per token", ylabel="excess in English")
+    titles = ("excess in English", "in the second language")
+    for ax, title, side, ends in zip(axes, titles, (1, 0), ((0.25, 10), (0.15, 1)), strict=True):
+        for y, (color, adapted, new) in enumerate(rows.values()):
+            points = [model[side] for model in adapted]
+            ax.plot(points, [y] * len(points), "o", ms=6.5, alpha=0.5, color=color, mew=0)
+            points = [model[side] for model in new]
+            ax.plot(points, [y + 0.3] * len(points), "o", ms=6, color=INK, mfc="none", mew=1.2)
+        ax.set_xscale("log")
+        ax.set(xlim=ends, ylim=(len(rows) - 0.3, -0.5), xlabel=title)
+        ax.tick_params(axis="y", length=0)
+        ax.spines["left"].set_visible(False)
+        ax.minorticks_off()
+        for y in range(len(rows)):
+            ax.axhline(y, color=INK, lw=0.4, alpha=0.3, zorder=0)
+    axes[0].set_xticks([0.3, 1, 3, 9], ["0.3", "1", "3", "9"])
+    axes[1].set_xticks([0.2, 0.4, 0.8], ["0.2", "0.4", "0.8"])
+    axes[0].set_yticks(range(len(rows)), rows)
+    axes[1].set_yticks([])
 
 
 def draw_seeds(ax: Any, groups: Sequence[tuple[str, Mapping[str, Sequence[float]]]], *, digits: int) -> None:

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from random import Random
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from exformer import DecoderLM, DecoderLMConfig, WordTokenizer, add_lora, cross_entropy, generate, pad
 from exformer.corpora import english
 from exformer.nn.eval_mode import evaluating
-from exformer.nn.lora import LoRALinear, lora_layers
+from exformer.nn.lora import LoRALinear
 from exformer.training.gradient_clipping import clip_gradients
 from exformer.training.optimizers import adamw
 from exformer.training.schedules import linear_schedule
@@ -173,15 +173,20 @@ def trained_weights(model: nn.Module) -> int:
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
-def lora_against_frozen(model: nn.Module, way: Way) -> list[float]:
-    r"""Return how large LoRA's outputs are beside those of the frozen weights, in both languages.
+def change_beside_old(model: nn.Module, base: DecoderLM, way: Way) -> list[float]:
+    r"""Return how large the changes of the linear layers' outputs are beside the outputs of the old weights.
+
+    Args:
+        model: A copy of the base that was adapted, with LoRA or without.
+        base: The model as it was.
+        way: How the copy was adapted.
 
     Returns:
-        The mean of :math:`\|\frac{\alpha}{r} B A x\| / \|W x\|` over layers and tokens, in the second
-        language and in the first.
+        The mean of :math:`\|\Delta W x\| / \|W x\|` over layers and tokens, in the second language and in
+        the first. With LoRA, :math:`\Delta W = \frac{\alpha}{r} B A`.
     """
     rows, _ = _test_rows()
-    return [_against_frozen(model, texts) for texts in (translate(rows, way), rows)]
+    return [_change_beside_old(model, base, texts) for texts in (translate(rows, way), rows)]
 
 
 def continue_text(model: DecoderLM, beginning: str, *, n: int = 1, seed: int = 0) -> list[str]:
@@ -189,17 +194,27 @@ def continue_text(model: DecoderLM, beginning: str, *, n: int = 1, seed: int = 0
     return [*generate(model.eval(), TOKENIZER, [beginning] * n, max_new_tokens=12, seed=seed)]
 
 
-def _against_frozen(model: nn.Module, rows: Rows) -> float:
+def _change_beside_old(model: nn.Module, base: DecoderLM, rows: Rows) -> float:
     ids = pad([row[:-1] for row in rows], pad_id=TOKENIZER.pad_id)
     words, found = ids != TOKENIZER.pad_id, []
+    old = {
+        name.removesuffix(".weight"): weight
+        for name, weight in base.named_parameters()
+        if name.endswith(tuple(f"{layer}.weight" for layer in LINEAR))
+    }
 
-    def compare(layer: LoRALinear, inputs: tuple[Tensor], _: Tensor) -> None:
+    def compare(name: str, layer: nn.Linear, inputs: tuple[Tensor], _: Tensor) -> None:
+        change = layer.weight - old[name]
+        if isinstance(layer, LoRALinear):
+            change = change + layer.alpha / layer.rank * layer.lora_b @ layer.lora_a
         x = inputs[0][words]
-        frozen = (x @ layer.weight.T).norm(dim=-1)
-        learned = layer.alpha / layer.rank * (x @ layer.lora_a.T @ layer.lora_b.T).norm(dim=-1)
-        found.append((learned / frozen).mean().item())
+        found.append(((x @ change.T).norm(dim=-1) / (x @ old[name].T).norm(dim=-1)).mean().item())
 
-    hooks = [layer.register_forward_hook(compare) for _, layer in lora_layers(model)]
+    hooks = [
+        layer.register_forward_hook(partial(compare, name))
+        for name, layer in model.named_modules()
+        if name in old
+    ]
     with evaluating(model), torch.no_grad():
         model(ids)
     for hook in hooks:
