@@ -64,11 +64,12 @@ def optimum() -> dict[str, Any]:
 
 
 def samples() -> dict[str, Any]:
-    """Return the first texts of a model before and after a policy gradient."""
-    model = policy_gradient(_base(0), is_right, rate=3e-3, seed=0)
+    """Return texts of a model before and after a policy gradient, and after DPO on pairs of verbs."""
+    by_judge = policy_gradient(_base(0), is_right, rate=3e-3, seed=0)
+    by_pairs = judging.dpo(_base(0), judging.verb_pairs(400, seed=1), rate=1e-3, seed=0, matched=True)
     return {
         name: [text or "(does not end)" for text in judging.sample_texts(each, 6, seed=1)]
-        for name, each in (("before", _base(0)), ("after", model))
+        for name, each in (("before", _base(0)), ("after", by_judge), ("pairs of verbs", by_pairs))
     }
 
 
@@ -83,13 +84,23 @@ def winners() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, plain, rate in (("adam", False, 3e-3), ("plain", True, 0.1)):
         for seed in SEEDS:
-            model = policy_gradient(_base(seed), is_right, rate=rate, seed=seed, plain=plain)
-            texts = judging.sample_texts(model, 1_000, seed=10_000)
-            right = [text for text in texts if text and is_right(text)]
-            winner = max(set(right), key=right.count)
-            run = {"winner": winner, "rank": _rank(_base(seed), winner, seed=seed)}
-            found.setdefault(name, []).append(measure(model) | run)
+            model, won = _won(seed, rate=rate, seed=seed, plain=plain)
+            found.setdefault(name, []).append(measure(model) | won)
     return found
+
+
+def again() -> dict[str, Any]:
+    """Find the text that wins when the first model is trained on other samples."""
+    return {"other samples": [_won(0, rate=3e-3, seed=seed)[1] for seed in SEEDS]}
+
+
+def _won(of: int, **settings: Any) -> tuple[DecoderLM, dict[str, Any]]:
+    """Train by the policy gradient, and find the right text that then wins, and its rank before."""
+    model = policy_gradient(_base(of), is_right, **settings)
+    texts = judging.sample_texts(model, 1_000, seed=10_000)
+    right = [text for text in texts if text and is_right(text)]
+    winner = max(set(right), key=right.count)
+    return model, {"winner": winner, "rank": _rank(_base(of), winner, seed=of)}
 
 
 def free() -> dict[str, Any]:
@@ -122,11 +133,12 @@ def _rank(model: DecoderLM, text: str, *, seed: int) -> int:
 
 
 def kl() -> dict[str, Any]:
-    """Train by the policy gradient with a price of distance, at two learning rates."""
+    """Train with a price of distance: one price at four learning rates, all at the highest two."""
+    settings = [(rate, 0.1) for rate in (1e-4, 3e-4)]
+    settings += [(rate, price) for rate in (1e-3, 3e-3) for price in PRICES]
     return {
         f"{rate:g} {price:g}": _judged(policy_gradient, is_right, rate=rate, kl=price)
-        for rate in (1e-3, 3e-3)
-        for price in PRICES
+        for rate, price in settings
     }
 
 
@@ -150,61 +162,39 @@ def own() -> dict[str, Any]:
 
 
 def verbs() -> dict[str, Any]:
-    """Train by preferences on pairs of verbs; *before* is the model before it."""
-    pairs, new = judging.verb_pairs(400, seed=1), judging.verb_pairs(300, seed=2)
-    found: dict[str, Any] = {"before": [_of_pairs(_base(seed), seed, new) for seed in SEEDS]}
-    for rate in (3e-5, 1e-4, 3e-4, 1e-3, 3e-3):
-        for seed in SEEDS:
-            model = judging.dpo(_base(seed), pairs, rate=rate, seed=seed, matched=True)
-            found.setdefault(f"{rate:g}", []).append(_of_pairs(model, seed, new))
-    return found
-
-
-def verb_course() -> dict[str, Any]:
-    """Train by preferences on pairs of verbs, with measurements on the way."""
-    return {
-        f"{rate:g}": [_course_of(partial(_verbs_by_dpo, rate=rate), seed) for seed in SEEDS]
-        for rate in (1e-3, 3e-3)
-    }
-
-
-def form_course() -> dict[str, Any]:
-    """Fine-tune on the right verbs of the pairs alone, with measurements on the way."""
-    right = judging.verb_pairs(400, seed=1)[0]
-
-    def train(seed: int, watch: Callable[[int, DecoderLM], None]) -> DecoderLM:
-        return judging.fine_tune_last(_base(seed), right, rate=1e-3, seed=seed, watch=watch)
-
-    return {"0.001": [_course_of(train, seed) for seed in SEEDS]}
-
-
-def _verbs_by_dpo(seed: int, watch: Callable[[int, DecoderLM], None], *, rate: float) -> DecoderLM:
+    """Train on pairs of verbs by DPO, and on their right verbs alone, with measurements on the way."""
     pairs = judging.verb_pairs(400, seed=1)
-    return judging.dpo(_base(seed), pairs, rate=rate, seed=seed, matched=True, watch=watch)
+    found: dict[str, Any] = {}
+    for rate in (3e-4, 1e-3):
+        by_dpo = partial(judging.dpo, pairs=pairs, matched=True, rate=rate)
+        by_verb = partial(judging.fine_tune_last, rows=pairs[0], rate=rate)
+        found[f"DPO {rate:g}"] = [_course_of(by_dpo, seed) for seed in SEEDS]
+        found[f"right verbs {rate:g}"] = [_course_of(by_verb, seed) for seed in SEEDS]
+    return found
 
 
 def _course_of(train: Callable[..., DecoderLM], seed: int) -> list[dict[str, Any]]:
     new = judging.verb_pairs(300, seed=2)
-    course = [_of_pairs(_base(seed), seed, new)]
+
+    def of(model: DecoderLM) -> dict[str, Any]:
+        return _of_pairs(model, seed, new) | {"verb": probability_of_verb(model, new)}
+
+    course = [of(_base(seed))]
 
     def watch(number: int, model: DecoderLM) -> None:
         if number % 20 == 0:
-            course.append(_of_pairs(model, seed, new))
+            course.append(of(model))
 
-    train(seed, watch=watch)
+    train(_base(seed), seed=seed, watch=watch)
     return course
 
 
-def forms() -> dict[str, Any]:
-    """Fine-tune on the right verbs of the pairs alone, at several learning rates."""
-    right, new = judging.verb_pairs(400, seed=1)[0], judging.verb_pairs(300, seed=2)
-    found: dict[str, Any] = {}
-    for rate in (1e-4, 3e-4, 1e-3):
-        five = found[f"{rate:g}"] = []
-        for seed in SEEDS:
-            model = judging.fine_tune_last(_base(seed), right, rate=rate, seed=seed)
-            five.append(_of_pairs(model, seed, new))
-    return found
+@torch.no_grad()
+def probability_of_verb(model: DecoderLM, pairs: judging.Pairs) -> float:
+    """Return the mean probability of the preferred verb, the last token of each preferred row."""
+    whole = judging.pair_log_p(model, pairs[0])
+    begun = judging.pair_log_p(model, [row[:-1] for row in pairs[0]])
+    return (whole - begun).exp().mean().item()
 
 
 @cache
@@ -283,8 +273,8 @@ def vote(p: torch.Tensor, n: int) -> float:
 
 
 _MEASURED = (
-    *(base, optimum, samples, policy, winners, free, kl, accepted),
-    *(own, verbs, verb_course, forms, form_course, length, votes),
+    *(base, optimum, samples, policy, winners, again, free, kl, accepted),
+    *(own, verbs, length, votes),
 )
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {part.__name__: part for part in _MEASURED}
 
