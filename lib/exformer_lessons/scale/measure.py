@@ -32,7 +32,7 @@ Cell = dict[str, Any]
 
 
 def runs(part: str) -> list[Cell]:
-    """Return what was measured: of "grid", "budget", "tails" or "shakespeare"."""
+    """Return what was measured: of "grid", "budget", "recommended", "tails" or "shakespeare"."""
     return read_runs(FILE)[part]
 
 
@@ -48,6 +48,11 @@ def budget() -> Iterator[Cell]:
     for width in (12, 16, 24, 32, 48):
         n_facts = round(BUDGET / models.operations(width, 1))
         yield facts_cell(width, n_facts, n_rates=3, by_rank=True)
+
+
+def recommended() -> Iterator[Cell]:
+    """Yield the size that one learning rate for all recommends, with the budget."""
+    yield facts_cell(18, round(BUDGET / models.operations(18, 1)), n_rates=3)
 
 
 def tails() -> Iterator[Cell]:
@@ -71,6 +76,7 @@ def of_shakespeare() -> Iterator[Cell]:
 PARTS: dict[str, Callable[[], Iterator[Cell]]] = {
     "grid": grid,
     "budget": budget,
+    "recommended": recommended,
     "tails": tails,
     "shakespeare": of_shakespeare,
 }
