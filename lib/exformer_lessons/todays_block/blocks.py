@@ -81,6 +81,30 @@ def block(switches: Collection[str] = (), **settings: Any) -> DecoderLMConfig:
     return changed if "d_ff" in settings else replace(changed, d_ff=_equal_width(changed, config))
 
 
+def todays(n_symbols: int, **settings: Any) -> DecoderLMConfig:
+    """Return a small model of today's block, without grouped queries and without a token for padding.
+
+    Args:
+        n_symbols: Size of its vocabulary.
+        settings: Its other settings, such as layers and widths.
+
+    >>> config = todays(5, n_layers=1, d_ff=8, max_len=3)
+    >>> config.norm, config.activation, config.positions, config.bias, config.d_model
+    ('rms', 'swiglu', 'rotary', False, 32)
+    """
+    return DecoderLMConfig(
+        n_symbols,
+        d_model=32,
+        norm="rms",
+        activation="swiglu",
+        positions="rotary",
+        bias=False,
+        dropout=0.0,
+        pad_id=None,
+        **settings,
+    )
+
+
 def _equal_width(config: DecoderLMConfig, like: DecoderLMConfig) -> int:
     """Return the width of the hidden layer that brings a model closest to another one's size."""
     wanted = n_parameters(DecoderLM(like))

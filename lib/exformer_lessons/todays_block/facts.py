@@ -14,27 +14,14 @@ from exformer.nn.mixture_of_experts import add_balance_loss, record_routing
 from exformer.training.optimizers import adamw
 from exformer.training.schedules import linear_schedule
 from exformer_lessons.facts import N_SYMBOLS, Facts
+from exformer_lessons.todays_block.blocks import todays
 
 STEPS, BATCH, WIDTH = 800, 512, 96
 
 
 def memory(d_ff: int = WIDTH, **settings: Any) -> DecoderLMConfig:
     """Return a model of one layer of today's block, which reads a key."""
-    return DecoderLMConfig(
-        N_SYMBOLS,
-        d_model=32,
-        n_layers=1,
-        n_heads=4,
-        d_ff=d_ff,
-        max_len=3,
-        norm="rms",
-        activation="swiglu",
-        positions="rotary",
-        bias=False,
-        dropout=0.0,
-        pad_id=None,
-        **settings,
-    )
+    return todays(N_SYMBOLS, n_layers=1, n_heads=4, d_ff=d_ff, max_len=3, **settings)
 
 
 def value_loss(model: DecoderLM, batch: tuple[Tensor, Tensor]) -> Tensor:

@@ -14,6 +14,7 @@ from exformer.nn.eval_mode import evaluating
 from exformer.nn.positions.rotary import RopeScaling
 from exformer.training.optimizers import adamw
 from exformer.training.schedules import linear_schedule
+from exformer_lessons.todays_block.blocks import todays
 
 N_LETTERS, N_DIGITS = 16, 10
 QUESTION = N_LETTERS + N_DIGITS  # the last token of each text
@@ -26,21 +27,7 @@ DISTANCES += (192, 224, 256, 288, 320, 352, 384, 416, 448, 480, 511)
 
 def reader(**settings: Any) -> DecoderLMConfig:
     """Return a small model of today's block with two layers."""
-    return DecoderLMConfig(
-        QUESTION + 1,
-        d_model=32,
-        n_layers=2,
-        n_heads=2,
-        d_ff=64,
-        max_len=TEST,
-        norm="rms",
-        activation="swiglu",
-        positions="rotary",
-        bias=False,
-        dropout=0.0,
-        pad_id=None,
-        **settings,
-    )
+    return todays(QUESTION + 1, n_layers=2, n_heads=2, d_ff=64, max_len=TEST, **settings)
 
 
 def texts(length: int, *, distances: Sequence[int], rng: torch.Generator) -> tuple[Tensor, Tensor]:
