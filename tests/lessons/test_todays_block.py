@@ -186,15 +186,20 @@ def test_pre_norm_is_ahead_where_the_rate_is_not_that_of_2017():
         assert common[name][rate] == singles[name]["excess"]
 
 
-def test_a_text_holds_one_digit_where_it_is_asked_for():
+def test_the_last_of_three_digits_is_where_it_is_asked_for():
     rng = torch.Generator().manual_seed(3)
-    ids, digits = long_context.texts(13, distances=[1, 5, 12], rng=rng)
+    ids, digits = long_context.texts(13, distances=[1, 5, 10] * 20, rng=rng)
     is_digit = (ids >= long_context.N_LETTERS) & (ids < long_context.QUESTION)
-    assert is_digit.nonzero().tolist() == [[0, 11], [1, 7], [2, 0]]
-    assert (ids[is_digit] - long_context.N_LETTERS).tolist() == digits.tolist()
-    assert ids[:, -1].tolist() == [long_context.QUESTION] * 3
-    for distance in (0, 13):
-        with pytest.raises(ValueError, match=r"distances must be from 1 to 12 in texts of 13"):
+    assert is_digit.sum(dim=1).tolist() == [3] * 60
+    assert [row.nonzero().max().item() for row in is_digit] == [11, 7, 2] * 20
+    shown = ids[is_digit].reshape(60, 3) - long_context.N_LETTERS
+    assert torch.equal(shown[:, -1], digits)
+    assert {len({*row}) for row in shown.tolist()} == {3}
+    assert {*is_digit[::3].nonzero()[:, 1].tolist()} == {*range(12)}  # the others are anywhere before it
+    assert {*digits.tolist()} == {*range(long_context.N_DIGITS)}
+    assert ids[:, -1].tolist() == [long_context.QUESTION] * 60
+    for distance in (0, 11):
+        with pytest.raises(ValueError, match=r"distances must be from 1 to 10 in texts of 13"):
             long_context.texts(13, distances=[distance], rng=rng)
 
 
@@ -247,12 +252,16 @@ def test_recall_in_long_texts_is_what_the_page_says():
     windows = {int(distance): mean(five) for distance, five in found["windows of 16"].items()}
     assert min(windows[d] for d in windows if d <= 24) > 0.95
     assert max(windows[d] for d in windows if d > 30) < 0.2
-    assert min(min(five) for five in found["rotations 8 times slower"].values()) > 0.9
-    assert min(min(five) for five in found["rotations off"].values()) > 0.9
+    slower = found["rotations 8 times slower"]
+    assert min(map(mean, slower.values())) > 0.85
+    off = [mean(one) for one in zip(*found["rotations off"].values(), strict=True)]
+    apart = [a - b for a, b in zip(map(mean, zip(*slower.values(), strict=True)), off, strict=True)]
+    assert 0 < mean(apart) < 2.78 * stdev(apart) / len(apart) ** 0.5
     short = measure.runs("recall")["all positions"]["in training lengths"]
     assert {distance: min(five) for distance, five in short.items()} == dict.fromkeys(short, 1.0)
     plain = {int(distance): mean(five) for distance, five in found["all positions"].items()}
-    assert mean(plain[d] for d in plain if d > 256) < 0.5
+    far = [plain[d] < 0.5 for d in plain if d > 40]
+    assert sum(far) > 0.8 * len(far) and min(plain[d] for d in plain if d < 25) > 0.89
 
 
 def test_experts_of_a_narrow_networks_work_help_with_facts_alone():

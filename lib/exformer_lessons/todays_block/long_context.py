@@ -1,4 +1,4 @@
-"""Recall of a digit among letters, in texts eight times as long as those of the training."""
+"""Recall of the last digit among letters, in texts eight times as long as those of the training."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,12 +17,13 @@ from exformer.training.schedules import linear_schedule
 from exformer_lessons.todays_block.blocks import todays
 
 N_LETTERS, N_DIGITS = 16, 10
+SHOWN = 3  # digits in a text, of which the last is asked for
 QUESTION = N_LETTERS + N_DIGITS  # the last token of each text
 SHORTEST, LONGEST, TEST = 8, 64, 512  # tokens of a text in training, and in the test
-RATE, STEPS, BATCH = 0.005, 300, 64
-#: How far before the question the digit stands in the test.
-DISTANCES = (1, 2, 4, 8, 12, 16, 20, 24, 28, 30, 31, 36, 44, 54, 63, 80, 96, 112, 128, 160)
-DISTANCES += (192, 224, 256, 288, 320, 352, 384, 416, 448, 480, 511)
+RATE, STEPS, BATCH = 0.005, 600, 64
+#: How far before the question the last digit is in the test.
+DISTANCES = (1, 2, 4, 8, 12, 16, 20, 24, 28, 30, 31, 36, 44, 54, 61, 80, 96, 112, 128, 160)
+DISTANCES += (192, 224, 256, 288, 320, 352, 384, 416, 448, 480, 509)
 
 
 def reader(**settings: Any) -> DecoderLMConfig:
@@ -31,36 +32,47 @@ def reader(**settings: Any) -> DecoderLMConfig:
 
 
 def texts(length: int, *, distances: Sequence[int], rng: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Make a text for each distance: letters, one digit, and the question at the end.
+    """Make a text for each distance: letters, three different digits, and the question at the end.
+
+    Args:
+        length: Tokens of each text.
+        distances: How far before the question the last digit of each text is; the other two are anywhere
+            before it.
+        rng: Its generator.
 
     Returns:
-        The texts (text, length), and their digits (text), counted from 0.
+        The texts (text, length), and their last digits (text), counted from 0.
 
     Raises:
-        ValueError: If a digit would stand outside of its text or in the place of the question.
+        ValueError: If a text has no room for its digits.
 
-    >>> ids, digits = texts(5, distances=[1, 4], rng=torch.Generator().manual_seed(0))
+    >>> ids, digits = texts(5, distances=[1, 2], rng=torch.Generator().manual_seed(0))
     >>> ids >= N_LETTERS  # digits and the question
-    tensor([[False, False, False,  True,  True],
-            [ True, False, False, False,  True]])
+    tensor([[ True,  True, False,  True,  True],
+            [ True,  True,  True, False,  True]])
     """
-    if not all(1 <= distance < length for distance in distances):
-        raise ValueError(f"distances must be from 1 to {length - 1} in texts of {length}, got {distances}")
-    ids = torch.randint(N_LETTERS, (len(distances), length), generator=rng)
-    digits = torch.randint(N_DIGITS, (len(distances),), generator=rng)
+    furthest = length - SHOWN
+    if not all(1 <= distance <= furthest for distance in distances):
+        raise ValueError(f"distances must be from 1 to {furthest} in texts of {length}, got {distances}")
+    n, last = len(distances), length - 1 - torch.tensor(distances)
+    ids = torch.randint(N_LETTERS, (n, length), generator=rng)
     ids[:, -1] = QUESTION
-    ids[torch.arange(len(distances)), length - 1 - torch.tensor(distances)] = N_LETTERS + digits
-    return ids, digits
+    digits = torch.rand(n, N_DIGITS, generator=rng).topk(SHOWN, dim=1).indices
+    before = torch.arange(length) < last[:, None]
+    others = (torch.rand(n, length, generator=rng) * before).topk(SHOWN - 1, dim=1).indices
+    ids.scatter_(1, torch.cat([last[:, None], others], dim=1), N_LETTERS + digits)
+    return ids, digits[:, 0]
 
 
 def learn(config: DecoderLMConfig, *, seed: int) -> DecoderLM:
-    """Train a model on short texts, with the digit anywhere in them."""
+    """Train a model on short texts, with the last digit anywhere in them."""
     torch.manual_seed(seed)
     model, rng = DecoderLM(config), torch.Generator().manual_seed(seed)
 
     def batch() -> tuple[Tensor, Tensor]:
         length = int(torch.randint(SHORTEST, LONGEST + 1, (1,), generator=rng))
-        return texts(length, distances=torch.randint(1, length, (BATCH,), generator=rng).tolist(), rng=rng)
+        distances = torch.randint(1, length - SHOWN + 1, (BATCH,), generator=rng)
+        return texts(length, distances=distances.tolist(), rng=rng)
 
     train(
         model,
@@ -87,7 +99,7 @@ def slowed(model: DecoderLM, factor: float) -> DecoderLM:
 
 @torch.no_grad()
 def accuracy(model: DecoderLM, distance: int, *, length: int = TEST, n_texts: int = 50) -> float:
-    """Return the fraction of digits that a model finds at a distance; one in ten is found by chance."""
+    """Return the fraction of texts whose last digit a model names, at a distance; guesses get one in ten."""
     rng = torch.Generator().manual_seed(10_000 + distance)
     ids, digits = texts(length, distances=[distance] * n_texts, rng=rng)
     with evaluating(model):

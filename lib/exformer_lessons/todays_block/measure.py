@@ -78,7 +78,7 @@ def common() -> dict[str, Case]:
 
 
 def recall() -> dict[str, Case]:
-    """Return the accuracies of recall: of a model, of the same one slowed down or stopped, and of windows."""
+    """Return the accuracies of recall, of the last of three digits: of a model, of the same one slowed down or stopped, and of windows."""
     return {
         "all positions": partial(_recall, long_context.reader()),
         "rotations 8 times slower": partial(_recall, long_context.reader(), slower=8),
@@ -184,7 +184,7 @@ def _recall(config: DecoderLMConfig, *, slower: float = 1) -> dict[str, Any]:
         return {
             str(distance): [long_context.accuracy(model, distance, length=length) for model in models]
             for distance in long_context.DISTANCES
-            if distance < length
+            if distance <= length - long_context.SHOWN
         }
 
     return {
