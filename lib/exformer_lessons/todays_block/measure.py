@@ -78,7 +78,7 @@ def common() -> dict[str, Case]:
 
 
 def recall() -> dict[str, Case]:
-    """Return the accuracies of recall, of the last of three digits: of a model, of the same one slowed down or stopped, and of windows."""
+    """Return the accuracies of recall: of a model, of the same slowed down or stopped, and of windows."""
     return {
         "all positions": partial(_recall, long_context.reader()),
         "rotations 8 times slower": partial(_recall, long_context.reader(), slower=8),
