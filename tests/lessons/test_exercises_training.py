@@ -100,10 +100,10 @@ def longest(w, windows, loss_sum, limit):
 
 
 WRONG = {
-    "divide by the number of windows": wrong(weigh=lambda nats, n, total, k: nats / n / k),
-    "divide by the number of windows although": wrong(weigh=lambda nats, n, total, k: nats / k),
-    "You add the means of the windows": wrong(weigh=lambda nats, n, total, k: nats / n),
-    "You drop the last window": wrong(drop=1),
+    "divide by the number of micro-batches": wrong(weigh=lambda nats, n, total, k: nats / n / k),
+    "divide by the number of micro-batches although": wrong(weigh=lambda nats, n, total, k: nats / k),
+    "You add the means of the micro-batches": wrong(weigh=lambda nats, n, total, k: nats / n),
+    "You drop the last micro-batch": wrong(drop=1),
     "clip before you add": wrong(each=True, last=False),
     "You clip before you add": wrong(each=True, last=False, weigh=lambda nats, n, total, k: nats / n / k),
     "clip the sum and then divide": lambda w, windows, loss_sum, limit: (
@@ -119,12 +119,12 @@ WRONG = {
     "You clip each entry": lambda w, windows, loss_sum, limit: backward(w, windows, loss_sum, 1e9).clamp(
         -limit, limit
     ),
-    "You keep the last window's gradient": wrong(zero="each"),
-    "divide by the tokens of the last window": lambda w, windows, loss_sum, limit: clip(
+    "You keep only the last micro-batch's gradient": wrong(zero="each"),
+    "divide by the tokens of the last micro-batch": lambda w, windows, loss_sum, limit: clip(
         sum(torch.autograd.grad(loss_sum(w, x)[0], w)[0] for x in windows) / loss_sum(w, windows[-1])[1],
         limit,
     ),
-    "You count the longest window for each": longest,
+    "You count the longest micro-batch for each": longest,
     "gradient of an earlier step": wrong(zero="never"),
     "The sign is turned": lambda *case: -backward(*case),
     "returns nothing yet": lambda *case: None,

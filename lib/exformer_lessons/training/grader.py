@@ -1,4 +1,4 @@
-"""Graders: the causes of eight sick curves, the gradient of several windows."""
+"""Graders: the causes of eight sick curves, the gradient of several micro-batches."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -43,8 +43,8 @@ def grade_clinic(answer: object) -> Verdict:
     return Verdict(False, f"{right} {first}: {known.APART.get(pair, known.SIGNS[CAUSES[first]])}")
 
 
-def _loss_sum(w: Tensor, window: tuple[Tensor, Tensor]) -> tuple[Tensor, int]:
-    states, targets = window
+def _loss_sum(w: Tensor, micro_batch: tuple[Tensor, Tensor]) -> tuple[Tensor, int]:
+    states, targets = micro_batch
     nats = -(states @ w).log_softmax(dim=-1).gather(-1, targets[:, None])
     return nats.sum(), len(targets)
 
@@ -56,24 +56,24 @@ def _cases() -> list[tuple[Any, ...]]:
         w = torch.randn((3, 5), generator=rng, dtype=torch.float64).requires_grad_()
         if stale:
             w.grad = torch.randn((3, 5), generator=rng, dtype=torch.float64)
-        windows = [
+        micro_batches = [
             (
                 torch.randn((n, 3), generator=rng, dtype=torch.float64),
                 torch.randint(5, (n,), generator=rng),
             )
             for n in lengths
         ]
-        cases.append((w, windows, _loss_sum, limit))
+        cases.append((w, micro_batches, _loss_sum, limit))
     return cases
 
 
 @takes_functions
 def grade_accumulation(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_gradient(w, windows, loss_sum, limit)``.
+    """Grade a reader's ``my_gradient(w, micro_batches, loss_sum, limit)``.
 
     Args:
-        answer: Takes weights with ``requires_grad``, a list of windows, a function that returns the summed
-            loss of a window and the number of its tokens, and the largest norm; returns the gradient of the
+        answer: Takes weights with ``requires_grad``, a list of micro-batches, a function that returns the
+            summed loss of one and the number of its tokens, and the largest norm; returns the gradient of the
             mean over all tokens, clipped.
     """
     return grade(

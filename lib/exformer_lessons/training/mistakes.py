@@ -8,7 +8,7 @@ from torch import Tensor
 
 from exformer_lessons.exercises.grading import Mistake
 
-#: Adds up the nats of a window; returns the sum and the number of its tokens.
+#: Adds up the nats of a micro-batch; returns the sum and the number of its tokens.
 LossSum = Callable[[Tensor, Any], tuple[Tensor, int]]
 
 _LEAKS = "Both lie below the floor. "
@@ -79,9 +79,9 @@ SIGNS = {
 }
 
 
-def gradient(w: Tensor, windows: Sequence[Any], loss_sum: LossSum, limit: float) -> Tensor:
-    """Return the gradient of the mean over all tokens of all windows, clipped once."""
-    return clipped(sum(_sums(w, windows, loss_sum)) / _n_tokens(w, windows, loss_sum), limit)
+def gradient(w: Tensor, micro_batches: Sequence[Any], loss_sum: LossSum, limit: float) -> Tensor:
+    """Return the gradient of the mean over all tokens of all micro-batches, clipped once."""
+    return clipped(sum(_sums(w, micro_batches, loss_sum)) / _n_tokens(w, micro_batches, loss_sum), limit)
 
 
 def clipped(vector: Any, limit: float) -> Tensor:
@@ -89,20 +89,23 @@ def clipped(vector: Any, limit: float) -> Tensor:
     return vector * min(1.0, limit / float(vector.norm()))
 
 
-def _sums(w: Tensor, windows: Sequence[Any], loss_sum: LossSum) -> list[Tensor]:
-    return [torch.autograd.grad(loss_sum(w, window)[0], w)[0] for window in windows]
+def _sums(w: Tensor, micro_batches: Sequence[Any], loss_sum: LossSum) -> list[Tensor]:
+    return [torch.autograd.grad(loss_sum(w, micro_batch)[0], w)[0] for micro_batch in micro_batches]
 
 
-def _counts(w: Tensor, windows: Sequence[Any], loss_sum: LossSum) -> list[int]:
-    return [loss_sum(w, window)[1] for window in windows]
+def _counts(w: Tensor, micro_batches: Sequence[Any], loss_sum: LossSum) -> list[int]:
+    return [loss_sum(w, micro_batch)[1] for micro_batch in micro_batches]
 
 
-def _n_tokens(w: Tensor, windows: Sequence[Any], loss_sum: LossSum) -> int:
-    return sum(_counts(w, windows, loss_sum))
+def _n_tokens(w: Tensor, micro_batches: Sequence[Any], loss_sum: LossSum) -> int:
+    return sum(_counts(w, micro_batches, loss_sum))
 
 
-def _means(w: Tensor, windows: Sequence[Any], loss_sum: LossSum) -> list[Tensor]:
-    return [g / n for g, n in zip(_sums(w, windows, loss_sum), _counts(w, windows, loss_sum), strict=True)]
+def _means(w: Tensor, micro_batches: Sequence[Any], loss_sum: LossSum) -> list[Tensor]:
+    return [
+        g / n
+        for g, n in zip(_sums(w, micro_batches, loss_sum), _counts(w, micro_batches, loss_sum), strict=True)
+    ]
 
 
 def _stale(w: Tensor) -> Any:
@@ -113,9 +116,9 @@ Case = tuple[Tensor, Sequence[Any], LossSum, float]
 
 
 def _combined(how: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a mistake of what is done with the windows' sums, their numbers of tokens and the limit."""
-    return lambda w, windows, loss_sum, limit: how(
-        _sums(w, windows, loss_sum), _counts(w, windows, loss_sum), limit
+    """Make a mistake of what is done with the micro-batches' sums, their numbers of tokens and the limit."""
+    return lambda w, micro_batches, loss_sum, limit: how(
+        _sums(w, micro_batches, loss_sum), _counts(w, micro_batches, loss_sum), limit
     )
 
 
@@ -123,22 +126,22 @@ def _mean(gradients: list[Tensor]) -> Any:
     return sum(gradients) / len(gradients)
 
 
-#: Wrong ways to add up the gradients of several windows.
+#: Wrong ways to add up the gradients of several micro-batches.
 ACCUMULATION: dict[str, Mistake] = {
-    "You divide by the number of windows although their tokens are not equally many: add the sums, divide "
-    "once by all tokens.": (
+    "You divide by the number of micro-batches although their tokens are not equally many: add the sums, "
+    "divide once by all tokens.": (
         _combined(lambda g, n, c: clipped(_mean([a / b for a, b in zip(g, n, strict=True)]), c)),
         _combined(lambda g, n, c: clipped(_mean(g), c)),
     ),
-    "You add the means of the windows: add the sums, and divide once by all tokens.": _combined(
+    "You add the means of the micro-batches: add the sums, and divide once by all tokens.": _combined(
         lambda g, n, c: clipped(sum(a / b for a, b in zip(g, n, strict=True)), c)
     ),
-    "You drop the last window: it counts, too, however short it is.": (
+    "You drop the last micro-batch: it also counts, however short it is.": (
         _combined(lambda g, n, c: clipped(sum(g[:-1]) / sum(n[:-1]), c)),
         _combined(lambda g, n, c: clipped(sum(g[:-1]) / sum(n), c)),
         _combined(lambda g, n, c: clipped(_mean([a / b for a, b in zip(g[:-1], n[:-1], strict=True)]), c)),
     ),
-    "You clip before you add: clip the sum of all windows, once.": (
+    "You clip before you add: clip the sum of all micro-batches, once.": (
         _combined(lambda g, n, c: sum(clipped(a / sum(n), c) for a in g)),
         _combined(lambda g, n, c: sum(clipped(a, c) for a in g) / sum(n)),
         _combined(lambda g, n, c: _mean([clipped(a / b, c) for a, b in zip(g, n, strict=True)])),
@@ -161,22 +164,22 @@ ACCUMULATION: dict[str, Mistake] = {
     "You clip each entry: scale the whole gradient by one factor, so that its direction stays.": _combined(
         lambda g, n, c: (torch.stack(g).sum(dim=0) / sum(n)).clamp(-c, c)
     ),
-    "You keep the last window's gradient alone: zero it before the first window, not before each.": (
+    "You keep only the last micro-batch's gradient: zero it before the first one, not before each.": (
         _combined(lambda g, n, c: clipped(g[-1] / sum(n), c)),
         _combined(lambda g, n, c: clipped(g[-1] / n[-1], c)),
     ),
-    "You divide by the tokens of the last window: divide by those of all windows.": _combined(
+    "You divide by the tokens of the last micro-batch: divide by those of all micro-batches.": _combined(
         lambda g, n, c: clipped(sum(g) / n[-1], c)
     ),
-    "You count the longest window for each: divide by the tokens that there are.": _combined(
+    "You count the longest micro-batch for each: divide by the tokens that there are.": _combined(
         lambda g, n, c: clipped(sum(g) / (len(n) * max(n)), c)
     ),
     "You add to the gradient of an earlier step: w.grad must be zeroed first.": (
-        lambda w, windows, loss_sum, c: clipped(
-            _stale(w) + sum(_sums(w, windows, loss_sum)) / _n_tokens(w, windows, loss_sum), c
+        lambda w, micro_batches, loss_sum, c: clipped(
+            _stale(w) + sum(_sums(w, micro_batches, loss_sum)) / _n_tokens(w, micro_batches, loss_sum), c
         ),
-        lambda w, windows, loss_sum, c: clipped(
-            (_stale(w) + sum(_sums(w, windows, loss_sum))) / _n_tokens(w, windows, loss_sum), c
+        lambda w, micro_batches, loss_sum, c: clipped(
+            (_stale(w) + sum(_sums(w, micro_batches, loss_sum))) / _n_tokens(w, micro_batches, loss_sum), c
         ),
     ),
     "The sign is turned: return the gradient, not the step.": _combined(
