@@ -12,6 +12,8 @@ from exformer_lessons.trials import SEEDS, Trial, read_trial
 
 #: Where the records are.
 LESSONS = "lib/exformer_lessons"
+#: Under this letter are the statements that lessons of this book make and no lecture.
+OWN = "F"
 FENCE = re.compile(r"^(`{3,}).*?^\1", flags=re.M | re.S)
 LINE = re.compile(r"(claim|shown) ([A-Z]\d\d) \| (.+)")
 #: A lecture in the table of the page of notations: letter, title, authors.
@@ -140,10 +142,11 @@ def read_claims(root):
 
 
 def read_lectures(root):
-    """Return {letter: title and authors} of the lectures, from the table of the page of notations."""
+    """Return {letter: title and authors} of the lectures, from the page of notations; and what is our own."""
     text = Path(root, "book", "notation.md").read_text(encoding="utf-8")
     table = text.partition("## The five lectures")[2].partition("\n## ")[0]
-    return {letter: f"{title}, {authors}" for letter, title, authors in LECTURE.findall(table)}
+    found = {letter: f"{title}, {authors}" for letter, title, authors in LECTURE.findall(table)}
+    return found | {OWN: "our own, of lessons that go on where the lectures end"}
 
 
 def read_lessons(root):

@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 from bugs import read_bugs
 from docutils import nodes
-from ledger_data import cost_of, entries_of, read_lessons
+from ledger_data import OWN, cost_of, entries_of, read_lessons
 from repo_links import find_repository, git
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
@@ -56,6 +56,11 @@ def recorded(found, claim_id, name, how=""):
     return write_value((place.doubt["sabotaged"] if how else place.values)[name], spec)
 
 
+def of_lectures(found):
+    """Return the rows of the ledger whose statements a lecture makes."""
+    return [entry for entry in found if entry.row["lecture"] != OWN]
+
+
 def lines_of_models(root):
     """Return how many lines of Python the models and their parts have, to the nearest hundred."""
     files = [path for part in MODELS for path in Path(root, LIBRARY, part).rglob("*.py")]
@@ -92,11 +97,12 @@ def asked_of(root):
 
 #: What can be counted: the rows of the ledger and the folder of the book -> a number or its word.
 COUNTS = {
-    "statements": lambda found, root: len(found),
-    "claims": lambda found, root: sum(entry.kind == "claimed" for entry in found),
-    "shown": lambda found, root: sum(entry.kind == "shown" for entry in found),
-    "condition": lambda found, root: sum(entry.row["verdict"] == "condition" for entry in found),
-    "wrong": lambda found, root: sum(entry.row["verdict"] == "wrong" for entry in found),
+    "statements": lambda found, root: len(of_lectures(found)),
+    "claims": lambda found, root: sum(entry.kind == "claimed" for entry in of_lectures(found)),
+    "shown": lambda found, root: sum(entry.kind == "shown" for entry in of_lectures(found)),
+    "condition": lambda found, root: sum(entry.row["verdict"] == "condition" for entry in of_lectures(found)),
+    "wrong": lambda found, root: sum(entry.row["verdict"] == "wrong" for entry in of_lectures(found)),
+    "own statements": lambda found, root: len(found) - len(of_lectures(found)),
     "diverged runs": lambda found, root: diverged_runs(found) or "none",
     "trials": lambda found, root: sum(any(place.trial for place in entry.places) for entry in found),
     "lines of nn and models": lambda found, root: f"{lines_of_models(root):,}",

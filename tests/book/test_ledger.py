@@ -217,7 +217,8 @@ def test_the_summary_counts_each_verdict_and_names_lectures(tmp_path) -> None:
     root = book_of(tmp_path)
     text = summary_of(root)
     assert text.startswith("4 statements: 2 holds, 1 holds with a condition, 0 wrong, 1 true by definition.")
-    assert "2 are measured and 1 shown; 1 wait to be measured. Lecture by lecture: A, B, C." in text
+    assert "2 are measured and 1 shown; 1 wait to be measured." in text
+    assert "By lecture, the last our own: A, B, C, F." in text
     links = re.findall(r'href="(#\w+=\w+)"(?: title="([^"]+)")?', str(HTML.summary([], {})))
     assert links == []
     links = re.findall(
@@ -227,6 +228,7 @@ def test_the_summary_counts_each_verdict_and_names_lectures(tmp_path) -> None:
         ("A", "Lines I, N. Ada and A. Bea"),
         ("B", "Points, attributed to U. Cid"),
         ("C", "Planes, R. Dan"),
+        ("F", "our own, of lessons that go on where the lectures end"),
     ]
 
 
@@ -275,7 +277,7 @@ def told(entry):
 
 def test_claimed_and_shown_are_all() -> None:
     kinds = [entry.kind for entry in REAL]
-    assert kinds.count("claimed") + kinds.count("shown") == len(REAL) == 86
+    assert kinds.count("claimed") + kinds.count("shown") == len(REAL) == 86 + 8
     for entry in REAL:
         assert (entry.kind == "shown") >= (entry.row["verdict"] == "definition"), entry.row["id"]
         assert (entry.kind == "shown") <= (entry.row["verdict"] != "holds"), entry.row["id"]

@@ -1,0 +1,1 @@
+"""Records, sabotages and sweeps of the claims that the evidence measures."""
