@@ -42,10 +42,10 @@ def bars_of_bytes(n: int) -> Shape:
     >>> bars_of_bytes(4).height > bars_of_bytes(2).height
     True
     """
-    other = "another model"
+    other = "a different model"
     tricks = {
         "32 heads of keys and values": ("", read_per_token(kv_heads=32)),
-        "grouped queries: 8 heads": (other, read_per_token()),
+        "grouped: 8 heads": (f"{other}: Llama 3 8B", read_per_token()),
         "4 bits, a scale per group: 4.5 bits": (other, read_per_token(bits=4.5)),
         "a state of fixed size, no cache": (other, read_per_token(bits=4.5, fixed_state=True)),
     }
