@@ -19,6 +19,7 @@ def draw_plane(
     names: Sequence[tuple[str, float, float, str]],
     *,
     reached: Sequence[str] = (),
+    levels: Sequence[float] = (1.0,),
 ) -> None:
     """Draw the mean curves of ways of adapting, with a star at a model of both languages.
 
@@ -26,7 +27,9 @@ def draw_plane(
         ax: Where to draw: axes of matplotlib.
         lines: By the names of the ways, the style of their lines.
         names: Words, where they stand, and their color.
-        reached: Ways of which a point shows, with its number, how much they forgot at an excess of 1.
+        reached: Ways of which points show, with their numbers, how much they forgot at equal learning. The
+            numbers of the first are below its points, and those of the others above.
+        levels: Excesses in the second language at which that is, which each of the five models reaches.
     """
     for way, style in lines.items():
         ax.plot(*_mean_curve(way), style, lw=2.2)
@@ -34,13 +37,17 @@ def draw_plane(
         ax.text(x, y, words, color=color)
     ax.plot(0.065, 0.065, "*", ms=11, color=INK, clip_on=False)
     ax.text(0.08, 0.2, "both languages", va="bottom")
-    ax.axvline(1, color=INK, lw=0.8, ls=":")
     ax.axhline(GUESS, color=INK, lw=0.8)
     ax.text(0.06, GUESS + 0.1, "uniform guess")
-    for way in reached:
-        forgotten = sum(lost_at(way)) / 5
-        ax.plot(1, forgotten, "o", ms=6, color=INK)
-        ax.text(0.9, forgotten - 0.1, f"{forgotten:.1f}", va="top", ha="right")
+    for level in levels:
+        ax.axvline(level, color=INK, lw=0.8, ls=":")
+        for n, way in enumerate(reached):
+            forgotten = sum(lost_at(way, level)) / 5
+            ax.plot(level, forgotten, "o", ms=6, color=INK)
+            if n == 0:
+                ax.text(0.92 * level, forgotten - 0.1, f"{forgotten:.1f}", va="top", ha="right")
+            else:
+                ax.text(1.08 * level, forgotten + 0.1, f"{forgotten:.1f}", va="bottom", ha="left")
     ax.set_xscale("log")
     ax.set_xticks([0.1, 0.3, 1, 3, 9], ["0.1", "0.3", "1", "3", "9"])
     ax.minorticks_off()
