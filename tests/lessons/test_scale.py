@@ -54,6 +54,15 @@ def test_the_floor_is_found_with_the_law():
     loss = 0.2 + law.predict((50.0, 0.7, 12.0, 0.34), n, d)
     floor, found = law.fit_with_floor(n, d, loss)
     assert (floor, *found) == pytest.approx((0.2, 50, 0.7, 12, 0.34), rel=1e-4)
+    assert law.fit_with_floor(n, d, loss, nonnegative=True) == (floor, found)
+
+
+def test_a_floor_below_zero_can_be_refused():
+    n = torch.tensor([300.0, 3_000, 30_000]).double().repeat(3)
+    d = torch.tensor([1e4, 1e5, 1e6]).double().repeat_interleave(3)
+    loss = law.predict((50.0, 0.7, 12.0, 0.34), n, d) - 0.05
+    assert law.fit_with_floor(n, d, loss)[0] == pytest.approx(-0.05, rel=1e-4)
+    assert law.fit_with_floor(n, d, loss, nonnegative=True) == (0, law.fit(n, d, loss))
 
 
 def test_a_memory_is_found_again():

@@ -27,15 +27,31 @@ def fit(n: Tensor, d: Tensor, loss: Tensor, powers: Tensor = POWERS) -> Law:
     return scale[best, 0].item(), a[best].item(), scale[best, 1].item(), b[best].item()
 
 
-def fit_with_floor(n: Tensor, d: Tensor, loss: Tensor, powers: Tensor = POWERS) -> tuple[float, Law]:
-    """Try all a and b; the best floor E, A and B for each follow at once. Return E, and the law above it."""
+def fit_with_floor(
+    n: Tensor, d: Tensor, loss: Tensor, powers: Tensor = POWERS, *, nonnegative: bool = False
+) -> tuple[float, Law]:
+    """Try all a and b; the best floor E, A and B for each follow at once. Return E, and the law above it.
+
+    Args:
+        n: Parameters.
+        d: Tokens.
+        loss: Of each run.
+        powers: All a and b to try.
+        nonnegative: Allow no floor below 0, as no loss is: a and b whose best floor is lower get E = 0.
+    """
     a, b = torch.cartesian_prod(powers, powers).T
     ones = torch.ones(len(a), len(loss)).double()
     x = torch.stack([ones, n ** -a[:, None], d ** -b[:, None]], dim=2) / loss[:, None]
     unit = x.square().sum(dim=1, keepdim=True).sqrt()  # columns of like size, so that the solution is exact
     x = x / unit
     scale = torch.linalg.solve(x.mT @ x, x.mT @ ones[:, :, None])
-    best = (x @ scale - 1).square().sum(dim=(1, 2)).argmin()
+    errors = (x @ scale - 1).square().sum(dim=(1, 2))
+    if nonnegative:
+        errors[scale[:, 0, 0] < 0] = float("inf")
+        at_zero = fit(n, d, loss, powers)
+        if (predict(at_zero, n, d) / loss - 1).square().sum() <= errors.min():
+            return 0.0, at_zero
+    best = errors.argmin()
     floor, high, low = (scale[best, :, 0] / unit[best, 0]).tolist()
     return floor, (high, a[best].item(), low, b[best].item())
 
