@@ -1,6 +1,7 @@
 """Graders: attention over blocks with an online softmax, and a speculative step by exact enumeration."""
 
 from collections.abc import Callable
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -43,12 +44,14 @@ def grade_blocks(answer: Callable[..., object]) -> Verdict:
 def _language(seed: int) -> Callable[[list[int]], Tensor]:
     """Return a distribution of the next token after each text."""
 
-    def after(ids: list[int]) -> Tensor:
-        number = seed + sum((int(token) + 1) * 5**place for place, token in enumerate(ids))
+    @cache
+    def of_text(*ids: int) -> Tensor:
+        number = seed + sum((token + 1) * 5**place for place, token in enumerate(ids))
         p = torch.rand(_VOCAB, generator=torch.Generator().manual_seed(number), dtype=torch.float64) + 0.05
         return p / p.sum()
 
-    return after
+    # a copy, since an answer may change it in place
+    return lambda ids: of_text(*map(int, ids)).clone()
 
 
 def _sharpen(q: Tensor) -> Tensor:
@@ -89,14 +92,11 @@ def grade_step(answer: Callable[..., object]) -> Verdict:
     if _first(answer) is None:
         return Verdict(False, "Your function returns nothing yet.")
 
-    def of(step: Callable[..., Any]) -> Callable[[int], Tensor]:
-        return lambda seed: _probabilities(step, seed)
-
     texts = grade(
-        of(answer),
-        right=of(known.step),
+        lambda seed: _probabilities(answer, seed),
+        right=_of_known(known.step),
         mistakes={
-            hint: tuple(map(of, each if isinstance(each, tuple) else (each,)))
+            hint: tuple(map(_of_known, each if isinstance(each, tuple) else (each,)))
             for hint, each in known.STEP.items()
         },
         cases=[(1,), (2,), (3,)],
@@ -104,6 +104,12 @@ def grade_step(answer: Callable[..., object]) -> Verdict:
         tolerance=1e-6,  # a coin in float32 is right as well
     )
     return texts if not texts or _has_bonus(answer) else Verdict(True, f"{texts.says} {NO_BONUS}")
+
+
+@cache
+def _of_known(step: Callable[..., Any]) -> Callable[[int], Tensor]:
+    """Return the probabilities of a step of our own by the seed; each is computed once."""
+    return cache(lambda seed: _probabilities(step, seed))
 
 
 #: Said of a step that is exact, but leaves out the free token.
