@@ -189,8 +189,7 @@ def verb_pairs(n: int, *, seed: int) -> Pairs:
 def pair_log_p(model: DecoderLM, rows: Sequence[Sequence[int]]) -> Tensor:
     """Return the log-probability of each row of a list; a row may stop before its end token."""
     ids = pad(rows, pad_id=tokenizer().pad_id)
-    lengths = torch.tensor([len(row) for row in rows])
-    mask = torch.arange(ids.size(1)) < lengths[:, None]  # (row, position): no padding
+    mask = ids != tokenizer().pad_id
     mask[:, 0] = False
     return completion_log_probabilities(model(ids), ids, mask=mask)
 
