@@ -159,6 +159,15 @@ def normalized(ids, p, q, sharpen, draw):
     return [x, draw(p([*ids, x]))]
 
 
+def in_place(ids, p, q, sharpen, draw):
+    """Change the distribution that was given: the next call of p must give another."""
+    now, rest = sharpen(q(ids)), p(ids)
+    x = draw(now)
+    keep = min(1.0, (rest[x] / now[x]).item())
+    rest.sub_(now).clamp_(min=0)
+    return [draw(rest)] if draw(weights_of(keep)) == 1 else [x, draw(p([*ids, x]))]
+
+
 def without_a_draft(ids, p, q, sharpen, draw):
     return [draw(p(ids))]
 
@@ -177,6 +186,7 @@ RIGHT_STEP = {
     "step": step,
     "lists": on_lists,
     "normalized": normalized,
+    "in place": in_place,
     "no draft": without_a_draft,
     "not sharpened": without_sharpening,
     "agreeing": agreeing,
