@@ -73,7 +73,7 @@
     <p class="made" tabindex="0" role="group" aria-label="merges so far"></p>
     <label class="given"><span>New word</span><input type="text" class="word" maxlength="24" autocomplete="off" spellcheck="false" value="peppered"></label>
     <div class="encoded" tabindex="0" role="group" aria-label="the new word in tokens"></div>
-    <div class="task"><p><b>Try it.</b> Predict six merges. Then write a text in which the third merge makes a whole word of four letters or more.</p><p class="solved"></p>
+    <div class="task"><p><b>Try it.</b> Write a text in which the third merge makes a whole word of four letters or more.</p><p class="solved"></p>
       <button type="button" class="again">Start again</button></div>`;
 
   class Merges extends Figure {
