@@ -56,7 +56,7 @@ FIGURE = Live(
     ),
     caption=(
         "A line joins an English word to a German word that it attends to. Pointing a word elsewhere makes "
-        f"all 16 heads of cross-attention look there; in {MOVED} of {PAIRS} trials the English word then became "
-        "a translation of that German word."
+        f"all 16 heads of cross-attention look there; in {MOVED} of {PAIRS} trials the English word then "
+        "became a translation of that German word."
     ),
 )
