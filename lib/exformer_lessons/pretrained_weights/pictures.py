@@ -9,6 +9,7 @@ from exformer_lessons.diagrams import (
     arrow,
     blank,
     box,
+    column,
     dot,
     draw,
     frame,
@@ -26,10 +27,16 @@ _HEIGHTS = {
     "rotary halves": -171, "rotary base": -193, "w_o not transposed": -262,
     "gain read as 1 + gain": -302, "ReLU for ReLU²": -338, "last layer new": -370, "output tied": -448,
 }  # fmt: skip
+#: What each kind of mistake gets wrong, and its color.
+_KINDS = {"name": "focus", "order": "low", "setting": "high"}
+_KIND = {
+    "ids off by one": "order", "rotary halves": "order", "w_o not transposed": "order",
+    "gain read as 1 + gain": "setting", "ReLU for ReLU²": "setting", "rotary base": "setting",
+}  # fmt: skip
 
 
 def model_of_suspects(letters: Mapping[str, str]) -> Diagram:
-    """Draw the model from ids to logits, with the letter of each mistake at its place.
+    """Draw the model from ids to logits, with the letter of each mistake at its place and in the color of its kind.
 
     Args:
         letters: The letter of each mistake, by its name.
@@ -63,7 +70,12 @@ def model_of_suspects(letters: Mapping[str, str]) -> Diagram:
         (forks[1], 0, -284), (norms[1], 92, -300), (network, 92, -338), (joins[1], 0, -338),
         (norms[2], 0, -410), (output, 0, -448), (logits, 0, -482),
     ]  # fmt: skip
-    tags = [(_suspect(letters[name], _SHORT.get(name, name)), y) for name, y in _HEIGHTS.items()]
+    tags = [(_suspect(name, letters[name]), y) for name, y in _HEIGHTS.items()]
+    legend = [
+        row(operator("", role=role, radius=6), text(kind, size=12, muted=True), gap=4)
+        for kind, role in _KINDS.items()
+    ]
+    tags.append((column(*legend, gap=2, align="left"), -502))
     placed = [(tag, 188 + tag.width / 2, y) for tag, y in tags]
     stream = [embedding, forks[0], joins[0], forks[1], joins[1], norms[2]]
     thick = [arrow(a, b, width=3.0, role="encoder", head=b.width != 5) for a, b in pairwise(stream)]
@@ -81,5 +93,6 @@ def model_of_suspects(letters: Mapping[str, str]) -> Diagram:
     return draw(place([*shapes, *placed]), thick, [arrow(a, b) for a, b in steps], turns, padding=4)
 
 
-def _suspect(letter: str, says: str) -> Shape:
-    return row(operator(letter, radius=10), text(says, size=12), gap=5)
+def _suspect(name: str, letter: str) -> Shape:
+    role = _KINDS[_KIND.get(name, "name")]
+    return row(operator(letter, role=role, radius=10), text(_SHORT.get(name, name), size=12), gap=5)
