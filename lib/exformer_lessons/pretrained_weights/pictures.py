@@ -36,7 +36,7 @@ _KIND = {
 
 
 def model_of_suspects(letters: Mapping[str, str]) -> Diagram:
-    """Draw the model from ids to logits, with the letter of each mistake at its place and in the color of its kind.
+    """Draw the model from ids to logits, and the letter of each mistake at its place, in its kind's color.
 
     Args:
         letters: The letter of each mistake, by its name.
