@@ -15,7 +15,7 @@ from docutils import nodes
 from ledger import raw
 from ledger_data import cells_of, cost_of, read_lessons
 from lesson_figures import figures
-from lesson_opening import minutes, rounded
+from lesson_opening import PAUSE, minutes, rounded
 from markupsafe import Markup
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 from templates import macros
@@ -27,7 +27,7 @@ HTML = macros("course.html")
 EXERCISES = 80
 #: Of them in a meeting with a lecture, and in one after reading at home.
 IN_LECTURE, IN_CLASS = 20, 45
-#: What a vote takes more than reading its box; a vote with discussion; the board, or a live figure.
+#: A vote; a vote with discussion; the board, or a live figure.
 VOTE, DISCUSSED, BOARD = 3, 5, 10
 #: The least that a meeting leaves unplanned.
 SLACK = 10
@@ -131,15 +131,17 @@ def course(root, key):
 def meeting(root, lesson, *, flipped):
     """Return the minutes of a meeting about a lesson, exercises and slack apart.
 
-    A lecture takes as long as reading the lesson, and votes take more. Where the lesson is read at home
-    before, the meeting is for votes with discussion, and the board or a live figure.
+    A lecture takes as long as reading the lesson without the pauses for its predictions, on which the class
+    votes. Where the lesson is read at home before, the meeting is for votes with discussion, and the board or
+    a live figure.
     """
     cells = cells_of(root, lesson["page"])
     text = "\n".join("".join(cell["source"]) for cell in cells)
     votes = len(ASKED.findall(text))
     if flipped:
         return {"lesson": lesson, "lecture": 0, "votes": DISCUSSED * votes, "board": BOARD}
-    return {"lesson": lesson, "lecture": lesson["minutes"], "votes": VOTE * votes, "board": 0}
+    lecture = rounded(minutes(cells) - PAUSE * votes)
+    return {"lesson": lesson, "lecture": lecture, "votes": VOTE * votes, "board": 0}
 
 
 def graph(lessons):

@@ -36,7 +36,7 @@ def root(tmp_path):
     (tmp_path / "book" / "lessons.yml").write_text(yaml.safe_dump(rows), encoding="utf-8")
     figure = {"cell_type": "code", "source": "", "metadata": {"tags": ["hide-input"]}}
     figure |= {"outputs": [{"data": {"image/svg+xml": "<svg/>"}}]}
-    for name, words, figures in (("01_one", 720, 0), ("02_two", 540, 3)):
+    for name, words, figures in (("01_one", 480, 0), ("02_two", 500, 3)):
         prose = {"cell_type": "markdown", "source": "word " * words, "metadata": {}}
         found = json.dumps({"cells": [prose, *[figure] * figures]})
         (tmp_path / "notebooks" / f"{name}.ipynb").write_text(found, encoding="utf-8")
@@ -51,7 +51,7 @@ def way(root, **changes):
 
 
 def test_hours_are_those_of_the_lessons(root):
-    assert [lesson["minutes"] for lesson in course.written(root)] == [5, 10]  # 6 and 7.5, to the nearest five
+    assert [lesson["minutes"] for lesson in course.written(root)] == [5, 10]  # 6 and 10, to the nearest five
     assert course.hours(root, "reading") == 0  # 15 minutes
     assert course.hours(root, "exercises") == 3  # 160, to the next hour
     assert course.hours(root, "all") == 3  # 175
@@ -102,8 +102,8 @@ def test_votes_take_time_in_both_kinds_of_meeting(root):
     assert [two[name] for name in kept] == [0, 10, 10, 25]
     way(root, meeting=60)
     two = course.course(root, "all")["rows"][1]
-    read = two["lesson"]["minutes"]
-    assert [two[name] for name in kept] == [read, 6, 0, 34 - read]
+    assert two["lesson"]["minutes"] == 15
+    assert [two[name] for name in kept] == [10, 6, 0, 24]  # the pauses for predictions are the votes
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_notes_agree_with_their_lesson(lesson):
         flags=re.M,
     ).groups()
     lecture = sum(int(found) for found in re.findall(r" (\d+)(?:,|$)", parts))
-    assert lecture == lesson["minutes"]  # what the plan gives it
+    assert lecture == course.meeting(ROOT, lesson, flipped=False)["lecture"]  # what the plan gives it
     assert f"**Exercise {in_class}" in prose
 
 

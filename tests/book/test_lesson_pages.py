@@ -97,18 +97,18 @@ def test_a_lesson_is_folded_by_the_rule(path: Path) -> None:
 
 
 def test_minutes_of_words_lines_figures_and_pauses() -> None:
-    assert minutes([prose("word " * 240)]) == 2
+    assert minutes([prose("word " * 240)]) == 3
     boxes = prose("> **Predict.** [two words](https://example.org)\n> here\n\n```\nnot read\n```")
-    assert minutes([boxes]) == pytest.approx(4 / 120 + 1.5)
+    assert minutes([boxes]) == pytest.approx(4 / 80 + 1.5)
     asides = prose(
         "one\n\n## Exercises\n\nnot read\n\n<details>\n\nnor this\n\n</details>\n\n## In short\n\ntwo"
     )
-    assert minutes([asides]) == 5 / 120  # with the three words of the heading
-    assert minutes([prose("one\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\ntwo")]) == pytest.approx(2 / 120 + 1.5)
+    assert minutes([asides]) == 5 / 80  # with the three words of the heading
+    assert minutes([prose("one\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\ntwo")]) == pytest.approx(2 / 80 + 1.5)
     cells = [code("a = 1\n\nb = 2"), code("c", tags=["hide-input"]), code("d", tags=["exercise"])]
-    assert minutes(cells) == 2 / 8
-    assert minutes([code("", [FIGURE, {"text": "no figure"}], ["hide-input"])]) == 1
-    assert minutes([code("", [FIGURE], ["hide-input"], figure={"caption": "word " * 12})]) == 1.1
+    assert minutes(cells) == 2 / 15
+    assert minutes([code("", [FIGURE, {"text": "no figure"}], ["hide-input"])]) == 1.25
+    assert minutes([code("", [FIGURE], ["hide-input"], figure={"caption": "word " * 12})]) == 1.4
     assert minutes([code("", [{"data": {"text/html": "<table></table>"}}], ["hide-input"])]) == 1.5
     assert [rounded(number) for number in (0, 6, 23, 58)] == [5, 5, 25, 60]
 
