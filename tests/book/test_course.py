@@ -104,6 +104,8 @@ def test_votes_take_time_in_both_kinds_of_meeting(root):
     two = course.course(root, "all")["rows"][1]
     assert two["lesson"]["minutes"] == 15
     assert [two[name] for name in kept] == [10, 6, 0, 24]  # the pauses for predictions are the votes
+    shown = re.findall(r"<td>(\d+)</td>", course.HTML.course(course.course(root, "all")))[-3:]
+    assert shown == ["10", "6", "24"], "the table shows the lecture, not the reading"
 
 
 @pytest.mark.parametrize(
