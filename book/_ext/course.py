@@ -5,7 +5,6 @@ Role ``{hours}`` gives the hours of all lessons: ``reading``, ``exercises`` or `
 ``{objectives}`` lists what each lesson teaches, ``{course} key`` is a way through the book.
 """
 
-import re
 import textwrap
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from docutils import nodes
 from ledger import raw
 from ledger_data import cells_of, cost_of, read_lessons
 from lesson_figures import figures
-from lesson_opening import PAUSE, minutes, rounded
+from lesson_opening import PAUSE, PREDICTION, minutes, rounded
 from markupsafe import Markup
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 from templates import macros
@@ -31,7 +30,6 @@ IN_LECTURE, IN_CLASS = 20, 45
 VOTE, DISCUSSED, BOARD = 3, 5, 10
 #: The least that a meeting leaves unplanned.
 SLACK = 10
-ASKED = re.compile(r"^> \*\*(?:Predict|Break it)\.", flags=re.M)
 
 
 def written(root):
@@ -137,7 +135,7 @@ def meeting(root, lesson, *, flipped):
     """
     cells = cells_of(root, lesson["page"])
     text = "\n".join("".join(cell["source"]) for cell in cells)
-    votes = len(ASKED.findall(text))
+    votes = len(PREDICTION.findall(text))
     if flipped:
         return {"lesson": lesson, "lecture": 0, "votes": DISCUSSED * votes, "board": BOARD}
     lecture = rounded(minutes(cells) - PAUSE * votes)
