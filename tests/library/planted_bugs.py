@@ -1100,7 +1100,7 @@ BUGS = [
         "library/test_beam_search.py::test_n_best_texts_are_those_of_exhaustive_search",
     ),
     Bug(
-        "generation.generate._random_numbers",
+        "generation.prompts._random_numbers",
         "the next prompt gets the same random numbers",
         "skipped = 0 if is_last else n",
         "skipped = 0",

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_twins import close, randomize
 
-from exformer.generation import generate as module
 from exformer.generation import next_token
+from exformer.generation import prompts as prompts_module
 from exformer.generation.beam_search import beam_search
 from exformer.generation.generate import generate, plain_generate, stream
 from exformer.generation.next_token import Continuation, next_logits_of
@@ -289,7 +289,7 @@ def test_random_numbers_come_in_blocks(monkeypatch):
     torch.manual_seed(5)
     assert generate(model, CHARACTERS, prompts, max_new_tokens=23) == wanted
     state = torch.get_rng_state()
-    monkeypatch.setattr(module, "_BLOCK", 4)
+    monkeypatch.setattr(prompts_module, "_BLOCK", 4)
     assert generate(model, CHARACTERS, prompts, max_new_tokens=23, seed=5) == wanted
     torch.manual_seed(5)
     assert generate(model, CHARACTERS, prompts, max_new_tokens=23) == wanted

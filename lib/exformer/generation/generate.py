@@ -1,7 +1,7 @@
 """A prompt -> the text with which a language model continues it, at once or piece by piece."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import groupby, islice
 from typing import Any
 
@@ -11,18 +11,14 @@ from torch import Tensor, nn
 from exformer.checks import check_integer
 from exformer.generation.beam_search import beam_search, check_beams
 from exformer.generation.next_token import Continuation, cached_texts
+from exformer.generation.prompts import Row, begin_rows
 from exformer.generation.sampling import Sampling, decode
 from exformer.generation.speculative import Draft, speculate
-from exformer.generation.streaming import StreamedText
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.kinds import can_generate, can_translate
 from exformer.models.unwrap import unwrap
 from exformer.nn.eval_mode import evaluating
-from exformer.tokenizers.text_normalization import normalize_text
 from exformer.tokenizers.tokenizer import Tokenizer
-
-_MOST_TOKENS = 10**9  # of a text; weeks of work
-_BLOCK = 2**16  # random numbers that are generated at once
 
 
 @torch.no_grad()
@@ -116,7 +112,6 @@ def generate(
     "\nI'll tell thee, I am a king, and"
     """
     model = _language_model(model, tokenizer)
-    prompts = [prompt] if isinstance(prompt, str) else _prompts(prompt)
     sampling = _sampling(sampling, settings)
     check_beams(num_beams, length_penalty=length_penalty)
     if num_beams > 1 and draft is not None:
@@ -128,10 +123,10 @@ def generate(
                 f"{', '.join(Sampling.names()[:-1])} and {Sampling.names()[-1]}"
             )
         sampling = Sampling(temperature=0.0)  # no random numbers
-    rows = _begin(
+    rows = begin_rows(
         model,
         tokenizer,
-        prompts,
+        prompt,
         sampling,
         max_new_tokens=max_new_tokens,
         stop=stop,
@@ -190,80 +185,9 @@ def stream(
     """
     model = _language_model(model, tokenizer)
     sampling = _sampling(sampling, settings)
-    rows = _begin(model, tokenizer, [prompt], sampling, max_new_tokens=max_new_tokens, stop=stop, seed=seed)
+    ending = {"max_new_tokens": max_new_tokens, "stop": stop}
+    rows = begin_rows(model, tokenizer, [prompt], sampling, seed=seed, **ending)
     return (piece for [piece] in _steps(model, rows, sampling, eos_id=tokenizer.eos_id) if piece)
-
-
-@dataclass
-class _Row:
-    """A text to be continued: its tokens, how many may follow, and its new pieces."""
-
-    ids: list[int]
-    limit: int
-    text: StreamedText
-    uniform: Iterator[Tensor]  # a random number per step; none for greedy decoding
-    pieces: list[str] = field(default_factory=list)
-
-
-def _begin(
-    model: DecoderLM,
-    tokenizer: Tokenizer,
-    prompts: list[str],
-    sampling: Sampling,
-    *,
-    max_new_tokens: int | None,
-    stop: str | Sequence[str],
-    seed: int | None,
-    n_random: int = 1,
-) -> list[_Row]:
-    """Check the arguments; encode each prompt, after the token that begins every text.
-
-    Each new token may need up to ``n_random`` random numbers.
-    """
-    if seed is not None:
-        seed = check_integer("seed", seed, least=-(2**63), most=2**64 - 1)  # PyTorch's range
-    if max_new_tokens is not None:
-        max_new_tokens = check_integer("max_new_tokens", max_new_tokens, least=1)
-        if max_new_tokens > _MOST_TOKENS:
-            raise ValueError(f"max_new_tokens must be at most {_MOST_TOKENS:,}, got {max_new_tokens}")
-    stops = _stop_strings(stop)
-    first = tokenizer.bos_id if model.config.begin_id is None else model.config.begin_id
-    generator = torch.default_generator if seed is None else torch.Generator().manual_seed(seed)
-    rows = []
-    for number, prompt in enumerate(prompts, start=1):
-        ids = _encode(tokenizer, prompt, number=number)
-        limit = max_new_tokens or model.config.max_len - len(ids) - 1
-        if limit < 1:
-            raise ValueError(
-                f"prompt {number} fills the model's max_len of {model.config.max_len} tokens: "
-                "max_new_tokens must say how many are to follow"
-            )
-        # As many random numbers for every prompt, so that no text depends on the lengths of other prompts.
-        n_most = n_random * (max_new_tokens or model.config.max_len) if sampling.temperature > 0 else 0
-        is_last = seed is not None and number == len(prompts)  # nobody needs the generator after it
-        uniform = _random_numbers(n_most, generator, is_last=is_last)
-        rows.append(_Row([first, *ids], limit, StreamedText(tokenizer, prompt=ids, stop=stops), uniform))
-    return rows
-
-
-def _random_numbers(n: int, generator: torch.Generator, *, is_last: bool) -> Iterator[Tensor]:
-    """Return the next n random numbers of a generator, and advance it unless they are the last ones.
-
-    Only a block of them is in memory at once: a text may end long before ``max_new_tokens``.
-    """
-    own = torch.Generator(generator.device).set_state(generator.get_state())
-    skipped = 0 if is_last else n
-    for size in _block_sizes(skipped):
-        torch.rand(size, generator=generator, device=generator.device, dtype=torch.float64)
-    return (
-        number
-        for size in _block_sizes(n)
-        for number in torch.rand(size, generator=own, device=own.device, dtype=torch.float64)
-    )
-
-
-def _block_sizes(n: int) -> Iterator[int]:
-    return (min(_BLOCK, n - start) for start in range(0, n, _BLOCK))
 
 
 def _language_model(model: nn.Module, tokenizer: Tokenizer) -> DecoderLM:
@@ -295,38 +219,11 @@ def _sampling(sampling: Sampling | None, settings: dict[str, Any]) -> Sampling:
     return replace(sampling or Sampling(), **settings)
 
 
-def _prompts(prompts: Iterable[str]) -> list[str]:
-    if isinstance(prompts, bytes) or not isinstance(prompts, Iterable):
-        raise ValueError(f"expected a prompt, a string, or several, got {prompts!r}")
-    return list(prompts)
-
-
-def _encode(tokenizer: Tokenizer, prompt: str, *, number: int) -> list[int]:
-    if not isinstance(prompt, str):
-        raise ValueError(
-            f"prompt {number} must be a string, got {prompt!r}: "
-            "ids become a string by tokenizer.decode(ids), bytes by data.decode()"
-        )
-    try:
-        return tokenizer.encode(prompt)
-    except ValueError as error:
-        raise ValueError(f"prompt {number}: {error}") from error
-
-
-def _stop_strings(stop: str | Sequence[str]) -> list[str]:
-    given = [stop] if isinstance(stop, str | bytes) or not isinstance(stop, Iterable) else list(stop)
-    # Normalized, as the text was that the model learned from.
-    stops = [normalize_text(each) if isinstance(each, str) else "" for each in given]
-    if "" in stops:
-        raise ValueError(f"stop must be strings of a character or more, got {given[stops.index('')]!r}")
-    return stops
-
-
-def _length(row: _Row) -> int:
+def _length(row: Row) -> int:
     return len(row.ids)
 
 
-def _steps(model: DecoderLM, rows: list[_Row], sampling: Sampling, *, eos_id: int) -> Iterator[list[str]]:
+def _steps(model: DecoderLM, rows: list[Row], sampling: Sampling, *, eos_id: int) -> Iterator[list[str]]:
     """Generate a token for each of some texts of one length, again and again; yield their new pieces."""
     with evaluating(model):
         scorer = Continuation(model)
@@ -355,7 +252,7 @@ def _steps(model: DecoderLM, rows: list[_Row], sampling: Sampling, *, eos_id: in
 
 
 def _speculate(
-    model: DecoderLM, row: _Row, sampling: Sampling, *, draft: Draft | nn.Module, n_drafts: int, eos_id: int
+    model: DecoderLM, row: Row, sampling: Sampling, *, draft: Draft | nn.Module, n_drafts: int, eos_id: int
 ) -> None:
     """Continue a text with the help of a draft."""
     options = {"draft": draft, "n_drafts": n_drafts, "max_new_tokens": row.limit, "sampling": sampling}
@@ -370,12 +267,12 @@ def _speculate(
     row.pieces.append(row.text.close())
 
 
-def _texts(rows: list[_Row], prompt: str | Iterable[str]) -> str | list[str]:
+def _texts(rows: list[Row], prompt: str | Iterable[str]) -> str | list[str]:
     texts = ["".join(row.pieces) for row in rows]
     return texts[0] if isinstance(prompt, str) else texts
 
 
-def _search(model: DecoderLM, rows: list[_Row], *, eos_id: int, **beams: Any) -> None:
+def _search(model: DecoderLM, rows: list[Row], *, eos_id: int, **beams: Any) -> None:
     """Complete some texts of one length by beam search."""
     ids, limit = _ids_of(model, rows), rows[0].limit
     found = beam_search(Continuation(model), ids, eos_id=eos_id, max_new_tokens=limit, **beams)
@@ -384,5 +281,5 @@ def _search(model: DecoderLM, rows: list[_Row], *, eos_id: int, **beams: Any) ->
         row.pieces.append(row.text.close())
 
 
-def _ids_of(model: DecoderLM, rows: list[_Row]) -> Tensor:
+def _ids_of(model: DecoderLM, rows: list[Row]) -> Tensor:
     return torch.tensor([row.ids for row in rows], device=model.embedding.weight.device)
