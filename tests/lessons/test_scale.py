@@ -9,8 +9,9 @@ import torch
 import torch.nn.functional as F
 
 from exformer.corpora import real
-from exformer_lessons.facts import N_FACTS, Facts
-from exformer_lessons.scale import law, measure, memory, models, shakespeare, workers
+from exformer_lessons.facts import N_FACTS, N_SYMBOLS, Facts
+from exformer_lessons.scale import law, measure, models, shakespeare, workers
+from exformer_lessons.scale.evidence import rivals
 
 
 @pytest.mark.parametrize("tail", [0.25, 0.5, 1.0])
@@ -66,17 +67,22 @@ def test_a_floor_below_zero_can_be_refused():
 
 
 def test_a_memory_is_found_again():
+    def remember(n, d):
+        no_room = rivals.beyond(Facts().p, rivals.ROOMS[40] * (n / rivals.TYPICAL) ** rivals.POWERS[14])
+        return math.log(N_SYMBOLS) * (no_room + rivals.unmet(Facts().p, d, rivals.MEETINGS[20:21])[0])
+
     n = torch.tensor([300.0, 3_000, 30_000]).double().repeat(3)
     d = torch.tensor([1e4, 1e5, 1e6]).double().repeat_interleave(3)
-    each = memory.Memory(memory.ROOMS[40].item(), memory.POWERS[14].item(), memory.MEETINGS[20].item())
-    assert memory.fit_memory(n, d, each.predict(n, d)) == each
+    error, predicted = rivals.best_memory(n, d, remember(n, d))
+    assert error < 1e-8
+    torch.testing.assert_close(predicted, remember(*law.columns("budget")[:2]))
 
 
 def test_a_memory_by_hand():
     p = torch.tensor([0.5, 0.3, 0.2]).double()
-    beyond = memory.beyond(p, torch.tensor([0.0, 1.5, 3, 9]))
+    beyond = rivals.beyond(p, torch.tensor([0.0, 1.5, 3, 9]))
     torch.testing.assert_close(beyond, torch.tensor([1, 0.35, 0, 0]).double())
-    met = memory.unmet(p, torch.tensor([30.0]), torch.tensor([2.0]))  # ten facts, two meetings each
+    met = rivals.unmet(p, torch.tensor([30.0]), torch.tensor([2.0]))  # ten facts, two meetings each
     by_hand = 0.5 * math.exp(-2.5) + 0.3 * math.exp(-1.5) + 0.2 * math.exp(-1)
     assert met.item() == pytest.approx(by_hand)
 

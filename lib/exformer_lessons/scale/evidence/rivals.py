@@ -1,4 +1,12 @@
-"""Memories of the finite list as rivals of the scaling law: variants of the one in the lesson."""
+r"""Rivals of the scaling law: memories of our finite list, with so much room, that have met so many facts.
+
+A memory knows the most frequent facts, for which it has room, once it has met them:
+
+.. math:: L = \ln 32 \, \Big( \sum_{k > K} p_k + \sum_k p_k \, e^{-n p_k / m} \Big),
+          \quad K = K_0 \, (N / 3000)^c
+
+The first sum is the shortage of room, the second that of data, so that both add up as in the scaling law.
+"""
 
 import math
 from collections.abc import Callable
@@ -8,8 +16,11 @@ from torch import Tensor
 
 from exformer_lessons.facts import N_SYMBOLS, Facts
 from exformer_lessons.scale.law import columns
-from exformer_lessons.scale.memory import MEETINGS, POWERS, ROOMS, TYPICAL, beyond, unmet
 
+ROOMS = torch.logspace(1.5, 4.5, 91, dtype=torch.float64)
+POWERS = torch.arange(0.5, 2.01, 0.05, dtype=torch.float64)
+MEETINGS = torch.logspace(-0.5, 2, 41, dtype=torch.float64)
+TYPICAL = 3_000.0  # parameters at which the room is stated
 #: Typical error of the fit, and the losses that are predicted for the five sizes of the budget.
 Rival = tuple[float, Tensor]
 ONE_POWER = torch.ones(1).double()
@@ -23,6 +34,28 @@ def exponential(x: Tensor) -> Tensor:
 def slow(x: Tensor) -> Tensor:
     """Return what is unknown to a slow learner."""
     return (1 + x) ** -0.5
+
+
+def beyond(p: Tensor, k: Tensor) -> Tensor:
+    """Return the probability of the facts beyond the k most frequent; k need not be an integer."""
+    known = torch.cat([torch.zeros(1).double(), p.cumsum(0)])
+    k = k.double().clamp(max=len(p))
+    whole = k.long().clamp(max=len(p) - 1)
+    return 1 - torch.lerp(known[whole], known[whole + 1], k - whole)
+
+
+def unmet(p: Tensor, d: Tensor, meetings: Tensor, left: Callable[[Tensor], Tensor] = exponential) -> Tensor:
+    """Return the probability of the facts that are not met often enough (meetings, run).
+
+    Args:
+        p: Probability of each fact.
+        d: Tokens of each run.
+        meetings: How often a fact must be met.
+        left: What of a fact is unknown after so many times as many meetings.
+    """
+    amounts, which = d.double().unique(return_inverse=True)
+    expected = amounts[:, None] / 3 * p  # three tokens for each fact
+    return torch.stack([(p * left(expected / m)).sum(dim=1) for m in meetings])[:, which]
 
 
 def best_memory(
