@@ -226,6 +226,26 @@ def test_keygen_prints_the_public_key_alone(book: Book) -> None:
     assert "SECRET" not in told
 
 
+def test_a_key_of_a_file_can_be_made_again(book: Book) -> None:
+    def keygen(name, secret, status=0):
+        (book.folder / "secret").write_bytes(secret)
+        words = "keygen", book.folder / name, "--source", book.folder / "secret"
+        return book.says(*words, folder=False, status=status).strip()
+
+    secret = bytes(range(256))
+    told = keygen("first.key", secret)
+    # Later versions must make the same key.
+    assert told == "age1urwzvtcm909np56pvnpcg2x0d82zc87j2fa8pmcjs3zrfsqdku2sa883g9"
+    assert keygen("again.key", secret) == told
+    assert keygen("other.key", secret[::-1]) != told
+    assert "256 bytes or more that nobody can guess" in keygen("short.key", secret[1:], status=2)
+    book.admit(told)
+    book.seal()
+    assert "half" in book.answers(book.folder / "again.key")
+    (book.folder / ".git").mkdir()
+    assert "outside any repository" in keygen("late.key", secret, status=2)
+
+
 def test_what_is_no_key_is_refused(book: Book) -> None:
     book.seal()
     assert "expected one private key" in book.answers(book.teach / "recipients.txt", status=2)

@@ -199,6 +199,8 @@ def add_commands(commands: Any) -> None:
     """Add ``keygen``, ``answers`` and ``rekey`` to the parser."""
     parser = add_command(commands, "keygen", _keygen, "make a key; send its public half to a maintainer")
     parser.add_argument("file", type=Path, metavar="FILE", help="a new one, for the private key")
+    what = "compute the key of a file that never changes and nobody else has, to make it again after a loss"
+    parser.add_argument("--source", type=Path, metavar="SECRET", help=what)
     parser = add_command(commands, "answers", _answers, "print the answers of a lesson, computed again")
     parser.add_argument("lesson", metavar="LESSON", help="such as self_attention")
     add_key(parser)
@@ -227,7 +229,7 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
 def _keygen(options: argparse.Namespace) -> None:
     from exformer_lessons.teacher.sealing import make_key
 
-    print(make_key(options.file))
+    print(make_key(options.file, options.source))
 
 
 def _answers(options: argparse.Namespace) -> None:
