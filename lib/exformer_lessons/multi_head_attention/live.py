@@ -48,8 +48,8 @@ FIGURE = Live(
         "lines from the left to the right: most words look at the word before them."
     ),
     caption=(
-        "The sixteen heads of the encoder, and what the translation becomes without some of them. Of "
-        f"{CAPTIONS} captions written for this book, {HEAD_OUT[0]} to {HEAD_OUT[1]} keep their translation "
-        f"when one head is removed, and {ALL_OUT} when all are."
+        "Where each word looks in one of the encoder's sixteen heads. Choose another head, take it out, and "
+        f"read what the translation becomes. Of {CAPTIONS} sentences, at least {HEAD_OUT[0]} keep theirs "
+        f"without any one head, {ALL_OUT} without all."
     ),
 )
