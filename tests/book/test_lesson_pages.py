@@ -134,7 +134,7 @@ def test_each_lesson_says_what_it_needs_and_gives(book: Path) -> None:
 def test_a_folded_cell_bears_its_label_on_the_page(book: Path) -> None:
     page = (book / "notebooks" / "03_self_attention.html").read_text(encoding="utf-8")
     labels = re.findall(r'<p class="collapsed admonition-title">(.*?)</p>', page)
-    assert "Draw three badges" in labels
+    assert "Draw queries, keys and values" in labels
     assert "Set up the lesson" in labels
     assert re.findall(r'<p class="expanded admonition-title">(.*?)</p>', page) == labels
     assert not [words for words in labels if "Show code" in words]
