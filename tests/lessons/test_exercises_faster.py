@@ -8,14 +8,14 @@ import torch
 import torch.nn.functional as F
 
 from exformer import load_model
-from exformer_lessons.faster.bytes_read import bars_of_bytes, read_per_token
+from exformer_lessons.faster.bytes_read import read_per_token
 from exformer_lessons.faster.counting import CountedDraft
 from exformer_lessons.faster.enumeration import enumerate_outcomes
 from exformer_lessons.faster.grader import NO_BONUS, grade_blocks, grade_step
 from exformer_lessons.faster.mistakes import BLOCKS, STEP
 from exformer_lessons.faster.one_pass import draw_pass
 from exformer_lessons.faster.recall import linear_attention
-from exformer_lessons.faster.rounding import bits_per_weight, round_weights
+from exformer_lessons.faster.rounding import round_weights
 
 
 def online(q, blocks, *, sum_by=math.exp, total_by=math.exp, divide=True):
@@ -278,12 +278,6 @@ def test_rounded_weights_by_hand():
         round_weights(w, bits=4, block="column")
 
 
-def test_bits_of_a_weight_count_the_scales():
-    layer = torch.nn.Linear(64, 3)
-    found = {block: bits_per_weight(layer, bits=3, block=block) for block in ("tensor", "row", "group")}
-    assert found == pytest.approx({"tensor": 3 + 16 / 192, "row": 3.25, "group": 3.5})
-
-
 def test_bytes_read_for_a_token_by_hand():
     weights, cache = read_per_token()
     per_layer = 2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14336  # 218.1 million, as in exercise 17.4
@@ -294,8 +288,6 @@ def test_bytes_read_for_a_token_by_hand():
     assert read_per_token(fixed_state=True)[1] == pytest.approx(cache * 128 / (2 * 131_072))
     with pytest.raises(ValueError, match=r"expected numbers above 0, got 8 and 0\.0"):
         read_per_token(bits=0.0)
-    with pytest.raises(ValueError, match="n must be from 2 to 4, got 5"):
-        bars_of_bytes(5)
 
 
 def test_a_pass_needs_a_rejected_proposal():

@@ -33,15 +33,8 @@ def read_per_token(
     return weights * bits / 8 / 1e9, cache * 2 / 1e9
 
 
-def bars_of_bytes(n: int) -> Shape:
-    """Draw what is read for one token after each of the first n tricks, to scale.
-
-    Raises:
-        ValueError: If n is not from 2 to 4.
-
-    >>> bars_of_bytes(4).height > bars_of_bytes(2).height
-    True
-    """
+def bars_of_bytes() -> Shape:
+    """Draw what is read for one token after each trick, to scale."""
     other = "a different model"
     tricks = {
         "32 heads of keys and values": ("", read_per_token(kv_heads=32)),
@@ -49,17 +42,14 @@ def bars_of_bytes(n: int) -> Shape:
         "4 bits, a scale per group: 4.5 bits": (other, read_per_token(bits=4.5)),
         "a state of fixed size, no cache": (other, read_per_token(bits=4.5, fixed_state=True)),
     }
-    if not 2 <= n <= len(tricks):
-        raise ValueError(f"n must be from 2 to {len(tricks)}, got {n}")
-    shown = [*tricks.items()][:n]
-    unit = 300 / sum(shown[0][1][1])
+    unit = 300 / sum(read_per_token(kv_heads=32))
     legend = [row(_bar(14.0, role), text(name, size=12), gap=5) for name, role in ROLES.items()]
     bars = [row(*legend, gap=22)]
-    for number, (name, (kept, parts)) in enumerate(shown):
+    for name, (kept, parts) in tricks.items():
         drawn = [_bar(unit * part, role) for part, role in zip(parts, ROLES.values(), strict=True)]
         total = text(f"{sum(parts):.0f} GB", size=13, bold=True)
         bar = row(row(*[each for each in drawn if each.width >= 0.5], gap=0), total, gap=7)
-        title = row(text(name, size=13, bold=number == n - 1), text(kept, size=12, muted=True), gap=9)
+        title = row(text(name, size=13, bold=True), text(kept, size=12, muted=True), gap=9)
         bars.append(column(title, bar, gap=3, align="left"))
     return column(*bars, gap=12, align="left")
 

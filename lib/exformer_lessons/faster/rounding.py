@@ -27,19 +27,6 @@ def round_weights(w: Tensor, *, bits: int, block: str, group: int = 32) -> Tenso
     return (scale * (blocks / scale.clamp(min=1e-30)).round()).reshape(w.shape)
 
 
-def bits_per_weight(model: nn.Module, *, bits: int, block: str, scale_bits: int = 16) -> float:
-    """Return the mean bits that a weight of a model's matrices takes, with its part of a scale.
-
-    >>> bits_per_weight(nn.Linear(64, 4), bits=4, block="group")
-    4.5
-    >>> bits_per_weight(nn.Linear(64, 4), bits=4, block="row")
-    4.25
-    """
-    matrices = [weight for weight in model.parameters() if weight.dim() == 2]
-    scales = sum(w.numel() // _width(w, block) for w in matrices)
-    return bits + scale_bits * scales / sum(w.numel() for w in matrices)
-
-
 def _width(w: Tensor, block: str, group: int = 32) -> int:
     """Return how many numbers of a matrix share a scale."""
     widths = {"tensor": w.numel(), "row": w.size(1), "group": group}
