@@ -180,10 +180,31 @@ def test_the_file_holds_what_the_page_says():
 def test_pre_norm_is_ahead_where_the_rate_is_not_that_of_2017():
     common, singles = measure.runs("common"), measure.runs("alone")
     ahead = {rate: mean(five) - mean(common["2017"][rate]) for rate, five in common["pre-norm"].items()}
-    assert ahead["0.02"] < 3 * ahead["0.01"] < 0 < ahead["0.007"]
+    assert ahead["0.02"] < 3 * ahead["0.01"] < 0 < ahead["0.007"] < ahead["0.005"]
     assert (singles["2017"]["rate"], singles["pre-norm"]["rate"]) == (0.007, 0.01)
-    for name, rate in (("2017", "0.007"), ("pre-norm", "0.01")):
+    for name, rate in (("2017", "0.007"), ("pre-norm", "0.01"), ("QK-norm", "0.01")):
         assert common[name][rate] == singles[name]["excess"]
+
+
+def test_a_common_rate_is_tried_with_each_change_and_four_with_two_blocks(monkeypatch):
+    monkeypatch.setattr(blocks, "learn", lambda config, rate, seed: (rate + seed, 0.0))
+    monkeypatch.setattr(blocks, "excess", lambda model: model)
+    found = {name: case() for name, case in measure.common().items()}
+    assert found.keys() == {"2017", *blocks.SWITCHES} == measure.runs("common").keys()
+    for name, by in found.items():
+        assert list(by) == list(measure.runs("common")[name])
+        assert by["0.01"] == [0.01 + seed for seed in measure.SEEDS]
+
+
+def test_at_a_common_rate_pre_norm_is_clear_too():
+    common, singles = measure.runs("common"), measure.runs("alone")
+    clear = set()
+    for name in blocks.SWITCHES:
+        d = [a - b for a, b in zip(common[name]["0.01"], common["2017"]["0.01"], strict=True)]
+        clear |= {name} if mean(d) + 2.78 * stdev(d) / len(d) ** 0.5 < 0 else set()
+    others = {"RMSNorm", "no biases", "grouped queries"}
+    assert blocks.SWITCHES.keys() - clear == others
+    assert {singles[name]["rate"] for name in others} == {0.007}
 
 
 def test_the_last_of_three_digits_is_where_it_is_asked_for():

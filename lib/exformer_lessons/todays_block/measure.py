@@ -72,9 +72,13 @@ def quarter() -> dict[str, Case]:
 
 
 def common() -> dict[str, Case]:
-    """Return five trainings of two blocks at learning rates that are too high for one of them."""
-    cases = {"2017": (), "pre-norm": ("pre-norm",)}
-    return {name: partial(_at_common_rates, blocks.block(switches)) for name, switches in cases.items()}
+    """Return five trainings of each single change at a common rate, and of two blocks at four."""
+    cases = {name: switches for name, switches in _singles().items() if name != "Llama"}
+    rates = dict.fromkeys(("2017", "pre-norm"), (0.005, 0.007, 0.01, 0.02))
+    return {
+        name: partial(_at_common_rates, blocks.block(switches), rates.get(name, (0.01,)))
+        for name, switches in cases.items()
+    }
 
 
 def recall() -> dict[str, Case]:
@@ -160,10 +164,10 @@ def _measured(
     }
 
 
-def _at_common_rates(config: DecoderLMConfig) -> dict[str, Any]:
+def _at_common_rates(config: DecoderLMConfig, rates: tuple[float, ...]) -> dict[str, Any]:
     return {
         f"{rate:g}": [blocks.excess(blocks.learn(config, rate=rate, seed=seed)[0]) for seed in SEEDS]
-        for rate in (0.007, 0.01, 0.02)
+        for rate in rates
     }
 
 
