@@ -72,7 +72,8 @@ def faults(page, colors, *, axe=("light", "dark")):
     Colors do not depend on the width, and nothing but colors depends on the theme. ``axe`` names the themes
     in which axe is asked, which takes most of the time.
     """
-    page.evaluate(Axe().axe_script)
+    if axe:
+        page.evaluate(Axe().axe_script)
     found = unset_formulas(page)
     for theme, width, checks in (
         ("light", "desk", (roles_and_names, colors)),
