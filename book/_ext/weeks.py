@@ -1,10 +1,10 @@
-"""Plans week by week: what is lectured or read at home, where tests lie, which exercises are homework.
+"""Plans meeting by meeting: what is lectured or read at home, where tests lie, which exercises are homework.
 
 A plan is a row of ``book/courses.yml`` with ``weekly``. A meeting joins by `` + `` the slug of a lesson that
 is lectured, ``read SLUG`` for one that was read at home before, the name of a test in ``book/teach/mock``,
 a step of the challenge of ``book/teach/doubt.md``, and words for anything else. Directive ``{weeks} key`` is
 its table, ``{weeks} key short`` a list of topics; role ``{workload}`home key``` says how many hours it takes.
-``exam`` is the mock exam of a plan.
+``exam`` is the mock exam of a plan, and ``a_week`` says how many meetings a week has, if not one.
 """
 
 import re
@@ -43,7 +43,7 @@ def read_weeks(root):
 
 
 def weeks(root, key):
-    """Return a plan with a row for each week, the minutes computed.
+    """Return a plan with a row for each meeting, the minutes computed.
 
     Raises:
         ValueError: If there is no such plan; if a part of a meeting is unknown; if a lesson builds on one
@@ -85,7 +85,7 @@ def weeks(root, key):
     left_out = [each for slug, each in lessons.items() if slug not in taught]
     exam = test_of(root, plan.get("exam", "exam"), taught, key, least=0)
     made = {"exam": exam, "rows": rows, "told": told, "left_out": left_out} | load_of(rows, plan["meeting"])
-    return {"folded": False} | plan | made | {"challenge": any(row["steps"] for row in rows)}
+    return {"folded": False, "a_week": 1} | plan | made | {"challenge": any(row["steps"] for row in rows)}
 
 
 def load_of(rows, meeting):

@@ -112,7 +112,7 @@ def test_the_parts_of_a_question_have_points(lesson: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "course"), [("ACD", "whole"), ("BDG", "half"), ("EFH", "today"), ("JK", "nlp")]
+    ("keys", "course"), [("ACD", "whole"), ("BDG", "half"), ("EFH", "today"), ("EF", "all"), ("JK", "nlp")]
 )
 def test_an_exam_asks_what_its_course_has_taught(keys: str, course: str) -> None:
     ways = yaml.safe_load((ROOT / "book" / "courses.yml").read_text(encoding="utf-8"))
@@ -123,7 +123,7 @@ def test_an_exam_asks_what_its_course_has_taught(keys: str, course: str) -> None
         assert all(lessons == {slug for slug in taught if slug in LESSONS} for lessons in asked)
 
 
-@pytest.mark.parametrize(("first", "resit"), ["CD", "DG", "FH", "JK"])
+@pytest.mark.parametrize(("first", "resit"), ["CD", "DG", "FH", "FE", "JK"])
 def test_a_resit_asks_nothing_again(first: str, resit: str) -> None:
     numbered = {
         exam.key: {*exam.questions} or {f"{exam.key}/{n}" for n in range(1, 1 + len(exam.asks))}

@@ -39,9 +39,10 @@ def plan_of(book, *meetings, minutes=90, **more):
 
 def test_there_is_a_plan_for_each_length():
     sizes = {(way, n, minutes) for way in ("core", "today") for n in (12, 13, 14) for minutes in (90, 120)}
+    sizes.add(("all", 28, 90))
     assert {tuple(int(part) if part.isdigit() else part for part in key.split("-")) for key in KEYS} == sizes
     open_ones = [plan["key"] for plan in weeks.read_weeks(ROOT) if not plan.get("folded")]
-    assert open_ones == ["core-14-90", "today-14-90"]
+    assert open_ones == ["core-14-90", "today-14-90", "all-28-90"]
     page = (ROOT / "book" / "teach" / "plans.md").read_text(encoding="utf-8")
     assert re.findall(r"^```\{weeks\} (\S+)$", page, flags=re.M) == KEYS
 
@@ -60,11 +61,16 @@ def test_the_minutes_of_a_week_add_up(plans, key):
     head, *rows = shown.split("<tr>")[1:]
     assert all(len(re.findall("<t[hd][ >]", row)) == head.count("<th ") for row in rows)
     assert ("In place of" in shown) == (key == "today-14-90")  # what to tell a class is said once
+    once = len(plan["rows"]) <= 14
+    assert ('class="words">week</th>' in head, 'class="words">meeting</th>' in head) == (once, not once)
+    assert ("minutes, 2 a week," in shown) == (not once)
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_the_challenge_has_its_place_in_a_long_term(plans, key):
-    steps = [[words for words, *_ in row["steps"]] for row in plans[key]["rows"]]
+    every = [[words for words, *_ in row["steps"]] for row in plans[key]["rows"]]
+    steps = every[plans[key]["a_week"] - 1 :: plans[key]["a_week"]]  # the last meeting of each week
+    assert sum(map(len, every)) == sum(map(len, steps))
     wanted = [[step[0]] for step in weeks.CHALLENGE.values()] if len(steps) == 14 else [[]] * 4
     assert steps == [[]] * (len(steps) - 4) + wanted
     homework = (ROOT / "book" / "teach" / "doubt.md").read_text(encoding="utf-8")
@@ -83,6 +89,20 @@ def test_each_exercise_of_a_lesson_has_its_place(plans, key):
             assert f"{int(lesson['number'])}.1" in text
     home = sum(row["minutes"] for row in plans[key]["rows"])
     assert abs(plans[key]["home"] - home / 60) <= 0.5
+
+
+def test_all_lessons_have_a_plan_with_all_tests_and_time_to_catch_up(plans):
+    rows = plans["all-28-90"]["rows"]
+    lectured = [" ".join(lesson["slug"] for lesson in row["lectured"]) for row in rows]
+    assert [*filter(None, lectured)] == [lesson["slug"] for lesson in weeks.written(ROOT)]
+    tests = [(test["name"], test["without"]) for row in rows for test in row["tests"]]
+    assert tests == [("test_06", []), ("test_13", []), ("test_20", [])]
+    free = [row["exercises"] for row in rows if row["other"]]
+    assert len(free) == 7  # as the page says
+    assert min(free) >= 50
+    ways = yaml.safe_load((ROOT / "book" / "courses.yml").read_text(encoding="utf-8"))
+    (by_hours,) = (way["meetings"] for way in ways if way["key"] == "all")
+    assert lectured == ["" if " " in words else words for words in by_hours]
 
 
 def test_what_is_read_is_homework_of_the_week_before(book):
@@ -149,8 +169,9 @@ def test_hours_add_up_to_credits(plans):
 
 def test_a_long_plan_has_a_mock_exam_of_its_own(plans):
     for key, plan in plans.items():
-        assert plan["exam"]["name"] == {"core": "exam", "today": "exam_today"}[key.split("-")[0]]
-        if key in ("core-14-90", "today-14-90"):  # those of the syllabus
+        of_course = {"core": "exam", "today": "exam_today", "all": "exam_today"}
+        assert plan["exam"]["name"] == of_course[key.split("-")[0]]
+        if key in ("core-14-90", "today-14-90", "all-28-90"):  # those of the syllabus
             assert not plan["exam"]["without"]
     shown = str(weeks.HTML.weeks(plans["today-12-90"]))
     assert '<a href="mock.html#mock-exam-today">Mock exam</a> without questions 5, 7, 8.' in shown
@@ -159,14 +180,14 @@ def test_a_long_plan_has_a_mock_exam_of_its_own(plans):
 def test_the_syllabus_has_the_weeks_of_its_plans(plans):
     text = (ROOT / "book" / "teach" / "syllabus.md").read_text(encoding="utf-8")
     parts = dict(part.split(")=\n", 1) for part in text.split("\n(syllabus-")[1:])
-    for course in ("core", "today"):
+    for course, meetings, tests in (("core", 14, 2), ("today", 14, 2), ("all", 28, 3)):
         (key,) = {*re.findall(r"\{(?:weeks\} |workload\}`\w+ )([\w-]+)", parts[course])}
         plan = plans[key]
-        assert key.split("-") == [course, "14", "90"]
-        assert sum(len(row["tests"]) for row in plan["rows"]) == 2
-        assert "two of the tests are written in class" in parts["both"]
+        assert key.split("-") == [course, str(meetings), "90"]
+        assert sum(len(row["tests"]) for row in plan["rows"]) == tests
+        assert "two of the tests are written in class, and all three in the course of twenty" in parts["both"]
         topics = str(weeks.HTML.topics(plan))
-        assert topics.count("<li>") == 14
-        assert topics.count("without question 1") == {"core": 0, "today": 2}[course]
+        assert topics.count("<li>") == meetings
+        assert topics.count("without question 1") == {"core": 0, "today": 2, "all": 0}[course]
         assert len(f"{parts[course]} {parts['both']}".split()) <= 420  # a page
     assert "fourteen meetings of 90 minutes" in text
