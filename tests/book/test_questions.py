@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,9 @@ from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, re
 from exformer_lessons.teacher.sealing import read_recipients
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+from questions import all_questions, left_out  # noqa: E402
+
 TEACH = ROOT / "book" / "teach"
 LESSONS = lessons_with_questions(TEACH)
 ABLE = {
@@ -131,6 +135,15 @@ def test_a_resit_asks_nothing_again(first: str, resit: str) -> None:
     }
     assert numbered[first].isdisjoint(numbered[resit])
     assert f"{first} and {resit} *" in (TEACH.parent / "teach.md").read_text(encoding="utf-8")
+
+
+def test_the_page_says_what_exams_ask_and_what_a_plan_leaves_out() -> None:
+    rows = [line.strip("| ").split(" | ") for line in all_questions(TEACH).splitlines()]
+    assert next(row for row in rows if row[0] == "H")[8] == "20 prove\u00a08"
+    assert next(row for row in rows if row[0].startswith("All twenty"))[1:] == ["all"] * len(EXAMS)
+    exam = next(each for each in EXAMS if each.key == "H")
+    assert left_out(exam, set(LESSONS) - {"scale"}) == "not 8"
+    assert left_out(exam, set()) == "–"
 
 
 def test_no_question_is_in_two_exams() -> None:
