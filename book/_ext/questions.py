@@ -7,7 +7,7 @@ from exformer_lessons.teacher.questions import lessons_with_questions, read_ques
 
 ASK = """## What the exams ask
 
-Each cell is a question: its lesson, its kind and its points. A and B are public. The others are sealed, and
+Each cell is a question: its lesson, its points and its kind. A and B are public. The others are sealed, and
 `--seed` changes the numbers of their *apply* questions."""
 FIT = """## Which exam fits which plan
 
@@ -38,8 +38,8 @@ def all_questions(folder):
 
 
 def asks(exam, title):
-    """Return the number of the lesson, the kind and the points of each question."""
-    return [f"{title[lesson].split()[0]} {kind}\u00a0{points}" for lesson, kind, points in exam.asks]
+    """Return the number of the lesson, the points and the kind of each question."""
+    return [f"{title[lesson].split()[0]},\u00a0{points} {kind}" for lesson, kind, points in exam.asks]
 
 
 def fits(folder, exams):

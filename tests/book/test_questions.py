@@ -139,7 +139,7 @@ def test_a_resit_asks_nothing_again(first: str, resit: str) -> None:
 
 def test_the_page_says_what_exams_ask_and_what_a_plan_leaves_out() -> None:
     rows = [line.strip("| ").split(" | ") for line in all_questions(TEACH).splitlines()]
-    assert next(row for row in rows if row[0] == "H")[8] == "20 prove\u00a08"
+    assert next(row for row in rows if row[0] == "H")[8] == "20,\u00a08 prove"
     assert next(row for row in rows if row[0].startswith("All twenty"))[1:] == ["all"] * len(EXAMS)
     exam = next(each for each in EXAMS if each.key == "H")
     assert left_out(exam, set(LESSONS) - {"scale"}) == "not 8"
