@@ -91,7 +91,7 @@ def test_each_exercise_of_a_lesson_has_its_place(plans, key):
     assert abs(plans[key]["home"] - home / 60) <= 0.5
 
 
-def test_all_lessons_have_a_plan_with_all_tests_and_time_to_catch_up(plans):
+def test_a_plan_of_all_lessons_has_tests_and_time(plans):
     rows = plans["all-28-90"]["rows"]
     lectured = [" ".join(lesson["slug"] for lesson in row["lectured"]) for row in rows]
     assert [*filter(None, lectured)] == [lesson["slug"] for lesson in weeks.written(ROOT)]

@@ -186,7 +186,7 @@ def test_pre_norm_is_ahead_where_the_rate_is_not_that_of_2017():
         assert common[name][rate] == singles[name]["excess"]
 
 
-def test_a_common_rate_is_tried_with_each_change_and_four_with_two_blocks(monkeypatch):
+def test_a_common_rate_is_tried_with_each_change(monkeypatch):
     monkeypatch.setattr(blocks, "learn", lambda config, rate, seed: (rate + seed, 0.0))
     monkeypatch.setattr(blocks, "excess", lambda model: model)
     found = {name: case() for name, case in measure.common().items()}
