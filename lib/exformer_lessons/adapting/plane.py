@@ -18,40 +18,42 @@ def draw_plane(
     lines: Mapping[str, str],
     names: Sequence[tuple[str, float, float, str]],
     *,
-    reached: Sequence[str] = (),
     levels: Sequence[float] = (1.0,),
 ) -> None:
-    """Draw the mean curves of ways of adapting, with a star at a model of both languages.
+    """Draw the mean curves of two ways of adapting, from their common start, and a star at the mixture.
 
     Args:
         ax: Where to draw: axes of matplotlib.
-        lines: By the names of the ways, the style of their lines.
+        lines: By the names of the ways, their colors.
         names: Words, where they stand, and their color.
-        reached: Ways of which points show, with their numbers, how much they forgot at equal learning. The
-            numbers of the first are below its points, and those of the others above.
-        levels: Excesses in the second language at which that is, which each of the five models reaches.
+        levels: Excesses in the second language, which each of the five models reaches: points and numbers
+            tell how much is forgotten there, for the first way below its points, for the other above.
     """
-    for way, style in lines.items():
-        ax.plot(*_mean_curve(way), style, lw=2.2)
+    for way, color in lines.items():
+        across, up = _mean_curve(way)
+        ax.plot(across, up, color=color, lw=2.2)
+        ends = {"xy": (across[-1], up[-1]), "xytext": (across[-2], up[-2])}
+        ax.annotate("", **ends, arrowprops={"arrowstyle": "-|>", "color": color, "mutation_scale": 15})
+        ax.plot(across[0], up[0], "o", ms=8, color=INK, clip_on=False)
+    ax.text(across[0], 0.3, "start", ha="center", va="bottom")
     for words, x, y, color in names:
-        ax.text(x, y, words, color=color)
+        ax.text(x, y, words, color=color, ha="right")
     ax.plot(0.065, 0.065, "*", ms=11, color=INK, clip_on=False)
-    ax.text(0.08, 0.2, "both languages", va="bottom")
+    ax.text(0.08, 0.2, "mixture $q$", va="bottom", ha="right")
     ax.axhline(GUESS, color=INK, lw=0.8)
-    ax.text(0.06, GUESS + 0.1, "uniform guess")
+    ax.text(0.06, GUESS + 0.1, "uniform guess", ha="right")
     for level in levels:
         ax.axvline(level, color=INK, lw=0.8, ls=":")
-        for n, way in enumerate(reached):
+        for way, right in zip(lines, (1, 0), strict=True):
             forgotten = sum(lost_at(way, level)) / 5
             ax.plot(level, forgotten, "o", ms=6, color=INK)
-            if n == 0:
-                ax.text(0.92 * level, forgotten - 0.1, f"{forgotten:.1f}", va="top", ha="right")
-            else:
-                ax.text(1.08 * level, forgotten + 0.1, f"{forgotten:.1f}", va="bottom", ha="left")
+            place = {"ha": "left", "va": "top"} if right else {"ha": "right", "va": "bottom"}
+            shift = 1 if right else -1
+            ax.text(level / 1.08**shift, forgotten - 0.1 * shift, f"{forgotten:.1f}", **place)
     ax.set_xscale("log")
-    ax.set_xticks([0.1, 0.3, 1, 3, 9], ["0.1", "0.3", "1", "3", "9"])
+    ax.set_xticks([9, 3, 1, 0.3, 0.1], ["9", "3", "1", "0.3", "0.1"])
     ax.minorticks_off()
-    ax.set(xlim=(0.055, 11), ylim=(0, 9))
+    ax.set(xlim=(11, 0.055), ylim=(0, 9))
     ax.set(xlabel="excess in the second language, nats per token", ylabel="excess in English")
 
 
