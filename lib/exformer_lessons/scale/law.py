@@ -18,13 +18,10 @@ POWERS = torch.arange(0.1, 1.4, 0.02, dtype=torch.float64)
 
 def fit(n: Tensor, d: Tensor, loss: Tensor, powers: Tensor = POWERS) -> Law:
     """Try all a and b; the best A and B for each follow at once."""
-    a, b = torch.cartesian_prod(powers, powers).T
-    x = torch.stack([n ** -a[:, None], d ** -b[:, None]], dim=2) / loss[:, None]
-    ones = torch.ones(len(a), len(loss), 1).double()
-    scale = torch.linalg.solve(x.mT @ x, x.mT @ ones)  # least squares
-    errors = (x @ scale - 1).square().sum(dim=(1, 2))
-    best = errors.argmin()
-    return scale[best, 0].item(), a[best].item(), scale[best, 1].item(), b[best].item()
+    x, y = (each ** -powers[:, None] / loss for each in (n, d))  # (power, run): A x + B y should be 1
+    high, low, errors = _least_squares(x, y, torch.ones_like(loss))
+    a, b = divmod(int(errors.argmin()), len(powers))
+    return high[a, b].item(), powers[a].item(), low[a, b].item(), powers[b].item()
 
 
 def fit_with_floor(
@@ -39,21 +36,26 @@ def fit_with_floor(
         powers: All a and b to try.
         nonnegative: Allow no floor below 0, as no loss is: a and b whose best floor is lower get E = 0.
     """
-    a, b = torch.cartesian_prod(powers, powers).T
-    ones = torch.ones(len(a), len(loss)).double()
-    x = torch.stack([ones, n ** -a[:, None], d ** -b[:, None]], dim=2) / loss[:, None]
-    unit = x.square().sum(dim=1, keepdim=True).sqrt()  # columns of like size, so that the solution is exact
-    x = x / unit
-    scale = torch.linalg.solve(x.mT @ x, x.mT @ ones[:, :, None])
-    errors = (x @ scale - 1).square().sum(dim=(1, 2))
+    x, y = (each ** -powers[:, None] / loss for each in (n, d))  # E / loss + A x + B y should be 1
+    one, unit = torch.ones_like(loss), (1 / loss) / (1 / loss).norm()
+    rest = (each - (each @ unit)[..., None] * unit for each in (x, y, one))  # what no floor explains
+    high, low, errors = _least_squares(*rest)
+    floor = (one @ unit - high * (x @ unit)[:, None] - low * (y @ unit)) / (1 / loss).norm()
     if nonnegative:
-        errors[scale[:, 0, 0] < 0] = float("inf")
+        errors[floor < 0] = float("inf")
         at_zero = fit(n, d, loss, powers)
         if (predict(at_zero, n, d) / loss - 1).square().sum() <= errors.min():
             return 0.0, at_zero
-    best = errors.argmin()
-    floor, high, low = (scale[best, :, 0] / unit[best, 0]).tolist()
-    return floor, (high, a[best].item(), low, b[best].item())
+    a, b = divmod(int(errors.argmin()), len(powers))
+    return floor[a, b].item(), (high[a, b].item(), powers[a].item(), low[a, b].item(), powers[b].item())
+
+
+def _least_squares(x: Tensor, y: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Fit A x + B y to what is wanted, each x with each y; return A, B and the squared errors (x, y)."""
+    xx, yy, xy = x.square().sum(dim=1)[:, None], y.square().sum(dim=1), x @ y.T
+    wx, wy = (x @ wanted)[:, None], y @ wanted
+    high, low = ((p / (xx * yy - xy**2)) for p in (yy * wx - xy * wy, xx * wy - xy * wx))
+    return high, low, wanted @ wanted - high * wx - low * wy
 
 
 def predict(law: Law, n: Tensor | float, d: Tensor | float) -> Tensor:
