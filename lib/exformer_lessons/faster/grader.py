@@ -64,21 +64,25 @@ def _careful(draw: Callable[[Tensor], int]) -> Callable[[Any], int]:
 
 
 def _probabilities(step: Callable[..., Any], seed: int) -> Tensor:
-    """Return the probability of each text of three tokens that is made by steps."""
+    """Return the probability of each text of three tokens that is made by steps.
+
+    What a step returns depends on the text alone, so its outcomes are enumerated once for each text.
+    """
     p, q = _language(seed), _language(seed + 1_000_003)
+    texts = [text for n in range(_LENGTH + 1) for text in product(range(_VOCAB), repeat=n)]  # shorter first
+    reached = dict.fromkeys(texts, 0.0) | {(): 1.0}
 
-    def write(draw: Callable[[Tensor], int]) -> tuple[int, ...]:
-        text: list[int] = []
-        while len(text) < _LENGTH:
-            new = step(list(text), p, q, _sharpen, _careful(draw))
-            if not isinstance(new, list | tuple) or not 1 <= len(new) <= 2:
-                raise ValueError(f"a step returns a list of one or two tokens, got {new!r}")
-            text += [int(token) for token in new]
-        return tuple(text[:_LENGTH])
+    def go_on(draw: Callable[[Tensor], int]) -> tuple[int, ...]:
+        new = step(list(text), p, q, _sharpen, _careful(draw))
+        if not isinstance(new, list | tuple) or not 1 <= len(new) <= 2:
+            raise ValueError(f"a step returns a list of one or two tokens, got {new!r}")
+        return tuple([*text, *map(int, new)][:_LENGTH])
 
-    found = enumerate_outcomes(write)
-    texts = product(range(_VOCAB), repeat=_LENGTH)
-    return torch.tensor([found.get(text, 0.0) for text in texts], dtype=torch.float64)
+    for text in texts:
+        if len(text) < _LENGTH and reached[text]:
+            for longer, probability in enumerate_outcomes(go_on).items():
+                reached[longer] = reached.get(longer, 0.0) + reached[text] * probability
+    return torch.tensor([reached[text] for text in texts if len(text) == _LENGTH], dtype=torch.float64)
 
 
 @takes_functions
