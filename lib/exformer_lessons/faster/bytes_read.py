@@ -42,7 +42,7 @@ def bars_of_bytes() -> Shape:
         "4 bits, a scale per group: 4.5 bits": (other, read_per_token(bits=4.5)),
         "a state of fixed size, no cache": (other, read_per_token(bits=4.5, fixed_state=True)),
     }
-    unit = 300 / sum(read_per_token(kv_heads=32))
+    unit = 300 / max(sum(parts) for _, parts in tricks.values())
     legend = [row(_bar(14.0, role), text(name, size=12), gap=5) for name, role in ROLES.items()]
     bars = [row(*legend, gap=22)]
     for name, (kept, parts) in tricks.items():
