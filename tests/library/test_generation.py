@@ -72,6 +72,25 @@ def test_greedy_is_the_loop_for_each_sequence(seed, vocab_size, batch, length, m
         assert row == (new + [eos_id] * len(row))[: len(row)]
 
 
+def test_ended_texts_are_scored_no_more():
+    # after token i comes i - 1, and 0 is the end
+    following, n_scored = torch.eye(9).roll(1, dims=0), []
+
+    def score(ids):
+        n_scored.append(len(ids))
+        return following[ids[:, -1]]
+
+    prompts = torch.tensor([[2], [1], [8], [4], [3]])
+    limits = {"eos_id": 0, "max_new_tokens": 9}
+    wanted = [[1], [], [7, 6, 5, 4, 3, 2, 1], [3, 2, 1], [2, 1]]
+    assert greedy(score, prompts, **limits) == wanted
+    assert n_scored == [5] * 8
+    n_scored.clear()
+    score.reorder = lambda rows: n_scored.append(rows.tolist())
+    assert greedy(score, prompts, **limits) == wanted
+    assert n_scored == [5, 5, [2, 3, 4], 3, [0, 1], 2, [0], 1, 1, 1, 1]
+
+
 def test_end_token_in_the_prompt_does_not_end():
     assert greedy(chain([1, 0, 1]), torch.tensor([[2]]), eos_id=2, max_new_tokens=3) == [[1, 0, 1]]
 

@@ -41,7 +41,8 @@ def next_logits_of(
         pad_id: The padding before the shorter texts; None if all are equally long.
 
     Returns:
-        A function from texts to the scores of the token after each, without gradients.
+        A function from texts to the scores of the token after each, without gradients. Its ``reorder`` does
+        nothing, because it keeps nothing of a text.
     """
 
     @torch.no_grad()
@@ -52,6 +53,7 @@ def next_logits_of(
         last = ids.size(1) - 1 - count  # (batch, 1)
         return model(moved).take_along_dim(last[..., None], dim=1)[:, 0]
 
+    next_logits.reorder = lambda rows: None  # type: ignore[attr-defined]
     return next_logits
 
 

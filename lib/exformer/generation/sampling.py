@@ -332,9 +332,11 @@ def decode(
     .. math:: y_t = \mathrm{choose}\left(p(\cdot \mid y_{<t})\right)
 
     Args:
-        next_logits: Scores of the next token, given all tokens so far.
+        next_logits: Scores of the next token, given all tokens so far. If it has a method ``reorder``, as
+            :class:`~exformer.generation.next_token.Continuation` has, it is told which rows are left, and
+            where a quarter of its rows have ended it has no more of them.
         prompts: The beginning of each sequence.
-        choose: Chooses one token per sequence by its scores.
+        choose: Chooses one token per sequence by its scores; those of a sequence that has ended do not count.
         eos_id: The token that ends a sequence; after it, a sequence gets no other token.
         max_new_tokens: Largest number of steps.
 
@@ -345,15 +347,22 @@ def decode(
         ValueError: If the prompts are empty, or ``max_new_tokens`` is below 1.
     """
     check_prompts(prompts, max_new_tokens=max_new_tokens)
-    ids = prompts
+    ids, rows = prompts, torch.arange(len(prompts), device=prompts.device)  # rows: those to score
     finished = torch.zeros(len(prompts), dtype=torch.bool, device=prompts.device)
     for _ in range(max_new_tokens):
-        tokens = choose(next_logits(ids)).masked_fill(finished, eos_id)  # (batch,)
+        logits = next_logits(ids if len(rows) == len(ids) else ids[rows])
+        if len(rows) < len(ids):
+            logits = logits.new_zeros(len(ids), logits.size(-1)).index_copy(0, rows, logits)
+        tokens = choose(logits).masked_fill(finished, eos_id)  # (batch,)
         yield tokens
         ids = torch.cat((ids, tokens[:, None]), dim=1)
         finished = finished | (tokens == eos_id)
         if finished.all():
             break
+        left = (~finished[rows]).nonzero()[:, 0]
+        if hasattr(next_logits, "reorder") and len(left) <= 0.75 * len(rows):  # to drop rows moves a cache
+            next_logits.reorder(left)
+            rows = rows[left]
 
 
 def best_token(logits: Float[Tensor, "batch vocab_size"]) -> Int64[Tensor, " batch"]:
