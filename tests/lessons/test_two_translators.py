@@ -1,4 +1,4 @@
-"""The two small translators of lesson 02: what ships is what the recipe and the evidence make."""
+"""The small translators of lesson 02: what ships is what the recipe and the evidence make."""
 
 import json
 import re
@@ -19,10 +19,14 @@ from exformer_lessons.checkpoints import lesson_models, load_lesson_model
 from exformer_lessons.first_attention import two_translators
 from exformer_lessons.first_attention.two_translators import (
     LENGTHS,
+    OF_THE_PAGE,
     TRANSLATORS,
     lesson_corpus,
+    load_translator,
+    save_a_and_b,
     save_translators,
     scores,
+    train_a_and_b,
     train_translators,
 )
 
@@ -87,18 +91,48 @@ def test_they_are_those_of_the_page() -> None:
     assert words[-len(texts[0].split()) :] == texts[0].split()
 
 
-def test_the_first_figure_is_what_its_translator_says() -> None:
-    """Its words are written by hand; a cell after the training sees that the model is wrong, too."""
+@pytest.mark.parametrize(("name", "attention", "steps"), OF_THE_PAGE)
+def test_the_translators_of_the_page(corpus, name: str, attention: bool, steps: int) -> None:
+    model, tokenizers, card = load_translator(name)
+    assert (model.config.attention, model.config.d_model) == (attention, 32)
+    assert card["recipe"] == {"name": "two_translators", "attention": attention, "steps": steps}
+    pairs, test = corpus
+    groups = {"train": pairs, "test": [pair for group in test.values() for pair in group]}
+    for part, own in groups.items():
+        assert card["data"][f"lesson 02 {part}"] == hash_texts([(p.source, p.target) for p in own])
+    for side, texts in enumerate(zip(*((p.source, p.target) for p in pairs), strict=True)):
+        assert tokenizers[side].vocabulary.tokens == WordTokenizer.from_texts(texts).vocabulary.tokens
+    for length in ("3–4", "11–12"):
+        found = scores(model, tokenizers, test[length])
+        assert found == pytest.approx(card["scores"][length], abs=0.011)
+
+
+def test_a_and_b_are_trained_and_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = tuple((name, attention, 12) for name, attention, _ in OF_THE_PAGE)
+    monkeypatch.setattr(two_translators, "OF_THE_PAGE", short)
+    threads, exact = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    try:
+        save_a_and_b(tmp_path)
+    finally:
+        torch.set_num_threads(threads)
+        torch.use_deterministic_algorithms(exact)
+    for name, model in train_a_and_b()[0].items():
+        saved = load_lesson_model(tmp_path / name)
+        assert [*saved.card["scores"]] == [*LENGTHS]
+        for key, value in model.state_dict().items():
+            torch.testing.assert_close(saved.model.state_dict()[key], value)
+
+
+def test_the_first_figure_is_what_its_translators_say() -> None:
+    """Its right translation is written by hand; the text names the words that A gets wrong."""
     [lesson] = NOTEBOOK.parents[1].glob("[0-9][0-9]_first_attention.ipynb")
     cells = json.loads(lesson.read_text(encoding="utf-8"))["cells"]
-    opening = next("".join(cell["source"]) for cell in cells if "by_a = " in "".join(cell["source"]))
-    [drawn] = [cell for cell in cells if "what-a-knows" in str(cell["metadata"])]
-    code = "".join(drawn["source"])
-    assert "wrong = translate(one_vector, (english, italian), asked" in code
-    assert "assert wrong" in code
-    right = derive(parse(re.search(r'asked = "(.*)"', opening)[1])).target
-    assert re.search(r'by_b = "(.*)"', opening)[1] == right
-    assert re.search(r'by_a = "(.*)"', opening)[1] != right
+    opening = next("".join(cell["source"]) for cell in cells if "asked = " in "".join(cell["source"]))
+    asked, right = (re.search(rf'{name} = "(.*?)"', opening)[1] for name in ("asked", "right"))
+    assert right == derive(parse(asked)).target
+    said = {name: translate(*load_translator(name)[:2], asked, max_new_tokens=18) for name in "AB"}
+    assert said["B"] == right
+    assert said["A"] == "le rane non trovarono molti cani affamati vicino a molte colline strette"
 
 
 def test_they_are_small_and_no_benchmark_takes_them_for_its_own() -> None:

@@ -1,7 +1,8 @@
-"""The two translators of the first figure of lesson 02: one vector between their halves, or attention.
+"""The translators of lesson 02: one vector between their halves, or attention.
 
-They are trained as the evidence trains them, number for number, and saved for the lesson's live figure:
-``python -m exformer_lessons.first_attention.two_translators FOLDER``.
+A and B are trained as the lesson's page would train them, and saved, so that the page says the same on every
+processor. C and D, those of its live figure, are trained as the evidence trains them, number for number.
+``python -m exformer_lessons.first_attention.two_translators FOLDER`` trains and saves all four.
 """
 
 import dataclasses
@@ -21,7 +22,7 @@ from exformer.corpora.english_italian.lexicon import ADJECTIVES, ANIMALS, PLACES
 from exformer.corpora.pairs import Pair
 from exformer.data.translation import Seq2SeqBatch, encode_pairs, take_rows
 from exformer.generation.translate import translate
-from exformer.hub.pretrained import save_model
+from exformer.hub.pretrained import Pretrained, load_model, save_model
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.nn.loss import cross_entropy
 from exformer.recipes.datasets import hash_texts
@@ -41,8 +42,10 @@ KNOWN = frozenset(
 FORMS = (("the", False), ("the", True), ("a", False), ("many", True))
 FREE = frozenset(("the", "a", "an", "many", "didn't"))  # words without content
 LENGTHS = ("3–4", "5–6", "7–8", "9–10", "11–12")  # words in the English sentence
-#: Name, whether the decoder attends, and the steps of training.
+#: C and D: name, whether the decoder attends, and the steps of training.
 TRANSLATORS = (("two-translators-one-vector", False, 4000), ("two-translators-attention", True, 1000))
+#: A and B: name, whether the decoder attends, and the steps of training.
+OF_THE_PAGE = (("A", False, 2000), ("B", True, 500))
 _WORDS = 24  # most tokens of a sentence
 
 Tokenizers = tuple[WordTokenizer, WordTokenizer]
@@ -109,26 +112,59 @@ def train_translators(seed: int = 0) -> tuple[dict[str, RecurrentEncoderDecoder]
         The models by name, their tokenizers, and the corpus as :func:`lesson_corpus` gives it.
     """
     set_seed(seed)
-    corpus = lesson_corpus()
-    pairs = corpus[0]
-    english = WordTokenizer.from_texts(pair.source for pair in pairs)
-    italian = WordTokenizer.from_texts(pair.target for pair in pairs)
-    sentences, lengths = encode_pairs(pairs, src_tokenizer=english, tgt_tokenizer=italian)
+    corpus, tokenizers, sentences, lengths = _texts()
     models = {}
     for name, attention, steps in TRANSLATORS:
-        sizes = {"d_model": 16, "cell": "lstm", "max_len": _WORDS, "dropout": 0.0}
-        config = RecurrentConfig(english.vocab_size, italian.vocab_size, attention=attention, **sizes)
-        models[name] = RecurrentEncoderDecoder(config)
-        _learn(models[name], sentences, lengths, steps=steps)
-    return models, (english, italian), corpus
+        models[name] = _new_translator(tokenizers, attention=attention, d_model=16)
+        _learn(models[name], sentences, lengths, steps=steps, peak=0.02)
+    return models, tokenizers, corpus
 
 
-def _learn(model: RecurrentEncoderDecoder, sentences: Any, lengths: Any, *, steps: int) -> None:
+def train_a_and_b() -> tuple[dict[str, RecurrentEncoderDecoder], Tokenizers, Any]:
+    """Train the translators of the page: states of 32 numbers, and for both the same random numbers.
+
+    Returns:
+        As :func:`train_translators`.
+    """
+    set_seed(0)
+    corpus, tokenizers, sentences, lengths = _texts()
+    models = {}
+    for name, attention, steps in OF_THE_PAGE:
+        torch.manual_seed(0)
+        models[name] = _new_translator(tokenizers, attention=attention, d_model=32)
+        _learn(models[name], sentences, lengths, steps=steps, peak=0.01)
+    return models, tokenizers, corpus
+
+
+def load_translator(name: str) -> Pretrained:
+    """Load A or B, trained and with its tokenizers.
+
+    >>> load_translator("A").card["steps"]
+    2000
+    """
+    return load_model(Path(__file__).parent / "translators" / name)
+
+
+def _texts() -> tuple[Any, Tokenizers, Any, Any]:
+    """Return the corpus, its tokenizers, and the training pairs as ids with their numbers of tokens."""
+    corpus = lesson_corpus()
+    english = WordTokenizer.from_texts(pair.source for pair in corpus[0])
+    italian = WordTokenizer.from_texts(pair.target for pair in corpus[0])
+    return corpus, (english, italian), *encode_pairs(corpus[0], src_tokenizer=english, tgt_tokenizer=italian)
+
+
+def _new_translator(tokenizers: Tokenizers, *, attention: bool, d_model: int) -> RecurrentEncoderDecoder:
+    sizes = {"d_model": d_model, "cell": "lstm", "max_len": _WORDS, "dropout": 0.0}
+    config = RecurrentConfig(*(each.vocab_size for each in tokenizers), attention=attention, **sizes)
+    return RecurrentEncoderDecoder(config)
+
+
+def _learn(model: RecurrentEncoderDecoder, sentences: Any, lengths: Any, *, steps: int, peak: float) -> None:
     def loss_of(model: RecurrentEncoderDecoder, batch: Seq2SeqBatch) -> Tensor:
         return cross_entropy(model(batch.src, batch.tgt_in), batch.tgt_out, pad_id=model.config.pad_id)
 
     def rate(step: int) -> float:
-        return linear_schedule(step, peak=0.02, warmup=steps // 10, total=steps)
+        return linear_schedule(step, peak=peak, warmup=steps // 10, total=steps)
 
     chosen = torch.randint(len(lengths), (steps, 64)).numpy()
     batches = (take_rows(sentences, rows, lengths=lengths) for rows in chosen)
@@ -180,21 +216,10 @@ def save_translators(folder: str | Path, *, seeds: Iterable[int] = range(5)) -> 
         first = first or (seed, models, tokenizers, corpus, time.perf_counter() - began)
     if first is None:
         raise ValueError("expected a seed or more, got none")
-    seed, models, tokenizers, (pairs, test), seconds = first
-    texts = {"train": pairs, "test": [pair for group in test.values() for pair in group]}
+    seed, models, tokenizers, corpus, seconds = first
     for name, attention, steps in TRANSLATORS:
         card = {
-            "recipe": {"name": "two_translators", "attention": attention, "steps": steps},
-            "data": {
-                f"lesson 02 {part}": hash_texts([(pair.source, pair.target) for pair in own])
-                for part, own in texts.items()
-            },
-            "data_licenses": [],
-            "seed": seed,
-            "steps": steps,
-            "parameters": sum(p.numel() for p in models[name].parameters()),
-            "training": {"seconds of both": round(seconds)},
-            "machine": describe_machine(torch.device("cpu")),
+            **_card(models[name], corpus, attention=attention, steps=steps, seed=seed, seconds=seconds),
             "scores": {
                 length: {**by_seed[name][str(seed)][length], "content by seed": list(shares)}
                 for length, *shares in zip(
@@ -208,7 +233,44 @@ def save_translators(folder: str | Path, *, seeds: Iterable[int] = range(5)) -> 
         save_model(Path(folder, name), models[name], tokenizers, card=card)
 
 
+def save_a_and_b(folder: str | Path) -> None:
+    """Train the translators of the page, and save them with their scores, each in a folder of its name."""
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    began = time.perf_counter()
+    models, tokenizers, corpus = train_a_and_b()
+    seconds = time.perf_counter() - began
+    for name, attention, steps in OF_THE_PAGE:
+        card = _card(models[name], corpus, attention=attention, steps=steps, seed=0, seconds=seconds)
+        card["scores"] = {
+            length: scores(models[name], tokenizers, group) for length, group in corpus[1].items()
+        }
+        save_model(Path(folder, name), models[name], tokenizers, card=card)
+
+
+def _card(
+    model: RecurrentEncoderDecoder, corpus: Any, *, attention: bool, steps: int, seed: int, seconds: float
+) -> dict[str, Any]:
+    """Return what is known of a training, without its scores."""
+    pairs, test = corpus
+    texts = {"train": pairs, "test": [pair for group in test.values() for pair in group]}
+    return {
+        "recipe": {"name": "two_translators", "attention": attention, "steps": steps},
+        "data": {
+            f"lesson 02 {part}": hash_texts([(pair.source, pair.target) for pair in own])
+            for part, own in texts.items()
+        },
+        "data_licenses": [],
+        "seed": seed,
+        "steps": steps,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "training": {"seconds of both": round(seconds)},
+        "machine": describe_machine(torch.device("cpu")),
+    }
+
+
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit("usage: python -m exformer_lessons.first_attention.two_translators FOLDER")
     save_translators(sys.argv[1])
+    save_a_and_b(sys.argv[1])
