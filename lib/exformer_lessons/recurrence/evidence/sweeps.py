@@ -45,39 +45,6 @@ def bits(cross_entropy, reciter, tests):
 
 
 @sweep("A03")
-def dilemma(linear_schedule, log_stretch, recall_lists, recall_loss, set_seed, train):
-    """Return how much 32 Jacobians stretch (log10, median of 20 lists), by network, seed and 20 steps."""
-
-    def learn(seed, distances, orthogonal, peak):
-        set_seed(seed)
-        batches = [recall_lists(32, distances[i % len(distances)]) for i in range(400)]
-        model = _recall_network(orthogonal=orthogonal)
-        adam = torch.optim.AdamW(model.parameters(), fused=True)
-        how = {"loss_fn": recall_loss, "optimizer": adam, "clip_norm": 1.0}
-        row = []
-        for begun in range(0, 401, 20):
-            row.append(_stretch(log_stretch, model.eval(), recall_lists(20, 32)))
-            if begun < 400:
-                train(
-                    model,
-                    batches[begun : begun + 20],
-                    schedule=lambda step, begun=begun: linear_schedule(
-                        begun + step, peak=peak, warmup=40, total=400
-                    ),
-                    **how,
-                )
-        return row
-
-    near = list(range(1, 9))
-    networks = {
-        "taught 1 to 8": (near, False, 1e-2),
-        "taught 32": ([32], False, 1e-2),
-        "taught 32, orthogonal U": ([32], True, 1e-3),
-    }
-    return {name: [learn(seed, *how) for seed in range(5)] for name, how in networks.items()}
-
-
-@sweep("A03")
 def teachings(accuracy, linear_schedule, log_stretch, recall_lists, recall_loss, set_seed, train):
     """Return the recall and the stretch over 8 and 32 steps, by distances taught and seed."""
 
