@@ -11,7 +11,7 @@ from torch import Tensor
 
 from exformer.nn.positions.absolute import sinusoidal_encoding
 from exformer.nn.positions.rotary import rotate
-from exformer_lessons.diagrams import Diagram, draw, matrix
+from exformer_lessons.diagrams import Diagram, draw, label, matrix
 from exformer_lessons.live.figure import Live
 
 CODES = ("no code", "sinusoidal", "rotary")
@@ -58,7 +58,8 @@ def still() -> Diagram:
     written = [[each.replace("-0.0", "0.0").replace("-", "−") for each in row] for row in rows]
     names = [f"{n}, {m}" for n, m in SHOWN]
     fill = [["plain"] * 5, ["plain"] * 5, ["focus"] * 3 + ["plain"] * 2]
-    return draw(matrix(written, rows=CODES, columns=names, cell=(50, 30), fill=fill))
+    shown = matrix(written, rows=CODES, columns=names, cell=(50, 30), fill=fill)
+    return draw(label(shown, above="positions of query and key", size=12))
 
 
 FIGURE = Live(
