@@ -9,6 +9,7 @@ round: the machine may have had other work.
 
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.ao.quantization import quantize_dynamic
 from torch.nn.functional import linear
 
 from exformer import DecoderLM, DecoderLMConfig, Sampling, load_model
@@ -118,6 +120,44 @@ def reading() -> dict[str, Any]:
     seconds = in_turns({"read": read, "write": partial(_write, model, ids)}, rounds=7)
     n = sum(p.numel() for p in model.parameters())
     return {"ratio": ratios(seconds, to="read")["write"], "parameters": n}
+
+
+def batches() -> dict[str, Any]:
+    """Generate 1, 8 and 64 texts at once, 256 tokens each, with the model of `reading`; times to one."""
+    model = DecoderLM(LARGE).eval()
+    ids = torch.randint(65, (64, 256))
+    ways: dict[Any, Callable[[], object]] = {n: partial(_write, model, ids[:n]) for n in (1, 8, 64)}
+    return {"ratios": ratios(in_turns(ways, rounds=5), to=1)}
+
+
+def eight_bits() -> dict[str, Any]:
+    """Store weights as integers of 8 bits, with a scale per tensor: a matrix by a vector, and generating.
+
+    PyTorch also rounds the vectors, each time anew, and multiplies integers.
+    """
+    large = DecoderLM(LARGE).eval()
+    ids = torch.randint(65, (1, 256))
+    layer, x = torch.nn.Sequential(torch.nn.Linear(4096, 4096)), torch.randn(1, 4096)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer versions of PyTorch leave this to another package
+        small_layer, small = (quantize_dynamic(each, {torch.nn.Linear}) for each in (layer, large))
+
+    @torch.no_grad()
+    def multiply(by: torch.nn.Module) -> None:
+        by(x)
+
+    products: dict[Any, Callable[[], object]] = {
+        "32 bits": partial(multiply, layer),
+        "8 bits": partial(multiply, small_layer),
+    }
+    texts: dict[Any, Callable[[], object]] = {
+        "32 bits": partial(_write, large, ids),
+        "8 bits": partial(_write, small, ids),
+    }
+    return {
+        "matrix": ratios(in_turns(products, rounds=100), to="32 bits")["8 bits"],
+        "generating": ratios(in_turns(texts, rounds=7), to="32 bits")["8 bits"],
+    }
 
 
 def uncached() -> dict[str, Any]:
@@ -289,6 +329,8 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
         rearranged,
         halved,
         reading,
+        batches,
+        eight_bits,
         uncached,
         passes,
         drafts,

@@ -53,7 +53,7 @@ def draw_pass(
     lines: list[list[Shape | None]] = [
         [text(name, size=12, muted=True), *each] for name, each in zip(names, rows, strict=True)
     ]
-    down = zip([*reads, *gives[: n_kept + 1], gives[-1]], [*gives, *judged[: n_kept + 1], extra], strict=True)
+    down = zip([*reads, *gives[: n_kept + 1]], [*gives, *judged[: n_kept + 1]], strict=True)
     return draw(grid(lines, gap=(4, 18)), [arrow(a, b) for a, b in down])
 
 
