@@ -155,11 +155,18 @@ def excesses(model: nn.Module, way: Way) -> list[float]:
 
 def measured(model: nn.Module, way: Way) -> list[float]:
     """Return the two excesses, and the mean probability that a model gives to words that English allows."""
-    rows, _ = _test_rows()
+    rows, nats = _test_rows()
     ids = pad(rows, pad_id=TOKENIZER.pad_id)
     with evaluating(model), torch.no_grad():
-        allowed = (model(ids[:, :-1]).softmax(dim=-1) * _allowed()).sum(dim=-1)
-    return [*excesses(model, way), round(allowed[ids[:, 1:] != TOKENIZER.pad_id].mean().item(), 4)]
+        in_new, logits = loss_of(model, translate(rows, way)), model(ids[:, :-1])
+        in_old = cross_entropy(logits, ids[:, 1:], pad_id=TOKENIZER.pad_id)
+        allowed = (logits.softmax(dim=-1) * _allowed()).sum(dim=-1)
+    found = [
+        in_new.item() - nats,
+        in_old.item() - nats,
+        allowed[ids[:, 1:] != TOKENIZER.pad_id].mean().item(),
+    ]
+    return [round(each, 4) for each in found]
 
 
 def loss_of(model: Callable[[Tensor], Tensor], rows: Rows) -> Tensor:
