@@ -14,10 +14,14 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections import defaultdict
 from pathlib import Path
 
+import pytest
 import websocket
 
+#: Marks a test of what no browser decides (it decides how numbers look, where a key leads).
+in_one_browser = pytest.mark.parametrize("either", ["chromium"], indirect=True)
 PATIENCE = 120  # seconds
 FIREFOXES = ("firefox-esr", "firefox")
 #: Keys that are no characters, by their names in the DOM: WebDriver's code, section "Keyboard actions".
@@ -101,11 +105,11 @@ class Page:
 
 
 class ChromiumPage(Page):
-    """A page of Chromium; `raw` is playwright's."""
+    """A page of Chromium; `raw` is playwright's. Closed, it is kept in `free` where there is such a list."""
 
-    def __init__(self, raw):
+    def __init__(self, raw, free=None):
         super().__init__()
-        self.raw = raw
+        self.raw, self.free = raw, free
         raw.on("console", lambda said: self.messages.append(f"{said.type}: {said.text}"))
         raw.on("pageerror", lambda error: self.messages.append(f"error: {error}"))
         raw.on("request", lambda request: self.requests.append(request.url))
@@ -156,28 +160,42 @@ class ChromiumPage(Page):
         self.raw.screenshot(path=path)
 
     def close(self):
-        """Close the page and forget what it has stored."""
-        self.raw.context.close()
+        """Close the page and forget what it has stored; or make it empty, for the next who asks for one."""
+        if self.free is None:
+            self.raw.context.close()
+            return
+        self.raw.mouse.move(0, 0)
+        self._go("about:blank")
+        self.free.append(self)
 
 
 class Chromium:
-    """Chromium, as playwright's browser has it."""
+    """Chromium, as playwright's browser has it; it opens a closed page again if told so, not a new one."""
 
     name = "chromium"
 
-    def __init__(self, browser):
-        self.browser = browser
+    def __init__(self, browser, *, again=False):
+        self.browser, self.free = browser, defaultdict(list) if again else None
 
-    def page(self, *, width=1280, height=900, touch=False, theme="light", still=False, **context):
-        """Open an empty page in a context of its own, for a reader who prefers a theme, or no motion."""
-        made = self.browser.new_context(
-            viewport={"width": width, "height": height},
-            has_touch=touch,
-            color_scheme=theme,
-            reduced_motion="reduce" if still else "no-preference",
-            **context,
-        )
-        return ChromiumPage(made.new_page())
+    def page(self, *, width=1280, height=900, touch=False, theme="light", script="", **context):
+        """Open an empty page for a reader who prefers a theme; a script may run before those of its files.
+
+        It has a context of its own: what it stores, only a page sees that is opened later in its place.
+        """
+        how = (touch, script, *context.items())
+        if self.free and self.free[how]:
+            page = self.free[how].pop()
+            page.messages.clear()
+            page.requests.clear()
+            page.resize(width, height)
+        else:
+            size = {"width": width, "height": height}
+            made = self.browser.new_context(viewport=size, has_touch=touch, **context)
+            page = ChromiumPage(made.new_page(), None if self.free is None else self.free[how])
+            if script:
+                page.raw.add_init_script(script)
+        page.raw.emulate_media(media="null", color_scheme=theme, reduced_motion="no-preference")
+        return page
 
 
 # --- Firefox
@@ -258,10 +276,15 @@ class FirefoxPage(Page):
         Path(path).write_bytes(base64.b64decode(shot["data"]))
 
     def close(self):
-        """Close the page and forget what it has stored."""
-        del self.firefox.pages[self.context]
-        self.firefox.ask("browsingContext.close", context=self.context)
-        self.firefox.ask("browser.removeUserContext", userContext=self.user)
+        """Close the page and forget what it has stored; or make it empty, for the next who asks for one."""
+        if self.firefox.free is None:
+            del self.firefox.pages[self.context]
+            self.firefox.ask("browsingContext.close", context=self.context)
+            self.firefox.ask("browser.removeUserContext", userContext=self.user)
+            return
+        self.firefox.ask("input.releaseActions", context=self.context)
+        self._go("about:blank")
+        self.firefox.free.append(self)
 
 
 class Firefox:
@@ -269,7 +292,8 @@ class Firefox:
 
     name = "firefox"
 
-    def __init__(self, path):
+    def __init__(self, path, *, again=False):
+        self.free = [] if again else None
         self.folder = tempfile.TemporaryDirectory(prefix="firefox", ignore_cleanup_errors=True)
         text = "".join(f"user_pref({json.dumps(k)}, {json.dumps(v)});\n" for k, v in PREFERENCES.items())
         Path(self.folder.name, "user.js").write_text(text, encoding="utf-8")
@@ -336,6 +360,12 @@ class Firefox:
 
     def page(self, *, width=1280, height=900):
         """Open an empty page in a container of its own."""
+        if self.free:
+            page = self.free.pop()
+            page.messages.clear()
+            page.requests.clear()
+            page.resize(width, height)
+            return page
         user = self.ask("browser.createUserContext")["userContext"]
         context = self.ask("browsingContext.create", type="tab", userContext=user)["context"]
         page = self.pages[context] = FirefoxPage(self, context, user)

@@ -12,7 +12,7 @@ collect_ignore = ["conftest.py"]
 @pytest.fixture(scope="session")
 def chromium(browser):
     """Start Chromium."""
-    return browsers.Chromium(browser)
+    return browsers.Chromium(browser, again=True)
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +23,7 @@ def firefox():
         pytest.fail("no Firefox found: install one, or set FIREFOX to its path")
     if path is None:
         pytest.skip("no Firefox found")
-    started = browsers.Firefox(path)
+    started = browsers.Firefox(path, again=True)
     yield started
     started.close()
 

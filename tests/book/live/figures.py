@@ -7,13 +7,21 @@ import re
 import sys
 from pathlib import Path
 
+from axe_playwright_python.sync_playwright import Axe
+
 ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
+sys.path[:0] = [str(ROOT / "book" / "_ext"), str(ROOT / "tests" / "book")]
 
 import live  # noqa: E402
+from page_checks import SETTLE  # noqa: E402
 
 from exformer_lessons.live import live_figure, live_figures  # noqa: E402
 
+#: What axe judges in each theme: nothing but colors depends on it.
+THEMES = {
+    "light": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "dark": ["color-contrast", "link-in-text-block"],
+}
 PAGE = """<!doctype html>
 <html lang="en" data-theme="light"><head><meta charset="utf-8"><title>A live figure</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -44,6 +52,22 @@ def write_page(folder, name, *attributes, before=0):
     path = folder / f"{'-'.join([name, *attributes])}.html"
     path.write_text(PAGE.format(book=book, figure=figure, before=before, **parts), encoding="utf-8")
     return path
+
+
+def faults(page):
+    """Return what axe finds on a page of Chromium: by all rules in light, by those of colors in dark."""
+    if not page.run("() => Boolean(window.axe)"):
+        page.raw.evaluate(Axe().axe_script)
+    found = []
+    for theme, runs in THEMES.items():
+        page.run("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
+        page.run(SETTLE)
+        options = {"runOnly": runs, "resultTypes": ["violations"], "preload": False}
+        said = page.run("(options) => axe.run(options)", options)
+        nodes = [(each["id"], each["nodes"][0]["html"][:200]) for each in said["violations"]]
+        found += [f"{theme}: {rule}: {html}" for rule, html in nodes]
+    page.run("() => { document.documentElement.dataset.theme = 'light'; }")
+    return found
 
 
 if __name__ == "__main__":

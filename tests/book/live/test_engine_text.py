@@ -66,9 +66,8 @@ def strings():
     firsts = (0x870, 0x1C80, 0xA7C0, 0x10D40, 0x11F00, 0x16D40, 0x1E5D0, 0x2EBF0, 0x31350)
     new = [chr(code) for first in firsts for code in range(first, first + 60)]
     anything = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
-    edges, new, anything = (
-        [each for each in kind if not _is_new_mark(each)] for kind in (edges, new, anything)
-    )
+    marks = {each for each in regex.findall(r"\p{M}", "".join(anything)) if _is_new(each)}
+    edges, new, anything = ([each for each in kind if each not in marks] for kind in (edges, new, anything))
     kinds = [ODD, edges, new, anything, words, [" ", "  ", "\n", "\t", " \n"], list("abcXYZ0189.,!?-")]
     texts = ["", " ", *ODD, *(pair.target for pair in captions())]
     while len(texts) < 5000:
@@ -83,9 +82,9 @@ def strings():
     return texts[:5000]
 
 
-def _is_new_mark(character):
-    """Tell whether a character is a combining mark for the browser and not yet for this Python."""
-    return regex.match(r"\p{M}", character) and not unicodedata.category(character).startswith("M")
+def _is_new(mark):
+    """Tell whether what the browser takes for a combining mark is not yet one for this Python."""
+    return not unicodedata.category(mark).startswith("M")
 
 
 def test_odd_strings() -> None:

@@ -30,10 +30,15 @@ def model():
     return load_model(heads.MODEL)
 
 
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Write a page that has the figure and nothing else."""
+    return figures.write_page(tmp_path_factory.mktemp("heads"), "heads")
+
+
 @pytest.fixture
-def opened(chromium, tmp_path):
-    page = chromium.page()
-    page.open(figures.write_page(tmp_path, "heads"))
+def opened(chromium, site):
+    page = chromium.page().open(site)
     page.wait(LIVE)
     yield page
     assert page.messages == []

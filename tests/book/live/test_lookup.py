@@ -6,6 +6,7 @@ import random
 import figures
 import pytest
 import torch
+from browsers import in_one_browser
 
 from exformer import scaled_dot_product_attention
 from exformer_lessons.live import live_figure
@@ -79,6 +80,7 @@ def test_weights_and_mean_are_those_of_pytorch(page, site) -> None:
         assert weights == pytest.approx([float(share.sum()) for share in shares], abs=1e-6)
 
 
+@in_one_browser
 def test_the_first_state_is_the_lessons(page, site) -> None:
     """Of all four columns and eight words, as the lesson computes it: the two others add nothing."""
     opened(page, site)
@@ -96,6 +98,7 @@ def test_the_first_state_is_the_lessons(page, site) -> None:
     assert ours[:3].tolist() == pytest.approx(weights[0, 0, [4, 7, 1]].tolist(), abs=1e-6)
 
 
+@in_one_browser
 @pytest.mark.parametrize("n", [0, 1])
 def test_picture_and_page_have_the_same_words(page, site, n) -> None:
     """The still picture's vectors are where the page's keys and values begin."""
@@ -113,6 +116,7 @@ def test_picture_and_page_have_the_same_words(page, site, n) -> None:
     assert page.run(TOLD)[1] == "new bank ({:.1f}, {:.1f})".format(*mean.tolist())
 
 
+@in_one_browser
 def test_the_shaded_area_holds_all_values(page, site) -> None:
     """Its corners are values, turn one way, and no value is outside; the mean is inside, too."""
     opened(page, site)
@@ -137,6 +141,7 @@ def test_a_dragged_query_moves_weights_and_mean(page, site) -> None:
     assert page.messages == []
 
 
+@in_one_browser
 def test_a_dragged_value_moves_the_mean_alone(page, site) -> None:
     """River's value goes up by 2: scores and weights stay, the mean rises by 0.689 of it."""
     opened(page, site)
@@ -147,6 +152,7 @@ def test_a_dragged_value_moves_the_mean_alone(page, site) -> None:
     assert page.run(TOLD)[1] == "new bank (4.0, 2.0)"
 
 
+@in_one_browser
 def test_nothing_is_dragged_out_of_the_plane(page, site) -> None:
     """Far beyond the edge a handle stays at it."""
     opened(page, site)
@@ -172,6 +178,7 @@ def test_keys_alone(page, site) -> None:
     assert said.startswith("Weights: river ")
 
 
+@in_one_browser
 def test_the_other_sentence_keeps_the_query(page, site) -> None:
     """Its values begin at their keys; the start is that of the first sentence."""
     opened(page, site)
@@ -208,6 +215,7 @@ def test_no_query_reaches_the_cross() -> None:
         assert 1.3 < float((means - torch.tensor(CROSS)).norm(dim=1).min()) < 1.6
 
 
+@in_one_browser
 def test_both_tasks_are_solved_and_not_by_less(page, site) -> None:
     """The query sharpens, then comes near the cross and is told where to look; a value gets there."""
     opened(page, site)

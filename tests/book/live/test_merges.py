@@ -5,6 +5,7 @@ import re
 
 import figures
 import pytest
+from browsers import in_one_browser
 
 from exformer_lessons.live import live_figure
 from exformer_lessons.tokens.live import FIGURE, TEXT, learn
@@ -102,6 +103,7 @@ def test_the_merges_of_the_lesson() -> None:
 # --- What it asks and tells ---
 
 
+@in_one_browser
 def test_it_asks_before_it_tells(page, site) -> None:
     """Six pairs in alphabetical order, the right one among them, and no count before the press."""
     opened(page, site)
@@ -117,6 +119,7 @@ def test_it_asks_before_it_tells(page, site) -> None:
     assert page.messages == []
 
 
+@in_one_browser
 def test_a_wrong_pair_is_told_both_counts(page, site) -> None:
     """The right merge is made all the same, and a second press does nothing."""
     opened(page, site)
@@ -127,6 +130,7 @@ def test_a_wrong_pair_is_told_both_counts(page, site) -> None:
     assert page.run(WORDS)[1] == "P i pe r"
 
 
+@in_one_browser
 def test_a_tie_is_told_from_a_mistake(page, site) -> None:
     """Third merge: the first in the alphabet is right, another of the four is a tie."""
     for name, answer in (
@@ -140,6 +144,7 @@ def test_a_tie_is_told_from_a_mistake(page, site) -> None:
         assert page.run(ANSWER) == answer
 
 
+@in_one_browser
 def test_six_right_predictions_are_counted(page, site) -> None:
     """With one wrong one before them the sentence says seven."""
     opened(page, site)
@@ -155,6 +160,7 @@ def test_six_right_predictions_are_counted(page, site) -> None:
     assert page.run(SOLVED) == "You predicted 6 merges of 7."
 
 
+@in_one_browser
 def test_a_text_of_ones_own(page, site) -> None:
     """A whole word after three merges solves the task; a part of a word, or a shorter one, does not."""
     opened(page, site)
@@ -172,6 +178,7 @@ def test_a_text_of_ones_own(page, site) -> None:
         assert page.run(SOLVED) == solved, text
 
 
+@in_one_browser
 def test_no_pair_is_left(page, site) -> None:
     """Nor in an empty text, and nothing breaks."""
     opened(page, site)
@@ -182,6 +189,7 @@ def test_no_pair_is_left(page, site) -> None:
     assert page.messages == []
 
 
+@in_one_browser
 def test_nothing_typed_becomes_markup(page, site) -> None:
     """Tags stay text, in the words, the pairs, the answer and the new word."""
     opened(page, site)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from axe_playwright_python.sync_playwright import Axe
+from browsers import in_one_browser
 
 from exformer_lessons.positional_encoding.live import CODES, FIGURE, N_POSITIONS, scores
 
@@ -172,6 +172,7 @@ def test_keys_alone_move_both_and_one(page, site) -> None:
     page.wait("() => location.hash === ''")
 
 
+@in_one_browser
 def test_nothing_leaves_the_text(page, site) -> None:
     """Ends are ends, and what is moved together keeps its offset there."""
     opened(page, site)
@@ -200,6 +201,7 @@ def test_a_mouse_drags(page, site) -> None:
     assert page.run("() => document.querySelector('.handle.key').ariaValueNow") == "57"
 
 
+@in_one_browser
 def test_the_task_is_solved_and_not_by_less(page, site) -> None:
     """At −62 it is, one position on it is not; on the way it says how high the score is."""
     opened(page, site)
@@ -211,6 +213,7 @@ def test_the_task_is_solved_and_not_by_less(page, site) -> None:
     assert "10 times and the second once" in page.run(answer)
 
 
+@in_one_browser
 def test_exchange_is_noticed_with_a_code_only(page, site) -> None:
     """A press exchanges the positions of query and key, the next one brings them back."""
     opened(page, site)
@@ -268,17 +271,4 @@ def test_nothing_shifts(chromium, site, width, height) -> None:
     page.run("() => document.querySelector('.handle.key').focus()")
     page.press(*["PageUp"] * 6, *["ArrowRight"] * 3)
     assert page.run(size)[0] == begun
-    page.close()
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing(chromium, site, theme) -> None:
-    """Before a touch and after."""
-    page = chromium.page(theme=theme)
-    opened(page, site)
-    page.raw.evaluate(Axe().axe_script)
-    for keys in ([], ["Tab", "Tab", "ArrowRight"]):
-        page.press(*keys)
-        found = page.raw.evaluate("axe.run('exformer-positions')")["violations"]
-        assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found] == []
     page.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 import figures
 import pytest
 import recurrence_evidence as evidence
-from axe_playwright_python.sync_playwright import Axe
+from browsers import in_one_browser
 
 from exformer.corpora.english_italian.grammar import derive
 from exformer.corpora.english_italian.parser import parse
@@ -175,6 +175,7 @@ def test_first_state(page, site, models) -> None:
     assert all(str(request).startswith(("file:", "about:", "data:")) for request in page.requests)
 
 
+@in_one_browser
 def test_every_length(page, site, models) -> None:
     """The slider gives a sentence of each length, one of the grammar, and the markers stand at its shares."""
     opened(page, site)
@@ -193,6 +194,7 @@ def test_every_length(page, site, models) -> None:
             assert float(y) == pytest.approx(arrived / wanted.total())
 
 
+@in_one_browser
 def test_who_notices(page, site, models) -> None:
     """The first noun, then the last; what is said is what the library finds."""
     opened(page, site)
@@ -211,6 +213,7 @@ def test_who_notices(page, site, models) -> None:
     assert "C changes nothing, D changes 1 word" in line  # the last noun: C does not notice
 
 
+@in_one_browser
 def test_the_task_is_checked(page, site, models) -> None:
     """A sentence of seven words that C gets right solves it; one with a mistake does not."""
     random.seed(4)
@@ -265,11 +268,10 @@ def test_the_address(page, site) -> None:
     assert page.messages == []
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_for_everyone(chromium, site, width, theme) -> None:
+def test_for_everyone(chromium, site, width) -> None:
     """Accessible, nothing too wide, nothing moves, before and after use, by touch."""
-    page = chromium.page(width=width, height=900, touch=width < 500, theme=theme)
+    page = chromium.page(width=width, height=900, touch=width < 500)
     opened(page, site)
     height = page.run("() => document.querySelector('exformer-recurrence').offsetHeight")
     asked = page.run(
@@ -283,6 +285,5 @@ def test_for_everyone(chromium, site, width, theme) -> None:
         assert page.run("() => document.documentElement.scrollWidth <= innerWidth")
         assert page.run("() => document.querySelector('exformer-recurrence').offsetHeight") == height
     assert page.messages == []
-    found = Axe().run(page.raw, options={"resultTypes": ["violations"]}).response["violations"]
-    assert [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found] == []
+    assert figures.faults(page) == []
     page.close()

@@ -38,10 +38,15 @@ POINTED = """(texts) => {
 }"""
 
 
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Write a page that has the figure, with its heads, and nothing else."""
+    return figures.write_page(tmp_path_factory.mktemp("translator"), "translator", "heads")
+
+
 @pytest.fixture
-def opened(chromium, tmp_path):
-    page = chromium.page()
-    page.open(figures.write_page(tmp_path, "translator", "heads"))
+def opened(chromium, site):
+    page = chromium.page().open(site)
     page.wait(LIVE)
     yield page
     assert page.messages == []
@@ -140,10 +145,9 @@ def test_the_address_brings_the_state_back(opened, chromium) -> None:
         ("x", "x||"),
     ],
 )
-def test_the_address_is_clamped(chromium, tmp_path, state, kept) -> None:
-    address = figures.write_page(tmp_path, "translator", "heads").resolve().as_uri()
+def test_the_address_is_clamped(chromium, site, state, kept) -> None:
     page = chromium.page()
-    page.open(f"{address}#translator={state}")
+    page.open(f"{site.as_uri()}#translator={state}")
     page.wait(LIVE)
     assert page.run("() => document.querySelector('exformer-translator').state") == kept
     if not kept:
