@@ -233,4 +233,4 @@ SETTINGS = {
 }
 
 #: In seconds, to see whether everything works.
-QUICK = Setting(d_model=32, n_heads=4, d_ff=64, n_layers=1, vocab_size=200, batch_size=4, budget_s=1.0)
+QUICK = Setting(d_model=32, n_heads=4, d_ff=64, n_layers=1, vocab_size=200, batch_size=4, budget_s=0.1)

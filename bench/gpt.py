@@ -211,4 +211,4 @@ SETTINGS = {
 }
 
 #: In a moment, to see whether everything works.
-QUICK = GPTSetting(d_model=24, n_heads=3, n_layers=2, context=8, batch_size=2, vocab_size=17, budget_s=0.5)
+QUICK = GPTSetting(d_model=24, n_heads=3, n_layers=2, context=8, batch_size=2, vocab_size=17, budget_s=0.1)

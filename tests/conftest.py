@@ -1,10 +1,13 @@
 """What all tests share: the built book, a browser, seconds per lesson, and a word on what was left out."""
 
+import gc
 import importlib
 import os
 import subprocess
 import sys
 from collections import defaultdict
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import jaxtyping
@@ -54,6 +57,27 @@ def unchecked_shapes():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="module")
+def frozen():
+    """Let the collector of garbage, which benchmarks call each round, pass over all that is there by now."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture(scope="module")
+def said_by():
+    """Return a function that runs a benchmark in this process, and returns what it says."""
+
+    def run(program, *arguments):
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as said:
+            patch.setattr(sys, "argv", [f"{program}.py", *map(str, arguments)])
+            importlib.import_module(f"bench.{program}").main()
+        return said.getvalue()
+
+    return run
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections import Counter
 from concurrent.futures.process import BrokenProcessPool
@@ -21,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 from bench import gpt  # noqa: E402
 from bench.encoder_decoder import CONTENDERS, QUICK, SETTINGS  # noqa: E402
 from bench.equal_work import check_equal_work, loss_and_slope  # noqa: E402
-from bench.memory import added_bytes, measure, measure_alone, peak_bytes  # noqa: E402
+from bench.memory import added_bytes, measure_alone, peak_bytes  # noqa: E402
 from bench.report import table  # noqa: E402
 from bench.run import read_races  # noqa: E402
 from bench.setting import BOS, EOS, OPTIMIZER, PAD, Contender, make_batches, make_step  # noqa: E402
@@ -31,7 +30,10 @@ from bench.timing import Summary, best_peer, summarize, time_in_turns, turns  # 
 from exformer.nn.dropout import Dropout  # noqa: E402
 
 # x-transformers uses torch.jit.script as it is imported, which PyTorch has deprecated.
-pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning"),
+    pytest.mark.usefixtures("frozen"),
+]
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -389,19 +391,15 @@ def test_memory_that_is_used_is_seen():
 
 def test_a_process_that_fails_is_named():
     with pytest.raises(RuntimeError, match="the memory of nobody was not measured") as caught:
-        measure(["nobody"], QUICK, kind="encoder-decoder", threads=1)
+        measure_alone(["nobody"], {}.__getitem__, get_context("spawn"))
     assert isinstance(caught.value.__cause__, KeyError)
-
-
-def end_this_process(contender):
-    """As the system does where memory is short."""
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
 def test_a_process_that_the_system_ends_is_named():
-    with pytest.raises(RuntimeError, match="the memory of large was not measured") as caught:
-        measure_alone(["large"], end_this_process, get_context("spawn"))
+    """As where memory is short."""
+    with pytest.raises(RuntimeError, match=f"the memory of {signal.SIGKILL} was not measured") as caught:
+        measure_alone([signal.SIGKILL], signal.raise_signal, get_context("spawn"))
     assert isinstance(caught.value.__cause__, BrokenProcessPool)
 
 
@@ -409,19 +407,12 @@ def test_a_process_that_the_system_ends_is_named():
 
 
 @pytest.fixture(scope="module")
-def quick_run(tmp_path_factory):
+def quick_run(said_by, tmp_path_factory):
     """Run the program once, with a file that has races of other sizes; return what it says and the file."""
     file = tmp_path_factory.mktemp("quick") / "found.json"
     names = ("quick-encoder-decoder", "gpt-d384", "gpt-d128")
     file.write_text(json.dumps({"races": [{"name": name, **EARLIER} for name in names]}))
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "bench" / "run.py"), "--quick", "--json", str(file)],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout, file
+    return said_by("run", "--quick", "--json", file), file
 
 
 EARLIER = {"rounds": 7, "machine": {"cpu": "another"}, "optimizer": "another"}

@@ -14,6 +14,8 @@ sys.path.insert(0, str(ROOT))
 from bench import byte_pairs  # noqa: E402
 from bench.byte_pair_peers import learn_by_recounting, merges_of, tiktoken_of, train_hugging_face  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("frozen")
+
 LINE = "Peter Piper picked a peck of pickled peppers. " * 3
 
 

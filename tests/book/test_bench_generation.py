@@ -1,8 +1,6 @@
 """The benchmark of generation: equal models, no race between different texts, a run from end to end."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,36 +16,27 @@ from torch_twins import close, randomize  # noqa: E402
 
 from exformer.models.decoder_lm import DecoderLM  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("frozen")
+
 NAMES = ["greedy, batch 1", "greedy, the cache", "greedy, batch 16", "beam of 4"]
 TIMED = {"warmup": 0, "min_rounds": 2, "budget_s": 0.0}
 
 
-def run(*arguments):
-    """Run the command."""
-    return subprocess.run(
-        [sys.executable, str(ROOT / "bench" / "generation.py"), *arguments],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "lib")},
-    )
-
-
-def test_a_quick_run_from_end_to_end(tmp_path):
+def test_a_quick_run_from_end_to_end(said_by, tmp_path):
     file = tmp_path / "new" / "quick.json"
-    done = run("--quick", "--json", str(file))
-    assert done.returncode == 0, done.stderr
+    said = said_by("generation", "--quick", "--json", file)
     result = json.loads(file.read_text(encoding="utf-8"))
     assert set(result) == {"machine", "threads", "clock", "gpt", "translator", "races"}
     assert list(result["races"]) == NAMES
     for name, race in result["races"].items():
-        assert name in done.stdout
+        assert name in said
         ours, *peers = race["contenders"].values()
         assert ours["ratio"] == 1.0
         for peer in peers:
             assert 0 < peer["ratio_low"] <= peer["ratio"] <= peer["ratio_high"]
             assert len(peer["seconds"]) == len(ours["seconds"]) == race["rounds"] == 2
-            assert f"{peer['ratio']:.3f}" in done.stdout
-    assert str(file) in done.stdout
+            assert f"{peer['ratio']:.3f}" in said
+    assert str(file) in said
 
 
 def test_the_model_that_is_timed_has_the_size_of_nanogpts():
