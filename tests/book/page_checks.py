@@ -6,13 +6,31 @@ from axe_playwright_python.sync_playwright import Axe
 
 WIDTHS = {"desk": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844}}
 COLORS = Path(__file__).with_name("page_colors.js").read_text(encoding="utf-8")
-#: All rules but those of the colors. A page in a file may not read its own style sheets again (preload).
-RULES = """async () => {
+#: All rules but those of the colors, of the page or of some elements. A page in a file may not read its own
+#: style sheets again (preload).
+RULES = """async (include) => {
     const rules = { "color-contrast": { enabled: false }, "link-in-text-block": { enabled: false } };
-    const report = await axe.run({ rules, preload: false, resultTypes: ["violations"] });
+    const options = { rules, preload: false, resultTypes: ["violations"] };
+    const report = await axe.run(include ? { include } : document, options);
     return report.violations.flatMap((rule) =>
         rule.nodes.slice(0, 3).map((node) => `axe ${rule.id}: ${node.html.slice(0, 160)}`));
 }"""
+#: Note what is seen; later tell what axe finds in all that was not seen then and is not known, or must be
+#: scrolled and cannot be by keys.
+NOTE = """() => {
+    document.seen = new Set(document.body.querySelectorAll("*"));
+    for (const each of document.seen) if (!each.checkVisibility()) document.seen.delete(each);
+}"""
+ELSEWHERE = """async (known) => {
+    const scrolls = ({ scrollWidth, clientWidth }) => scrollWidth > clientWidth;
+    const byKeys = "[tabindex], a[href], button, input, select, textarea, summary";
+    const isStuck = (each) => scrolls(each) && /auto|scroll/.test(getComputedStyle(each).overflowX)
+        && !each.matches(byKeys) && !each.querySelector(byKeys);
+    const isNew = (each) => !document.seen.has(each) && !known.includes(each.outerHTML);
+    const seen = [...document.body.querySelectorAll("*")].filter((each) => each.checkVisibility());
+    const include = seen.filter((each) => isNew(each) || isStuck(each));
+    return [include.length ? await (RULES)(include) : [], include.map((each) => each.outerHTML)];
+}""".replace("RULES", RULES)
 #: Two frames, in which scripts hear of the change; then what moves or fades is brought to its end. It is not
 #: waited for: Chromium lets what cannot be seen stand still.
 SETTLE = """async () => {
@@ -48,41 +66,48 @@ def go(page, path):
     page.evaluate("async () => { await window.MathJax?.startup?.promise; await document.fonts.ready }")
 
 
-class Colors:
-    """The colors of pages: what was found to be good on one is not judged again on the next."""
+class Known:
+    """What was found to be good on one page, colors and what only phones show: it is judged once."""
 
     def __init__(self):
-        self.known = {"names": [], "good": {"color-contrast": [], "link-in-text-block": []}}
+        self.kinds = {"names": [], "good": {"color-contrast": [], "link-in-text-block": []}}
+        self.elements = []
 
-    def __call__(self, page):
+    def colors(self, page):
         """Return what is wrong with the colors of a page in its theme."""
-        found = page.evaluate(COLORS, self.known)
-        self.known = found["known"]
+        found = page.evaluate(COLORS, self.kinds)
+        self.kinds = found["known"]
         return found["complaints"]
+
+    def elsewhere(self, page):
+        """Return what is wrong, for who does not see it, with what shows or scrolls at this width alone."""
+        complaints, elements = page.evaluate(ELSEWHERE, self.elements)
+        self.elements += [] if complaints else elements
+        return complaints
 
 
 def roles_and_names(page):
-    """Return what is wrong with a page for who does not see it."""
+    """Return what is wrong with a page for who does not see it; note what is seen."""
+    page.evaluate(NOTE)
     return page.evaluate(RULES)
 
 
-def faults(page, colors, *, axe=("light", "dark")):
+def faults(page, known, *, axe=True):
     """Return what is wrong with a page that was opened on a desk, in light.
 
-    Colors do not depend on the width, and nothing but colors depends on the theme. ``axe`` names the themes
-    in which axe is asked, which takes most of the time.
+    Colors do not depend on the width, and nothing but colors depends on the theme. Without ``axe``, which
+    takes most of the time, layout and formulas are judged alone.
     """
+    found = unset_formulas(page)
     if axe:
         page.evaluate(Axe().axe_script)
-    found = unset_formulas(page)
     for theme, width, checks in (
-        ("light", "desk", (roles_and_names, colors)),
-        ("dark", "desk", (colors,)),
-        ("dark", "phone", ()),
-        ("light", "phone", (roles_and_names,)),
+        ("light", "desk", (roles_and_names, known.colors)),
+        ("dark", "desk", (known.colors,)),
+        ("dark", "phone", (known.elsewhere,)),
     ):
         wrong = show(page, theme, width) + too_wide(page)
-        for check in checks if theme in axe else ():
+        for check in checks if axe else ():
             wrong += check(page)
         found += [f"{width}, {theme}: {fault}" for fault in wrong]
     return found

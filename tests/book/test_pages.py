@@ -33,16 +33,16 @@ class Images(HTMLParser):
 
 
 def test_pages_in_a_browser(book: Path, browser) -> None:
-    """An evidence page has no element that lessons do not have, so axe judges a part of them, in light."""
-    from page_checks import Colors, faults, go, visit
+    """An evidence page has no element that lessons do not have, so axe judges a part of them."""
+    from page_checks import Known, faults, go, visit
 
     evidence = [path for path in pages(book) if "evidence" in path.parts]
-    axe = dict.fromkeys(evidence, ()) | dict.fromkeys(rotating_part(evidence, parts=4), ("light",))
-    wrong, colors = [], Colors()
+    judged = {*pages(book)} - {*evidence} | {*rotating_part(evidence, parts=4)}
+    wrong, known = [], Known()
     page, complaints = visit(browser, book / "book" / "index.html")
     for path in pages(book):
         go(page, path)
-        found = faults(page, colors, axe=axe.get(path, ("light", "dark")))
+        found = faults(page, known, axe=path in judged)
         wrong += [f"{path.relative_to(book)}: {fault}" for fault in complaints + found]
         complaints.clear()
     page.context.close()
