@@ -32,23 +32,24 @@ def enumerate_outcomes(program: Callable[[Callable[[Tensor], int]], T]) -> dict[
     """
     script: list[tuple[int, int]] = []  # the choices of this run, each with the number of its options
     found: dict[T, float] = defaultdict(float)
+    at, probability = 0, 1.0
+
+    def draw(weights: Tensor) -> int:
+        nonlocal at, probability
+        total = float(weights.sum())
+        if not (weights >= 0).all() or not 0 < total < float("inf"):
+            raise ValueError(f"draw needs weights of 0 and above, got {weights.tolist()}")
+        if at == len(script):
+            script.append((0, len(weights)))
+        choice = script[at][0]
+        at += 1
+        probability *= float(weights[choice]) / total
+        if probability == 0:
+            raise _ImpossibleError
+        return choice
+
     for _ in range(_MOST_RUNS):
         at, probability = 0, 1.0
-
-        def draw(weights: Tensor) -> int:
-            nonlocal at, probability
-            total = float(weights.sum())
-            if not (weights >= 0).all() or not 0 < total < float("inf"):
-                raise ValueError(f"draw needs weights of 0 and above, got {weights.tolist()}")
-            if at == len(script):
-                script.append((0, len(weights)))
-            choice = script[at][0]
-            at += 1
-            probability *= float(weights[choice]) / total
-            if probability == 0:
-                raise _ImpossibleError
-            return choice
-
         with suppress(_ImpossibleError):
             found[program(draw)] += probability
         while script and script[-1][0] + 1 == script[-1][1]:
