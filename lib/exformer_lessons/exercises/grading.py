@@ -2,7 +2,7 @@
 
 import html
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -170,27 +170,28 @@ def grade(
     if not cases or not callable(answer):
         raise ValueError(f"grade needs cases and a function to call, got {len(cases)} cases and {answer!r}")
 
-    def numbers(function: Callable[..., Any]) -> list[np.ndarray]:
-        return [as_numbers(frame(function(*case), *case)) for case in cases]
+    def numbers(function: Callable[..., Any]) -> Iterator[np.ndarray]:
+        return (as_numbers(frame(function(*case), *case)) for case in cases)
 
     try:
         results = [_result(answer, case, frame) for case in cases]
     except UnfitError as error:
         return Verdict(False, str(error))
-    expected = numbers(right)
+    expected = list(numbers(right))
     given = [_alone(found, wanted) for (_, found, _), wanted in zip(results, expected, strict=True)]
     if all_close(given, expected, tolerance):
         kept = all(unchanged for *_, unchanged in results)
         return Verdict(True, praise if kept else f"{praise} {_CHANGES}")
     wrong = [
-        (hint, numbers(each))
+        (hint, each)
         for hint, mistake in mistakes.items()
         for each in (mistake if isinstance(mistake, tuple) else (mistake,))
     ]
+    some_nan = any(np.isnan(each).any() for each in given)
     right_but_for_nan = all_close(given, expected, tolerance, skip_nan=True)
-    for skip_nan in (False,) if right_but_for_nan else (False, True):
-        for hint, theirs in wrong:
-            if all_close(given, theirs, tolerance, skip_nan=skip_nan):
+    for skip_nan in (False, True) if some_nan and not right_but_for_nan else (False,):
+        for hint, each in wrong:
+            if all_close(given, numbers(each), tolerance, skip_nan=skip_nan):
                 return Verdict(False, hint)
     for (result, found, _), wanted, case in zip(results, expected, cases, strict=True):
         if isinstance(result, str) and not all_close([found], [wanted], tolerance):

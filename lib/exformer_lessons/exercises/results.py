@@ -1,6 +1,6 @@
 """Results of answers: numbers are made of them, and compared; where they differ, one sentence says how."""
 
-from collections.abc import Iterator, Sequence, ValuesView
+from collections.abc import Iterable, Iterator, Sequence, ValuesView
 from itertools import islice
 from typing import Any
 
@@ -47,13 +47,13 @@ def as_numbers(value: object) -> np.ndarray:
 
 
 def all_close(
-    given: Sequence[np.ndarray], others: Sequence[np.ndarray], tolerance: float, *, skip_nan: bool = False
+    given: Sequence[np.ndarray], others: Iterable[np.ndarray], tolerance: float, *, skip_nan: bool = False
 ) -> bool:
     """Return whether two lists of results agree; results of another shape do not.
 
     Args:
         given: The results.
-        others: As many, to compare with.
+        others: As many, to compare with; those after the first that differs are not asked for.
         tolerance: Largest difference that counts as equal, for numbers up to 1; it grows with the largest.
         skip_nan: Whether positions are left out where a result is NaN; else NaN agrees with NaN alone.
     """
