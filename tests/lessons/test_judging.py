@@ -111,10 +111,15 @@ def test_texts_with_the_same_number_belong_together(model, monkeypatch):
     asked = []
     of_rows = judging.pair_log_p
     monkeypatch.setattr(judging, "pair_log_p", lambda m, rows: asked.append(rows) or of_rows(m, rows))
+
+    def stop(step, model):
+        raise KeyboardInterrupt
+
     pairs = judging.verb_pairs(40, seed=1)
     for matched in (True, False):
         asked.clear()
-        judging.dpo(model, pairs, rate=0.0, seed=0, matched=matched)
+        with pytest.raises(KeyboardInterrupt):
+            judging.dpo(model, pairs, rate=0.0, seed=0, matched=matched, watch=stop)
         ours, theirs = asked[:2]
         assert all(a[:-1] == b[:-1] for a, b in zip(ours, theirs, strict=True)) == matched
 
