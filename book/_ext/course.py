@@ -5,6 +5,7 @@ Role ``{hours}`` gives the hours of all lessons: ``reading``, ``exercises`` or `
 ``{objectives}`` lists what each lesson teaches, ``{course} key`` is a way through the book.
 """
 
+import re
 import textwrap
 from pathlib import Path
 
@@ -26,6 +27,8 @@ HTML = macros("course.html")
 EXERCISES = 80
 #: Of them in a meeting with a lecture, and in one after reading at home.
 IN_LECTURE, IN_CLASS = 20, 45
+#: A prediction with options, on which a class votes.
+CHOICE = re.compile(rf"{PREDICTION.pattern}(?:.|\n>)*?\(a\)", flags=re.M)
 #: A vote; a vote with discussion; the board, or a live figure.
 VOTE, DISCUSSED, BOARD = 3, 5, 10
 #: The least that a meeting leaves unplanned.
@@ -40,6 +43,11 @@ def written(root):
         for lesson in read_lessons(root)
         if lesson["page"]
     ]
+
+
+def parts(meeting):
+    """Return what a meeting of courses.yml joins by `` + ``, each with the slug in it, ``read`` left off."""
+    return [(part, part.removeprefix("read ")) for part in meeting.split(" + ")]
 
 
 def hours(root, kind):
@@ -135,7 +143,7 @@ def meeting(root, lesson, *, flipped):
     """
     cells = cells_of(root, lesson["page"])
     text = "\n".join("".join(cell["source"]) for cell in cells)
-    votes = len(PREDICTION.findall(text))
+    votes = len(CHOICE.findall(text))
     if flipped:
         return {"lesson": lesson, "lecture": 0, "votes": DISCUSSED * votes, "board": BOARD}
     lecture = rounded(minutes(cells) - PAUSE * votes)

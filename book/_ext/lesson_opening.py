@@ -16,7 +16,7 @@ EXERCISES = re.compile(r"^## Exercises$.*?(?=^## |\Z)", flags=re.M | re.S)
 ADDRESS = re.compile(r"\]\([^()\s]*\)")  # of a link, whose words are read
 TABLE_ROW = re.compile(r"^\|.*\|\s*$\n?", flags=re.M)
 TABLE = re.compile(r"^\|[-: |]+\|\s*$", flags=re.M)
-PREDICTION = re.compile(r"^> \*\*(?:Predict|Break it)\.\*\*", flags=re.M)
+PREDICTION = re.compile(r"^> \*\*(Predict|Break it)\.\*\*", flags=re.M)
 #: How fast a lesson is read: words and lines of code per minute; minutes for a figure, table and prediction.
 #: Fitted to readers' estimates for all twenty lessons, 34 to 50 minutes; it misses them by 4 on average.
 WORDS, LINES, FIGURE, PAUSE = 80, 15, 1.25, 1.5

@@ -1,6 +1,7 @@
 """The page of questions: its words, what exams ask, which plans they fit, and each lesson's questions."""
 
 import yaml
+from course import parts as parts_of
 
 from exformer_lessons.teacher.exams import read_exams
 from exformer_lessons.teacher.questions import lessons_with_questions, read_questions, sheet, titles
@@ -46,7 +47,7 @@ def fits(folder, exams):
     """Return, for plans that leave out the same questions, which these are in each exam."""
     same = {}
     for way in yaml.safe_load((folder.parent / "courses.yml").read_text(encoding="utf-8")):
-        taught = {part.removeprefix("read ") for words in way["meetings"] for part in words.split(" + ")}
+        taught = {slug for words in way["meetings"] for _, slug in parts_of(words)}
         if not way.get("flipped"):
             titled = same.setdefault(tuple(left_out(exam, taught) for exam in exams), {})
             sizes = titled.setdefault(way["title"], [])

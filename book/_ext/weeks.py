@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 import yaml
-from course import EXERCISES, HTML, SLACK, Directive, meeting, written
+from course import EXERCISES, HTML, SLACK, Directive, meeting, parts, written
 from docutils import nodes
 from ledger import raw
 from ledger_data import cells_of
@@ -59,8 +59,7 @@ def weeks(root, key):
     without, taught, rows = plan.get("without", {}), [], []
     for words in plan["meetings"]:
         row = {"lectured": [], "read": [], "tests": [], "steps": [], "other": []}
-        for part in words.split(" + "):
-            slug = part.removeprefix("read ")
+        for part, slug in parts(words):
             if part in mocks(Path(root, "book", "teach")):
                 row["tests"].append(test_of(root, part, taught, key, least=POINTS))
             elif slug in lessons:
@@ -116,17 +115,17 @@ def test_of(root, name, taught, key, least):
 
 def minutes_of(root, row, whole, key, starts):
     """Return the minutes of a meeting, and which exercises are for the class and for home."""
-    parts = [meeting(root, each, flipped=False) for each in row["lectured"]]
-    parts += [meeting(root, each, flipped=True) for each in row["read"]]
-    lecture = sum(part["lecture"] for part in parts)
-    votes = sum(part["votes"] + part["board"] for part in parts)
+    about = [meeting(root, each, flipped=False) for each in row["lectured"]]
+    about += [meeting(root, each, flipped=True) for each in row["read"]]
+    lecture = sum(each["lecture"] for each in about)
+    votes = sum(each["votes"] + each["board"] for each in about)
     test = sum(each["minutes"] for each in row["tests"])
     challenge = sum(minutes for _, minutes, *_ in row["steps"])
     free = whole - lecture - votes - test - challenge
     exercises = (free - SLACK) // STEP * STEP
-    if parts:
+    if about:
         exercises = min(exercises, AT_MOST)
-    least = AT_LEAST if parts or row["tests"] or row["other"] else 0
+    least = AT_LEAST if about or row["tests"] or row["other"] else 0
     if exercises < least:
         raise ValueError(
             f"plan {key}: {free} minutes are left for exercises and slack, fewer than {least + SLACK}"

@@ -32,6 +32,7 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 from book_page import inlined  # noqa: E402
 from chromium import browser_flags, browser_path  # noqa: E402
 from lesson_figures import figures  # noqa: E402
+from lesson_opening import PREDICTION  # noqa: E402
 
 FOLDER = ROOT / "_build" / "slides"
 PARTS = ROOT / "book" / "slides"
@@ -39,7 +40,6 @@ SHOWN = ("reveal.js", "reveal.css", "notes.js", "slides.css", "LICENSE.txt")
 MATHJAX = "mathjax/tex-svg.js"
 #: Ink and paper of the figures that are files of their own.
 DARK_ON_LIGHT = "color: #22262a; background: #fffefb;"
-ASKED = re.compile(r"> \*\*(Predict|Break it)\.\*\*\s+(.*)", flags=re.S)
 ANSWER = re.compile(r"(?:The answer|It) is \((\w)\)[.,:;]?\s*(.*)", flags=re.S)
 OPTION = re.compile(r"\((?=[a-d]\) )")
 TAG = re.compile(r"\\tag\{([^}]+)\}")
@@ -108,7 +108,7 @@ def _kind(text):
     ):
         if text.startswith(begin):
             return kind
-    if ASKED.match(text):
+    if PREDICTION.match(text):
         return "asked"
     if ANSWER.match(text):
         return "answer"
@@ -182,7 +182,8 @@ class Asked:
     """A prediction, from its box: the question and its options."""
 
     def __init__(self, box):
-        self.name, words = ASKED.match(" ".join(box.replace("\n>", " ").split())).groups()
+        found = PREDICTION.match(box)
+        self.name, words = found[1], " ".join(box[found.end() :].replace("\n>", " ").split())
         question, *options = OPTION.split(words)
         split = [each.partition(") ") for each in options]
         if split and split[0][0] != "a":  # the letters stand in a picture
