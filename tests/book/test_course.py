@@ -91,7 +91,7 @@ def test_a_way_has_a_row_for_each_meeting(root):
 def test_votes_take_time_in_both_kinds_of_meeting(root):
     path = root / "notebooks" / "02_two.ipynb"
     found = json.loads(path.read_text(encoding="utf-8"))
-    asked = "> **Predict.** One?\n\n> **Break it.** Two?\n\n> **Tested.** Three."
+    asked = "> **Predict.** One: (a)?\n\n> **Break it.** Two:\n> (a)?\n\n> **Tested.** Three: (a)."
     found["cells"] += [{"cell_type": "markdown", "source": asked, "metadata": {}}]
     path.write_text(json.dumps(found), encoding="utf-8")
     kept = ("lecture", "votes", "board", "slack")
@@ -177,9 +177,7 @@ def test_there_are_notes_on_each_lesson_of_a_course():
     assert list(notes()) == [lesson["slug"] for lesson in WITH_NOTES]
     ways = yaml.safe_load((ROOT / "book" / "courses.yml").read_text(encoding="utf-8"))
     lessons = {lesson["slug"] for lesson in course.written(ROOT)}
-    taught = {
-        slug.removeprefix("read ") for way in ways for part in way["meetings"] for slug in part.split(" + ")
-    }
+    taught = {slug for way in ways for words in way["meetings"] for _, slug in course.parts(words)}
     assert taught & lessons <= notes().keys()
 
 
@@ -190,15 +188,25 @@ def test_notes_agree_with_their_lesson(lesson):
     prose = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
     right = re.findall(r"^(?:The answer|It) is \((\w)\)", prose, flags=re.M)
     assert re.findall(r"^- (?:Predict|Break it) \((\w)\)\.", text, flags=re.M) == right
-    parts, in_class = re.search(
-        r"^\*\*Minutes\.\*\* (.+?)\. In class: begin Exercise (\d+\.\d)\. \*\*If late\*\*, drop .+?\. "
-        r"\*\*If it was read at home\*\*, .+\.$",
-        text,
-        flags=re.M,
-    ).groups()
-    lecture = sum(int(found) for found in re.findall(r" (\d+)(?:,|$)", parts))
-    assert lecture == course.meeting(ROOT, lesson, flipped=False)["lecture"]  # what the plan gives it
-    assert f"**Exercise {in_class}" in prose
+    words, in_class = lecture_notes.MINUTES.search(text).groups()
+    assert re.search(
+        r"\. \*\*If late\*\*, drop .+?\. \*\*If it was read at home\*\*, .+\.$", text, flags=re.M
+    )
+    rows, end = lecture_notes.timed(words)
+    meeting = course.meeting(ROOT, lesson, flipped=False)  # what the plan gives it
+    assert (end, sum(votes for *_, votes in rows)) == (meeting["lecture"] + meeting["votes"], len(right))
+    assert f"**{in_class}" in prose
+
+
+def test_a_lecture_is_a_table_of_minutes():
+    told = lecture_notes.with_questions(
+        ROOT, (ROOT / "book" / "teach" / "notes.md").read_text(encoding="utf-8")
+    )
+    assert "**Minutes.**" not in told
+    first = told.partition("| From minute |")[2].partition("\n\n")[0].splitlines()
+    assert first[2] == "| 0 | Cabinet |  |"
+    assert re.fullmatch(r"\| 15 \| factors \| slide \d+ \|", first[4])
+    assert first[-1] == "| 49 | Exercise 1.1 |  |"
 
 
 def test_notes_ask_in_the_words_of_the_lesson_and_name_the_slide():
