@@ -1,13 +1,18 @@
-"""Pages whose words are followed by what files list: questions, public exams, bugs that others had."""
+"""Pages whose words are followed by what files list: questions, exams, public exams, bugs of others."""
 
 from pathlib import Path
 
 from bugs import all_bugs
 from mocks import all_mocks
-from questions import all_questions
+from questions import all_exams, all_questions
 
 #: A page -> its folder -> what comes after its words, in Markdown.
-MADE = {"book/teach/questions": all_questions, "book/teach/mock": all_mocks, "book/bugs": all_bugs}
+MADE = {
+    "book/teach/questions": all_questions,
+    "book/teach/exams": all_exams,
+    "book/teach/mock": all_mocks,
+    "book/bugs": all_bugs,
+}
 
 
 def add(app, docname, source):

@@ -1,41 +1,47 @@
-"""The page of questions: its words, what exams ask, which plans they fit, and each lesson's questions."""
+"""The pages of questions and of exams: each lesson's questions; what exams ask, and which plans they fit."""
 
 import yaml
-from course import parts as parts_of
+from course import parts
 
 from exformer_lessons.teacher.exams import read_exams
 from exformer_lessons.teacher.questions import lessons_with_questions, read_questions, sheet, titles
 
-ASK = """## What the exams ask
+ASK = """## What they ask
 
-Each cell is a question: its lesson, its points and its kind. A and B are public. The others are sealed, and
-`--seed` changes the numbers of their *apply* questions."""
-FIT = """## Which exam fits which plan
+Each cell is a question: its lesson, its points and its kind."""
+MIX = "These consist of questions of the bank, by their names, or of other exams: `D/3` is question 3 of D."
+FIT = """(which-plan)=
+## Which exam fits which plan
 
 A class leaves out the questions on lessons that [its plan](../teach.md) leaves out, here by their
 numbers, and the limits of the grades fall in proportion. A dash: half of the points or more would go."""
 
 
 def all_questions(folder):
-    """Return exams and questions in Markdown.
+    """Return the questions of all lessons in Markdown.
+
+    Args:
+        folder: ``book/teach``.
+    """
+    title = titles(folder)
+    return "\n\n".join(
+        f"## {title[lesson]}\n\n{sheet(read_questions(folder, lesson))}"
+        for lesson in lessons_with_questions(folder)
+    )
+
+
+def all_exams(folder):
+    """Return in Markdown what is public about the exams.
 
     Args:
         folder: ``book/teach``.
     """
     title, exams = titles(folder), read_exams(folder)
-    parts = [ASK, table("Exam", {each.key: asks(each, title) for each in exams})]
-    parts.append("These exams are put together, and `D/3` is question 3 of exam D.")
-    mixed = {each.key: each.questions for each in exams if not each.public and each.questions}
-    parts.append("\n".join(f"- {key}: `{'`, `'.join(names)}`" for key, names in mixed.items()))
-    parts.append(FIT)
-    parts.append(table("Plan", fits(folder, exams), [each.key for each in exams]))
-    for exam in exams:
-        if exam.public:
-            rows = [f"1. `{name}`" for name in exam.questions]
-            parts.append("\n".join([f"## Exam {exam.key}: {exam.title}\n", *rows]))
-    for lesson in lessons_with_questions(folder):
-        parts.append(f"## {title[lesson]}\n\n{sheet(read_questions(folder, lesson))}")
-    return "\n\n".join(parts)
+    asked = table("Exam", {each.key: asks(each, title) for each in exams})
+    mixed = "\n".join(f"- {each.key}: `{'`, `'.join(each.questions)}`" for each in exams if each.questions)
+    return "\n\n".join(
+        [ASK, asked, MIX, mixed, FIT, table("Plan", fits(folder, exams), [e.key for e in exams])]
+    )
 
 
 def asks(exam, title):
@@ -47,7 +53,7 @@ def fits(folder, exams):
     """Return, for plans that leave out the same questions, which these are in each exam."""
     same = {}
     for way in yaml.safe_load((folder.parent / "courses.yml").read_text(encoding="utf-8")):
-        taught = {slug for words in way["meetings"] for _, slug in parts_of(words)}
+        taught = {slug for words in way["meetings"] for _, slug in parts(words)}
         if not way.get("flipped"):
             titled = same.setdefault(tuple(left_out(exam, taught) for exam in exams), {})
             sizes = titled.setdefault(way["title"], [])

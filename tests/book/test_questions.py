@@ -18,7 +18,7 @@ from exformer_lessons.teacher.sealing import read_recipients
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
-from questions import all_questions, left_out  # noqa: E402
+from questions import all_exams, left_out  # noqa: E402
 
 TEACH = ROOT / "book" / "teach"
 LESSONS = lessons_with_questions(TEACH)
@@ -127,18 +127,69 @@ def test_an_exam_asks_what_its_course_has_taught(keys: str, course: str) -> None
         assert all(lessons == {slug for slug in taught if slug in LESSONS} for lessons in asked)
 
 
-@pytest.mark.parametrize(("first", "resit"), ["CD", "DG", "FH", "FE", "JK"])
-def test_a_resit_asks_nothing_again(first: str, resit: str) -> None:
-    numbered = {
-        exam.key: {*exam.questions} or {f"{exam.key}/{n}" for n in range(1, 1 + len(exam.asks))}
-        for exam in EXAMS
-    }
-    assert numbered[first].isdisjoint(numbered[resit])
-    assert f"{first} and {resit} *" in (TEACH.parent / "teach.md").read_text(encoding="utf-8")
+YEARS = [
+    line.strip("| ").split(" | ")
+    for line in (TEACH / "exams.md").read_text(encoding="utf-8").splitlines()
+    if line.startswith("| *")
+]
+#: The key of its plan by hours, for each course of the table of years.
+COURSE = {
+    "*a course of its own*": "whole",
+    "*half a course on the transformer*": "half",
+    "*to today's models*": "today",
+    "*all twenty lessons*": "all",
+    "*half a course within one on natural language processing*": "nlp",
+}
+
+
+def numbered(exam: Exam) -> set[str]:
+    """Return the names of its questions."""
+    return {*exam.questions} or {f"{exam.key}/{n}" for n in range(1, 1 + len(exam.asks))}
+
+
+def test_the_table_of_years_has_a_row_for_each_course() -> None:
+    assert [row[0] for row in YEARS] == list(COURSE)
+
+
+@pytest.mark.parametrize("row", YEARS, ids=lambda row: COURSE[row[0]])
+def test_the_exams_of_a_course_ask_nothing_twice_and_what_it_taught(row: list[str]) -> None:
+    ways = yaml.safe_load((ROOT / "book" / "courses.yml").read_text(encoding="utf-8"))
+    taught = next({*way["meetings"]} for way in ways if way["key"] == COURSE[row[0]])
+    told = dict(re.findall(r"\b([A-K])\b(?: without question (\d))?", ", ".join(row[1:])))
+    named = {exam.key: exam for exam in EXAMS if exam.key in told}
+    asked = [name for exam in named.values() for name in numbered(exam)]
+    assert len(named) >= 2
+    assert len(asked) == len({*asked})
+    for key, exam in named.items():
+        assert left_out(exam, taught) == (f"not {told[key]}" if told[key] else "all")
+
+
+def test_a_variant_takes_what_the_page_says() -> None:
+    page = (TEACH / "exams.md").read_text(encoding="utf-8")
+    names = re.findall(r"^    - (\S+/\S+)$", page, flags=re.M)
+    bank = {each.name: each for lesson in LESSONS for each in read_questions(TEACH, lesson)}
+    exams = {exam.key: exam for exam in EXAMS}
+    asks = [
+        (bank[name].kind, bank[name].minutes) if name in bank else exams[name[0]].asks[int(name[2:]) - 1][1:]
+        for name in names
+    ]
+    assert sum(points for _, points in asks) == 60
+    assert {kind for kind, _ in asks} == set(KINDS)
+    assert all((name in bank) == (kind != "apply") for name, (kind, _) in zip(names, asks, strict=True))
+    assert {*names}.isdisjoint(name for exam in EXAMS for name in exam.questions if name in bank)
+    kinds = [each.kind for each in bank.values() if each.kind != "apply"]
+    assert {kind: kinds.count(kind) for kind in {*kinds}} == dict.fromkeys(("recall", "prove", "design"), 40)
+    drawn = {}
+    for exam in EXAMS:
+        sealed = [name not in bank for name in exam.questions] or [not exam.public] * len(exam.asks)
+        rows = zip(sealed, exam.asks, strict=True)
+        drawn[exam.key] = sum(points for kept, (_, kind, points) in rows if kept and kind == "apply")
+    assert (drawn.pop("A"), drawn.pop("B"), drawn.pop("J")) == (0, 0, 17)
+    assert (min(drawn.values()), max(drawn.values())) == (25, 34)
 
 
 def test_the_page_says_what_exams_ask_and_what_a_plan_leaves_out() -> None:
-    rows = [line.strip("| ").split(" | ") for line in all_questions(TEACH).splitlines()]
+    rows = [line.strip("| ").split(" | ") for line in all_exams(TEACH).splitlines()]
     assert next(row for row in rows if row[0] == "H")[8] == "20,\u00a08 prove"
     assert next(row for row in rows if row[0].startswith("All twenty"))[1:] == ["all"] * len(EXAMS)
     exam = next(each for each in EXAMS if each.key == "H")
