@@ -3,7 +3,8 @@
 A plan is a row of ``book/courses.yml`` with ``weekly``. A meeting joins by `` + `` the slug of a lesson that
 is lectured, ``read SLUG`` for one that was read at home before, the name of a test in ``book/teach/mock``,
 a step of the challenge of ``book/teach/doubt.md``, and words for anything else. Directive ``{weeks} key`` is
-its table, ``{weeks} key short`` a list of topics; role ``{workload}`home key``` says how many hours it takes.
+its table, ``{weeks} key short`` a list of topics; role ``{workload}`home key``` says how many hours it takes,
+``{workload}`longer key``` with the project of ``book/teach/project.md`` in place of the challenge.
 ``exam`` is the mock exam of a plan, and ``a_week`` says how many meetings a week has, if not one.
 """
 
@@ -30,9 +31,13 @@ CHALLENGE = {
     "pages": ("pages are handed in", 0, "mark two pages", 40),
     "posters": ("posters", 80, "", 0),
 }
+#: What a page may ask about the work of a plan.
+HOURS = ("class", "home", "again", "total", "credits", "project", "longer", "more")
 #: Hours of work that make a credit of the ECTS, at least and at most.
 CREDIT = 25, 30
 NUMBER = re.compile(r"^> \*\*Exercise (\d+\.\d) ", flags=re.M)
+#: A step of the project, and its hours.
+STEP_OF_PROJECT = re.compile(r"^\| (?:week|two weeks|three weeks) .*\| (\d+) \|$", flags=re.M)
 BEGIN = re.compile(r"^\(notes-(\w+)\)=.*?In class: begin Exercise (\d+\.\d)\.", flags=re.M | re.S)
 
 
@@ -84,6 +89,7 @@ def weeks(root, key):
     left_out = [each for slug, each in lessons.items() if slug not in taught]
     exam = test_of(root, plan.get("exam", "exam"), taught, key, least=0)
     made = {"exam": exam, "rows": rows, "told": told, "left_out": left_out} | load_of(rows, plan["meeting"])
+    made |= longer(made, project_hours(root))
     return {"folded": False, "a_week": 1} | plan | made | {"challenge": any(row["steps"] for row in rows)}
 
 
@@ -95,7 +101,25 @@ def load_of(rows, meeting):
         "again": round(sum(lesson["minutes"] for row in rows for lesson in row["lectured"]) / 60),
     }
     total = sum(found.values())
-    return found | {"total": total, "credits": " to ".join(f"{total / each:.1f}" for each in CREDIT[::-1])}
+    return found | {"total": total, "credits": credits_of(total)}
+
+
+def credits_of(hours):
+    """Return how many credits of the ECTS hours are: 5.0 to 6.0."""
+    return " to ".join(f"{hours / each:.1f}" for each in CREDIT[::-1])
+
+
+def project_hours(root):
+    """Return how many hours the project asks of a student, as the table of its page says."""
+    page = Path(root, "book", "teach", "project.md").read_text(encoding="utf-8")
+    return sum(map(int, STEP_OF_PROJECT.findall(page)))
+
+
+def longer(plan, project):
+    """Return hours and credits of a plan with the project; what the challenge takes at home falls away."""
+    challenge = sum(minutes for row in plan["rows"] for *_, minutes in row["steps"])
+    hours = plan["total"] + project - round(challenge / 60)
+    return {"project": project, "longer": hours, "more": credits_of(hours)}
 
 
 def test_of(root, name, taught, key, least):
@@ -198,7 +222,7 @@ class Weeks(Directive):
         """Return a table, or a list of topics."""
         self.note()
         teach = Path(self.env.srcdir, "book", "teach")
-        for path in (teach / "notes.md", *teach.glob("mock/*.yml")):
+        for path in (teach / "notes.md", teach / "project.md", *teach.glob("mock/*.yml")):
             self.env.note_dependency(str(path))
         try:
             plan = weeks(self.env.srcdir, self.arguments[0])
@@ -208,7 +232,10 @@ class Weeks(Directive):
 
 
 class Workload(SphinxRole):
-    """``{workload}`home today-14-90```: hours at home, in class, again, in total; credits; lessons read."""
+    """``{workload}`home today-14-90```: hours at home, in class, again, in total; credits; lessons read.
+
+    ``project`` is what the project takes, ``longer`` the hours with it, and ``more`` their credits.
+    """
 
     def run(self):
         """Return the number."""
@@ -216,7 +243,7 @@ class Workload(SphinxRole):
         try:
             plan = weeks(self.env.srcdir, key)
             told = {"read": sum(len(row["read"]) for row in plan["rows"])}
-            told |= {name: plan[name] for name in ("class", "home", "again", "total", "credits")}
+            told |= {name: plan[name] for name in HOURS}
             return [nodes.Text(str(told[kind]))], []
         except (KeyError, ValueError) as error:
             return [], [self.inliner.reporter.error(str(error), line=self.lineno)]

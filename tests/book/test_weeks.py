@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 import weeks  # noqa: E402
+from notes import MINUTES, timed  # noqa: E402
 
 KEYS = [plan["key"] for plan in weeks.read_weeks(ROOT)]
 
@@ -190,4 +191,51 @@ def test_the_syllabus_has_the_weeks_of_its_plans(plans):
         assert topics.count("<li>") == meetings
         assert topics.count("without question 1") == {"core": 0, "today": 2, "all": 0}[course]
         assert len(f"{parts[course]} {parts['both']}".split()) <= 420  # a page
-    assert "fourteen meetings of 90 minutes" in text
+
+
+def test_the_first_meetings_are_those_of_their_plans(plans):
+    page = (ROOT / "book" / "teach" / "first_class.md").read_text(encoding="utf-8")
+    found = [
+        [int(minute) for minute in re.findall(r"^\| (\d+) \|", part, flags=re.M)]
+        for part in page.split("| Minute |")[1:]
+    ]
+    text = (ROOT / "book" / "teach" / "notes.md").read_text(encoding="utf-8")
+    notes = dict(part.split(")=\n", 1) for part in text.split("(notes-")[1:])
+    left = re.findall(r"expect \((\w)\), it is \((\w)\)", page)
+    meetings = (("core-14-90", "recurrence"), ("today-14-90", "self_attention"))
+    for starts, (key, slug) in zip(found, meetings, strict=True):
+        first = plans[key]["rows"][0]
+        assert [lesson["slug"] for lesson in first["lectured"]] == [slug]
+        rows, end = timed(MINUTES.search(notes[slug])[1])
+        before, after = starts[1], first["slack"] - starts[1]
+        assert starts[0] == 0
+        assert starts[1:] == [
+            *(before + now for now, *_ in rows),
+            before + end,
+            before + end + first["exercises"],
+        ]
+        assert starts[-1] + after == plans[key]["meeting"]
+        assert f"{first['slack']} minutes" in page
+        votes = re.findall(r"^- (?:Predict|Break it) \((\w)\)\. Expect \((\w)\)", notes[slug], flags=re.M)
+        told, left = left[: len(votes)], left[len(votes) :]
+        assert told == [(expected, right) for right, expected in votes]
+    assert not left
+
+
+def test_the_project_fills_a_module(plans):
+    page = (ROOT / "book" / "teach" / "project.md").read_text(encoding="utf-8")
+    steps = [int(hours) for hours in re.findall(r"\| (\d+) \|$", page, flags=re.M)]
+    assert weeks.project_hours(ROOT) == sum(steps) == 78
+    plan = plans["all-28-90"]
+    assert plan["longer"] == plan["total"] - 5 + 78  # the challenge takes 295 minutes at home
+    assert plan["more"] == "5.0 to 6.0"
+    points = [int(found) for found in re.findall(r"^\| \w+, (\d) \|", page, flags=re.M)]
+    assert sum(points) == 20
+
+
+def test_what_a_course_changes_has_all_verdicts():
+    page = (ROOT / "book" / "teach" / "first_class.md").read_text(encoding="utf-8")
+    asked = re.findall(r"\[(\w+)\]\(\.\./claims\.md#\1\)", page)
+    rows = yaml.safe_load((ROOT / "book" / "claims.yml").read_text(encoding="utf-8"))
+    found = [row["verdict"] for row in rows if row["id"] in asked]
+    assert sorted(found) == ["condition"] * 2 + ["holds"] * 2 + ["wrong"] * 2
