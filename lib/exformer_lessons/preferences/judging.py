@@ -118,6 +118,7 @@ def policy_gradient(
     seed: int,
     kl: float = 0.0,
     plain: bool = False,
+    times: int = 1,
     watch: Callable[[int, DecoderLM], None] = lambda step, model: None,
 ) -> DecoderLM:
     """Reinforce what a judge rewards, with group advantages; ``kl`` is the price of a nat away from the base.
@@ -129,13 +130,14 @@ def policy_gradient(
         seed: Of the texts.
         kl: Coefficient of the log-ratio that is subtracted from the reward.
         plain: Whether to descend along the gradient itself, instead of with Adam.
+        times: How many times as many texts are judged.
         watch: Called after every step.
     """
     model, rng = deepcopy(base), torch.Generator().manual_seed(seed)
     make = torch.optim.SGD if plain else adamw
     optimizer = make(model.parameters())
     set_rate(optimizer, rate)
-    for number in range(1, JUDGED // GROUP + 1):
+    for number in range(1, times * JUDGED // GROUP + 1):
         ids = sample_ids(model, GROUP, rng=rng)
         rewards = torch.tensor([float(judge(text)) for text in texts_of(ids)])
         log_model = log_p(model, ids)

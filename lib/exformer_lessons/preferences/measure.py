@@ -28,6 +28,7 @@ FILE = Path(__file__).with_name("runs.json")
 SEEDS = range(5)
 EVERY = 6  # steps between two measurements of a policy gradient
 PRICES = (0.01, 0.03, 0.1, 0.3)  # of a nat away from the model before
+TIMES = (1, 2, 5, 10)  # as many verdicts as the other trainings have
 VOTES = (1, 3, 5, 9, 15, 25, 51, 101)
 
 _base = cache(lambda seed: base_model(seed=seed))
@@ -140,6 +141,22 @@ def kl() -> dict[str, Any]:
         f"{rate:g} {price:g}": _judged(policy_gradient, is_right, rate=rate, kl=price)
         for rate, price in settings
     }
+
+
+def longer() -> dict[str, Any]:
+    """Train with a price of distance on ten times as many verdicts, with measurements on the way."""
+    return {"0.001 0.1": [_longer(seed) for seed in SEEDS]}
+
+
+def _longer(seed: int) -> list[dict[str, Any]]:
+    course: list[dict[str, Any]] = []
+
+    def watch(number: int, model: DecoderLM) -> None:
+        if number * judging.GROUP in [times * judging.JUDGED for times in TIMES]:
+            course.append(measure(model) | {"kl": judging.distance(model, _base(seed))})
+
+    policy_gradient(_base(seed), is_right, rate=1e-3, seed=seed, kl=0.1, times=TIMES[-1], watch=watch)
+    return course
 
 
 def accepted() -> dict[str, Any]:
@@ -273,7 +290,7 @@ def vote(p: torch.Tensor, n: int) -> float:
 
 
 _MEASURED = (
-    *(base, optimum, samples, policy, winners, again, free, kl, accepted),
+    *(base, optimum, samples, policy, winners, again, free, kl, longer, accepted),
     *(own, verbs, length, votes),
 )
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {part.__name__: part for part in _MEASURED}
