@@ -362,6 +362,7 @@ class Firefox:
         """Open an empty page in a container of its own."""
         if self.free:
             page = self.free.pop()
+            self.ask("browsingContext.activate", context=page.context)  # as a new tab is: in front
             page.messages.clear()
             page.requests.clear()
             page.resize(width, height)
