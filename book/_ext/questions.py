@@ -14,7 +14,8 @@ FIT = """(which-plan)=
 ## Which exam fits which plan
 
 A class leaves out the questions on lessons that [its plan](../teach.md) leaves out, here by their
-numbers, and the limits of the grades fall in proportion. A dash: half of the points or more would go."""
+numbers. `exformer-teacher exam F --key FILE --without 7,8` prints the others, with fewer points and minutes,
+and the limits of the grades fall in proportion. A dash: half of the points or more would go."""
 
 
 def all_questions(folder):

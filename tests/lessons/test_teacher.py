@@ -341,6 +341,40 @@ def test_an_exam_is_put_together_of_sealed_and_public_questions(book: Book) -> N
     assert "exam R: the sealed exam S has 1 questions, got 'S/2'" in refused
 
 
+def test_a_plan_leaves_out_questions(book: Book) -> None:
+    book.seal()
+    book.seal_exam()
+    again = "- {key: R, title: Again, minutes: 22, rules: No aids., grades: {good: 7, pass: 4}, "
+    again += "questions: [S/1, numbers/odd, numbers/half]}\n"
+    book.write("teach/exams.yml", EXAM + again)
+    whole = book.says("exam", "R", "--answers", "--key", book.key)
+    assert "22 minutes, 7 points. No aids.\n\nGrades, as a proposal, by points: good from 7," in whole
+    for scheme in ([], ["--answers"]):
+        shorter = book.says("exam", "R", *scheme, "--key", book.key, "--without", "2,1", "--seed", 3)
+        assert "# Exam R, seed 3: Again\n\n16 minutes, 2 points. No aids." in shorter
+        assert "**1. Apply**, 2 minutes" in shorter
+        assert "half of 3" in shorter
+        assert "a third of" not in shorter
+        assert "is odd" not in shorter
+    assert "by points: good from 2, pass from 1." in shorter
+    assert "> It is 1.5." in shorter
+    assert "18 minutes, 4 points." in book.says("exam", "R", "--key", book.key, "--without", "2")
+
+
+@pytest.mark.parametrize(
+    ("told", "complaint"),
+    [
+        ("3", "exam A: expected some of its questions 1 to 2, but not all, to leave out; got 3"),
+        ("0,1", "got 0, 1"),
+        ("1,2", "got 1, 2"),
+        ("", "--without: expected numbers of questions, such as 7,8; got ''"),
+        ("1;2", "such as 7,8; got '1;2'"),
+    ],
+)
+def test_what_cannot_be_left_out_is_refused(book: Book, told: str, complaint: str) -> None:
+    assert complaint in book.says("exam", "A", f"--without={told}", status=2)
+
+
 def test_the_code_of_answers_runs_in_a_sandbox(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     outside = book.folder / "outside.txt"
     outside.write_text("ours", encoding="utf-8")

@@ -5,9 +5,10 @@ An exam may also be put together of both: ``D/3`` is question 3 of the sealed ex
 """
 
 import argparse
+import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,23 @@ class Exam:
         """The name of its sealed file."""
         return f"exam_{self.key}"
 
+    def without(self, numbers: set[int]) -> "Exam":
+        """Leave out questions, by their numbers, with their minutes; limits of grades fall in proportion.
+
+        Raises:
+            ValueError: If it has no question of such a number, or none would be left.
+        """
+        rest = [ask for number, ask in enumerate(self.asks, 1) if number not in numbers]
+        if len(rest) != len(self.asks) - len(numbers) or not rest:
+            raise ValueError(
+                f"exam {self.key}: expected some of its questions 1 to {len(self.asks)}, but not all, "
+                f"to leave out; got {', '.join(map(str, sorted(numbers)))}"
+            )
+        shorter = replace(self, asks=rest)
+        less = math.floor(FACTOR * (self.points - shorter.points))
+        grades = {grade: round(least * shorter.points / self.points) for grade, least in self.grades.items()}
+        return replace(shorter, minutes=self.minutes - less, grades=grades)
+
 
 def read_exams(folder: Path) -> list[Exam]:
     """Read what is public about all exams.
@@ -131,6 +149,7 @@ def add_commands(commands: Any) -> None:
     add_key(parser, required=False)
     parser.add_argument("--answers", action="store_true", help="write the grading scheme; needs --key")
     parser.add_argument("--seed", type=int, help="other numbers, in a sealed exam")
+    parser.add_argument("--without", metavar="7,8", help="leave out these questions, and their minutes")
     add_trust(parser)
     add_folder(parser)
 
@@ -149,6 +168,8 @@ def _write(options: argparse.Namespace) -> None:
         raise ValueError(
             f"exam {exam.key} is public, its numbers are fixed; a sealed one has others ({drawn})"
         )
+    out = set() if options.without is None else _numbers(options.without)
+    found, exam = _solved(options, exam), exam.without(out)
     if private:
         print(MARK)
     seeded = "" if options.seed is None else f", seed {options.seed}"
@@ -157,7 +178,15 @@ def _write(options: argparse.Namespace) -> None:
     if options.answers:
         said = ", ".join(f"{grade} from {points}" for grade, points in exam.grades.items())
         print(f"Grades, as a proposal, by points: {said}.\n")
-    _print(options.folder, _solved(options, exam), answers=options.answers)
+    rest = [pair for number, pair in enumerate(found, 1) if number not in out]
+    _print(options.folder, rest, answers=options.answers)
+
+
+def _numbers(told: str) -> set[int]:
+    try:
+        return {int(each) for each in told.split(",")}
+    except ValueError:
+        raise ValueError(f"--without: expected numbers of questions, such as 7,8; got {told!r}") from None
 
 
 def _solved(options: argparse.Namespace, exam: Exam) -> list[tuple[Question, str]]:
