@@ -13,7 +13,8 @@ from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, re
 
 TEACH = Path(__file__).parents[2] / "book" / "teach"
 #: The lessons that an exam may ask of, as its title says.
-LESSONS = {"exam": (1, 13), "exam_today": (4, 18), "test_06": (1, 6), "test_13": (7, 13), "test_20": (14, 20)}
+LESSONS = {"exam": (1, 13), "exam_today": (4, 18), "test_06": (1, 6), "test_13": (7, 13)}
+LESSONS |= {"test_20": (14, 20), "test_20_scale": (19, 20)}
 PLAN = {
     row["slug"]: row for row in yaml.safe_load((TEACH.parent / "lessons.yml").read_text(encoding="utf-8"))
 }
