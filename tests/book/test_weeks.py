@@ -39,11 +39,12 @@ def plan_of(book, *meetings, minutes=90, **more):
 
 
 def test_there_is_a_plan_for_each_length():
-    sizes = {(way, n, minutes) for way in ("core", "today") for n in (12, 13, 14) for minutes in (90, 120)}
-    sizes.add(("all", 28, 90))
+    lengths = [(12, 90), (14, 90), (14, 120)]
+    sizes = {(way, *length) for way in ("core", "today") for length in lengths}
+    sizes |= {("all", 28, 90), ("nlp", 8, 90)}
     assert {tuple(int(part) if part.isdigit() else part for part in key.split("-")) for key in KEYS} == sizes
     open_ones = [plan["key"] for plan in weeks.read_weeks(ROOT) if not plan.get("folded")]
-    assert open_ones == ["core-14-90", "today-14-90", "all-28-90"]
+    assert open_ones == ["core-14-90", "today-14-90", "all-28-90", "nlp-8-90"]
     page = (ROOT / "book" / "teach" / "plans.md").read_text(encoding="utf-8")
     assert re.findall(r"^```\{weeks\} (\S+)$", page, flags=re.M) == KEYS
 
@@ -61,7 +62,7 @@ def test_the_minutes_of_a_week_add_up(plans, key):
     shown = str(weeks.HTML.weeks(plan))
     head, *rows = shown.split("<tr>")[1:]
     assert all(len(re.findall("<t[hd][ >]", row)) == head.count("<th ") for row in rows)
-    assert ("In place of" in shown) == (key == "today-14-90")  # what to tell a class is said once
+    assert ("In place of" in shown) == (key in ("today-14-90", "nlp-8-90"))  # what to tell a class
     once = len(plan["rows"]) <= 14
     assert ('class="words">week</th>' in head, 'class="words">meeting</th>' in head) == (once, not once)
     assert ("minutes, 2 a week," in shown) == (not once)
@@ -170,7 +171,7 @@ def test_hours_add_up_to_credits(plans):
 
 def test_a_long_plan_has_a_mock_exam_of_its_own(plans):
     for key, plan in plans.items():
-        of_course = {"core": "exam", "today": "exam_today", "all": "exam_today"}
+        of_course = {"core": "exam", "today": "exam_today", "all": "exam_today", "nlp": "exam"}
         assert plan["exam"]["name"] == of_course[key.split("-")[0]]
         if key in ("core-14-90", "today-14-90", "all-28-90"):  # those of the syllabus
             assert not plan["exam"]["without"]
@@ -181,7 +182,7 @@ def test_a_long_plan_has_a_mock_exam_of_its_own(plans):
 def test_the_syllabus_has_the_weeks_of_its_plans(plans):
     text = (ROOT / "book" / "teach" / "syllabus.md").read_text(encoding="utf-8")
     parts = dict(part.split(")=\n", 1) for part in text.split("\n(syllabus-")[1:])
-    for course, meetings, tests in (("core", 14, 2), ("today", 14, 2), ("all", 28, 3)):
+    for course, meetings, tests in (("core", 14, 2), ("today", 14, 2), ("all", 28, 3), ("nlp", 8, 2)):
         (key,) = {*re.findall(r"\{(?:weeks\} |workload\}`\w+ )([\w-]+)", parts[course])}
         plan = plans[key]
         assert key.split("-") == [course, str(meetings), "90"]
@@ -189,7 +190,7 @@ def test_the_syllabus_has_the_weeks_of_its_plans(plans):
         assert "two of the tests are written in class, and three in the course of twenty" in parts["both"]
         topics = str(weeks.HTML.topics(plan))
         assert topics.count("<li>") == meetings
-        assert topics.count("without question 1") == {"core": 0, "today": 2, "all": 0}[course]
+        assert topics.count("without question 1") == {"core": 0, "today": 2, "all": 0, "nlp": 2}[course]
         assert len(f"{parts[course]} {parts['both']}".split()) <= 420  # a page
 
 
