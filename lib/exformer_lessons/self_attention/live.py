@@ -52,13 +52,10 @@ def still() -> Diagram:
         for noun in VECTORS:
             corners = [at(*words[each]) for each in ("five others", noun, "bank")]
             pen.path(corners, role="value", filled=True, opacity=0.16)
-        for word in ("river", "cash", "swam", "bank"):
-            (x0, y0), (x1, y1) = at(0, 0), at(*words[word])
-            pen.path([(x0, y0), (x1, y1)], role="key", width=4, dash="")
         for noun in VECTORS:
             x, y = new_bank(noun)[1].tolist()
             px, py = at(x, y)
-            pen.path([at(*BANK), (px, py)], width=2)
+            pen.path([at(*BANK), (px, py)], width=2, dash="4 3")
             pen.circle(px, py, 5, role="focus")
             for n, line in enumerate((f"*bank* beside *{noun}*", f"({x:.1f}, {y:.1f})")):
                 pen.text(px + 12, py - 16 + 15 * n, line, size=SMALL, anchor="start", halo=True)
@@ -83,8 +80,8 @@ FIGURE = Live(
         "of the origin, river and bank; in the cash sentence 0.5, 4.1, inside that of the origin, cash, bank."
     ),
     caption=(
-        "Drag the query <em>q</em>, at first the vector of <em>bank</em>: scores, weights and the "
-        "mean of the values, the new <em>bank</em>, follow. Drag a value: only the "
-        "mean changes. The thicker a blue line, the larger the weight."
+        "Water and money of the words. Green: where their means can lie. Drag the query <em>q</em>, at first "
+        "<em>bank</em>: the weights, as blue lines, and the mean, the new <em>bank</em>, follow. Drag a "
+        "value: only the mean changes."
     ),
 )
