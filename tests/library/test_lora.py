@@ -42,6 +42,12 @@ def adapted(model: nn.Module, **settings) -> nn.Module:
     return model
 
 
+def test_matrices_have_the_dtype_of_their_layer() -> None:
+    layer = LoRALinear(nn.Linear(2, 3, dtype=torch.bfloat16), rank=1, alpha=1.0)
+    assert layer(torch.ones(1, 2, dtype=torch.bfloat16)).dtype == torch.bfloat16
+    assert {weight.dtype for weight in layer.parameters()} == {torch.bfloat16}
+
+
 def test_a_layer_by_hand() -> None:
     linear = nn.Linear(2, 2)
     layer = LoRALinear(linear, rank=1, alpha=3.0)

@@ -152,6 +152,26 @@ def test_a_draft_and_its_settings_change_no_probability(settings, monkeypatch):
         assert abs(found[text] - wanted) < 1e-12, text
 
 
+def test_a_rejection_by_rounding_draws_from_the_target() -> None:
+    p, q, drawn = torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.5, 0.5, 1e-300]), []
+
+    def draw(weights: torch.Tensor) -> int:
+        drawn.append(weights.tolist())
+        return 0  # the first proposal, its rejection, and the first token in its place
+
+    speculative_step([], target=lambda ids, n: p.expand(n, 3), draft=lambda ids: q, n_drafts=1, draw=draw)
+    assert drawn[-1] == p.tolist()
+
+
+def test_a_pass_reads_the_new_tokens_alone() -> None:
+    model, read = build_small(3), []
+    model.embedding.register_forward_hook(lambda layer, inputs, output: read.append(inputs[0].size(1)))
+    draft = {"draft": lambda ids: torch.zeros(1, VOCAB), "n_drafts": 1, "max_new_tokens": 7}
+    list(speculate(model, [1, 2], **draft, sampling=Sampling(), uniform=iter(torch.rand(99))))
+    assert read[0] == 2 + 1
+    assert max(read[1:]) == 1 + 1
+
+
 def build_small(seed: int) -> DecoderLM:
     torch.manual_seed(seed)
     sizes = {"d_model": 8, "n_heads": 2, "d_ff": 7, "n_layers": 2, "max_len": 9}
