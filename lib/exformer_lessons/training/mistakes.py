@@ -19,8 +19,7 @@ APART: dict[frozenset[str], str] = {
     frozenset(pair): hint
     for pair, hint in {
         ("no causal mask", "targets not shifted"): (
-            _LEAKS + "Who is asked for the token that it has just read begins low, and repeats it when it "
-            "generates. Look at the first point and at the sample."
+            _LEAKS + "Who is asked for the token that it has just read begins low. Look at the first point."
         ),
         ("no causal mask", "padding counted"): _NEAR_ZERO,
         ("targets not shifted", "padding counted"): _NEAR_ZERO,
@@ -69,7 +68,7 @@ APART: dict[frozenset[str], str] = {
 #: How a cause is seen, where nothing else is known of the confusion.
 SIGNS = {
     "no causal mask": "Its loss falls to 0 at once, and what it generates is nonsense.",
-    "targets not shifted": "Its loss is near 0 from the start, and it repeats what it has read.",
+    "targets not shifted": "Its loss begins low, and it repeats what it has read.",
     "targets shifted twice": "It is asked for the token after the next, and skips words when it generates.",
     "padding counted": "Its loss is early below the floor, and the model is well when measured correctly.",
     "dropout in evaluation": "Two evaluations of the same model differ.",
