@@ -5,7 +5,9 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -124,7 +126,30 @@ def test_nanogpt_begins_as_nanogpt() -> None:
         assert own.std().item() == pytest.approx(other.std().item(), rel=0.1, abs=1e-9), name
 
 
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let entries train in this process, and put its cores back, which an entry chooses."""
+    monkeypatch.setattr(board, "disable_malloc_trim", lambda: None)
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    yield
+    if cores:
+        os.sched_setaffinity(0, cores)
+
+
+@pytest.mark.usefixtures("here")
 def test_quick_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One training has a process of its own, as all have; another one would show no more."""
+    run, commands = subprocess.run, []
+
+    def run_once(command: list[str], **more: Any) -> None:
+        commands.append(command)
+        if len(commands) == 1:
+            run(command, **more)
+        else:
+            board.run_entry(*command[3:])
+
+    monkeypatch.setattr(board.subprocess, "run", run_once)
+    monkeypatch.setattr(board, "QUICK", 2)
     monkeypatch.setitem(CORPORA, "tiny shakespeare", lambda: DATA)
     file = tmp_path / "quick.json"
     kept = [{"entry": "gone", "budget": board.QUICK}, {"entry": "muon", "budget": 60}]
@@ -158,16 +183,13 @@ def test_entry_sees_the_training_text_alone(tmp_path: Path, monkeypatch: pytest.
         board.judge("muon", DATA, seed=3, seconds=17, limit=20.0, cores=1)
 
 
+@pytest.mark.usefixtures("here")
 def test_time_that_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "text").write_bytes(DATA.train.encode())
     given = []
     monkeypatch.setattr(board, "ENTRIES", {"mine": lambda *args: given.append(args) or (None, None)})
     monkeypatch.setattr(board, "save_model", lambda *args, **more: None)
-    monkeypatch.setattr(board, "disable_malloc_trim", lambda: None)
-    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     board.run_entry("mine", "3", str(board.time.time() - 10), "21", str(tmp_path / "text"), "out")
-    if cores:
-        os.sched_setaffinity(0, cores)
     [(text, seed, left)] = given
     assert (text, seed) == (DATA.train, 3)
     assert left() == pytest.approx(1 - 10 / 19.5, abs=0.02)
