@@ -130,7 +130,7 @@ LIVE = """() => [...document.querySelectorAll("[data-scripts]")].map((figure) =>
 
 def test_live_figures_fit_a_wall(book: Path, browser) -> None:
     """In each larger type a figure has room below the page's header, in each view, and is read from afar."""
-    from page_checks import go, visit
+    from page_checks import SETTLE, go, visit
 
     rows, seen = 1080 - 48, 0
     page, complaints = visit(browser, book / "book" / "index.html")
@@ -143,11 +143,12 @@ def test_live_figures_fit_a_wall(book: Path, browser) -> None:
         if page.locator(".live-begin").count():
             page.locator(".live-begin").first.click()
         page.locator("[data-scripts].live").first.wait_for()
-        for step in (1, 2, 3):
-            page.evaluate("(step) => { document.documentElement.dataset.typeSize = step; }", step)
-            for view in page.locator("[data-scripts] [role=tab]").all() or [page.locator("[data-scripts]")]:
-                view.click(position={"x": 2, "y": 2})
-                page.wait_for_timeout(100)
+        for view in page.locator("[data-scripts] [role=tab]").all() or [page.locator("[data-scripts]")]:
+            view.click(position={"x": 2, "y": 2})
+            page.wait_for_timeout(100)
+            for step in (1, 2, 3):
+                page.evaluate("(step) => { document.documentElement.dataset.typeSize = step; }", step)
+                page.evaluate(SETTLE)
                 for height, letters in page.evaluate(LIVE):
                     assert height <= rows, f"{path.name}: {height:.0f} pixels in type of step {step}"
                     assert letters >= 16, (
