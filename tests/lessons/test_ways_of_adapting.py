@@ -141,6 +141,7 @@ def test_a_training_ends_with_its_schedule(base, monkeypatch):
     model, curve = adapt(base, Way(steps=12), peak=0.01, seed=0)
     assert len(curve) == 3
     assert curve[-1] == measured(model, Way())
+    assert adapt(base, Way(steps=12), peak=0.01, seed=0, until=curve[0][0])[1] == curve[:2]
 
 
 def test_a_short_adaptation_of_each_kind(base, monkeypatch):

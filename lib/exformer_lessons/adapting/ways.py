@@ -100,7 +100,9 @@ def prepare(base: DecoderLM, way: Way) -> nn.Module:
     return model
 
 
-def adapt(base: DecoderLM, way: Way, *, peak: float, seed: int) -> tuple[nn.Module, list[list[float]]]:
+def adapt(
+    base: DecoderLM, way: Way, *, peak: float, seed: int, until: float = 0.0
+) -> tuple[nn.Module, list[list[float]]]:
     """Adapt a copy of a model to the second language.
 
     Args:
@@ -108,6 +110,7 @@ def adapt(base: DecoderLM, way: Way, *, peak: float, seed: int) -> tuple[nn.Modu
         way: What trains, and on which texts.
         peak: Largest learning rate.
         seed: Of the new weights and of the order of the texts.
+        until: Excess in the second language at which a training ends early.
 
     Returns:
         The model, and what was :func:`measured` after each of the ``POINTS`` up to the last step.
@@ -124,6 +127,8 @@ def adapt(base: DecoderLM, way: Way, *, peak: float, seed: int) -> tuple[nn.Modu
     for step in _steps(model, batch, peak=peak, n=way.steps):
         if step in POINTS or step == way.steps:
             curve.append(measured(model, way))
+            if curve[-1][0] < until:
+                break
     return model.eval(), curve
 
 
