@@ -472,6 +472,17 @@ def test_weights_in_several_files(tmp_path: Path, kind: str) -> None:
     close(logits(from_hugging_face(tmp_path).model), logits(theirs))
 
 
+def test_an_export_replaces_weights_in_several_files(tmp_path: Path) -> None:
+    saved(gpt2(), tmp_path, max_shard_size="10KB")
+    index = (tmp_path / "model.safetensors.index.json").read_text()
+    model = from_hugging_face(tmp_path).model
+    nn.init.ones_(model.embedding.weight)
+    to_hugging_face(tmp_path, model)
+    assert sorted(path.name for path in tmp_path.glob("model*")) == ["model.safetensors"]
+    (tmp_path / "model.safetensors.index.json").write_text(index)  # one that another program left
+    assert (from_hugging_face(tmp_path).model.embedding.weight == 1).all()
+
+
 def test_names_of_older_files(tmp_path: Path) -> None:
     """Files of the body alone have no prefix; constants, and heads of other tasks, are left aside."""
     theirs = saved(gpt2(), tmp_path)
@@ -594,7 +605,7 @@ def test_pickled_weights_are_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("files", [{"x": "../secret.safetensors"}, {"x": 3}, ["x"], None])
 def test_index_names_files_of_the_folder(tmp_path: Path, files) -> None:
-    saved(gpt2(), tmp_path)
+    saved(gpt2(), tmp_path, max_shard_size="10KB")
     path = tmp_path / "model.safetensors.index.json"
     path.write_text(json.dumps({"weight_map": files}))
     with pytest.raises(ValueError, match=f"{re.escape(path.name)} must name a file of the folder for each"):
@@ -722,6 +733,18 @@ def test_export_of_a_model_with_our_tokenizer(tmp_path: Path, capsys) -> None:
     assert "its tokenizer is one of this library and has no tokenizer.json" in capsys.readouterr().out
     config = json.loads((tmp_path / "back" / "config.json").read_text())
     assert (config["eos_token_id"], config["pad_token_id"]) == (words.eos_id, 0)
+
+
+def test_a_tokenizer_that_cannot_replace_the_one_there(tmp_path: Path) -> None:
+    saved(gpt2(), tmp_path)
+    write_tokenizer(tmp_path)
+    model, theirs, _ = from_hugging_face(tmp_path)
+    for tokenizer in (None, theirs):
+        to_hugging_face(tmp_path, model, tokenizer)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(ValueError, match=r"holds the tokenizer\.json of another model, .* choose another"):
+        to_hugging_face(tmp_path, model, WordTokenizer.from_texts(["the red fox"]))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_rope_scaling_in_a_written_configuration(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from exformer.storage.files import make_folder, read_json, replace_file
 from exformer.storage.state_dict import check_weights, read_tensors
 from exformer.tokenizers.hugging_face import HuggingFaceTokenizer
 
+_INDEX = "model.safetensors.index.json"
 _BUILD: dict[type, type[nn.Module]] = {
     DecoderLMConfig: DecoderLM,
     EncoderLMConfig: EncoderLM,
@@ -38,8 +39,8 @@ def from_hugging_face(folder: str | Path) -> Pretrained:
     tokenizer in transformers does too, but GPT-2's does not.
 
     Args:
-        folder: With ``config.json``, the weights in ``model.safetensors`` (or in the parts that
-            ``model.safetensors.index.json`` lists), and ``tokenizer.json`` if there is one.
+        folder: With ``config.json``, the weights in ``model.safetensors`` (without this file, in the parts
+            that ``model.safetensors.index.json`` lists), and ``tokenizer.json`` if there is one.
 
     Returns:
         The model in evaluation mode, with weights in PyTorch's default dtype; its tokenizer, for a translator
@@ -81,13 +82,15 @@ def to_hugging_face(folder: str | Path, model: nn.Module, tokenizer: Any = None)
     tied output is made up for by the last normalization, so that the logits stay.
 
     Args:
-        folder: The folder to write to; it is created if need be.
+        folder: The folder to write to; it is created if need be. Weights that are there are replaced, also
+            those in parts.
         model: A ``DecoderLM`` with the settings of GPT-2, Llama, Mistral or Mixtral, an ``EncoderLM`` with
             BERT's, or an ``EncoderDecoder`` with Marian's.
         tokenizer: One that :func:`from_hugging_face` read is written as ``tokenizer.json``; others are not.
 
     Raises:
-        ValueError: If no family has the model's settings; the message names them.
+        ValueError: If no family has the model's settings; the message names them. If the folder has a
+            ``tokenizer.json``, and the tokenizer given is one that can't replace it.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -125,8 +128,15 @@ def to_hugging_face(folder: str | Path, model: nn.Module, tokenizer: Any = None)
         start = config.pad_id if first is None else first.bos_id
         settings |= {"decoder_start_token_id": start, "forced_eos_token_id": settings.get("eos_token_id")}
     folder = make_folder(folder, what="the model")
+    if (folder / "tokenizer.json").exists() and not isinstance(first, HuggingFaceTokenizer | None):
+        raise ValueError(
+            f"{folder} holds the tokenizer.json of another model, and the tokenizer given can't be written "
+            "as one: choose another folder, or delete that file"
+        )
     tensors = {name: tensor.detach().cpu() for name, tensor in theirs.items()}
     replace_file(folder / "model.safetensors", save(tensors, {"format": "pt"}))
+    for old in (folder / _INDEX, *folder.glob("model-?????-of-?????.safetensors")):  # of an earlier model
+        old.unlink(missing_ok=True)
     if isinstance(first, HuggingFaceTokenizer):
         replace_file(folder / "tokenizer.json", first.content.encode())
     replace_file(folder / "config.json", f"{json.dumps(settings, indent=2)}\n".encode())
@@ -147,14 +157,14 @@ def _unscaled(config: Any, state: Mapping[str, Tensor]) -> tuple[Any, dict[str, 
 
 def _read_weights(folder: Path) -> dict[str, Tensor]:
     """Return all tensors of a folder, from one file or from several."""
-    index = folder / "model.safetensors.index.json"
-    if not index.exists():
-        if not (folder / "model.safetensors").exists() and list(folder.glob("pytorch_model*")):
+    whole, index = folder / "model.safetensors", folder / _INDEX
+    if whole.exists() or not index.exists():  # as transformers, which does not look at the index either
+        if not whole.exists() and list(folder.glob("pytorch_model*")):
             raise ValueError(
                 f"{folder} holds its weights as pytorch_model.bin, a format that can run code: write them "
                 "with model.save_pretrained(folder) of a recent transformers, as model.safetensors"
             )
-        return read_tensors(folder / "model.safetensors")[0]
+        return read_tensors(whole)[0]
     files = read_json(index, what="a list of the weights' files").get("weight_map")
     if not isinstance(files, dict) or not all(
         isinstance(f, str) and Path(f).name == f for f in files.values()
