@@ -747,6 +747,14 @@ def test_a_tokenizer_that_cannot_replace_the_one_there(tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.parametrize("config", [GPT2Config, LlamaConfig])
+def test_an_export_without_tokenizer_names_no_end(tmp_path: Path, config: type) -> None:
+    theirs = saved((gpt2 if config is GPT2Config else llama)(), tmp_path)
+    assert theirs.config.eos_token_id == 2
+    to_hugging_face(tmp_path, from_hugging_face(tmp_path).model)
+    assert config.from_pretrained(tmp_path).eos_token_id is None
+
+
 def test_rope_scaling_in_a_written_configuration(tmp_path: Path) -> None:
     scaling = RopeScaling(2.0, original_max_len=8, low_freq_factor=0.5, high_freq_factor=3.0)
     settings = {"norm": "rms", "activation": "swiglu", "positions": "rotary", "bias": False}

@@ -120,13 +120,12 @@ def to_hugging_face(folder: str | Path, model: nn.Module, tokenizer: Any = None)
         if config.tie_output:
             del theirs["cls.predictions.decoder.bias"]
     dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
-    settings |= {"architectures": [family.architecture], "dtype": dtype}
     [first, *_] = tokenizer if isinstance(tokenizer, tuple) else (tokenizer,)
-    if first is not None:
-        settings |= {"eos_token_id": first.eos_id}
+    end = None if first is None else first.eos_id  # null: without it, transformers takes 50256 for a GPT-2
+    settings |= {"architectures": [family.architecture], "dtype": dtype, "eos_token_id": end}
     if isinstance(model, EncoderDecoder):
         start = config.pad_id if first is None else first.bos_id
-        settings |= {"decoder_start_token_id": start, "forced_eos_token_id": settings.get("eos_token_id")}
+        settings |= {"decoder_start_token_id": start, "forced_eos_token_id": end}
     folder = make_folder(folder, what="the model")
     if (folder / "tokenizer.json").exists() and not isinstance(first, HuggingFaceTokenizer | None):
         raise ValueError(
