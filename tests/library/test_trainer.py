@@ -96,6 +96,31 @@ def test_a_model_of_another_kind_needs_a_loss() -> None:
     assert len(trainer.fit()) == 3  # the batch again and again
 
 
+class Tied(nn.Module):
+    """A language model whose output is the embedding, tied as in nanoGPT."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wte, self.lm_head = nn.Embedding(11, 4), nn.Linear(4, 11, bias=False)
+        self.wte.weight = self.lm_head.weight
+
+    def loss(self, ids: torch.Tensor) -> torch.Tensor:
+        return nn.functional.cross_entropy(self.lm_head(self.wte(ids[:, :-1])).mT, ids[:, 1:])
+
+
+def test_a_tied_model_of_ones_own_is_resumed(tmp_path: Path) -> None:
+    def trained(steps: int, folder: Path, *, resume: bool = False) -> nn.Module:
+        set_seed(1)
+        model = Tied()
+        Trainer(model, WINDOWS, config=replace(CONFIG, steps=steps), folder=folder).fit(resume=resume)
+        assert model.wte.weight is model.lm_head.weight
+        return model
+
+    trained(5, tmp_path / "cut")
+    again = trained(CONFIG.steps, tmp_path / "cut", resume=True)
+    assert_same_weights(again, trained(CONFIG.steps, tmp_path / "whole"))
+
+
 def test_it_is_the_loop_of_train() -> None:
     batches = first_batches(10)
     ours, theirs = model_of(dropout=0.0), model_of(dropout=0.0)

@@ -68,7 +68,8 @@ def save_checkpoint(
     }
     path = checkpoint_path(folder, step)
     path.parent.mkdir(parents=True, exist_ok=True)
-    ready = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    # Copies, because tied parameters share their memory, and safetensors wants each name with its own.
+    ready = {name: value.detach().to("cpu", copy=True).contiguous() for name, value in tensors.items()}
     replace_file(path, save(ready, {"format": _FORMAT, "state": json.dumps(state)}))
     for old in find_checkpoints(folder)[:-keep]:
         if old != path:
