@@ -360,6 +360,17 @@ def test_other_optimizers(tmp_path: Path) -> None:
         load_checkpoint(path, model=run.model, optimizers=[adam, second])
 
 
+def test_a_state_of_other_shapes_is_refused_at_the_save(tmp_path: Path) -> None:
+    layer = nn.Linear(4, 3)
+    optimizers = [torch.optim.Adafactor(layer.parameters())]
+    save_checkpoint(tmp_path, step=0, model=layer, optimizers=optimizers)  # it has no state yet
+    layer(torch.ones(4)).sum().backward()
+    optimizers[0].step()
+    with pytest.raises(ValueError, match=r"Adafactor keeps a \w+ of parameter 0 in another shape .* AdamW"):
+        save_checkpoint(tmp_path, step=1, model=layer, optimizers=optimizers)
+    assert len(find_checkpoints(tmp_path)) == 1
+
+
 def test_the_state_is_readable_by_others(tmp_path: Path) -> None:
     """The file is plain safetensors: names, and JSON in its header."""
     path = Run().save(tmp_path, 3)

@@ -46,7 +46,8 @@ def save_checkpoint(
         The file.
 
     Raises:
-        ValueError: If keep is below 1, step below 0, or one is not an integer.
+        ValueError: If keep is below 1, step below 0, or one is not an integer; if an optimizer's state has
+            other shapes than its parameters, as Adafactor's.
         OSError: If the file can't be written; the earlier checkpoints are still there.
     """
     step, keep = check_integer("step", step, least=0), check_integer("keep", keep, least=1)
@@ -56,6 +57,11 @@ def save_checkpoint(
         tensors[f"random.cuda.{device}"] = state
     settings = []
     for number, optimizer in enumerate(optimizers):
+        if misfit := _misfit(optimizer, optimizer.state_dict()["state"]):
+            raise ValueError(
+                f"{type(optimizer).__name__} keeps a {misfit} in another shape than the parameter's, which a "
+                "checkpoint can't restore: use an optimizer like AdamW, SGD or Muon"
+            )
         found, plain = _flatten_state(optimizer)
         tensors |= {f"optimizer.{number}.{name}": value for name, value in found.items()}
         settings.append(plain)
@@ -147,7 +153,6 @@ def _restore_optimizer(
     optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], plain: Any, *, path: str | Path
 ) -> None:
     """Restore an optimizer from what :func:`_flatten_state` gave, after a check that it fits."""
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
     try:
         numbers, groups, names = plain["numbers"], plain["groups"], set(plain.get("tensors", tensors))
         counts = [len(group["params"]) for group in groups]
@@ -167,16 +172,24 @@ def _restore_optimizer(
         raise ValueError(f"{path} holds an optimizer over {counts} parameters, expected the run's own")
     if settings != [group.keys() for group in optimizer.param_groups]:
         raise ValueError(f"{path} holds an optimizer of another kind than {type(optimizer).__name__}")
+    if misfit := _misfit(optimizer, state):
+        raise ValueError(f"{path} does not fit the optimizer: {misfit}")
+    for group in groups:  # JSON made lists of pairs
+        group.update({k: tuple(v) for k, v in group.items() if isinstance(v, list) and k != "params"})
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def _misfit(optimizer: torch.optim.Optimizer, state: Mapping[int, Mapping[str, Any]]) -> str:
+    """Name a tensor of a state that has another shape than its parameter; empty if there is none."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
     for index, found in state.items():
         for key, value in found.items():
             fits = 0 <= index < len(parameters)
             if fits and isinstance(value, Tensor):  # the count of the steps is one number
                 fits = value.shape == (torch.Size() if key == "step" else parameters[index].shape)
             if not fits:
-                raise ValueError(f"{path} does not fit the optimizer: {key} of parameter {index}")
-    for group in groups:  # JSON made lists of pairs
-        group.update({k: tuple(v) for k, v in group.items() if isinstance(v, list) and k != "params"})
-    optimizer.load_state_dict({"state": state, "param_groups": groups})
+                return f"{key} of parameter {index}"
+    return ""
 
 
 def _restore_random_state(found: Any, tensors: Mapping[str, Tensor], *, path: str | Path) -> None:
