@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from collections import namedtuple
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import islice
@@ -28,7 +29,7 @@ from exformer.training.config import TrainingConfig
 from exformer.training.distributed import Processes
 from exformer.training.loop import set_seed, train
 from exformer.training.optimizers import adamw
-from exformer.training.trainer import Trainer
+from exformer.training.trainer import Trainer, _to_device
 
 SIZES = {"d_model": 8, "n_heads": 2, "d_ff": 12, "n_layers": 1, "max_len": 7}
 IDS = torch.arange(210) * torch.arange(210) % 10 + 1
@@ -119,6 +120,15 @@ def test_a_tied_model_of_ones_own_is_resumed(tmp_path: Path) -> None:
     trained(5, tmp_path / "cut")
     again = trained(CONFIG.steps, tmp_path / "cut", resume=True)
     assert_same_weights(again, trained(CONFIG.steps, tmp_path / "whole"))
+
+
+def test_all_that_holds_tensors_is_moved_to_the_device() -> None:
+    part, x = namedtuple("Part", "x words")(torch.ones(2), ["a"]), torch.ones(2)
+    found = _to_device({"list": [x, 3], "tuple": (x, "a"), "part": part, "x": {"y": x}}, torch.device("meta"))
+    tensors = [found["list"][0], found["tuple"][0], found["part"].x, found["x"]["y"]]
+    assert {each.device.type for each in tensors} == {"meta"}
+    assert (found["list"][1], found["tuple"][1], found["part"].words) == (3, "a", ["a"])
+    assert [type(each) for each in found.values()] == [list, tuple, type(part), dict]
 
 
 def test_it_is_the_loop_of_train() -> None:

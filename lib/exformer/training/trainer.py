@@ -338,7 +338,7 @@ def _device(model: nn.Module) -> torch.device:
 
 
 def _to_device(batch: Any, device: torch.device) -> Any:
-    """Move a tensor, or a dataclass of tensors; to a GPU without waiting for it."""
+    """Move a tensor, or the tensors of a dataclass, dict, list or tuple; to a GPU without waiting for it."""
     if isinstance(batch, Tensor):
         if device.type == "cuda" and batch.device.type == "cpu":
             return batch.pin_memory().to(device, non_blocking=True)
@@ -347,4 +347,9 @@ def _to_device(batch: Any, device: torch.device) -> Any:
         return replace(
             batch, **{each.name: _to_device(getattr(batch, each.name), device) for each in fields(batch)}
         )
+    if isinstance(batch, dict):
+        return {name: _to_device(each, device) for name, each in batch.items()}
+    if isinstance(batch, list | tuple):
+        parts = [_to_device(each, device) for each in batch]
+        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
     return batch
