@@ -68,6 +68,15 @@ def test_what_every_text_begins_with(tmp_path: Path, begin: str | None, wanted: 
             load_model(tmp_path)
 
 
+@pytest.mark.parametrize("sizes", [{}, {"d_head": 3}, {"d_ff": 12}, {"d_model": 9, "d_head": 4}])
+def test_sizes_that_follow_from_others_still_do(tmp_path: Path, sizes: dict[str, int]) -> None:
+    config = DecoderLMConfig(WORDS.vocab_size, **{"d_model": 8, "n_heads": 2, "n_layers": 1, **sizes})
+    save_model(tmp_path, DecoderLM(config), WORDS, card={})
+    found = load_model(tmp_path).model.config
+    assert found == config
+    assert replace(found, d_model=64) == replace(config, d_model=64)
+
+
 def test_the_switches_come_back(tmp_path: Path) -> None:
     torch.manual_seed(0)
     switches = {"positions": "rotary", "qk_norm": True, "zero_init": True, "activation": "squared_relu"}

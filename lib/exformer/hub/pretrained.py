@@ -14,7 +14,7 @@ from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.models.unwrap import unwrap
-from exformer.nn.config import TransformerConfig
+from exformer.nn.config import TransformerConfig, derive_sizes
 from exformer.nn.lora import check_merged
 from exformer.nn.positions.rotary import RopeScaling
 from exformer.storage.files import make_folder
@@ -202,6 +202,7 @@ def _config(configure: type, found: Any, *, folder: Path) -> Any:
         if type(value) is int and value > most:
             raise ValueError(f"{folder}: config has {name} {value}, expected at most {most}")
     try:
-        return configure(**found)
+        config = configure(**found)  # the card has all sizes, also those that nobody chose
+        return derive_sizes(config) if isinstance(config, TransformerConfig) else config
     except (TypeError, ValueError) as error:
         raise ValueError(f"{folder}: the card's config makes no model: {error}") from error

@@ -1,6 +1,6 @@
 """The configuration of transformer models: sizes and choices of their layers, and their checks."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from exformer.checks import check_integer
@@ -142,6 +142,20 @@ class TransformerConfig:
         """
         endless = self.window is not None and self.positions in ("rotary", "alibi", "none")
         return None if endless else self.max_len
+
+
+def derive_sizes(config: TransformerConfig) -> TransformerConfig:
+    """Let ``d_head`` and ``d_ff`` follow from the other settings again, where they are what these give.
+
+    >>> wide = derive_sizes(TransformerConfig(d_model=8, d_head=2, d_ff=32))
+    >>> replace(wide, d_model=64).d_ff
+    256
+    """
+    follows = {
+        "d_head": config.d_head * config.n_heads == config.d_model,
+        "d_ff": config.d_ff == default_d_ff(config.d_model, activation=config.activation),
+    }
+    return replace(config, **{name: None for name, derived in follows.items() if derived})
 
 
 def check_sizes(config: Any) -> None:
