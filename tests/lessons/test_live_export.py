@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,13 @@ from exformer_lessons.__main__ import run
 from exformer_lessons.live.export import export_live, live_script, model_script
 
 SIZES = {"d_model": 6, "n_heads": 2, "d_ff": 7, "n_layers": 1, "max_len": 5}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaterConfig(DecoderLMConfig):
+    """A configuration with a setting that came after the page's engine."""
+
+    head_gates: bool = False
 
 
 def parts(script: str) -> tuple[str, dict, bytes]:
@@ -130,9 +138,18 @@ def test_lora_is_merged_before_it_is_on_a_page() -> None:
         {"window": 3},
         {"n_experts": 2},
         {"d_head": 4},
+        {"head_gates": True},
     ],
 )
 def test_settings_that_a_page_lacks(settings: dict) -> None:
-    model = DecoderLM(DecoderLMConfig(5, **(SIZES | {"n_heads": 1} | settings)))
+    model = DecoderLM(LaterConfig(5, **(SIZES | {"n_heads": 1} | settings)))
     with pytest.raises(ValueError, match=f"does not compute with these settings: .*{list(settings)[-1]}"):
+        model_script("one", model, WordTokenizer.from_texts(["the fox"]))
+
+
+def test_a_page_lacks_an_activation_that_came_later() -> None:
+    model = DecoderLM(LaterConfig(5, **SIZES))
+    model_script("one", model, WordTokenizer.from_texts(["the fox"]))
+    object.__setattr__(model.config, "activation", "mish")
+    with pytest.raises(ValueError, match=r"does not compute with these settings: \{'activation': 'mish'\}"):
         model_script("one", model, WordTokenizer.from_texts(["the fox"]))

@@ -151,11 +151,12 @@ def derive_sizes(config: TransformerConfig) -> TransformerConfig:
     >>> replace(wide, d_model=64).d_ff
     256
     """
-    follows = {
-        "d_head": config.d_head * config.n_heads == config.d_model,
-        "d_ff": config.d_ff == default_d_ff(config.d_model, activation=config.activation),
-    }
-    return replace(config, **{name: None for name, derived in follows.items() if derived})
+    sizes: dict[str, Any] = {}
+    if config.d_model == config.n_heads * (config.d_head or 0):
+        sizes["d_head"] = None
+    if config.d_ff == default_d_ff(config.d_model, activation=config.activation):
+        sizes["d_ff"] = None
+    return replace(config, **sizes)
 
 
 def check_sizes(config: Any) -> None:

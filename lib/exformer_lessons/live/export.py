@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,14 +24,19 @@ from exformer_lessons.checkpoints import lesson_models, load_lesson_model
 
 #: What of a card is told to readers of a page.
 _TOLD = ("parameters", "steps", "seed", "scores", "data_licenses")
-#: Settings for which the page's engine has one value only.
-_ONLY = {
-    "norm_eps": None,
-    "rope_base": 10_000.0,
-    "rope_scaling": None,
-    "scale_embedding": True,
-    "window": None,
-    "n_experts": None,
+#: Settings that the page's engine reads, that show in the weights, or that matter in training alone. Of all
+#: others it has the default only.
+_ANY = (
+    *("src_vocab_size", "tgt_vocab_size", "vocab_size", "d_model", "n_heads", "n_kv_heads", "d_ff"),
+    *("n_layers", "max_len", "pre_norm", "qk_norm", "bias", "qkv_bias", "o_bias", "tie_output"),
+    *("share_embeddings", "begin_id", "pad_id", "n_segments", "cell", "attention"),
+    *("dropout", "attention_dropout", "zero_init", "experts_per_token", "balance_weight"),
+)
+#: Settings of which it has some values.
+_SOME = {
+    "norm": ("layer", "rms"),
+    "activation": ("relu", "gelu", "silu", "squared_relu", "swiglu"),
+    "positions": ("sinusoidal", "learned", "rotary", "alibi", "none"),
 }
 
 
@@ -101,14 +107,14 @@ def model_script(
 def _check_settings(model: nn.Module) -> None:
     """Check that the page computes what the model does."""
     check_merged(model)
-    config = vars(model.config)
-    only = _ONLY | ({"tie_output": True} if isinstance(model, EncoderLM) else {"output_bias": False})
-    others = {name: config[name] for name, value in only.items() if config.get(name, value) != value}
-    if config.get("positions") == "sinusoidal_halves" or config.get("activation") == "gelu_tanh":
-        others |= {name: config[name] for name in ("positions", "activation")}
-    if config.get("d_head") not in (None, config["d_model"] // config.get("n_heads", 1)):
-        others |= {"d_head": config["d_head"]}
-    if others:
+    own: Any = model.config
+    config, defaults = vars(own), {field.name: (field.default,) for field in fields(own)}
+    known = defaults | _SOME | {name: (config[name],) for name in _ANY if name in config}
+    if isinstance(model, EncoderLM):
+        known["tie_output"] = (True,)
+    if "d_head" in config:
+        known["d_head"] = (config["d_model"] // config["n_heads"],)
+    if others := {name: value for name, value in config.items() if value not in known[name]}:
         raise ValueError(f"a page does not compute with these settings: {others}")
 
 
