@@ -112,6 +112,15 @@ def test_a_multiple_of_the_loss_has_a_multiple_of_its_gradient():
     close(thrice, 3 * once)
 
 
+def test_a_second_derivative_is_refused_and_that_of_nll_is_right():
+    logits, targets = normal(2, 3), torch.tensor([0, 2])
+    hessian = torch.autograd.functional.hessian
+    with pytest.raises(RuntimeError, match=r"a first derivative only.*the mean of nll"):
+        hessian(lambda z: cross_entropy(z, targets), logits)
+    got = hessian(lambda z: nll(z, targets).mean(), logits)
+    close(got, hessian(lambda z: F.cross_entropy(z, targets), logits))
+
+
 def test_half_precision_logits_get_a_gradient_of_their_own_kind():
     logits, targets = normal(5, 7).detach().bfloat16().requires_grad_(), torch.tensor([0, 6, 3, 2, 1])
     cross_entropy(logits, targets, label_smoothing=0.1).backward()

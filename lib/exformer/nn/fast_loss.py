@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
-from torch.autograd.function import FunctionCtx, once_differentiable
+from torch.autograd.function import FunctionCtx
 
 
 def fused_mean_nll(
@@ -40,8 +40,12 @@ class _MeanNLL(torch.autograd.Function):
         return nll.where(counts, 0).sum() / counts.sum()  # how many they are, only the device knows
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None, None, None]:
+        if torch.is_grad_enabled():  # create_graph=True; what is computed in place has no derivative
+            raise RuntimeError(
+                "cross_entropy has a first derivative only, got create_graph=True: for a second one, take "
+                "the mean of nll(logits, targets)"
+            )
         log_p, targets, counts = ctx.saved_tensors
         difference = log_p.exp()  # p - q, in place from here on
         if ctx.label_smoothing:

@@ -87,6 +87,7 @@ def cross_entropy(
         ValueError: If no target counts, shapes do not fit, a target is not in the vocabulary, or ε is outside
             [0, 1). On a GPU the targets are not looked at, because that would wait for the device: there, the
             loss of no targets is NaN, and PyTorch stops at a target outside of the vocabulary.
+        RuntimeError: In a backward pass with ``create_graph=True``: there is no second derivative.
 
     Source:
         Szegedy et al. 2016, section 7, for the smoothing; Vaswani et al. 2017, section 5.4.
