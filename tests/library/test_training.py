@@ -94,6 +94,15 @@ def test_clipping_by_hand():
     assert run([(3.0, 4.0)])[1] == (-2.0, -3.0)
 
 
+def test_clipping_measures_only_what_the_optimizer_updates():
+    # The slope of b, which nothing updates, is ten times that of a and adds up: neither shortens a step.
+    model = Weights()
+    only_a = torch.optim.SGD([model.a], 0.25)
+    train(model, [(1.0, 10.0)] * 3, loss_fn=plane, optimizer=only_a, clip_norm=1.0)
+    assert model.a.item() == pytest.approx(0.25, abs=1e-5)
+    assert model.b.item() == 1.0
+
+
 @pytest.mark.parametrize("limit", [0.0, -1.0, float("nan")])
 def test_a_limit_that_would_stop_or_turn_every_step_is_refused(limit):
     with pytest.raises(ValueError, match=f"clip_norm must be above 0, got {limit}: None sets no limit"):

@@ -137,9 +137,9 @@ def train(
         model: Set to training mode.
         batches: One per step, in the form that ``loss_fn`` takes.
         loss_fn: Computes the loss of the model on a batch.
-        optimizer: An optimizer of the model's parameters.
+        optimizer: An optimizer of the model's parameters, or of some of them.
         schedule: Learning rate of step 1, 2, ...; None leaves the optimizer's own.
-        clip_norm: Largest norm of the gradient, all parameters as one vector; None for no limit.
+        clip_norm: Largest norm of the gradient, all that the optimizer updates as one vector; None: no limit.
         progress: Title of a progress bar; if empty, there is none.
 
     Returns:
@@ -216,7 +216,9 @@ def training_steps(
     check_clip_norm(clip_norm)
     check_optimizers(model, [optimizer for optimizer, _ in optimizers])
     model.train()
-    parameters = list(model.parameters())  # to find them takes a fourteenth of a small model's step
+    # To find them takes a fourteenth of a small model's step. Nothing zeroes the gradients of the others.
+    updated = _updated(optimizer for optimizer, _ in optimizers)
+    parameters = [parameter for parameter in model.parameters() if id(parameter) in updated]
     losses = Losses(first_step=first_step) if losses is None else losses
     step = first_step - 1
     for step, batch in enumerate(batches, start=first_step):
@@ -241,12 +243,16 @@ def check_optimizers(model: nn.Module, optimizers: Iterable[torch.optim.Optimize
     """Check that each optimizer updates a parameter of the model, and is not that of an earlier model."""
     own = {id(parameter) for parameter in model.parameters()}
     for optimizer in optimizers:
-        moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
-        if not moved & own:
+        if not _updated([optimizer]) & own:
             raise ValueError(
                 "expected an optimizer of the model's parameters, got one that updates none of them: make it "
                 "from model.parameters(), after the model"
             )
+
+
+def _updated(optimizers: Iterable[torch.optim.Optimizer]) -> set[int]:
+    """Return the identities of the parameters that some optimizers update."""
+    return {id(p) for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]}
 
 
 def check_parameters(model: nn.Module, step: int) -> None:
