@@ -14,6 +14,7 @@ import pytest
 import torch
 from recipe_run import run_code
 from torch import nn
+from torch.utils.data import DataLoader, Dataset
 
 from exformer.corpora.english_italian import split
 from exformer.data.masking import MaskingConfig, mask_tokens
@@ -186,6 +187,33 @@ class OnDevice(torch.Tensor):
     def tolist(self) -> list:
         OnDevice.reads += 1
         return super().tolist()
+
+
+class Noisy(Dataset):
+    """Windows of the text in which chance hides a token, as augmentation does."""
+
+    def __len__(self) -> int:
+        return 30
+
+    def __getitem__(self, row: int) -> torch.Tensor:
+        return IDS[7 * row : 7 * row + 7].index_fill(0, torch.randint(7, (1,)), 10)
+
+
+def test_a_shuffled_loader_is_repeatable_and_can_be_resumed(tmp_path: Path) -> None:
+    # Two passes and a half of four batches.
+    def weights(seed: int, steps: int, *, config_seed: int = 0, folder: Path | None = None) -> torch.Tensor:
+        model, batches = model_of(), DataLoader(Noisy(), batch_size=8, shuffle=True)
+        set_seed(seed)
+        config = replace(CONFIG, steps=steps, seed=config_seed)
+        Trainer(model, batches, config=config, folder=folder).fit(resume=folder is not None)
+        return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+    whole = weights(100, 10)
+    assert torch.equal(weights(101, 10), whole)
+    for steps in (3, 6):
+        weights(steps, steps, folder=tmp_path)
+    assert torch.equal(weights(102, 10, folder=tmp_path), whole)
+    assert not torch.equal(weights(100, 10, config_seed=1), whole)
 
 
 def test_losses_of_a_device_are_read_where_they_are_needed(tmp_path: Path) -> None:

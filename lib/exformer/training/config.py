@@ -41,7 +41,7 @@ class TrainingConfig:
         label_smoothing: Fraction of the target probability that is spread over the vocabulary; 0 in
             validation.
         precision: "no" for float32, "bf16" for bfloat16 where it is precise enough.
-        seed: Seed of dropout; the data have a seed of their own.
+        seed: Seed of dropout and of a ``DataLoader``; the library's batches have a seed of their own.
         eval_interval: Steps between two validations, each with a checkpoint.
         average_last: Number of checkpoints to keep; the final model of a recipe is their mean.
         patience: Validations without improvement after which a run stops early; 0: never.

@@ -54,7 +54,7 @@ class Trainer:
         model: It is trained in place, on the device where it is; also the result of ``torch.compile``. Frozen
             parameters stay as they are.
         batches: A :class:`~exformer.data.sampler.BatchSampler`, or batches that are iterated over as often
-            as the steps require.
+            as the steps require, such as a ``DataLoader``, which ``config.seed`` shuffles.
         config: The settings; None: one pass over batches that have a length, else 1,000 steps.
         validation: Batches on which the loss is measured every ``config.eval_interval`` steps: micro-batches
             with their weights, the fractions of all tokens, or plain ones of equal weight. None: no
@@ -221,11 +221,27 @@ class Trainer:
                 "TextWindows or TranslationBatches"
             )
         else:
-            parts = ([MicroBatch(batch)] for batch in islice(_repeat(self.batches), self.step, None))
+            batches = islice(self._plain_batches(self.batches), self.step, None)
+            parts = ([MicroBatch(batch)] for batch in batches)
         for step, micro_batches in enumerate(parts, start=self.step + 1):
-            sequence = np.random.SeedSequence((self.config.seed, step, this))
-            set_seed(int(sequence.generate_state(1)[0]))
+            self._seed(step, this)
             yield micro_batches
+
+    def _plain_batches(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Yield batches without end, unless there are none (any more); all chance in them is seeded."""
+        step, before = 1, 0
+        while step > before:
+            before = step
+            self._seed(step, 0, 1)  # before a DataLoader shuffles
+            for batch in batches:
+                yield batch
+                step += 1
+                self._seed(step, 0, 1)
+
+    def _seed(self, *numbers: int) -> None:
+        """Seed all random number generators with the run's seed and some more numbers."""
+        sequence = np.random.SeedSequence((self.config.seed, *numbers))
+        set_seed(int(sequence.generate_state(1)[0]))
 
     def _backward(self, model: nn.Module, micro_batches: list[MicroBatch], loss_fn: LossFn) -> Tensor:
         r"""Add up the gradients and losses of the micro-batches of all processes, each with its weight.
@@ -321,16 +337,6 @@ def mean_loss(model: nn.Module, batches: Sequence[Any], loss_fn: LossFn) -> floa
 def _default_config(batches: BatchSampler | Iterable[Any]) -> TrainingConfig:
     steps = max(1, len(batches)) if isinstance(batches, Sized) else TrainingConfig.steps
     return TrainingConfig(steps=steps, warmup=max(1, min(100, steps // 10)))
-
-
-def _repeat(batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield batches without end, unless there are none (any more)."""
-    some = True
-    while some:
-        some = False
-        for batch in batches:
-            some = True
-            yield batch
 
 
 def _device(model: nn.Module) -> torch.device:
