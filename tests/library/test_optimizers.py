@@ -84,13 +84,25 @@ def test_what_has_two_axes_or_more_decays() -> None:
     ]
 
 
+def test_muon_without_matrices_is_refused() -> None:
+    config = TrainingConfig(optimizer="muon")
+    deep = nn.ModuleDict({"blocks": nn.ModuleDict({"h": nn.ModuleList([nn.Linear(4, 4)])})})
+    frozen = DecoderLM(DecoderLMConfig(11, tie_output=False, **SIZES))
+    frozen.layers.requires_grad_(False)
+    for model in (deep, nn.Sequential(nn.Sequential(nn.Linear(4, 4))), frozen):
+        with pytest.raises(ValueError, match=r"got none that is trainable: keep the layers .* or take adamw"):
+            make_optimizers(model, config)
+        assert make_optimizers(model, TrainingConfig())
+
+
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 def test_frozen_parameters_are_left_out(optimizer: str) -> None:
     model = DecoderLM(DecoderLMConfig(11, tie_output=False, **SIZES)).requires_grad_(False)
     config = TrainingConfig(optimizer=optimizer)
     with pytest.raises(ValueError, match="all parameters of the model are frozen: set requires_grad"):
         make_optimizers(model, config)
-    for trained in ([model.output.weight], [model.layers[0].feed_forward.w_1.weight]):
+    matrix = model.layers[0].feed_forward.w_1.weight
+    for trained in ([matrix], [matrix, model.output.weight]):
         for parameter in trained:
             parameter.requires_grad = True
         found = [

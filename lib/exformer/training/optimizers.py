@@ -16,8 +16,8 @@ def make_optimizers(model: nn.Module, config: TrainingConfig) -> list[tuple[torc
     Frozen parameters, those with ``requires_grad`` false, are left out.
 
     Raises:
-        ValueError: If the model lacks a module that is to have its own learning rate, or all parameters are
-            frozen.
+        ValueError: If the model lacks a module that is to have its own learning rate, all parameters are
+            frozen, or Muon has no matrix to update.
     """
     optimizers: list[tuple[torch.optim.Optimizer, Schedule]] = []
     matrices, rest = split_parameters(model)
@@ -25,6 +25,11 @@ def make_optimizers(model: nn.Module, config: TrainingConfig) -> list[tuple[torc
         raise ValueError("all parameters of the model are frozen: set requires_grad of those to train")
     if config.optimizer == "adamw":
         matrices, rest = [], trainable_parameters(model)
+    elif not matrices:
+        raise ValueError(
+            "muon updates matrices of layers in an nn.ModuleList directly below the model, got none that is "
+            "trainable: keep the layers in such a list, or take adamw"
+        )
     if matrices:
         muon = Muon(matrices, momentum=config.momentum, weight_decay=config.weight_decay)
         optimizers.append((muon, config.make_schedule(config.muon_lr)))
