@@ -108,7 +108,8 @@ def test_other_settings_are_refused(tmp_path: Path, changes: dict, message: str)
 def test_settings_that_may_change(tmp_path: Path) -> None:
     trainer_of(tmp_path).fit()
     free = {"steps": 12, "patience": 3, "eval_interval": 4, "average_last": 1, "accumulate": 2}
-    assert len(trainer_of(tmp_path, replace(CONFIG, **free)).fit(resume=True)) == 2
+    validation = [WINDOWS.batch(np.arange(3))]
+    assert len(trainer_of(tmp_path, replace(CONFIG, **free), validation=validation).fit(resume=True)) == 2
 
 
 @pytest.mark.parametrize("kind", ["sampler", "list"])

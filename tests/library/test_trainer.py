@@ -447,6 +447,13 @@ def test_without_validation_nothing_is_in_the_history(tmp_path: Path) -> None:
     assert len(find_checkpoints(tmp_path / "checkpoints")) == CONFIG.average_last
 
 
+def test_what_needs_validation_batches_says_so_without_them() -> None:
+    with pytest.raises(ValueError, match="no validation batches to measure on: give some to the Trainer"):
+        Trainer(model_of(), WINDOWS, config=CONFIG).validation_loss()
+    with pytest.raises(ValueError, match="a patience of 2 validations needs validation batches, got none"):
+        Trainer(model_of(), WINDOWS, config=replace(CONFIG, patience=2))
+
+
 def test_validation_batches_that_can_be_read_once_are_kept() -> None:
     trainer = Trainer(model_of(), WINDOWS, config=CONFIG, validation=iter(VALIDATION))
     trainer.fit()

@@ -68,7 +68,8 @@ class Trainer:
         progress: Title of a progress bar; if empty, there is none.
 
     Raises:
-        ValueError: If the model has no loss and none is given, or it lacks a part that the config names.
+        ValueError: If the model has no loss and none is given, it lacks a part that the config names, or
+            there is patience but no validation.
 
     >>> import torch
     >>> from exformer import DecoderLM, DecoderLMConfig, TextWindows, TrainingConfig
@@ -95,6 +96,11 @@ class Trainer:
         self.config = _default_config(batches) if config is None else config
         self.batches = batches
         self.model, self.validation = unwrap(model), list(validation)
+        if self.config.patience and not self.validation:
+            raise ValueError(
+                f"a patience of {self.config.patience} validations needs validation batches, got none: give "
+                "some, or patience=0"
+            )
         self._compiled = model  # what a step calls; all else takes the model inside
         self.loss_fn = default_loss(self.model) if loss_fn is None else loss_fn
         if folder is not None:
@@ -165,7 +171,13 @@ class Trainer:
         return losses.values
 
     def validation_loss(self) -> float:
-        """Return the loss on the validation batches, without label smoothing."""
+        """Return the loss on the validation batches, without label smoothing.
+
+        Raises:
+            ValueError: If the Trainer was given none.
+        """
+        if not self.validation:
+            raise ValueError("there are no validation batches to measure on: give some to the Trainer")
         return mean_loss(self.model, self.validation, self.loss_fn)
 
     def last_checkpoints(self) -> list[Path]:
