@@ -40,6 +40,7 @@ TINY = changed(
 
 def train(folder: Path | str, **changes: object) -> Path:
     """Begin or go on."""
+    changes = {"warmup": min(TINY.training.warmup, changes.get("steps", TINY.training.steps))} | changes
     return run_recipe(changed(TINY, **changes), folder, resume=True)
 
 

@@ -92,7 +92,7 @@ def test_a_model_of_another_kind_needs_a_loss() -> None:
     trainer = Trainer(
         nn.Linear(2, 2),
         [torch.ones(3, 2)],
-        config=TrainingConfig(steps=3),
+        config=TrainingConfig(steps=3, warmup=1),
         loss_fn=lambda model, x: model(x).sum(),
     )
     assert len(trainer.fit()) == 3  # the batch again and again

@@ -99,6 +99,11 @@ class TrainingConfig:
             raise ValueError(
                 f"warmup ({self.warmup}) must be below steps ({self.steps}) for a {self.schedule} schedule"
             )
+        if self.warmup > self.steps:
+            raise ValueError(
+                f"warmup ({self.warmup}) must be at most steps ({self.steps}), or the learning rate never "
+                "reaches its peak"
+            )
 
     def make_schedule(self, peak: float) -> Schedule:
         """Return the learning rate of each step, for a peak learning rate."""
