@@ -203,8 +203,9 @@ def counted(ids: torch.Tensor) -> torch.Tensor:
         (lambda: counted, 3, "learned"),
         (lambda: build_model(8), 20, "rotary"),
         (lambda: build_model(9, max_len=5), 3, "rotary"),
+        (lambda: next_logits_of(build_model(8, window=3, positions="rotary")), 3, "rotary"),
     ],
-    ids=["function", "model", "model with a shorter context"],
+    ids=["function", "model", "model with a shorter context", "model with a window, without a cache"],
 )
 def test_a_greedy_text_is_the_same(draft, n_drafts, positions):
     model = build_model(7, positions=positions)
@@ -255,6 +256,9 @@ REFUSED = {
     ),
     "can't go back after a rejection": lambda m: generate(
         build_model(7, window=3), CHARACTERS, draft=counted, max_new_tokens=3
+    ),
+    "a draft that attends to all .* got one with a window of 3": lambda m: generate(
+        m, CHARACTERS, draft=build_model(8, window=3), max_new_tokens=1
     ),
 }
 

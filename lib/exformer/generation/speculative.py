@@ -115,8 +115,8 @@ def speculate(
         The tokens of one pass, at least one.
 
     Raises:
-        ValueError: If ``n_drafts`` is outside 1 to 1,000, the model attends within a window, or the draft
-            does not score the model's tokens.
+        ValueError: If ``n_drafts`` is outside 1 to 1,000, the model or the draft attends within a window, or
+            the draft does not score the model's tokens.
     """
     check_integer("n_drafts", n_drafts, least=1, most=_MOST_DRAFTS)
     if model.config.window is not None:
@@ -176,7 +176,14 @@ def _proposer(draft: Any) -> Draft:
     """Make a function of a draft that is a model."""
     if isinstance(draft, nn.Module):
         draft = unwrap(draft)
-        return Continuation(draft) if can_generate(draft) else next_logits_of(draft)
+        if not can_generate(draft):
+            return next_logits_of(draft)
+        if (window := getattr(draft.config, "window", None)) is not None:
+            raise ValueError(
+                f"expected a draft that attends to all positions, got one with a window of {window}, whose "
+                "cache can't go back: give exformer.generation.next_token.next_logits_of(draft), without one"
+            )
+        return Continuation(draft)
     if not callable(draft):
         raise ValueError(
             f"draft must be a language model, or a function from ids to scores, got {type(draft).__name__}"
