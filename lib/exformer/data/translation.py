@@ -101,7 +101,7 @@ class TranslationBatches:
         return len(next(self.epochs())) if self.n_steps is None else self.n_steps
 
     def __iter__(self) -> Iterator[Seq2SeqBatch]:
-        """Yield the batches, each epoch in a new order."""
+        """Yield the batches of an iteration, the same at each one."""
         for rows in islice(self.steps(), len(self)):
             yield self.batch(rows)
 
@@ -187,7 +187,8 @@ def translation_batches(
         steps: Number of batches; None for one epoch.
 
     Returns:
-        The batches, which can be iterated over again and again.
+        The batches, in the same order at each iteration. With ``steps`` for several epochs, or in a
+        :class:`~exformer.training.trainer.Trainer`, every epoch has another order.
 
     Raises:
         ValueError: If there are no pairs, a number is below 1, or a word is unknown to its tokenizer.

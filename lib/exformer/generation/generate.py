@@ -194,7 +194,10 @@ def _language_model(model: nn.Module, tokenizer: Tokenizer) -> DecoderLM:
     """Return the model without wrappers, after checking that it can generate with the tokenizer."""
     model = unwrap(model)
     if not can_generate(model):
-        hint = "give greedy() or sample() its next_logits_of(model)"
+        hint = (
+            "give exformer.generation.next_token.next_logits_of(model) to greedy() or sample() of "
+            "exformer.generation.sampling"
+        )
         if can_translate(model):
             hint = "an encoder-decoder translates, see translate()"
         raise ValueError(f"expected a DecoderLM to generate with, got {type(model).__name__}: {hint}")

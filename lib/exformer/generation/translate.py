@@ -36,7 +36,7 @@ def translate(
     """Translate a sentence or several, greedily or by beam search.
 
     Sentences of similar length are translated together. Each is normalized first, see
-    :func:`~exformer.tokenizers.text_normalization.normalize_line`; one in which nobody sees anything has an
+    :func:`~exformer.tokenizers.text_normalization.normalize_line`; a sentence of invisible characters has an
     empty translation.
 
     Args:

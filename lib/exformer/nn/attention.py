@@ -1,4 +1,7 @@
-"""Attention: each query is compared with all keys, and its output is a weighted mean of their values."""
+"""Attention: each query is compared with all keys, and its output is a weighted mean of their values.
+
+Dropout of the weights, and heads of keys that several queries share, are in ``fast_attention.py``.
+"""
 
 import math
 from collections.abc import Callable

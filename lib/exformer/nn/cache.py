@@ -13,7 +13,7 @@ class KVCache:
     A step writes only its own positions. Where the room is full, it doubles: for n positions fewer than 2n
     are moved, all steps together. Concatenating anew at each step would move about n²/2.
 
-    With a window only the positions that a later query sees are kept, so that the room stays below twice the
+    With a window only the positions that a later query sees are kept, so that the room is at most twice the
     window, however long the text becomes.
 
     The keys are kept as they are compared: normalized and rotated. No gradient flows through the cache.

@@ -29,7 +29,8 @@ class TransformerConfig:
         d_ff: Width of the feed-forward networks' hidden layer. None: ``4 · d_model``, and for SwiGLU
             ``8/3 · d_model``, rounded up to a multiple of 8.
         n_layers: Number of layers.
-        max_len: Longest sequence, in tokens. Rotary positions, ALiBi and none have no limit of their own.
+        max_len: Longest sequence, in tokens. Only a causal model with a window, and with rotary positions,
+            ALiBi or none, reads longer ones.
         dropout: Fraction set to zero in training, of the embeddings and of each sublayer's output.
         attention_dropout: Fraction of the attention weights set to zero in training.
         pre_norm: Normalize before each sublayer, and once at the end of the stack, not after each sum.

@@ -102,7 +102,7 @@ def cross_entropy(
     counts = targets != _IGNORED if pad_id is None else (targets != _IGNORED) & (targets != pad_id)
     _check(logits, targets, counts, label_smoothing)
     if targets.device.type == "cpu" and not counts.any():
-        raise ValueError("there is no target but padding: the mean over no tokens is not defined")
+        raise ValueError("no target counts: the mean over no tokens is not defined")
     rows, flat = logits.reshape(-1, logits.size(-1)), targets.where(counts, 0).flatten()
     return fused_mean_nll(rows, flat, counts.flatten(), label_smoothing)
 

@@ -152,7 +152,7 @@ def check_mask(mask: Tensor | None, *, shape: tuple[int, ...]) -> None:
     if mask.dtype != torch.bool:
         raise ValueError(
             f"a mask must be boolean with True = may attend, got {mask.dtype}; "
-            "masks.from_torch_mask turns the masks of nn.MultiheadAttention into ours"
+            "exformer.nn.masks.from_torch_mask turns the masks of nn.MultiheadAttention into ours"
         )
     if not (mask.dim() >= 2 and is_broadcastable_to(mask, shape)):
         raise ValueError(

@@ -27,8 +27,8 @@ def route(
         experts_per_token: How many are chosen.
 
     Returns:
-        The weights of the chosen experts, which sum to 1, and their numbers. Of half-precision logits the
-        weights are in float32.
+        The weights of the chosen experts, which sum to 1, and their numbers. The weights of
+        half-precision logits are in float32.
 
     Source:
         Jiang et al. 2024, section 2.1; Fedus, Zoph and Shazeer 2022, section 2.4, for the precision.

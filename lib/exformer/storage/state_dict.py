@@ -23,7 +23,7 @@ def pack_weights(
     """Make the content of two files: a model's parameters and buffers as safetensors, and its card as JSON.
 
     Args:
-        model: Whose weights they are; or tensors by name.
+        model: The model, or tensors by name.
         card: Facts about them that JSON can hold: recipe, seed, data, time, scores.
         dtype: The type of the numbers in the file, such as ``torch.float16`` for half the bytes; None: their
             own.

@@ -96,7 +96,8 @@ class BPETokenizer:
             ValueError: If ``texts`` is a single string, there is no text, a text holds half a surrogate pair,
                 or a number is too small.
 
-        Source: Radford et al. (2019), "Language Models are Unsupervised Multitask Learners", section 2.2.
+        Source:
+            Radford et al. 2019, section 2.2.
         """
         check_texts(texts)
         pieces: Counter[str] = Counter()

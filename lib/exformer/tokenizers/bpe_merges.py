@@ -82,8 +82,8 @@ def learn_merges(
     Raises:
         ValueError: If a number is too small, or there would be more tokens than characters.
 
-    Source: Sennrich et al. (2016), "Neural Machine Translation of Rare Words with Subword Units",
-    section 3.2.
+    Source:
+        Sennrich, Haddow and Birch 2016, section 3.2.
 
     >>> learn_merges({"low": 5, "lowest": 2, "newest": 6, "widest": 3}, n_merges=3, first=256)
     ['es', 'Āt', 'wā']

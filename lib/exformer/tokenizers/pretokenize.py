@@ -26,7 +26,8 @@ def split_pieces(text: str) -> list[str]:
     Returns:
         The pieces, in order.
 
-    Source: Radford et al. (2019), "Language Models are Unsupervised Multitask Learners", its `encoder.py`.
+    Source:
+        Radford et al. 2019, its published code, ``encoder.py``.
 
     >>> split_pieces("It's 42 kg,  not 50!")
     ['It', "'s", ' 42', ' kg', ',', ' ', ' not', ' 50', '!']

@@ -71,8 +71,9 @@ def normalize_text(text: str) -> str:
     Raises:
         ValueError: If it is not a string, or holds half a surrogate pair.
 
-    Source: Unicode Standard, sections 5.21 (default-ignorable code points) and 23.2 (joiners); Unicode
-    Standard Annex 15 (normalization forms).
+    Source:
+        Unicode Standard, section 5.21 for default-ignorable code points and 23.2 for joiners; its Annex 15
+        for the normalization forms.
 
     >>> normalize_text("\ufeffcafe\u0301\u200b"), normalize_text("\u200b")
     ('café', '')

@@ -39,8 +39,8 @@ def save_checkpoint(
         model: Its parameters and buffers are saved.
         optimizers: Their states are saved, in this order.
         notes: Other facts that JSON can hold, such as losses and seconds.
-        keep: Number of checkpoints that stay in the folder, at least 1: those of the most steps, and this
-            one.
+        keep: Number of checkpoints that stay in the folder, at least 1: those with the most steps. The one
+            that is written stays in any case.
 
     Returns:
         The file.

@@ -181,7 +181,7 @@ class Trainer:
         return mean_loss(self.model, self.validation, self.loss_fn)
 
     def last_checkpoints(self) -> list[Path]:
-        """Return the checkpoints whose mean the final weights are, oldest first.
+        """Return the last ``average_last`` checkpoints, of which a recipe takes the mean, oldest first.
 
         Raises:
             ValueError: If one is missing.
@@ -193,8 +193,8 @@ class Trainer:
         paths = [checkpoint_path(self.checkpoints, step) for step in needed]
         if missing := [str(path) for path in paths if not path.exists()]:
             raise ValueError(
-                f"{', '.join(missing)} is missing: the final weights are the mean of the last "
-                f"{self.config.average_last} checkpoints; bring it back, or begin anew in another folder"
+                f"{', '.join(missing)} is missing: average_last wants the last {self.config.average_last} "
+                "checkpoints; bring it back, or begin anew in another folder"
             )
         return paths
 

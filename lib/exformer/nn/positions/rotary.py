@@ -14,8 +14,8 @@ class RopeScaling:
     r"""Slow the rotations down, so that a longer text stays within the angles that a model was trained on.
 
     With the factor alone, every frequency is divided by it, as if the positions lay closer together. Llama 3
-    divides only the low frequencies, whose wavelength :math:`\lambda_i = 2\pi/\theta_i` is near the length L
-    of the texts in training or above:
+    divides only the low frequencies (NTK by parts), whose wavelength :math:`\lambda_i = 2\pi/\theta_i` is
+    near the length L of the texts in training or above:
 
     .. math::
         \theta'_i = (1 - s_i)\, \frac{\theta_i}{factor} + s_i\, \theta_i, \qquad
