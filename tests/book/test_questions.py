@@ -11,6 +11,7 @@ import pytest
 import yaml
 from test_plain_markdown import not_plain
 
+from exformer_lessons.teacher import assignments
 from exformer_lessons.teacher.answers import MARK, digest, read_manifest, sealed_file
 from exformer_lessons.teacher.exams import Exam, read_exams
 from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, read_questions
@@ -31,6 +32,7 @@ EXAMS = read_exams(TEACH)
 PRIVATE = {
     "a private key": re.compile(rb"AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Z]{20}"),
     "a plain answer": re.compile(rb"^(?:> )?" + re.escape(MARK.encode()), flags=re.MULTILINE),
+    "a plain assignment": re.compile(rb"^" + assignments.FIRST.encode(), flags=re.MULTILINE),
     "points of an answer": re.compile(rb"^(?:> )?- \d+ points?: ", flags=re.MULTILINE),
 }
 
@@ -90,6 +92,7 @@ def test_a_sealed_exam_tells_its_lessons_alone(exam: Exam) -> None:
 
 def test_nothing_is_sealed_without_questions() -> None:
     names = {*LESSONS, *(each.sealed for each in EXAMS if not each.questions)}
+    names |= {*map(assignments.sealed_name, assignments.names(TEACH))}
     assert set(read_manifest(TEACH)) == names
     assert {path.stem for path in (TEACH / "questions").glob("*.age")} == names
 
@@ -227,5 +230,6 @@ def test_what_is_private_is_recognized() -> None:
     assert private_parts(b"x\nAGE-SECRET-KEY-" + b"1" + 40 * b"Q") == ["a private key"]
     assert private_parts(f"{MARK}\nIt is 2.".encode()) == ["a plain answer"]
     assert private_parts(f"# Exam\n> {MARK}".encode()) == ["a plain answer"]
+    assert private_parts(f"{assignments.FIRST}\nimport torch".encode()) == ["a plain assignment"]
     assert private_parts(b"It is 2.\n\n- 2 " + b"points: the sum") == ["points of an answer"]
     assert private_parts(b"A key begins with AGE-SECRET-KEY-1.") == []

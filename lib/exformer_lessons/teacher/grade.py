@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,10 @@ from exformer_lessons.exercises.grading import Verdict
 from exformer_lessons.notebook import find as find_lessons
 from exformer_lessons.notebook import key_of
 from exformer_lessons.teacher import sandbox
+from exformer_lessons.teacher.answers import add_key
+from exformer_lessons.teacher.assignments import Part, read_parts
 from exformer_lessons.teacher.inside import decode, encode, receive, send
+from exformer_lessons.teacher.questions import add_folder
 
 #: Bytes of the largest notebook that is read.
 LARGEST = 8_000_000
@@ -61,6 +64,11 @@ class Exercise:
         given = [*self.call.args, *(each.value for each in self.call.keywords)]
         return [ast.unparse(each) for each in given]
 
+    @property
+    def uses_torch(self) -> bool:
+        """Whether its grader uses PyTorch."""
+        return "torch" in vars(importlib.import_module(f"exformer_lessons.{self.lesson}.grader"))
+
     def judge(self, answers: dict[str, Any]) -> Verdict:
         """Call the grader with answers, as the notebook does."""
         grader = getattr(
@@ -75,21 +83,29 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Result:
-    """A row of the table: passed, refused, error, timeout or tampered."""
+    """A row of the table.
+
+    Args:
+        student: The file.
+        exercise: Its name, or that of a part of an assignment.
+        result: passed, refused, error, timeout or tampered; for a part also *in part* and *excluded*.
+        hint: What the grader says.
+        seconds: How long it took.
+        points: Of a part.
+        full: How many points the part has.
+    """
 
     student: str
     exercise: str
     result: str
     hint: str
     seconds: float
+    points: int = 0
+    full: int = 0
 
 
 class TamperedError(BaseException):
     """A sandbox sends what was not asked for. Graders catch any Exception, so it is none."""
-
-
-class EndedError(BaseException):
-    """The sandbox has ended before it answered."""
 
 
 def exercises() -> dict[str, list[Exercise]]:
@@ -104,19 +120,27 @@ def exercises() -> dict[str, list[Exercise]]:
     return found
 
 
-def grade_folder(folder: Path, *, lesson: str = "", caps: dict[str, int], kind: str = "") -> Iterator[Result]:
+def grade_folder(
+    folder: Path,
+    *,
+    lesson: str = "",
+    caps: dict[str, int],
+    kind: str = "",
+    parts: Sequence[Part] = (),
+) -> Iterator[Result]:
     """Grade all notebooks of a folder, those in its folders too.
 
     Args:
         folder: Where they are.
         lesson: The slug of their lesson; empty: each is of the lesson whose grader it imports.
+        parts: Of an assignment, instead of a lesson's exercises.
         caps: ``seconds``, ``megabytes`` and ``processes`` of an exercise.
         kind: The sandbox; empty: the best that works here.
 
     Raises:
         ValueError: If there is no sandbox, no notebook or no such lesson.
     """
-    known = exercises()
+    known = {} if parts else exercises()
     if lesson and lesson not in known:
         raise ValueError(
             f"expected the slug of a lesson with exercises, got {lesson!r}: one of {', '.join(known)}"
@@ -132,6 +156,11 @@ def grade_folder(folder: Path, *, lesson: str = "", caps: dict[str, int], kind: 
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
             yield Result(student, "", "error", _line(f"The notebook cannot be read: {error}"), 0.0)
             continue
+        if parts:
+            rows = [_grade(student, cells, part, caps=caps, kind=kind) for part in parts]
+            yield from rows
+            yield _total(rows)
+            continue
         named = Counter(name for cell in cells for name in _LESSON.findall(cell) if name in known)
         slug = lesson or (named.most_common(1)[0][0] if named else "")
         if not slug:
@@ -140,6 +169,13 @@ def grade_folder(folder: Path, *, lesson: str = "", caps: dict[str, int], kind: 
             continue
         for exercise in known[slug]:
             yield _grade(student, cells, exercise, caps=caps, kind=kind)
+
+
+def _total(rows: list[Result]) -> Result:
+    """Add the points of all parts."""
+    seconds = round(sum(row.seconds for row in rows), 1)
+    points, full = sum(row.points for row in rows), sum(row.full for row in rows)
+    return Result(rows[0].student, "total", "total", "", seconds, points, full)
 
 
 def _cells(path: Path) -> list[str]:
@@ -152,10 +188,14 @@ def _cells(path: Path) -> list[str]:
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
-def _grade(student: str, cells: list[str], exercise: Exercise, *, caps: dict[str, int], kind: str) -> Result:
+def _grade(
+    student: str, cells: list[str], exercise: Exercise | Part, *, caps: dict[str, int], kind: str
+) -> Result:
     """Grade one exercise in a sandbox of its own."""
     begun = time.monotonic()
-    tampers = next((found[0] for cell in cells if (found := TAMPERS.search(cell))), "")
+    part = exercise if isinstance(exercise, Part) else None
+    tampers = next((found[0] for cell in cells if not part and (found := TAMPERS.search(cell))), "")
+    excluded, points = "", 0
     worker = str(Path(__file__).with_name("inside.py"))
     late = threading.Event()
     with sandbox.opened(["-I", worker, *sandbox.search_path()], kind=kind) as process:
@@ -166,37 +206,47 @@ def _grade(student: str, cells: list[str], exercise: Exercise, *, caps: dict[str
 
         clock = threading.Timer(caps["seconds"], end)
         try:
-            _begin(process, cells, exercise, caps)
+            words = _begin(process, cells, exercise, caps)
+            excluded = next((each for each in part.without if each in words), "") if part else ""
             clock.start()
-            result, hint = _ask(process, exercise)
+            result, hint, points = _ask(process, exercise)
         except TamperedError as error:
             result, hint = "tampered", f"It writes into the grader's channel: {error}."
-        except EndedError:
+        except sandbox.EndedError:
             result, hint = "error", "The process ended before it had answered."
         except Exception as error:  # a result that the grader is not made for
             result, hint = "error", f"The result cannot be graded: {type(error).__name__}: {error}"
         finally:
             clock.cancel()
     if late.is_set():
-        result, hint = "timeout", f"No answer within {caps['seconds']} seconds."
+        said = hint if points else ""
+        result, hint = "timeout", f"No answer within {caps['seconds']} seconds. {said}"
     if tampers:
         result, hint = (
             "tampered",
             f"It replaces a grader ({tampers.strip()}). Graded from outside: {result}. {hint}",
         )
-    return Result(student, exercise.name, result, _line(hint), round(time.monotonic() - begun, 1))
+    if excluded:
+        hint = f"It uses {excluded}, which the task excludes. Otherwise: {result}, {points} points. {hint}"
+        result, points = "excluded", 0
+    seconds = round(time.monotonic() - begun, 1)
+    full = part.points if part else 0
+    return Result(student, exercise.name, result, _line(hint, 900 if part else 300), seconds, points, full)
 
 
-def _begin(process: Any, cells: list[str], exercise: Exercise, caps: dict[str, int]) -> None:
-    """Say what is graded; until the sandbox is ready, nothing that was handed in runs in it."""
-    torch = any("import torch" in cell or "from torch" in cell for cell in cells) or _uses_torch(exercise)
+def _begin(process: Any, cells: list[str], exercise: Exercise | Part, caps: dict[str, int]) -> list[Any]:
+    """Say what is graded, and return what it names.
+
+    Until the sandbox is ready, nothing that was handed in runs in it.
+    """
+    torch = any("import torch" in cell or "from torch" in cell for cell in cells) or exercise.uses_torch
     first = {"cells": cells, "wanted": exercise.wanted, "caps": caps, "torch": torch}
     _send(process, first)
-    _receive(process)
+    return list(_receive(process)["words"])
 
 
-def _ask(process: Any, exercise: Exercise) -> tuple[str, str]:
-    """Let the sandbox define an answer, and judge what it returns."""
+def _ask(process: Any, exercise: Exercise | Part) -> tuple[str, str, int]:
+    """Let the sandbox define an answer, and judge what it returns: the result, the hint, and points."""
     defined = _receive(process)
     try:
         there, values = dict(defined["functions"]), decode(defined["values"])
@@ -205,18 +255,17 @@ def _ask(process: Any, exercise: Exercise) -> tuple[str, str]:
     except (ValueError, KeyError, TypeError, AttributeError) as wrong:
         raise TamperedError("its first message is not ours") from wrong
     if missing:
-        return "error", f"{missing[0]} is not defined. {error}"
+        return "error", f"{missing[0]} is not defined. {error}", 0
     answers = {
         name: _remote(process, name, there[name]) if there[name] else values[name] for name in exercise.wanted
     }
     verdict = exercise.judge(answers)
+    points = getattr(verdict, "points", 0)
     if verdict:
-        return "passed", verdict.says
-    return "error" if verdict.says.startswith("Your function raised") else "refused", verdict.says
-
-
-def _uses_torch(exercise: Exercise) -> bool:
-    return "torch" in vars(importlib.import_module(f"exformer_lessons.{exercise.lesson}.grader"))
+        return "passed", verdict.says, points
+    if points:
+        return "in part", verdict.says, points
+    return "error" if verdict.says.startswith("Your function raised") else "refused", verdict.says, 0
 
 
 def _remote(process: Any, name: str, owner: object) -> Callable[..., Any]:
@@ -259,21 +308,21 @@ def _send(process: Any, message: dict[str, Any]) -> None:
     try:
         send(process.stdin, message)
     except BrokenPipeError:
-        raise EndedError from None
+        raise sandbox.EndedError from None
 
 
 def _receive(process: Any) -> dict[str, Any]:
     try:
         return receive(process.stdout)
     except EOFError:
-        raise EndedError from None
+        raise sandbox.EndedError from None
     except (ValueError, RecursionError) as wrong:
         raise TamperedError("it is no message") from wrong
 
 
-def _line(text: str) -> str:
+def _line(text: str, most: int = 300) -> str:
     """Make one printable line of what may come from a stranger."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:300]
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:most]
 
 
 def _harmless(text: str) -> str:
@@ -281,17 +330,22 @@ def _harmless(text: str) -> str:
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
-def write(results: Iterator[Result], out: Path) -> Counter[str]:
-    """Write a table of results row by row, say each, and return how many there are of each kind."""
+def write(results: Iterator[Result], out: Path, *, points: bool = False) -> Counter[str]:
+    """Write a table of results row by row, say each, and return how many there are of each kind.
+
+    Args:
+        results: The rows.
+        out: Where they are written.
+        points: Whether they have points.
+    """
     counts: Counter[str] = Counter()
     with out.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
-        table.writerow(["student", "exercise", "result", "hint", "seconds"])
+        table.writerow(["student", "exercise", "result", "hint", "seconds", *["points", "of"] * points])
         for each in results:
             counts[each.result] += 1
-            table.writerow(
-                [_harmless(each.student), each.exercise, each.result, _harmless(each.hint), each.seconds]
-            )
+            row = [_harmless(each.student), each.exercise, each.result, _harmless(each.hint), each.seconds]
+            table.writerow([*row, *[each.points, each.full] * points])
             file.flush()
             print(f"{each.result:9} {each.student} {each.exercise}", file=sys.stderr)
     return counts
@@ -304,6 +358,9 @@ def add_commands(commands: Any) -> None:
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="with notebooks that were handed in")
     parser.add_argument("--csv", type=Path, required=True, metavar="OUT", help="where the table is written")
     parser.add_argument("--lesson", default="", help="its slug; else that whose grader a notebook imports")
+    parser.add_argument("--assignment", default="", metavar="NAME", help="grade this one, with points")
+    add_key(parser, required=False)
+    add_folder(parser, "--teach")
     for name, value, unit in (
         ("seconds", 20, "to answer all hidden cases"),
         ("megabytes", 512, "of memory that a process may add"),
@@ -317,7 +374,13 @@ def _run(options: argparse.Namespace) -> None:
     caps = {name: getattr(options, name) for name in ("seconds", "megabytes", "processes")}
     if low := [name for name, value in caps.items() if value < 1]:
         raise ValueError(f"expected at least 1 for --{low[0]}, got {caps[low[0]]}")
-    counts = write(grade_folder(options.folder, lesson=options.lesson, caps=caps), options.csv)
+    parts = []
+    if options.assignment:
+        if not options.key:
+            raise ValueError(f"assignment {options.assignment} is sealed: expected --key FILE")
+        parts = read_parts(options.teach, options.assignment, options.key)
+    rows = grade_folder(options.folder, lesson=options.lesson, caps=caps, parts=parts)
+    counts = write(rows, options.csv, points=bool(parts))
     print(f"{options.csv}: " + ", ".join(f"{n} {result}" for result, n in sorted(counts.items())))
     if counts["error"] + counts["timeout"] + counts["tampered"]:
         print("Look at the rows error, timeout and tampered: they could not be judged as answers.")

@@ -142,15 +142,15 @@ def decode(value: Any, function: Callable[[int], Any] | None = None) -> Any:
     raise ValueError(f"{kind} is nothing that is sent")
 
 
-def define(cells: list[str], wanted: list[str]) -> tuple[dict[str, Any], str]:
-    """Define the answer of an exercise: run its cells, and of all others what these use.
+def choose(cells: list[str], wanted: list[str]) -> tuple[list[tuple[int, ast.stmt]], str]:
+    """Choose what defines the answer of an exercise: its cells, and of all others what these use.
 
     Args:
         cells: The sources of a notebook's code cells.
         wanted: The names that the exercise asks for.
 
     Returns:
-        All names that were defined, and the last error on the way.
+        The statements with the numbers of their cells, and the last error in reading a cell of the answer.
     """
     error, statements = "", []
     for number, source in enumerate(cells):
@@ -174,14 +174,45 @@ def define(cells: list[str], wanted: list[str]) -> tuple[dict[str, Any], str]:
                 chosen.add(id(node))
                 used |= _used(node)
                 growing = True
+    return [(number, node) for number, _, node in statements if id(node) in chosen], error
+
+
+def define(statements: list[tuple[int, ast.stmt]], error: str = "") -> tuple[dict[str, Any], str]:
+    """Run what was chosen.
+
+    Returns:
+        All names that were defined, and the last error on the way.
+    """
     names: dict[str, Any] = {"__name__": "__main__"}
-    for number, _, node in statements:
-        if id(node) in chosen:
-            try:
-                exec(compile(ast.Module([node], []), f"cell {number}", "exec"), names)  # noqa: S102
-            except BaseException as found:  # whatever it raises, exit() too: the answer may be there
-                error = f"{type(found).__name__}: {found}"
+    for number, node in statements:
+        try:
+            exec(compile(ast.Module([node], []), f"cell {number}", "exec"), names)  # noqa: S102
+        except BaseException as found:  # whatever it raises, exit() too: the answer may be there
+            error = f"{type(found).__name__}: {found}"
     return names, error
+
+
+def words(statements: list[tuple[int, ast.stmt]]) -> list[str]:
+    """Return what statements name: names, modules, short texts, and attributes with a point before them.
+
+    >>> words([(0, ast.parse("torch.func.vjp(f, x=1)").body[0])])
+    ['.func', '.vjp', 'f', 'torch', 'x']
+    """
+    found: set[str] = set()
+    for node in (each for _, statement in statements for each in ast.walk(statement)):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.add(f".{node.attr}")
+        elif isinstance(node, ast.keyword):
+            found.add(str(node.arg))
+        elif isinstance(node, ast.alias):
+            found |= {*node.name.split("."), *([node.asname] if node.asname else [])}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {*(node.module or "").split(".")}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 40:
+            found |= {*node.value.split(".")}
+    return sorted(found - {""})
 
 
 def _without_magics(source: str) -> str:
@@ -256,8 +287,9 @@ def main() -> None:
     if first["torch"]:
         import torch  # noqa: F401 - before the limit of memory, which is what the answer may add
     limit(first["caps"])
-    send(out, {"ready": True})
-    names, error = define(first["cells"], first["wanted"])
+    statements, error = choose(first["cells"], first["wanted"])
+    send(out, {"ready": True, "words": words(statements)})
+    names, error = define(statements, error)
     there = {name: names[name] for name in first["wanted"] if name in names}
     kinds = {
         name: [getattr(value, "__module__", ""), getattr(value, "__name__", "")] if callable(value) else None

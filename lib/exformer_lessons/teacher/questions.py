@@ -123,10 +123,10 @@ def add_commands(commands: Any) -> None:
     add_folder(parser)
 
 
-def add_folder(parser: argparse.ArgumentParser) -> None:
+def add_folder(parser: argparse.ArgumentParser, option: str = "--folder") -> None:
     """Let a command read another folder than that of the book."""
     parser.add_argument(
-        "--folder", type=Path, default=Path("book/teach"), help="where questions/ is (book/teach)"
+        option, type=Path, default=Path("book/teach"), help="where questions/ is (book/teach)"
     )
 
 

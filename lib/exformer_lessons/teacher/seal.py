@@ -1,4 +1,4 @@
-"""Sealing, for maintainers: the answers of a lesson, or an exam with its questions."""
+"""Sealing, for maintainers: the answers of a lesson, an exam with its questions, or an assignment."""
 
 import argparse
 import json
@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from exformer_lessons.command import add_command
+from exformer_lessons.teacher import assignments
 from exformer_lessons.teacher.answers import digest, solve, warn_of_one_key, write_sealed
 from exformer_lessons.teacher.exams import read_exams
 from exformer_lessons.teacher.questions import Question, add_folder, questions_of, read_questions
@@ -20,12 +21,12 @@ SEEDS = 30
 def add_commands(commands: Any) -> None:
     """Add ``seal`` to the parser."""
     parser = add_command(
-        commands, "seal", _seal, "encrypt the answers of a lesson, or an exam, for maintainers"
+        commands, "seal", _seal, "encrypt the answers of a lesson, an exam or an assignment, for maintainers"
     )
     parser.add_argument(
-        "name", metavar="NAME", help="a lesson, such as self_attention, or an exam, such as C"
+        "name", metavar="NAME", help="a lesson, such as self_attention; an exam, such as C; or an assignment"
     )
-    what = "plain answers, ID.md; for an exam also questions.yml"
+    what = "plain answers, ID.md; for an exam also questions.yml; for an assignment solution.py, checks.py"
     parser.add_argument("--source", type=Path, required=True, metavar="FOLDER", help=what)
     add_folder(parser)
 
@@ -35,6 +36,12 @@ def _seal(options: argparse.Namespace) -> None:
 
     folder, name, source = options.folder, options.name, options.source
     refuse_repository(source / "answer.md")
+    if name in assignments.names(folder):
+        found = assignments.compute(source, assignments.notebook_of(folder, name))
+        asks = [[each["name"], assignments.Part(**each).points] for each in found["parts"]]
+        write_sealed(folder, assignments.sealed_name(name), assignments.packed(found), {"asks": asks})
+        warn_of_one_key(folder)
+        return
     plain = {path.stem: path.read_text(encoding="utf-8") for path in sorted(source.glob("*.md"))}
     exam = next((each for each in read_exams(folder) if each.key == name and not each.questions), None)
     if exam is None:
