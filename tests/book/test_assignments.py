@@ -350,7 +350,7 @@ def test_a_notebook_is_handed_out_empty(name):
 def test_the_page_offers_each_assignment():
     page = (TEACH / "assignments.md").read_text(encoding="utf-8")
     for name in assignments.names(TEACH):
-        assert f"{{download}}`{name} <assignments/{name}.ipynb>`" in page
+        assert re.search(rf"\| \*{name}\* .*{{download}}`ipynb <assignments/{name}\.ipynb>`", page)
         written = notebook_of(TEACH, name).read_text(encoding="utf-8")
         assert "There are 40 points: 32 for" in written
         points = [int(each) for each in re.findall(r"\*\*\[(\d)\]\*\*", written)]
