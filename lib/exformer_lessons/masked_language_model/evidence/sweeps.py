@@ -134,3 +134,34 @@ def two_gaps(fill_gaps, ids, ids_of, masking, new_encoder, tokenizer):
         found["at once"].append(at_once.mean().item())
         found["one by one"].append(one_by_one.mean().item())
     return found
+
+
+@sweep("C29")
+def threshold(
+    batches, best_threshold, fill_gaps, ids, ids_of, learn, least_likely, least_likely_of_both, masking,
+    new_decoder, new_encoder, next_word_loss, seen
+):  # fmt: skip
+    """Return the accuracy of one threshold on the smallest log-probability of a word, by labels and seed.
+
+    The labels choose the threshold and nothing else. The decoder gives each word its probability after the
+    words before it; the encoder, with the word hidden, in a pass per word.
+    """
+
+    def told(found):
+        return ids_of([each.sentence for each in found]), torch.tensor([each.right for each in found])
+
+    sizes = (16, 64, 256, 1024, 4096)
+    found = {name: {str(n): [] for n in sizes} for name in ("decoder", "encoder")}
+    for seed in range(5):
+        decoder = learn(new_decoder(seed), batches(ids, seed), next_word_loss)
+        encoder = fill_gaps(new_encoder(seed), ids, masking, seed)
+        pool = halves(max(sizes), 500 + seed, seen)
+        new = told(halves(500, 600 + seed, seen | {each.original for each in pool}))
+        known = told(pool)
+        for name, score in (("decoder", least_likely), ("encoder", least_likely_of_both)):
+            model = decoder if name == "decoder" else encoder
+            scores, new_scores = score(model, known[0]), score(model, new[0])
+            for n in sizes:
+                least = best_threshold(scores[:n], known[1][:n])
+                found[name][str(n)].append(((new_scores > least) == new[1]).float().mean().item())
+    return found
