@@ -8,9 +8,14 @@ from functools import partial
 from exformer.checks import check_integer
 from exformer.training.schedules import Schedule, cosine_schedule, inverse_sqrt_schedule, linear_schedule
 
+_SCHEDULES: Mapping[str, Callable[..., float]] = {
+    "inverse_sqrt": inverse_sqrt_schedule,
+    "linear": linear_schedule,
+    "cosine": cosine_schedule,
+}
 _CHOICES = {
     "optimizer": ("adamw", "muon"),
-    "schedule": ("inverse_sqrt", "linear", "cosine"),
+    "schedule": tuple(_SCHEDULES),
     "precision": ("no", "bf16"),
 }
 #: The least of each integer.
@@ -107,12 +112,8 @@ class TrainingConfig:
 
     def make_schedule(self, peak: float) -> Schedule:
         """Return the learning rate of each step, for a peak learning rate."""
-        shapes: Mapping[str, Callable[..., float]] = {
-            "inverse_sqrt": inverse_sqrt_schedule,
-            "linear": partial(linear_schedule, total=self.steps),
-            "cosine": partial(cosine_schedule, total=self.steps),
-        }
-        return partial(shapes[self.schedule], peak=peak, warmup=self.warmup)
+        schedule = partial(_SCHEDULES[self.schedule], peak=peak, warmup=self.warmup)
+        return schedule if self.schedule == "inverse_sqrt" else partial(schedule, total=self.steps)
 
     def is_measured(self, step: int) -> bool:
         """Return whether a step is followed by a validation: every ``eval_interval`` steps, and the last."""
