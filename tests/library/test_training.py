@@ -103,7 +103,7 @@ def test_clipping_measures_only_what_the_optimizer_updates():
     assert model.b.item() == 1.0
 
 
-@pytest.mark.parametrize("limit", [0.0, -1.0, float("nan")])
+@pytest.mark.parametrize("limit", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_limit_that_would_stop_or_turn_every_step_is_refused(limit):
     with pytest.raises(ValueError, match=f"clip_norm must be above 0, got {limit}: None sets no limit"):
         run([(3.0, 4.0)], clip_norm=limit)

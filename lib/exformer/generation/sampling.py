@@ -372,7 +372,7 @@ def best_token(logits: Float[Tensor, "batch vocab_size"]) -> Int64[Tensor, " bat
         ValueError: If a row gives no distribution.
     """
     best, tokens = logits.max(dim=-1)
-    _check_distribution(best)
+    check_distribution(best)
     return tokens
 
 
@@ -402,7 +402,7 @@ def draw(
         logits.to(uniform.device, torch.float64).softmax(dim=-1).cumsum(dim=-1)
     )  # (batch, vocab_size)
     total = cumulative[:, -1:]  # 1, but for rounding
-    _check_distribution(total)
+    check_distribution(total)
     tokens = torch.searchsorted(cumulative, total * uniform[:, None].double(), right=True)
     return tokens[:, 0].to(logits.device)
 
@@ -421,7 +421,7 @@ def check_prompts(prompts: Tensor, *, max_new_tokens: int) -> None:
     check_integer("max_new_tokens", max_new_tokens, least=1)
 
 
-def _check_distribution(of_rows: Tensor) -> None:
+def check_distribution(of_rows: Tensor) -> None:
     """Check a number of each row that is finite if and only if its scores give a distribution."""
     if not of_rows.isfinite().all():
         raise ValueError("the logits must give a distribution: some are not numbers, or no token is left")

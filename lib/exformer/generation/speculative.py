@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from exformer.checks import check_integer
 from exformer.generation.next_token import Continuation, next_logits_of
-from exformer.generation.sampling import Sampling, best_token
+from exformer.generation.sampling import Sampling, best_token, check_distribution
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.kinds import can_generate
 from exformer.models.unwrap import unwrap
@@ -151,8 +151,7 @@ def speculate(
         if sampling.temperature == 0:
             return int(weights.argmax())
         cumulative = weights.cpu().cumsum(dim=-1)
-        if not cumulative[-1].isfinite():
-            raise ValueError("the logits must give a distribution: some are not numbers, or no token is left")
+        check_distribution(cumulative[-1])
         return int(torch.searchsorted(cumulative, cumulative[-1] * next(uniform), right=True))
 
     text, limit = list(ids), len(ids) + max_new_tokens

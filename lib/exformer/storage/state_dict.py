@@ -1,7 +1,7 @@
 """A model's weights <-> a safetensors file, and the card that says where they come from."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -130,11 +130,11 @@ def check_weights(
     floating = {name: value for name, value in found.items() if value.is_floating_point()}
     if strange := [name for name, value in floating.items() if value.dtype not in _NUMBERS]:
         raise ValueError(
-            f"{path} holds weights of a type that models can't compute with: {_first_names(strange)}"
+            f"{path} holds weights of a type that models can't compute with: {first_names(strange)}"
         )
     broken = [name for name, value in floating.items() if not value.isfinite().all()]
     if broken:
-        raise ValueError(f"{path} holds weights that are NaN or infinite: {_first_names(broken)}")
+        raise ValueError(f"{path} holds weights that are NaN or infinite: {first_names(broken)}")
 
 
 def check_names(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], *, path: str | Path) -> None:
@@ -146,8 +146,8 @@ def check_names(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], *, pa
     missing, unknown = wanted.keys() - found.keys(), found.keys() - wanted.keys()
     if missing or unknown:
         raise ValueError(
-            f"{path} does not fit the model: {len(missing)} weights missing ({_first_names(missing)}), "
-            f"{len(unknown)} unknown ({_first_names(unknown)}); was it built with other settings?"
+            f"{path} does not fit the model: {len(missing)} weights missing ({first_names(missing)}), "
+            f"{len(unknown)} unknown ({first_names(unknown)}); was it built with other settings?"
         )
     for name, value in wanted.items():
         if found[name].shape != value.shape or found[name].is_floating_point() != value.is_floating_point():
@@ -174,7 +174,7 @@ def _kind(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
 
 
-def _first_names(names: Any) -> str:
-    """List the first names, and show that there are more."""
+def first_names(names: Collection[str]) -> str:
+    """List the first names for a message, and show that there are more."""
     first = sorted(names)[:_SHOWN]
     return ", ".join(first) + (", …" if len(names) > _SHOWN else "") if first else "none"

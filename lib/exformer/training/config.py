@@ -98,8 +98,7 @@ class TrainingConfig:
                 raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)}")
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas must be two numbers in [0, 1), got {self.betas}")
-        if self.clip_norm is not None and not 0 < self.clip_norm < math.inf:
-            raise ValueError(f"clip_norm must be above 0, got {self.clip_norm}: None sets no limit")
+        check_clip_norm(self.clip_norm)
         if self.schedule != "inverse_sqrt" and self.warmup >= self.steps:
             raise ValueError(
                 f"warmup ({self.warmup}) must be below steps ({self.steps}) for a {self.schedule} schedule"
@@ -118,6 +117,16 @@ class TrainingConfig:
     def is_measured(self, step: int) -> bool:
         """Return whether a step is followed by a validation: every ``eval_interval`` steps, and the last."""
         return step == self.steps or step % self.eval_interval == 0
+
+
+def check_clip_norm(clip_norm: float | None) -> None:
+    """Check the largest norm of the gradient; None sets no limit.
+
+    Raises:
+        ValueError: If it is not above 0, or infinite.
+    """
+    if clip_norm is not None and not 0 < clip_norm < math.inf:
+        raise ValueError(f"clip_norm must be above 0, got {clip_norm}: None sets no limit")
 
 
 def check_choices(config: object, choices: Mapping[str, tuple[str, ...]]) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from torch import nn
 
+from exformer.training.config import check_clip_norm
+
 
 def clip_gradients(parameters: Iterable[nn.Parameter], *, max_norm: float) -> None:
     r"""Scale the gradient down to a largest norm, in place; a shorter one stays as it is.
@@ -17,7 +19,7 @@ def clip_gradients(parameters: Iterable[nn.Parameter], *, max_norm: float) -> No
         max_norm: :math:`c`.
 
     Raises:
-        ValueError: If ``max_norm`` is not above 0.
+        ValueError: If ``max_norm`` is not above 0, or infinite.
 
     Source:
         Pascanu, Mikolov and Bengio 2013, algorithm 1.
@@ -31,13 +33,3 @@ def clip_gradients(parameters: Iterable[nn.Parameter], *, max_norm: float) -> No
     """
     check_clip_norm(max_norm)
     nn.utils.clip_grad_norm_(parameters, max_norm)
-
-
-def check_clip_norm(clip_norm: float | None) -> None:
-    """Check the largest norm of the gradient; None sets no limit.
-
-    Raises:
-        ValueError: If it is not above 0.
-    """
-    if clip_norm is not None and not clip_norm > 0:
-        raise ValueError(f"clip_norm must be above 0, got {clip_norm}: None sets no limit")

@@ -14,7 +14,8 @@ from tqdm import tqdm
 
 from exformer.models.checks import defer_checks, raise_failed
 from exformer.models.unwrap import unwrap
-from exformer.training.gradient_clipping import check_clip_norm, clip_gradients
+from exformer.training.config import check_clip_norm
+from exformer.training.gradient_clipping import clip_gradients
 from exformer.training.schedules import Schedule
 
 #: Gives the loss of a model on a batch; some take ``label_smoothing`` too.

@@ -60,11 +60,7 @@ def cosine_schedule(step: int, *, peak: float, warmup: int, total: int, floor: f
     >>> [round(cosine_schedule(step, peak=1.0, warmup=2, total=6), 2) for step in (1, 2, 4, 6)]
     [0.5, 1.0, 0.55, 0.1]
     """
-    if not 1 <= warmup < total or not 1 <= step <= total:
-        raise ValueError(
-            f"expected 1 <= warmup < total and 1 <= step <= total, got warmup {warmup}, step {step}, "
-            f"total {total}: warm up for fewer steps, or train longer"
-        )
+    _check_steps(step, warmup=warmup, total=total)
     if step < warmup:
         return peak * step / warmup
     wave = (1 + math.cos(math.pi * (step - warmup) / (total - warmup))) / 2
@@ -97,9 +93,13 @@ def linear_schedule(step: int, *, peak: float, warmup: int, total: int) -> float
     >>> [linear_schedule(step, peak=1.0, warmup=2, total=4) for step in (1, 2, 4)]
     [0.5, 1.0, 0.3333333333333333]
     """
+    _check_steps(step, warmup=warmup, total=total)
+    return peak * min(step / warmup, (total - step + 1) / (total - warmup + 1))
+
+
+def _check_steps(step: int, *, warmup: int, total: int) -> None:
     if not 1 <= warmup < total or not 1 <= step <= total:
         raise ValueError(
             f"expected 1 <= warmup < total and 1 <= step <= total, got warmup {warmup}, step {step}, "
             f"total {total}: warm up for fewer steps, or train longer"
         )
-    return peak * min(step / warmup, (total - step + 1) / (total - warmup + 1))

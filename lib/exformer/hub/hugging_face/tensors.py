@@ -13,8 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from exformer.hub.hugging_face.names import GPT2, Family
-
-_SHOWN = 4  # names in a message
+from exformer.storage.state_dict import first_names
 
 
 def neighbors(matrix: Float[Tensor, "*shape"], *, d_head: int) -> Float[Tensor, "*shape"]:
@@ -101,7 +100,8 @@ def to_ours(
     left = [name for name in theirs.keys() - used if not _is_known(name, theirs, used, family)]
     if missing or left:
         raise ValueError(
-            f"the weights do not fit {family.architecture}: missing {_some(missing)}; left over {_some(left)}"
+            f"the weights do not fit {family.architecture}: missing {first_names(missing)}; left over "
+            f"{first_names(left)}"
         )
     return ours
 
@@ -147,8 +147,3 @@ def _is_known(name: str, theirs: Mapping[str, Tensor], used: set[str], family: F
     sources = [source for source, copies in family.copies.items() if name in (source, *copies)]
     groups = [{source, *family.copies[source]} & used for source in sources]
     return any(torch.equal(theirs[name], theirs[each]) for group in groups for each in group)
-
-
-def _some(names: list[str]) -> str:
-    first = sorted(names)[:_SHOWN]
-    return (", ".join(first) + (", …" if len(names) > _SHOWN else "")) or "none"
