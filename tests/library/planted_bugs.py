@@ -864,8 +864,8 @@ BUGS = [
     Bug(
         "training.trainer.Trainer._micro_batches",
         "all processes drop the same units",
-        "(self.config.seed, step, this)",
-        "(self.config.seed, step)",
+        "self._seed(step, this)",
+        "self._seed(step)",
         "library/test_trainer.py::test_each_process_has_its_own_rows_and_its_own_dropout",
     ),
     Bug(
