@@ -48,6 +48,14 @@ def same(got: Hypothesis, wanted: Hypothesis) -> None:
     assert got.log_probability == pytest.approx(wanted.log_probability, abs=1e-10)
 
 
+def test_a_text_ends_at_each_of_several_end_tokens():
+    texts = tree({(): [0.3, 0.6, 0.1], (1,): [0.05, 0.05, 0.9], (1, 1): [0.1, 0.1, 0.8]})
+    options = {"max_new_tokens": 3, "num_beams": 3, "length_penalty": 0.0, "n_best": 3}
+    [found] = beam_search(texts, START, eos_id=[2, 0], **options)
+    for text, (ids, p) in zip(found, [([1], 0.54), ([], 0.3), ([], 0.1)], strict=True):
+        same(text, Hypothesis(ids, math.log(p), ended=True))
+
+
 # Greedy takes 0, whose sequels are all poor; the best text begins with 1. The end token is 2.
 GARDEN = {
     (): [0.6, 0.4, 0.0],

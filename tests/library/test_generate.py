@@ -1,6 +1,8 @@
 """generate() against the parts that it is made of; stream() against generate()."""
 
 import math
+import re
+from copy import copy
 from dataclasses import replace
 
 import pytest
@@ -269,6 +271,26 @@ def test_plain_generate_is_generate(seed, prompt, temperature, penalty, options)
     assert plain_generate(model, CHARACTERS, prompt, **options) == generate(
         model, CHARACTERS, prompt, **options
     )
+
+
+def test_a_text_ends_at_each_of_several_end_tokens():
+    # With more end tokens, the text of a seed is the same up to the first of them.
+    model, tokenizer = build(seed=3), copy(CHARACTERS)
+    prompts, options = ["the", "fox", "re"], {"max_new_tokens": 14, "seed": 2, "temperature": 4.0}
+    wholes = generate(model, CHARACTERS, prompts, **options)
+    tokenizer.eos_ids = [CHARACTERS.eos_id, *CHARACTERS.encode("el")]
+    wanted = [re.split("[el]", whole)[0] for whole in wholes]
+    assert all(0 < len(text) < 14 for text in wanted), wholes
+    assert generate(model, tokenizer, prompts, **options) == wanted
+    assert "".join(stream(model, tokenizer, prompts[0], **options)) == wanted[0]
+    sampling = {"max_new_tokens": 14, "seed": 2, "sampling": Sampling(temperature=4.0)}
+    assert plain_generate(model, tokenizer, prompts[0], **sampling) == wanted[0]
+    drafted = {"draft": build(seed=4), **options}
+    wholes = generate(model, CHARACTERS, prompts, **drafted)
+    assert generate(model, tokenizer, prompts, **drafted) == [re.split("[el]", text)[0] for text in wholes]
+    search = {"max_new_tokens": 9, "num_beams": 3, "length_penalty": 0.5}
+    [best] = beam_search(next_logits_of(model), first(tokenizer, "the"), eos_id=tokenizer.eos_ids, **search)
+    assert generate(model, tokenizer, "the", **search) == tokenizer.decode(best.ids)
 
 
 def test_settings_by_name_replace_those_of_the_object():

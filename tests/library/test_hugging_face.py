@@ -666,9 +666,27 @@ def test_translator_with_tokenizers(tmp_path: Path) -> None:
 
 
 def test_several_end_tokens(tmp_path: Path) -> None:
-    saved(llama(eos_token_id=[5, 6]), tmp_path)
+    theirs = saved(llama(eos_token_id=[5, 6]), tmp_path)
     write_tokenizer(tmp_path)
-    assert from_hugging_face(tmp_path).tokenizer.eos_id == 5
+    path, answers = tmp_path / "generation_config.json", {}
+    for named in (None, 6, [9, 6, 4]):  # as in Llama 3 Instruct, whose config.json names fewer
+        path.write_text(json.dumps({"eos_token_id": named}))
+        model, ours, card = from_hugging_face(tmp_path)
+        answers[str(named)] = ours.eos_ids
+        save_model(tmp_path / "ours", model, ours, card=card)
+        assert load_model(tmp_path / "ours").tokenizer.eos_ids == ours.eos_ids
+        to_hugging_face(tmp_path / "back", model, ours)
+        assert from_hugging_face(tmp_path / "back").tokenizer.eos_ids == ours.eos_ids
+        assert ours.decode([7, *ours.eos_ids, 8]) == ours.decode([7, 8])
+    assert answers == {"None": [5, 6], "6": [6], "[9, 6, 4]": [6, 9, 4]}
+    ids = torch.tensor([[ours.bos_id, *ours.encode("the fox")]])
+    greedy = {"do_sample": False, "pad_token_id": 0, "max_new_tokens": 12}
+    free = theirs.generate(ids, eos_token_id=-1, **greedy)[0, ids.size(1) :].tolist()
+    ours.eos_ids = [ours.eos_id, next(token for token in free if token != free[0])]
+    found = theirs.generate(ids, eos_token_id=ours.eos_ids, **greedy)[0, ids.size(1) :].tolist()
+    text = generate(model, ours, "the fox", max_new_tokens=12, temperature=0.0)
+    assert text == ours.decode([*ids[0], *found[:-1]])[len("the fox") :]
+    assert len(found) < 12
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Beam search: several candidates side by side, for a text more probable than the greedy one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from exformer.checks import check_integer, check_real
 from exformer.generation.n_best import Hypothesis, NBest
-from exformer.generation.sampling import check_prompts
+from exformer.generation.sampling import check_prompts, end_tokens, first_end
 from exformer.nn.loss import log_probabilities
 
 _MOST_BEAMS = 10_000  # rows of the model per prompt: more would fill the memory
@@ -32,7 +32,7 @@ def beam_search(
     next_logits: Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch vocab_size"]],
     prompts: Int64[Tensor, "batch position"],
     *,
-    eos_id: int,
+    eos_id: int | Sequence[int],
     max_new_tokens: int,
     num_beams: int,
     length_penalty: float = 1.0,
@@ -52,7 +52,7 @@ def beam_search(
             count. If it has a method ``reorder``, as :class:`~exformer.generation.next_token.Continuation`
             has, it is told which row each row continues, and prompts whose search is over have no more rows.
         prompts: The beginning of each sequence, at least one token each.
-        eos_id: The token that ends a sequence.
+        eos_id: The token that ends a sequence, or several.
         max_new_tokens: Largest number of new tokens.
         num_beams: :math:`b`, the number of partial texts kept for each prompt.
         length_penalty: The exponent of the length in the score that compares complete texts, see
@@ -79,6 +79,7 @@ def beam_search(
     """
     check_prompts(prompts, max_new_tokens=max_new_tokens)
     check_beams(num_beams, length_penalty=length_penalty, n_best=n_best)
+    ends = end_tokens(eos_id)
     ids = prompts.repeat_interleave(num_beams, dim=0)
     first_rows = torch.arange(len(prompts), device=ids.device)[:, None] * num_beams  # (batch, 1)
     live = torch.zeros(len(prompts), num_beams, device=ids.device)  # log-probabilities; -inf: an empty slot
@@ -88,13 +89,14 @@ def beam_search(
     searching = best  # those of the prompts whose search is not over
     for n_tokens in range(1, max_new_tokens + 1):
         live, parents, tokens = _extend(live, next_logits(ids), slots=slots)
+        tokens = first_end(tokens, ends)
         rows = (first_rows[: len(live)] + parents).flatten()
         ids = torch.cat((ids[rows], tokens.flatten()[:, None]), dim=1)
-        ended = (tokens == eos_id) & live.isfinite()  # (batch, beam)
+        ended = (tokens == ends[0]) & live.isfinite()  # (batch, beam)
         complete = ended if n_tokens < max_new_tokens else live.isfinite()
         for i, slot in complete.nonzero().tolist():
             new = ids[i * num_beams + slot, prompts.size(1) :].tolist()
-            searching[i].add(Hypothesis.of(new, live[i, slot].item(), eos_id=eos_id))
+            searching[i].add(Hypothesis.of(new, live[i, slot].item(), eos_id=ends[0]))
         slots = slots - ended.sum(dim=1, keepdim=True)
         live = live.masked_fill(ended, -torch.inf)
         hopes = zip(searching, live.amax(dim=1).tolist(), strict=True)

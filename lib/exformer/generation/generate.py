@@ -18,7 +18,7 @@ from exformer.models.decoder_lm import DecoderLM
 from exformer.models.kinds import can_generate, can_translate
 from exformer.models.unwrap import unwrap
 from exformer.nn.eval_mode import evaluating
-from exformer.tokenizers.tokenizer import Tokenizer
+from exformer.tokenizers.tokenizer import Tokenizer, end_ids
 
 
 @torch.no_grad()
@@ -46,7 +46,7 @@ def plain_generate(
         logits = model(ids[:, start:])[:, -1]  # (1, vocab_size)
         uniform = torch.rand(1, generator=rng, dtype=torch.float64)
         token = sampling.choose(sampling.transform(logits, ids), uniform).item()
-        if token == tokenizer.eos_id:
+        if token in end_ids(tokenizer):
             break
         new_ids.append(token)
     return tokenizer.decode(prompt_ids + new_ids)[len(tokenizer.decode(prompt_ids)) :]
@@ -69,7 +69,7 @@ def generate(
 ) -> str | list[str]:
     r"""Continue a prompt, or several, with a language model; return the new text only.
 
-    A text ends at the end token, before a stop string, or after ``max_new_tokens``. When it exceeds the
+    A text ends at an end token, before a stop string, or after ``max_new_tokens``. When it exceeds the
     model's ``max_len``, its last ``max_len // 2`` tokens are kept as context.
 
     Args:
@@ -133,9 +133,10 @@ def generate(
         seed=seed,
         n_random=1 if draft is None else 2 * check_integer("n_drafts", n_drafts, least=1) + 1,
     )
+    ends = end_ids(tokenizer)
     if draft is not None:
         for each in rows:
-            _speculate(model, each, sampling, draft=draft, n_drafts=n_drafts, eos_id=tokenizer.eos_id)
+            _speculate(model, each, sampling, draft=draft, n_drafts=n_drafts, ends=ends)
         return _texts(rows, prompt)
     at_once = cached_texts(positions=num_beams * model.config.max_len)
     with evaluating(model):
@@ -143,13 +144,13 @@ def generate(
         for _, same in groupby(sorted(rows, key=_length), key=_length):
             while batch := list(islice(same, at_once)):
                 if num_beams == 1:
-                    for _ in _steps(model, batch, sampling, eos_id=tokenizer.eos_id):
+                    for _ in _steps(model, batch, sampling, ends=ends):
                         pass  # the rows keep their pieces
                 else:
                     _search(
                         model,
                         batch,
-                        eos_id=tokenizer.eos_id,
+                        ends=ends,
                         num_beams=num_beams,
                         length_penalty=length_penalty,
                     )
@@ -187,7 +188,7 @@ def stream(
     sampling = _sampling(sampling, settings)
     ending = {"max_new_tokens": max_new_tokens, "stop": stop}
     rows = begin_rows(model, tokenizer, [prompt], sampling, seed=seed, **ending)
-    return (piece for [piece] in _steps(model, rows, sampling, eos_id=tokenizer.eos_id) if piece)
+    return (piece for [piece] in _steps(model, rows, sampling, ends=end_ids(tokenizer)) if piece)
 
 
 def _language_model(model: nn.Module, tokenizer: Tokenizer) -> DecoderLM:
@@ -226,7 +227,7 @@ def _length(row: Row) -> int:
     return len(row.ids)
 
 
-def _steps(model: DecoderLM, rows: list[Row], sampling: Sampling, *, eos_id: int) -> Iterator[list[str]]:
+def _steps(model: DecoderLM, rows: list[Row], sampling: Sampling, *, ends: list[int]) -> Iterator[list[str]]:
     """Generate a token for each of some texts of one length, again and again; yield their new pieces."""
     with evaluating(model):
         scorer = Continuation(model)
@@ -242,10 +243,10 @@ def _steps(model: DecoderLM, rows: list[Row], sampling: Sampling, *, eos_id: int
         )
 
     ids, limit = _ids_of(model, rows), rows[0].limit
-    steps = decode(next_logits, ids, choose=choose, eos_id=eos_id, max_new_tokens=limit)
+    steps = decode(next_logits, ids, choose=choose, eos_id=ends, max_new_tokens=limit)
     for tokens in steps:
         for row, token in zip(rows, tokens.tolist(), strict=True):
-            row.pieces.append(row.text.close() if token == eos_id else row.text.push(token))
+            row.pieces.append(row.text.close() if token == ends[0] else row.text.push(token))
         yield [row.pieces[-1] for row in rows]
         if all(row.text.ended for row in rows):
             return
@@ -255,13 +256,19 @@ def _steps(model: DecoderLM, rows: list[Row], sampling: Sampling, *, eos_id: int
 
 
 def _speculate(
-    model: DecoderLM, row: Row, sampling: Sampling, *, draft: Draft | nn.Module, n_drafts: int, eos_id: int
+    model: DecoderLM,
+    row: Row,
+    sampling: Sampling,
+    *,
+    draft: Draft | nn.Module,
+    n_drafts: int,
+    ends: list[int],
 ) -> None:
     """Continue a text with the help of a draft."""
     options = {"draft": draft, "n_drafts": n_drafts, "max_new_tokens": row.limit, "sampling": sampling}
     for tokens in speculate(model, row.ids, uniform=row.uniform, **options):
         for token in tokens:
-            if token == eos_id:
+            if token in ends:
                 row.pieces.append(row.text.close())
                 return
             row.pieces.append(row.text.push(token))
@@ -275,10 +282,10 @@ def _texts(rows: list[Row], prompt: str | Iterable[str]) -> str | list[str]:
     return texts[0] if isinstance(prompt, str) else texts
 
 
-def _search(model: DecoderLM, rows: list[Row], *, eos_id: int, **beams: Any) -> None:
+def _search(model: DecoderLM, rows: list[Row], *, ends: list[int], **beams: Any) -> None:
     """Complete some texts of one length by beam search."""
     ids, limit = _ids_of(model, rows), rows[0].limit
-    found = beam_search(Continuation(model), ids, eos_id=eos_id, max_new_tokens=limit, **beams)
+    found = beam_search(Continuation(model), ids, eos_id=ends, max_new_tokens=limit, **beams)
     for row, best in zip(rows, found, strict=True):
         row.pieces += [row.text.push(token) for token in best.ids]
         row.pieces.append(row.text.close())

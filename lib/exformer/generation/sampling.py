@@ -1,7 +1,7 @@
 """From logits to a token: temperature, top-k, top-p, min-p, and the loops of sampling and greedy decoding."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
 import torch
@@ -232,7 +232,7 @@ def greedy(
     next_logits: Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch vocab_size"]],
     prompts: Int64[Tensor, "batch position"],
     *,
-    eos_id: int,
+    eos_id: int | Sequence[int],
     max_new_tokens: int,
 ) -> list[list[int]]:
     r"""Append the most probable token, again and again, until the end token.
@@ -243,7 +243,7 @@ def greedy(
         next_logits: Scores of the next token, given all tokens so far.
         prompts: The beginning of each sequence, at least one token each; see
             :func:`~exformer.data.padding.pad_left` for unequal ones.
-        eos_id: The token that ends a sequence.
+        eos_id: The token that ends a sequence, or several.
         max_new_tokens: Largest number of new tokens.
 
     Returns:
@@ -268,7 +268,7 @@ def sample(
     next_logits: Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch vocab_size"]],
     prompts: Int64[Tensor, "batch position"],
     *,
-    eos_id: int,
+    eos_id: int | Sequence[int],
     max_new_tokens: int,
     generator: torch.Generator,
     logits_processor: Callable[[Float[Tensor, "batch vocab_size"]], Float[Tensor, "batch vocab_size"]]
@@ -284,7 +284,7 @@ def sample(
     Args:
         next_logits: Scores of the next token, given all tokens so far.
         prompts: The beginning of each sequence, at least one token each.
-        eos_id: The token that ends a sequence.
+        eos_id: The token that ends a sequence, or several.
         max_new_tokens: Largest number of new tokens.
         generator: The random number generator; the same seed gives the same texts.
         logits_processor: Changes the scores first, for example
@@ -324,7 +324,7 @@ def decode(
     prompts: Int64[Tensor, "batch position"],
     *,
     choose: Callable[[Float[Tensor, "batch vocab_size"]], Int64[Tensor, " batch"]],
-    eos_id: int,
+    eos_id: int | Sequence[int],
     max_new_tokens: int,
 ) -> Iterator[Int64[Tensor, " batch"]]:
     r"""Decode autoregressively: choose a token for each sequence, append it, until all have ended.
@@ -337,7 +337,8 @@ def decode(
             where a quarter of its rows have ended it has no more of them.
         prompts: The beginning of each sequence.
         choose: Chooses one token per sequence by its scores; those of a sequence that has ended do not count.
-        eos_id: The token that ends a sequence; after it, a sequence gets no other token.
+        eos_id: The token that ends a sequence; after it, a sequence gets no other token. Of several, the
+            first stands for each.
         max_new_tokens: Largest number of steps.
 
     Yields:
@@ -347,13 +348,15 @@ def decode(
         ValueError: If the prompts are empty, or ``max_new_tokens`` is below 1.
     """
     check_prompts(prompts, max_new_tokens=max_new_tokens)
+    ends = end_tokens(eos_id)
+    eos_id = ends[0]
     ids, rows = prompts, torch.arange(len(prompts), device=prompts.device)  # rows: those to score
     finished = torch.zeros(len(prompts), dtype=torch.bool, device=prompts.device)
     for _ in range(max_new_tokens):
         logits = next_logits(ids if len(rows) == len(ids) else ids[rows])
         if len(rows) < len(ids):
             logits = logits.new_zeros(len(ids), logits.size(-1)).index_copy(0, rows, logits)
-        tokens = choose(logits).masked_fill(finished, eos_id)  # (batch,)
+        tokens = first_end(choose(logits), ends).masked_fill(finished, eos_id)  # (batch,)
         yield tokens
         ids = torch.cat((ids, tokens[:, None]), dim=1)
         finished = finished | (tokens == eos_id)
@@ -363,6 +366,18 @@ def decode(
         if hasattr(next_logits, "reorder") and len(left) <= 0.75 * len(rows):  # to drop rows moves a cache
             next_logits.reorder(left)
             rows = rows[left]
+
+
+def end_tokens(eos_id: int | Sequence[int]) -> list[int]:
+    """Return the tokens that end a sequence as a list, also if there is one."""
+    return list(eos_id) if isinstance(eos_id, Sequence) else [eos_id]
+
+
+def first_end(tokens: Int64[Tensor, "*shape"], ends: Sequence[int]) -> Int64[Tensor, "*shape"]:
+    """Put the first of the end tokens in the place of each of them."""
+    if len(ends) == 1:
+        return tokens
+    return tokens.masked_fill(torch.isin(tokens, torch.tensor(ends, device=tokens.device)), ends[0])
 
 
 def best_token(logits: Float[Tensor, "batch vocab_size"]) -> Int64[Tensor, " batch"]:
@@ -427,7 +442,8 @@ def check_distribution(of_rows: Tensor) -> None:
         raise ValueError("the logits must give a distribution: some are not numbers, or no token is left")
 
 
-def _cut_at_end(steps: Iterator[Tensor], *, eos_id: int) -> list[list[int]]:
+def _cut_at_end(steps: Iterator[Tensor], *, eos_id: int | Sequence[int]) -> list[list[int]]:
     """Return the tokens of each sequence before its end token."""
+    eos_id = end_tokens(eos_id)[0]
     rows = torch.stack(list(steps), dim=1).tolist()
     return [row[: row.index(eos_id)] if eos_id in row else row for row in rows]

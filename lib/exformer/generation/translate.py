@@ -16,7 +16,7 @@ from exformer.models.rnn_encoder_decoder import RecurrentEncoderDecoder
 from exformer.models.unwrap import unwrap
 from exformer.nn.eval_mode import evaluating
 from exformer.tokenizers.text_normalization import normalize_line
-from exformer.tokenizers.tokenizer import Tokenizer
+from exformer.tokenizers.tokenizer import Tokenizer, end_ids
 
 _SHOWN = 40  # characters of a sentence in a message
 
@@ -122,7 +122,7 @@ def _translate_batch(
 ) -> list[list[list[int]]]:
     """Return the ids of the best translations of each of some padded source sentences."""
     prompts = src.new_full((len(src), 1), tokenizer.bos_id)
-    limits = {"eos_id": tokenizer.eos_id, "max_new_tokens": max_new_tokens}
+    limits = {"eos_id": end_ids(tokenizer), "max_new_tokens": max_new_tokens}
     with evaluating(model):
         next_logits = _scorer(model, src, num_beams=num_beams)
         if num_beams == 1:

@@ -26,7 +26,8 @@ class HuggingFaceTokenizer:
         vocab_size: Tokens of the model, which can be more than those of the tokenizer; the latter if None.
         pad_id: The padding; None: the token of a usual name, such as ``<pad>``.
         bos_id: The token before a text; likewise.
-        eos_id: The token after a text; likewise.
+        eos_id: The token after a text; likewise. Generation ends at each of several, of which the first is
+            the attribute ``eos_id`` and all are ``eos_ids``.
 
     Raises:
         ValueError: If ``tokenizers`` is not installed, it can't read the content, a special token is unknown,
@@ -42,7 +43,7 @@ class HuggingFaceTokenizer:
         vocab_size: int | None = None,
         pad_id: int | None = None,
         bos_id: int | None = None,
-        eos_id: int | None = None,
+        eos_id: int | Sequence[int] | None = None,
     ) -> None:
         try:
             import tokenizers
@@ -62,7 +63,9 @@ class HuggingFaceTokenizer:
             raise ValueError(f"the tokenizer has {size} tokens, the model {vocab_size}: they do not fit")
         self.pad_id = self._special("pad", pad_id)
         self.bos_id = self._special("bos", bos_id)
-        self.eos_id = self._special("eos", eos_id)
+        several = list(eos_id) if isinstance(eos_id, Sequence) else [eos_id]
+        self.eos_ids = [self._special("eos", each) for each in several or [None]]
+        self.eos_id = self.eos_ids[0]
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a normalized text, without special tokens.
@@ -78,13 +81,13 @@ class HuggingFaceTokenizer:
         Raises:
             ValueError: If an id is not an integer or outside the vocabulary.
         """
-        special = {self.pad_id, self.bos_id, self.eos_id}
+        special = {self.pad_id, self.bos_id, *self.eos_ids}
         numbers = [each for each in check_ids(ids, vocab_size=self.vocab_size) if each not in special]
         return self._tokenizer.decode(numbers, skip_special_tokens=True)
 
     def save(self, path: str | Path) -> None:
         """Write the tokenizer as a file that :meth:`load` reads."""
-        names = ("content", "vocab_size", "pad_id", "bos_id", "eos_id")
+        names = ("content", "vocab_size", "pad_id", "bos_id", "eos_id", "eos_ids")
         write_content(path, kind=self.kind, content={name: getattr(self, name) for name in names})
 
     @classmethod
@@ -96,10 +99,12 @@ class HuggingFaceTokenizer:
         """
         found = read_content(path, kind=cls.kind)
         ids = {name: found.get(name) for name in ("vocab_size", "pad_id", "bos_id", "eos_id")}
-        if not isinstance(found.get("content"), str) or not all(type(x) is int for x in ids.values()):
+        ends = found.get("eos_ids", [ids["eos_id"]])  # older files have one
+        numbers = [*ids.values(), *ends] if isinstance(ends, list) and ends else [None]
+        if not isinstance(found.get("content"), str) or not all(type(x) is int for x in numbers):
             raise ValueError(f"{path} is damaged: expected the content of a tokenizer.json and four integers")
         try:
-            return cls(found["content"], **ids)
+            return cls(found["content"], **ids | {"eos_id": ends})
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
 

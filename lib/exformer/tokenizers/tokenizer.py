@@ -29,6 +29,11 @@ class Tokenizer(Protocol):
         ...
 
 
+def end_ids(tokenizer: Tokenizer) -> list[int]:
+    """Return the tokens at which generation ends: ``eos_ids`` where a tokenizer has them, else ``eos_id``."""
+    return list(getattr(tokenizer, "eos_ids", [tokenizer.eos_id]))
+
+
 def wrong_argument(kind: type, got: object, *, expected: str) -> str:
     """Return the message for a tokenizer that is made from something else, such as a text."""
     texts = [got[:20]] if isinstance(got, str) else "texts"

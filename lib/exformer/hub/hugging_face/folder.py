@@ -23,8 +23,10 @@ from exformer.nn.lora import check_merged
 from exformer.storage.files import make_folder, read_json, replace_file
 from exformer.storage.state_dict import check_weights, read_tensors
 from exformer.tokenizers.hugging_face import HuggingFaceTokenizer
+from exformer.tokenizers.tokenizer import end_ids
 
 _INDEX = "model.safetensors.index.json"
+_GENERATION = "generation_config.json"
 _BUILD: dict[type, type[nn.Module]] = {
     DecoderLMConfig: DecoderLM,
     EncoderLMConfig: EncoderLM,
@@ -121,8 +123,10 @@ def to_hugging_face(folder: str | Path, model: nn.Module, tokenizer: Any = None)
             del theirs["cls.predictions.decoder.bias"]
     dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
     [first, *_] = tokenizer if isinstance(tokenizer, tuple) else (tokenizer,)
-    end = None if first is None else first.eos_id  # null: without it, transformers takes 50256 for a GPT-2
-    settings |= {"architectures": [family.architecture], "dtype": dtype, "eos_token_id": end}
+    ends = [] if first is None else end_ids(first)
+    end = ends[0] if ends else None  # null: without it, transformers takes 50256 for a GPT-2
+    settings |= {"architectures": [family.architecture], "dtype": dtype}
+    settings |= {"eos_token_id": ends if len(ends) > 1 else end}
     if isinstance(model, EncoderDecoder):
         start = config.pad_id if first is None else first.bos_id
         settings |= {"decoder_start_token_id": start, "forced_eos_token_id": end}
@@ -134,7 +138,8 @@ def to_hugging_face(folder: str | Path, model: nn.Module, tokenizer: Any = None)
         )
     tensors = {name: tensor.detach().cpu() for name, tensor in theirs.items()}
     replace_file(folder / "model.safetensors", save(tensors, {"format": "pt"}))
-    for old in (folder / _INDEX, *folder.glob("model-?????-of-?????.safetensors")):  # of an earlier model
+    parts = folder.glob("model-?????-of-?????.safetensors")
+    for old in (folder / _INDEX, folder / _GENERATION, *parts):  # of an earlier model
         old.unlink(missing_ok=True)
     if isinstance(first, HuggingFaceTokenizer):
         replace_file(folder / "tokenizer.json", first.content.encode())
@@ -182,6 +187,7 @@ def _read_tokenizer(folder: Path, settings: Mapping[str, Any], config: Any) -> A
         return None
     ids = {name: settings.get(f"{name}_token_id") for name in ("pad", "bos", "eos")}
     ids = {name: value[0] if isinstance(value, list) else value for name, value in ids.items()}
+    ids |= {"eos": _end_ids(folder, settings)}
     content = path.read_text(encoding="utf-8")
     if isinstance(config, EncoderDecoderConfig):
         ids["bos"] = settings.get("decoder_start_token_id", ids["bos"])
@@ -190,5 +196,17 @@ def _read_tokenizer(folder: Path, settings: Mapping[str, Any], config: Any) -> A
     return HuggingFaceTokenizer(content, vocab_size=config.vocab_size, **_ids(ids))
 
 
-def _ids(ids: Mapping[str, int | None]) -> dict[str, int | None]:
+def _end_ids(folder: Path, settings: Mapping[str, Any]) -> list[int] | None:
+    """Return the end tokens of ``generation_config.json``, or else of ``config.json``, whose go first."""
+    path, own = folder / _GENERATION, _listed(settings.get("eos_token_id"))
+    found = read_json(path, what="settings of generation") if path.exists() else {}
+    ends = _listed(found.get("eos_token_id")) or own
+    return sorted(ends, key=lambda token: token not in own) or None
+
+
+def _listed(ids: Any) -> list[Any]:
+    return ids if isinstance(ids, list) else [] if ids is None else [ids]
+
+
+def _ids(ids: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{name}_id": value for name, value in ids.items()}
