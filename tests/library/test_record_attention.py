@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from recipe_run import run_code
 from torch import nn
 from torch_twins import normal
 
@@ -76,3 +77,23 @@ def test_training_mode_is_refused():
     message = r"in evaluation mode, without dropout: call model\.eval\(\) first"
     with pytest.raises(ValueError, match=message), record_attention(attentions().train()):
         pass
+
+
+ONE_GRAPH = """
+import torch
+from exformer import DecoderLM, DecoderLMConfig, record_attention
+ids = torch.tensor([[3, 1, 4]])
+for positions in ("learned", "rotary", "alibi"):
+    sizes = {"d_model": 8, "n_heads": 2, "n_layers": 1, "max_len": 8}
+    model = DecoderLM(DecoderLMConfig(11, positions=positions, **sizes)).eval()
+    compiled = torch.compile(model, backend="eager", fullgraph=True)
+    same = torch.equal(compiled(ids), model(ids))
+    with record_attention(model) as weights:
+        compiled(ids)
+    print(same, list(weights))
+"""
+
+
+def test_a_compiled_model_is_one_graph_and_is_recorded() -> None:
+    # In a process of its own: to check shapes would break the graph.
+    assert run_code(ONE_GRAPH).splitlines() == ["True ['layers.0.self_attention']"] * 3

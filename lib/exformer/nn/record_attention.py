@@ -1,9 +1,11 @@
 """Looking inside: the attention weights of a forward pass, by the names of the modules."""
 
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -24,7 +26,8 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "batc
         A dictionary that fills as the model runs, from the name of each attention to its weights. Names are
         those of ``named_modules``: ``"layers.0.self_attention"``, ``"decoder.1.cross_attention"``; an
         attention module by itself has the name of its class. Each row of weights sums to 1, or is zero where
-        nothing may be attended to. A second pass replaces the weights of the first.
+        nothing may be attended to. A compiled model runs without its compiled code. A second pass replaces
+        the weights of the first.
 
     Raises:
         ValueError: If the model is in training mode.
@@ -44,14 +47,19 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "batc
     weights: dict[str, Tensor] = {}
     names = {module: name or type(module).__name__ for name, module in model.named_modules()}
     token = _RECORDINGS.set((*_RECORDINGS.get(), (names, weights)))
+    # Compiled code records nothing; there is none before torch._dynamo is imported, which takes seconds.
+    compiler = torch.compiler.set_stance("force_eager") if "torch._dynamo" in sys.modules else nullcontext()
     try:
-        yield weights
+        with compiler:
+            yield weights
     finally:
         _RECORDINGS.reset(token)
 
 
 def recorder(module: nn.Module) -> Callable[[Tensor], None] | None:
     """Return a function that records the weights of an attention, or None if nothing records it."""
+    if torch.compiler.is_compiling():  # a context variable would break the graph
+        return None
     recordings = [(names[module], weights) for names, weights in _RECORDINGS.get() if module in names]
     if not recordings:
         return None

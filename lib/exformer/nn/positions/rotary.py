@@ -141,7 +141,7 @@ def _first_rotations(
 ) -> Tensor:
     """Return the rotations of the first n positions; kept, because every layer and step asks for them."""
     rotations = _rotations(torch.arange(n), d_head=d_head, base=base, scaling=scaling)
-    return rotations.to(device, torch.promote_types(dtype, torch.float32).to_complex())
+    return rotations.to(device, torch.complex128 if dtype == torch.float64 else torch.complex64)
 
 
 class RotaryPositions(nn.Module):
