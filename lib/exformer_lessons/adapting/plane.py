@@ -18,7 +18,7 @@ def draw_plane(
     lines: Mapping[str, str],
     names: Sequence[tuple[str, float, float, str]],
     *,
-    levels: Sequence[float] = (1.0,),
+    level: float = 1.0,
 ) -> None:
     """Draw the mean curves of two ways of adapting, from their common start, and a star at the mixture.
 
@@ -26,8 +26,8 @@ def draw_plane(
         ax: Where to draw: axes of matplotlib.
         lines: By the names of the ways, their colors.
         names: Words, where they stand, and their color.
-        levels: Excesses in the second language, which each of the five models reaches: points and numbers
-            tell how much is forgotten there, for the first way below its points, for the other above.
+        level: An excess in the second language, which each of the five models reaches: points and numbers
+            tell how much is forgotten there, for the first way below its point, for the other above.
     """
     for way, color in lines.items():
         across, up = _mean_curve(way)
@@ -42,14 +42,13 @@ def draw_plane(
     ax.text(0.08, 0.2, "mixture $q$", va="bottom", ha="right")
     ax.axhline(GUESS, color=INK, lw=0.8)
     ax.text(0.06, GUESS + 0.1, "uniform guess", ha="right")
-    for level in levels:
-        ax.axvline(level, color=INK, lw=0.8, ls=":")
-        for way, right in zip(lines, (1, 0), strict=True):
-            forgotten = sum(lost_at(way, level)) / 5
-            ax.plot(level, forgotten, "o", ms=6, color=INK)
-            place = {"ha": "left", "va": "top"} if right else {"ha": "right", "va": "bottom"}
-            shift = 1 if right else -1
-            ax.text(level / 1.08**shift, forgotten - 0.1 * shift, f"{forgotten:.1f}", **place)
+    ax.axvline(level, color=INK, lw=0.8, ls=":")
+    for way, right in zip(lines, (1, 0), strict=True):
+        forgotten = sum(lost_at(way, level)) / 5
+        ax.plot(level, forgotten, "o", ms=6, color=INK)
+        place = {"ha": "left", "va": "top"} if right else {"ha": "right", "va": "bottom"}
+        shift = 1 if right else -1
+        ax.text(level / 1.08**shift, forgotten - 0.1 * shift, f"{forgotten:.1f}", **place)
     ax.set_xscale("log")
     ax.set_xticks([9, 3, 1, 0.3, 0.1], ["9", "3", "1", "0.3", "0.1"])
     ax.minorticks_off()
@@ -69,7 +68,7 @@ def draw_ends(
             and those of models that had read nothing before (open points, lower in the row).
     """
     titles = ("excess in English", "in the second language")
-    for ax, title, side, ends in zip(axes, titles, (1, 0), ((0.25, 10), (0.15, 1)), strict=True):
+    for ax, title, side, ends in zip(axes, titles, (1, 0), ((0.055, 10), (0.15, 1)), strict=True):
         for y, (color, adapted, new) in enumerate(rows.values()):
             points = [model[side] for model in adapted]
             ax.plot(points, [y] * len(points), "o", ms=6.5, alpha=0.5, color=color, mew=0)
@@ -82,7 +81,7 @@ def draw_ends(
         ax.minorticks_off()
         for y in range(len(rows)):
             ax.axhline(y, color=INK, lw=0.4, alpha=0.3, zorder=0)
-    axes[0].set_xticks([0.3, 1, 3, 9], ["0.3", "1", "3", "9"])
+    axes[0].set_xticks([0.1, 0.3, 1, 3, 9], ["0.1", "0.3", "1", "3", "9"])
     axes[1].set_xticks([0.2, 0.4, 0.8], ["0.2", "0.4", "0.8"])
     axes[0].set_yticks(range(len(rows)), rows)
     axes[1].set_yticks([])
