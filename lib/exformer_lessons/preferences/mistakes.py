@@ -155,3 +155,10 @@ GROUP: dict[str, Mistake] = {
         join=lambda a, p, m: -(a * (p * m).sum(dim=1).exp()).mean()
     ),
 }
+
+#: A wrong way that only rounding shows.
+ROUNDED_GROUP: dict[str, Mistake] = {
+    "Equal rewards of 0.1 get advantages that are not 0: mean and deviation round, so compare the rewards.": (
+        _group(advantages=lambda r: torch.nan_to_num((r - r.mean()) / r.std()))
+    ),
+}
