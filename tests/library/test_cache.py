@@ -230,6 +230,14 @@ def test_rows_that_share_no_memory_evenly_are_refused(n_rows):
         attention(new, memory, memory, cache=MemoryCache())
 
 
+@pytest.mark.parametrize(("positions", "causal"), [(None, True), (RotaryPositions(), False)])
+def test_a_memory_has_no_order_of_its_own(positions, causal):
+    attention = ready(MultiHeadAttention(D_MODEL, n_heads=HEADS, positions=positions))
+    memory = x(seed=2, length=SRC)
+    with pytest.raises(ValueError, match="a MemoryCache is for cross-attention, which has no order"):
+        attention(memory.repeat(2, 1, 1), memory, memory, causal=causal, cache=MemoryCache())
+
+
 def test_what_is_known_of_the_rows_moves_with_them():
     cache = Cache(1, cross=True)
     cache.layers[0].append(*[torch.zeros(4, 1, 1, 1)] * 2)

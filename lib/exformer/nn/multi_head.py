@@ -159,10 +159,16 @@ class MultiHeadAttention(nn.Module):
             One vector per query.
 
         Raises:
-            ValueError: If the inputs or the mask do not fit.
+            ValueError: If the inputs or the mask do not fit, or a memory cache comes with ``causal`` or
+                relative positions.
         """
         n_rows, record, bias = len(query), recorder(self), None
         if isinstance(cache, MemoryCache):
+            if causal or self.positions is not None:
+                raise ValueError(
+                    "a MemoryCache is for cross-attention, which has no order of its own, got causal=True or "
+                    "relative positions: leave them out, or take no cache"
+                )
             k, v = cache.get_or_compute(lambda: self._keys_values(key, value, n=len(key)))
             if n_rows % len(k):
                 raise ValueError(
