@@ -262,7 +262,7 @@ def test_a_tokenizer_with_more_tokens_than_the_model_is_refused():
     prompt=st.sampled_from(["", "the", "fox sle"]),
     temperature=st.sampled_from([0.0, 0.7, 1.5]),
     penalty=st.sampled_from([None, 1.6]),
-    options=st.sampled_from([{"positions": "learned"}, {"begin_id": 4}, {"window": 5}]),
+    options=st.sampled_from([{"positions": "learned"}, {"begin_id": 4}, {"window": 5}, {"max_len": 1}]),
 )
 def test_plain_generate_is_generate(seed, prompt, temperature, penalty, options):
     model = build(seed=seed, **options)

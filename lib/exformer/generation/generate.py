@@ -42,7 +42,7 @@ def plain_generate(
     for _ in range(max_new_tokens):
         ids = torch.tensor([[begin_id, *prompt_ids, *new_ids]])  # (1, position)
         if max_len is not None and ids.size(1) - start > max_len:  # the last half of the context stays
-            start = ids.size(1) - max_len // 2
+            start = ids.size(1) - max(1, max_len // 2)
         logits = model(ids[:, start:])[:, -1]  # (1, vocab_size)
         uniform = torch.rand(1, generator=rng, dtype=torch.float64)
         token = sampling.choose(sampling.transform(logits, ids), uniform).item()
