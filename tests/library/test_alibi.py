@@ -69,6 +69,13 @@ def test_the_bias_has_the_precision_of_the_queries() -> None:
     assert ALiBi()(q, q)[2].dtype == torch.float32
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_the_bias_of_a_distance_is_rounded_once(dtype) -> None:
+    q, positions = torch.zeros(1, 12, 300, 2, dtype=dtype), torch.arange(307)
+    wanted = alibi_bias(positions[7:], positions, n_heads=12).to(dtype)
+    assert torch.equal(ALiBi()(q, q, start=7)[2], wanted)
+
+
 def test_each_head_falls_by_its_slope() -> None:
     scores = torch.zeros(1, HEADS, KEY, D_K)
     bias = ALiBi()(scores, scores)[2]

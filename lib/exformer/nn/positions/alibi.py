@@ -92,4 +92,6 @@ class ALiBi(nn.Module):
         """
         check_same_positions(q, k)
         positions = torch.arange(start + k.size(2), device=q.device)
-        return q, k, alibi_bias(positions[start:], positions, n_heads=q.size(1)).to(q)
+        # Computed in float64 for each distance, not for each pair of positions: (heads, distance).
+        of_distance = alibi_bias(positions.new_zeros(1), positions, n_heads=q.size(1)).to(q)[:, 0]
+        return q, k, of_distance[:, (positions[start:, None] - positions).abs()]
