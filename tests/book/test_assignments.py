@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import json
-import os
 import re
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 pytest.importorskip("pyrage")
 
 from exformer_lessons.teacher import __main__ as main
-from exformer_lessons.teacher import assignments, grade, sandbox
+from exformer_lessons.teacher import assignments, grade
 from exformer_lessons.teacher.answers import MARK, read_manifest, sealed_file
 from exformer_lessons.teacher.assignments import FIRST, agree, announced, notebook_of, sealed_name, told_apart
 from exformer_lessons.teacher.sealing import read_recipients
@@ -177,17 +176,6 @@ def admit(folder, capsys):
     (folder / "teach/recipients.txt").write_text(capsys.readouterr().out)
 
 
-@pytest.fixture(scope="module")
-def kind():
-    """Name a sandbox; without one, what needs it fails where CI=true, else it is left out."""
-    try:
-        return sandbox.find()
-    except ValueError as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(str(error))
-        pytest.skip(str(error))
-
-
 @pytest.fixture
 def book(tmp_path, capsys):
     """Give a book with a sealed assignment."""
@@ -199,7 +187,7 @@ def book(tmp_path, capsys):
 
 
 @pytest.fixture(scope="module")
-def marks(kind, tmp_path_factory):
+def marks(sandbox_kind, tmp_path_factory):
     """Grade what is handed in; return the rows by name, and all that was sent into sandboxes."""
     base = tmp_path_factory.mktemp("course")
     seals = make(base)

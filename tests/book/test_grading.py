@@ -6,7 +6,6 @@ No hostile line is ever run outside the sandbox, and in it with small caps: 3 se
 import csv
 import hashlib
 import json
-import os
 import socket
 from pathlib import Path
 
@@ -110,18 +109,7 @@ def checksum(folder):
 
 
 @pytest.fixture(scope="module")
-def kind():
-    """Name a sandbox; without one, what needs it fails where CI=true, else it is left out."""
-    try:
-        return sandbox.find()
-    except ValueError as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(str(error))
-        pytest.skip(str(error))
-
-
-@pytest.fixture(scope="module")
-def graded(kind, tmp_path_factory):
+def graded(sandbox_kind, tmp_path_factory):
     """Grade thirty notebooks; return the rows by name, and whether all outside is as it was."""
     base = tmp_path_factory.mktemp("outside")
     decoy, folder = base / "decoy", base / "handed in"
@@ -143,7 +131,9 @@ def graded(kind, tmp_path_factory):
     exercise = grade.exercises()["tokens"][:1]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grade, "exercises", lambda: {"tokens": exercise})
-        counts = grade.write(grade.grade_folder(folder, caps=CAPS, kind=kind), base.parent / "marks.csv")
+        counts = grade.write(
+            grade.grade_folder(folder, caps=CAPS, kind=sandbox_kind), base.parent / "marks.csv"
+        )
     assert sum(counts.values()) == 30
     with pytest.raises(TimeoutError):
         listener.accept()
@@ -153,10 +143,10 @@ def graded(kind, tmp_path_factory):
     return rows, before == checksum(base)
 
 
-def test_the_sandbox_holds_with_the_mildest_program(kind, tmp_path):
+def test_the_sandbox_holds_with_the_mildest_program(sandbox_kind, tmp_path):
     mild = tmp_path / "mild.txt"
     program = f"print(open({str(mild)!r}, 'w'))"
-    with sandbox.opened(["-I", "-c", program], kind=kind) as process:
+    with sandbox.opened(["-I", "-c", program], kind=sandbox_kind) as process:
         _, said = process.communicate(timeout=10)
     assert process.returncode == 1
     assert b"No such file" in said
@@ -198,12 +188,12 @@ def refused(*arguments, capsys):
     return capsys.readouterr().err
 
 
-def test_what_is_no_notebook_is_named(kind, tmp_path):
+def test_what_is_no_notebook_is_named(sandbox_kind, tmp_path):
     (tmp_path / "link.ipynb").symlink_to("/etc/hostname")
     (tmp_path / "text.ipynb").write_text("[" * 100_000)
     (tmp_path / "other.ipynb").write_text(notebook("x = 1"))
     (tmp_path / "list.ipynb").write_text("[]")
-    rows = [*grade.grade_folder(tmp_path, caps=CAPS, kind=kind)]
+    rows = [*grade.grade_folder(tmp_path, caps=CAPS, kind=sandbox_kind)]
     assert {row.result for row in rows} == {"error"}
     hints = {row.student.removesuffix(".ipynb"): row.hint for row in rows}
     assert "it is a link" in hints["link"]
@@ -211,10 +201,12 @@ def test_what_is_no_notebook_is_named(kind, tmp_path):
     assert all("cannot be read" in hints[name] for name in ("text", "list"))
 
 
-def test_a_lesson_can_be_named(kind, tmp_path):
+def test_a_lesson_can_be_named(sandbox_kind, tmp_path):
     (tmp_path / "a.ipynb").write_text(notebook("def my_split(x, n): return x\n"))
     rows = [
-        *grade.grade_folder(tmp_path, lesson="multi_head_attention", caps=CAPS | {"seconds": 30}, kind=kind)
+        *grade.grade_folder(
+            tmp_path, lesson="multi_head_attention", caps=CAPS | {"seconds": 30}, kind=sandbox_kind
+        )
     ]
     assert [row.exercise for row in rows] == ["split", "multi_head"]
     assert "my_merge is not defined" in rows[0].hint
