@@ -1,11 +1,13 @@
-"""nbval settings that have no switch on the command line (nbval 0.11)."""
+"""nbval settings that have no switch on the command line (nbval 0.11), and the seconds of each notebook."""
 
 import os
 import sys
+from collections import defaultdict
 from unittest.mock import patch
 
 from exformer_lessons.tolerances import forgive, read_tags
 
+SECONDS = defaultdict(float)
 collect_ignore = ["conftest.py"]  # or --doctest-modules imports two modules of one name
 # As when the outputs were stored: the same vector instructions and one thread, so that digits agree.
 os.environ.setdefault("ATEN_CPU_CAPABILITY", "avx2")
@@ -66,3 +68,17 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if hasattr(item, "output_timeout"):
             item.output_timeout = 60
+
+
+def pytest_runtest_logreport(report):
+    """Add up the seconds of each notebook."""
+    if ".ipynb" in report.nodeid:
+        SECONDS[report.nodeid.split("::")[0]] += report.duration
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how long each notebook took."""
+    if SECONDS:
+        terminalreporter.section("seconds per notebook")
+        for name, seconds in sorted(SECONDS.items()):
+            terminalreporter.line(f"{seconds:8.1f}  {name}")

@@ -1,11 +1,10 @@
-"""What all tests share: the built book, a browser, seconds per lesson, and a word on what was left out."""
+"""What all tests share: the built book, a browser, and a word on what was left out."""
 
 import gc
 import importlib
 import os
 import subprocess
 import sys
-from collections import defaultdict
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -27,7 +26,6 @@ sys.path.append(str(ROOT / "book" / "_tools"))
 
 from chromium import browser_flags, browser_path  # noqa: E402
 
-SECONDS = defaultdict(float)
 #: The files that take longest. They begin first, so that no process is left with one at the end.
 LONGEST = ("test_pages.py", "test_bench.py", "test_planted_bugs.py")
 #: What numbers depend on, as it was before any test was read.
@@ -167,18 +165,8 @@ def _settings_put_back():
     torch.set_printoptions(profile="default")
 
 
-def pytest_runtest_logreport(report):
-    """Add up the seconds of each lesson."""
-    if ".ipynb" in report.nodeid:
-        SECONDS[report.nodeid.split("::")[0]] += report.duration
-
-
 def pytest_terminal_summary(terminalreporter):
-    """Say how long each lesson took, and aloud what was left out."""
-    if SECONDS:
-        terminalreporter.section("seconds per lesson")
-        for name, seconds in sorted(SECONDS.items()):
-            terminalreporter.line(f"{seconds:8.1f}  {name}")
+    """Say aloud what was left out."""
     left_out = terminalreporter.stats.get("skipped", [])
     if left_out:
         terminalreporter.section("LEFT OUT", yellow=True, bold=True)
