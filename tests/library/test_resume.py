@@ -124,6 +124,12 @@ def test_other_data_are_refused(tmp_path: Path, kind: str) -> None:
     assert trainer_of(tmp_path, batches=batches(IDS)).fit(resume=True) == []
 
 
+@pytest.mark.parametrize("other", [IDS[:12].view(4, 3), IDS[:12].float(), IDS[1:13]])
+def test_same_numbers_in_another_form_are_other_data(other: torch.Tensor) -> None:
+    batch = IDS[:12].view(3, 4)
+    assert hash_first_batch([batch]) == hash_first_batch([batch.clone()]) != hash_first_batch([other])
+
+
 def test_a_run_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
     """Its checkpoints know neither settings nor data, and say that it has ended."""
     first = trainer_of(None)
