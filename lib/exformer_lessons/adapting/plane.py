@@ -113,9 +113,15 @@ def draw_seeds(ax: Any, groups: Sequence[tuple[str, Mapping[str, Sequence[float]
     ax.set_ylim(y - 1, -0.6)
 
 
-def lost_at(way: str, excess: float = 1.0) -> list[float]:
-    """Return the excess in English of the five models when that in the second language is a value."""
-    lost = [at_equal_learning(curve, excess) for curve in runs("ways")[way]["curves"]]
+def lost_at(way: str, excess: float = 1.0, *, of: str = "ways") -> list[float]:
+    """Return the excess in English of the five models when that in the second language is a value.
+
+    Args:
+        way: Name of the way.
+        excess: In the second language.
+        of: The runs: "ways" of learning reversed sentences, or "swapped" words.
+    """
+    lost = [at_equal_learning(curve, excess) for curve in runs(of)[way]["curves"]]
     return [each for each in lost if each is not None]
 
 
