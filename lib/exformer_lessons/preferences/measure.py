@@ -144,18 +144,18 @@ def kl() -> dict[str, Any]:
 
 
 def longer() -> dict[str, Any]:
-    """Train with a price of distance on ten times as many verdicts, with measurements on the way."""
-    return {"0.001 0.1": [_longer(seed) for seed in SEEDS]}
+    """Train on ten times as many verdicts, with a price of distance and without, and measure on the way."""
+    return {f"0.001 {price:g}": [_longer(seed, price) for seed in SEEDS] for price in (0.1, 0.0)}
 
 
-def _longer(seed: int) -> list[dict[str, Any]]:
+def _longer(seed: int, price: float) -> list[dict[str, Any]]:
     course: list[dict[str, Any]] = []
 
     def watch(number: int, model: DecoderLM) -> None:
         if number * judging.GROUP in [times * judging.JUDGED for times in TIMES]:
             course.append(measure(model) | {"kl": judging.distance(model, _base(seed))})
 
-    policy_gradient(_base(seed), is_right, rate=1e-3, seed=seed, kl=0.1, times=TIMES[-1], watch=watch)
+    policy_gradient(_base(seed), is_right, rate=1e-3, seed=seed, kl=price, times=TIMES[-1], watch=watch)
     return course
 
 
