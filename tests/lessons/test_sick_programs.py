@@ -1,6 +1,8 @@
 """The programs of the lesson on training: what each does wrong, and the file of their runs."""
 
 import json
+import math
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -8,7 +10,7 @@ import torch
 
 from exformer import pad
 from exformer.nn.loss import nll
-from exformer_lessons.training import measure
+from exformer_lessons.training import checks, measure
 from exformer_lessons.training.programs import (
     CAUSES,
     DOZEN,
@@ -17,9 +19,11 @@ from exformer_lessons.training.programs import (
     logits_of,
     loss_of,
     new_model,
+    reported_loss,
     right_loss,
     tokenizer,
     train,
+    training_rows,
 )
 
 LEAKS = {"no causal mask", "targets not shifted", "padding counted", "leaking split"}
@@ -114,3 +118,108 @@ def test_the_command_writes_the_parts_that_are_named(tmp_path, monkeypatch):
     found = json.loads((tmp_path / "runs.json").read_text(encoding="utf-8"))
     assert found.keys() == {"floor", "one", "two"}
     assert measure.runs("one") == {"a": [1.0]}
+
+
+def by_the_chart(run, entropy):
+    """Diagnose a run as the lesson's chart does; the sweep at its end is judged by how high the run ended."""
+    reported, right, curve = run["reported"], run["right"], run["validation"]
+    if reported < entropy:
+        if right < entropy + 0.5:
+            return "padding counted" if reported < entropy - 0.5 else "mean of means"
+        if curve[0] < 3:
+            return "targets not shifted"
+        return "no causal mask" if curve[len(curve) // 2] < 0.1 else "leaking split"
+    if run["again"] != reported:
+        return "dropout in evaluation"
+    if right != reported:
+        return "mean of means" if abs(right - reported) < 0.5 else "targets shifted twice"
+    if curve[-1] > min(curve) + 0.5 and run["training"][-1] < min(run["training"]) + 0.1:
+        return "overfitting"
+    return "learning rate" if reported > entropy + 0.5 else "no fault"
+
+
+def test_the_chart_decides_the_dozen_and_all_patients():
+    floor = measure.runs("floor")["entropy"]
+    patients = {CAUSES[letter]: [run] for letter, run in measure.runs("patients").items()}
+    for programs in (measure.runs("dozen"), patients):
+        for cause, found in programs.items():
+            expected = "no fault" if cause in ("healthy", "no warm-up, no clipping") else cause
+            diagnoses = {by_the_chart(run, floor) for run in found}
+            assert diagnoses == {expected.removesuffix(" too high").removesuffix(" too low")}, cause
+
+
+FAILS = ["G, K", "H", "E, K", "B, G, K", "B, C, E, G, I, K", "A, B, C, E, G, I, K, L", "D"]
+
+
+def test_the_tests_find_what_the_page_says():
+    recorded = measure.runs("checks")
+    assert [*checks.found(recorded).values()] == FAILS
+    assert [row[2] for row in checks.checklist(recorded).rows] == FAILS
+    changed = [recorded["healthy"][0], recorded["healthy"][1] | {"copied": 1.0}]
+    with pytest.raises(ValueError, match=r"2\. Look up .*: seeds disagree"):
+        checks.found(recorded | {"healthy": changed})
+
+
+@pytest.mark.parametrize("name", DOZEN)
+def test_a_test_before_training_measures_what_the_file_holds(name):
+    program, kept = DOZEN[name], measure.runs("checks")[name][0]
+    model, few = new_model(program, seed=0), fresh_rows()[:4]
+    assert checks.targets_follow(training_rows(20, 0), program) == kept["targets"] == (program.shift == 1)
+    assert checks.copied(program, seed=0) == pytest.approx(kept["copied"], abs=1e-4)
+    sound = program.shift == 1 and program.causal
+    assert checks.reads_what_comes_before(model, few[0], program) == kept["reads"] == sound
+    by_hand = checks.loss_by_hand(model, few)
+    assert by_hand == pytest.approx(sum(map(sum, (by_hand_of(model, row) for row in few))) / n_targets(few))
+    reported = reported_loss(model.train(program.noisy), few, program)
+    differs = abs(kept["few"] - kept["by hand"]) > 1e-3
+    assert (abs(reported - by_hand) > 1e-3) == differs
+
+
+def by_hand_of(model, row):
+    return by_hand(model.eval(), row).tolist()
+
+
+def n_targets(rows):
+    return sum(len(row) - 1 for row in rows)
+
+
+def test_which_tokens_a_loss_reads(model):
+    row = fresh_rows()[0]
+    n = len(row)
+    for program, band in (
+        (Program(), lambda t, j: j < t),
+        (Program(causal=False), lambda t, j: t > 0 and j < n - 1),
+        (Program(shift=0), lambda t, j: j <= t),
+        (Program(shift=2), lambda t, j: j < t - 1),
+    ):
+        expected = [[band(t, j) for j in range(n)] for t in range(n)]
+        assert checks.read_for_each_target(model, row, program).tolist() == expected
+
+
+def test_entropy_of_a_batch_is_that_of_the_next_token():
+    rows = [*training_rows(30, 0), *training_rows(5, 0)]
+    counts = Counter(tuple(row[:n]) for row in rows for n in range(1, len(row) + 1))
+    nats = [
+        math.log(counts[tuple(r[:n])] / counts[tuple(r[: n + 1])]) for r in rows for n in range(1, len(r))
+    ]
+    assert checks.entropy_of_batch(rows) == pytest.approx(sum(nats) / n_targets(rows))
+
+
+def test_a_single_batch_is_learned_to_its_entropy():
+    rows = training_rows(4, 0)
+    entropy = checks.entropy_of_batch(rows)
+    short = {"steps": 120, "warmup": 5}
+    assert checks.learn_one_batch(Program(**short), rows, seed=0) == pytest.approx(entropy, rel=0.03)
+    for name in ("no causal mask", "padding counted"):
+        assert checks.learn_one_batch(replace(DOZEN[name], **short), rows, seed=0) < 0.8 * entropy
+
+
+def test_a_model_with_hidden_inputs_sees_no_token(ids):
+    program = Program(blind=True)
+    model = new_model(program, seed=0).eval()
+    inputs, targets = checks.inputs_and_targets(ids, program)
+    assert set(inputs.flatten().tolist()) == {tokenizer().bos_id}
+    assert targets.equal(ids[:, 1:])
+    right = [nll(model(torch.full_like(ids[:, :-1], tokenizer().bos_id)), ids[:, 1:])]
+    real = ids[:, 1:] != tokenizer().pad_id
+    assert loss_of(model, ids, program).item() == pytest.approx(right[0][real].mean().item(), abs=1e-5)

@@ -6,24 +6,9 @@ from typing import Any
 from exformer_lessons.figures import panels
 from exformer_lessons.tables import Table, table
 from exformer_lessons.training.measure import runs
-from exformer_lessons.training.programs import EVERY
+from exformer_lessons.training.programs import EVERY, LETTERED
 
 CURVES = ("training", "validation")
-#: The programs of the lesson, from A to L.
-LETTERED = (
-    "learning rate too low",
-    "no causal mask",
-    "dropout in evaluation",
-    "overfitting",
-    "padding counted",
-    "healthy",
-    "targets shifted twice",
-    "leaking split",
-    "mean of means",
-    "no warm-up, no clipping",
-    "targets not shifted",
-    "learning rate too high",
-)
 
 
 def draw_curves(found: Mapping[str, Mapping[str, Any]], *, floor: float | None = None) -> None:

@@ -2,7 +2,7 @@
 
     python -m exformer_lessons.training.measure [PART ...]
 
-writes ``runs.json`` beside this file: all parts, or those that are named. All take a quarter of an hour on
+writes ``runs.json`` beside this file: all parts, or those that are named. All take half an hour on
 one thread.
 """
 
@@ -17,6 +17,7 @@ from exformer.corpora import english
 from exformer_lessons.formatting import rounded
 from exformer_lessons.measured import read_runs, write_runs
 from exformer_lessons.setup import start
+from exformer_lessons.training.checks import check
 from exformer_lessons.training.programs import CAUSES, DOZEN, Program, fresh_rows, train, write
 
 FILE = Path(__file__).with_name("runs.json")
@@ -24,7 +25,7 @@ SEEDS = range(5)
 
 
 def runs(part: str) -> dict[str, Any]:
-    """Return what was measured: of "dozen", "rates", "optimizers", "small" or "patients".
+    """Return what was measured: of "dozen", "rates", "helpers", "small", "checks" and the other parts.
 
     >>> runs("dozen")["healthy"][0]["right"] > 2.09
     True
@@ -51,6 +52,19 @@ def rates() -> dict[str, Any]:
     }
 
 
+def helpers() -> dict[str, Any]:
+    """Train at three times the healthy program's learning rate without warm-up, and without clipping."""
+    return {
+        "no warm-up": _sweep(Program(warmup=1), "peak", (3e-2,)),
+        "no clipping": _sweep(Program(clip=None), "peak", (3e-2,)),
+    }
+
+
+def checks() -> dict[str, Any]:
+    """Run the tests that need no entropy on each program of the lesson, with two seeds."""
+    return {name: [_checked(name, seed) for seed in (0, 1)] for name in DOZEN}
+
+
 def optimizers() -> dict[str, Any]:
     """Train the healthy program with Muon, at several learning rates."""
     return {"muon": _sweep(Program(optimizer="muon"), "muon_peak", (1e-2, 3e-2, 0.1))}
@@ -73,7 +87,7 @@ def patients() -> dict[str, Any]:
 
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
-    part.__name__: part for part in (dozen, rates, optimizers, small, patients)
+    part.__name__: part for part in (dozen, rates, helpers, optimizers, small, patients, checks)
 }
 
 
@@ -81,6 +95,12 @@ def _with_texts(program: Program, seed: int) -> dict[str, Any]:
     model, found = train(program, seed=seed)
     print(program, seed, found["reported"], found["right"], flush=True)
     return rounded(found | {"texts": write(model, n=4)})
+
+
+def _checked(name: str, seed: int) -> dict[str, Any]:
+    found = rounded(check(DOZEN[name], seed=seed)) | {"reported": runs("dozen")[name][seed]["reported"]}
+    print(name, seed, found, flush=True)
+    return found
 
 
 def _sweep(

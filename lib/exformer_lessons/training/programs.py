@@ -19,6 +19,7 @@ from exformer.training.optimizers import adamw, split_parameters
 from exformer.training.schedules import linear_schedule
 
 Rows = Sequence[list[int]]
+Optimizers = Sequence[tuple[torch.optim.Optimizer, float]]  # each with its largest learning rate
 EVERY = 20  # steps between two points of a curve
 
 
@@ -32,6 +33,7 @@ class Program:
         average: Over "tokens", over "positions" (the padding too), or first within "sentences".
         noisy: Whether dropout stays on in evaluation.
         copies: Whether the validation sentences are copies of training sentences.
+        blind: Whether every token that the model reads is replaced by ``<s>``.
         n_texts: Number of different training sentences.
         peak: Largest learning rate.
         warmup: Steps in which the learning rate rises.
@@ -51,6 +53,7 @@ class Program:
     average: str = "tokens"
     noisy: bool = False
     copies: bool = False
+    blind: bool = False
     n_texts: int = 24_000
     peak: float = 1e-2
     warmup: int = 40
@@ -80,6 +83,22 @@ DOZEN = {
     "overfitting": Program(n_texts=300),
     "leaking split": Program(n_texts=300, copies=True),
 }
+
+#: The programs of the lesson, from A to L.
+LETTERED = (
+    "learning rate too low",
+    "no causal mask",
+    "dropout in evaluation",
+    "overfitting",
+    "padding counted",
+    "healthy",
+    "targets shifted twice",
+    "leaking split",
+    "mean of means",
+    "no warm-up, no clipping",
+    "targets not shifted",
+    "learning rate too high",
+)
 
 #: The cause of each patient of the exercise.
 CAUSES = {
@@ -143,10 +162,16 @@ def logits_of(model: DecoderLM, ids: Tensor, program: Program) -> Tensor:
     return model.logits(model.norm(x))
 
 
-def loss_of(model: DecoderLM, ids: Tensor, program: Program) -> Tensor:
-    """Return the loss of a batch as a program computes it."""
+def inputs_and_targets(ids: Tensor, program: Program) -> tuple[Tensor, Tensor]:
+    """Return what the model of a program reads at each position, and what it should predict there."""
     shift = program.shift
     inputs, targets = ids[:, : ids.size(1) - shift], ids[:, shift:]
+    return torch.full_like(inputs, tokenizer().bos_id) if program.blind else inputs, targets
+
+
+def loss_of(model: DecoderLM, ids: Tensor, program: Program) -> Tensor:
+    """Return the loss of a batch as a program computes it."""
+    inputs, targets = inputs_and_targets(ids, program)
     nats = nll(logits_of(model, inputs, program), targets)  # (batch, position)
     real = targets != tokenizer().pad_id
     if program.average == "positions":
@@ -168,6 +193,28 @@ def right_loss(model: DecoderLM) -> float:
         return reported_loss(model, fresh_rows(), Program())
 
 
+def validation_rows(program: Program, *, seed: int) -> list[list[int]]:
+    """Return the sentences on which a program reports its loss."""
+    if program.copies:
+        return Random(seed).choices(training_rows(program.n_texts, 0), k=500)
+    return fresh_rows()
+
+
+def take_step(model: DecoderLM, ids: Tensor, program: Program, optimizers: Optimizers, step: int) -> float:
+    """Take one step of a program on a batch; return the loss before it."""
+    for optimizer, peak in optimizers:
+        for group in optimizer.param_groups:
+            group["lr"] = linear_schedule(step, peak=peak, warmup=program.warmup, total=program.steps)
+        optimizer.zero_grad()
+    loss = loss_of(model.train(), ids, program)
+    loss.backward()
+    if program.clip is not None:
+        clip_gradients(model.parameters(), max_norm=program.clip)
+    for optimizer, _ in optimizers:
+        optimizer.step()
+    return loss.item()
+
+
 def train(program: Program, *, seed: int, curves: bool = True) -> tuple[DecoderLM, dict[str, Any]]:
     """Train a model as a program does.
 
@@ -181,24 +228,13 @@ def train(program: Program, *, seed: int, curves: bool = True) -> tuple[DecoderL
         it reports at last, the same reported once more, and the loss measured correctly.
     """
     model, rng = new_model(program, seed=seed), Random(seed)
-    texts = training_rows(program.n_texts, 0)
-    validation = Random(seed).choices(texts, k=500) if program.copies else fresh_rows()
-    optimizers = _optimizers(model, program)
+    texts, validation = training_rows(program.n_texts, 0), validation_rows(program, seed=seed)
+    optimizers = make_optimizers(model, program)
     found: dict[str, Any] = {"training": [], "validation": []} if curves else {}
     recent: list[float] = []
     for step in range(1, program.steps + 1):
         ids = pad(rng.choices(texts, k=program.batch), pad_id=tokenizer().pad_id)
-        for optimizer, peak in optimizers:
-            for group in optimizer.param_groups:
-                group["lr"] = linear_schedule(step, peak=peak, warmup=program.warmup, total=program.steps)
-            optimizer.zero_grad()
-        loss = loss_of(model.train(), ids, program)
-        loss.backward()
-        if program.clip is not None:
-            clip_gradients(model.parameters(), max_norm=program.clip)
-        for optimizer, _ in optimizers:
-            optimizer.step()
-        recent.append(loss.item())
+        recent.append(take_step(model, ids, program, optimizers, step))
         if curves and (step == 1 or step % EVERY == 0):
             found["training"].append(sum(recent) / len(recent))
             found["validation"].append(reported_loss(model.train(program.noisy), validation, program))
@@ -214,7 +250,7 @@ def write(model: DecoderLM, *, n: int, seed: int = 0) -> list[str]:
     return [*generate(model.eval(), tokenizer(), ["the small dog"] * n, max_new_tokens=10, seed=seed)]
 
 
-def _optimizers(model: DecoderLM, program: Program) -> list[tuple[torch.optim.Optimizer, float]]:
+def make_optimizers(model: DecoderLM, program: Program) -> list[tuple[torch.optim.Optimizer, float]]:
     """Return the optimizers of a program, each with its largest learning rate."""
     if program.optimizer == "adamw":
         return [(adamw(model.parameters(), weight_decay=program.decay), program.peak)]
