@@ -13,10 +13,19 @@ pytest.importorskip("pyrage")
 from exformer_lessons.teacher import __main__ as main
 from exformer_lessons.teacher import assignments, grade
 from exformer_lessons.teacher.answers import MARK, read_manifest, sealed_file
-from exformer_lessons.teacher.assignments import FIRST, agree, announced, notebook_of, sealed_name, told_apart
+from exformer_lessons.teacher.assignments import (
+    FIRST,
+    agree,
+    announced,
+    is_open,
+    notebook_of,
+    sealed_name,
+    told_apart,
+)
 from exformer_lessons.teacher.sealing import read_recipients
 
 TEACH = Path(__file__).parents[2] / "book" / "teach"
+SEALED = [name for name in assignments.names(TEACH) if not is_open(TEACH, name)]
 SOLUTION = f"""{FIRST}
 def running(numbers):
     total, found = 0, []
@@ -186,15 +195,19 @@ def book(tmp_path, capsys):
     return tmp_path
 
 
-@pytest.fixture(scope="module")
-def marks(sandbox_kind, tmp_path_factory):
+@pytest.fixture(scope="module", params=["sealed", "open"])
+def marks(sandbox_kind, tmp_path_factory, request):
     """Grade what is handed in; return the rows by name, and all that was sent into sandboxes."""
     base = tmp_path_factory.mktemp("course")
-    seals = make(base)
+    seals, key = make(base), []
     from exformer_lessons.teacher.sealing import make_key
 
     (base / "teach/recipients.txt").write_text(make_key(base / "key"))
-    assert run(*seals) == 0
+    if request.param == "open":
+        (base / "plain").rename(base / "teach/assignments/sums")
+    else:
+        assert run(*seals) == 0
+        key = ["--key", base / "key"]
     (base / "sealed").write_text("ours")
     (base / "in").mkdir()
     for name, (code, *_) in HANDED.items():
@@ -204,7 +217,7 @@ def marks(sandbox_kind, tmp_path_factory):
     sent, send = [], grade.send
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grade, "send", lambda out, message: (sent.append(message), send(out, message))[1])
-        words = ("--csv", base / "marks.csv", "--assignment", "sums", "--key", base / "key")
+        words = ("--csv", base / "marks.csv", "--assignment", "sums", *key)
         assert run("grade", base / "in", *words, "--teach", base / "teach", *CAPS) == 0
     rows = {}
     with (base / "marks.csv").open(encoding="utf-8", newline="") as file:
@@ -242,6 +255,28 @@ def test_the_sealed_file_tells_parts_and_points_alone(book):
     sealed = (book / "teach/questions/assignment_sums.age").read_bytes()
     assert b"isalpha" not in sealed
     assert b"770077" not in sealed
+
+
+def test_an_open_assignment_is_shown_without_a_key(tmp_path, capsys):
+    make(tmp_path)
+    words = "assignment", "sums", "--folder", tmp_path / "teach"
+    assert run(*words) == 2
+    assert "assignment sums is sealed: expected --key FILE" in capsys.readouterr().err
+    (tmp_path / "plain").rename(tmp_path / "teach/assignments/sums")
+    assert run(*words) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("# sums\n")
+    assert "total += each" in told
+    assert "- 3 for Sums: 2 cases\n    - You return the numbers." in told
+
+
+def test_what_is_open_is_not_sealed_as_well(tmp_path, capsys):
+    words = make(tmp_path)
+    admit(tmp_path, capsys)
+    (tmp_path / "teach/assignments/sums").mkdir()
+    assert run(*words) == 2
+    assert "assignment sums is open" in capsys.readouterr().err
+    assert not (tmp_path / "teach/questions/answers.json").exists()
 
 
 def test_who_has_the_key_reads_the_solution(book, capsys):
@@ -312,7 +347,7 @@ def test_what_agrees():
     assert "largest difference is 1" in told_apart([row, row + 1], [row, row])
 
 
-@pytest.mark.parametrize("name", assignments.names(TEACH))
+@pytest.mark.parametrize("name", SEALED)
 def test_an_assignment_is_sealed_as_its_notebook_announces(name):
     entry, sealed = read_manifest(TEACH)[sealed_name(name)], sealed_file(TEACH, sealed_name(name))
     assert [tuple(each) for each in entry["asks"]] == announced(notebook_of(TEACH, name))

@@ -1,15 +1,15 @@
 """Assignments that are marked: their hidden cases are sealed as data, so that grading runs no sealed code.
 
-A plain assignment is a folder with ``solution.py``, which has a function for each part, and ``checks.py``,
-which has
+An open assignment has its plain source beside its notebook, in a folder of the same name. A plain source has
+``solution.py``, with a function for each part, and ``checks.py`` with
 
 - ``CHECKS``: for each function its checks, (title, points, cases), where a case is a tuple of arguments; a
   fourth item names the keys that count, where the function returns a dictionary;
 - ``MISTAKES``: for each function the wrong ones, {sentence: function}, or a list of several for a sentence;
 - ``WITHOUT``: for each function what it must not use; ``.backward`` is an attribute, ``exformer`` a name.
 
-Sealing calls them all and keeps what they return. A check earns its points if all its cases are right; where
-they are not, the mistake is named that returns the same in each of them.
+Sealing calls them all and keeps what they return; of an open one, grading does. A check earns its points if
+all its cases are right; where they are not, the mistake is named that returns the same in each of them.
 """
 
 import argparse
@@ -190,18 +190,29 @@ def sealed_name(name: str) -> str:
     return f"assignment_{name}"
 
 
-def read_parts(folder: Path, name: str, key: Path) -> list[Part]:
+def is_open(folder: Path, name: str) -> bool:
+    """Return whether an assignment's solution is public."""
+    return notebook_of(folder, name).with_suffix("").is_dir()
+
+
+def read_parts(folder: Path, name: str, key: Path | None) -> list[Part]:
     """Return the parts of an assignment.
 
     Raises:
         ValueError: If there is no such assignment, or the key does not open it.
     """
-    return [Part(**each) for each in _opened(folder, name, key)["parts"]]
+    return [Part(**each) for each in _found(folder, name, key)["parts"]]
 
 
-def _opened(folder: Path, name: str, key: Path) -> dict[str, Any]:
+def _found(folder: Path, name: str, key: Path | None) -> dict[str, Any]:
+    """Return what :func:`compute` found, now if the assignment is open, else when it was sealed."""
     if name not in names(folder):
         raise ValueError(f"expected one of the assignments {', '.join(names(folder))}; got {name!r}")
+    notebook = notebook_of(folder, name)
+    if is_open(folder, name):
+        return compute(notebook.with_suffix(""), notebook)
+    if key is None:
+        raise ValueError(f"assignment {name} is sealed: expected --key FILE")
     return json.loads(lzma.decompress(base64.b64decode(opened(folder, sealed_name(name), key))))
 
 
@@ -213,7 +224,7 @@ def packed(found: dict[str, Any]) -> str:
 def compute(source: Path, notebook: Path) -> dict[str, Any]:
     """Call the functions of a plain assignment on its cases.
 
-    This runs what the folder holds: only its maintainer does so, to seal it.
+    This runs what the folder holds, so it must be trusted like the repository.
 
     Raises:
         ValueError: If parts or points are not those that the notebook announces, if a result cannot be
@@ -222,8 +233,6 @@ def compute(source: Path, notebook: Path) -> dict[str, Any]:
     defined: dict[str, Any] = {"__name__": "solution"}
     solution, checks = ((source / name).read_text(encoding="utf-8") for name in ("solution.py", "checks.py"))
     for code in (solution, checks):
-        if not code.startswith(f"{FIRST}\n"):
-            raise ValueError(f"expected the first line {FIRST!r} in solution.py and checks.py")
         exec(code, defined)  # noqa: S102 - the maintainer's own file
     parts = [
         {
@@ -281,13 +290,14 @@ def add_commands(commands: Any) -> None:
     what = "print the solution of an assignment, and what its hidden cases check"
     parser = add_command(commands, "assignment", _show, what)
     parser.add_argument("name", metavar="NAME", help="such as tokenizer")
-    add_key(parser)
+    add_key(parser, required=False)
     add_folder(parser)
 
 
 def _show(options: argparse.Namespace) -> None:
-    found = _opened(options.folder, options.name, options.key)
-    print(f"{MARK}\n# {options.name}\n\n```python\n{found['solution'].strip()}\n```")
+    found = _found(options.folder, options.name, options.key)
+    head = "" if is_open(options.folder, options.name) else f"{MARK}\n"
+    print(f"{head}# {options.name}\n\n```python\n{found['solution'].strip()}\n```")
     for part in [Part(**each) for each in found["parts"]]:
         print(f"\n## {part.name}, {part.points} points\n\nWithout {', '.join(part.without)}.\n")
         for check in part.checks:

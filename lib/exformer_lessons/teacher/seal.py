@@ -37,6 +37,7 @@ def _seal(options: argparse.Namespace) -> None:
     folder, name, source = options.folder, options.name, options.source
     refuse_repository(source / "answer.md")
     if name in assignments.names(folder):
+        _refuse_public(source, folder, name)
         found = assignments.compute(source, assignments.notebook_of(folder, name))
         asks = [[each["name"], assignments.Part(**each).points] for each in found["parts"]]
         write_sealed(folder, assignments.sealed_name(name), assignments.packed(found), {"asks": asks})
@@ -56,6 +57,15 @@ def _seal(options: argparse.Namespace) -> None:
     exam = replace(exam, asks=[(each.lesson, each.kind, each.minutes) for each in questions])
     write_sealed(folder, exam.sealed, json.dumps({"questions": rows, "answers": plain}), {"asks": exam.asks})
     warn_of_one_key(folder)
+
+
+def _refuse_public(source: Path, folder: Path, name: str) -> None:
+    """Refuse what is not marked as private, or has a public folder, which would win over the sealed file."""
+    if assignments.is_open(folder, name):
+        raise ValueError(f"assignment {name} is open, in a folder beside its notebook: remove it to seal")
+    for path in (source / "solution.py", source / "checks.py"):
+        if not path.read_text(encoding="utf-8").startswith(f"{assignments.FIRST}\n"):
+            raise ValueError(f"expected the first line {assignments.FIRST!r} in {path.name}")
 
 
 def _check(questions: list[Question], plain: dict[str, str], *seeds: int) -> None:
