@@ -81,7 +81,8 @@ def words_left(table):
         return table
     worded = set()
     for column, cells in enumerate(zip(*([cell[1] for cell in row] for row in rows[1:]), strict=True)):
-        if column and max(cell.count(" ") for cell in cells) > 1 and not re.search(r"\d", "".join(cells)):
+        numbers = sum(bool(re.search(r"\d", cell)) for cell in cells)
+        if column and max(cell.count(" ") for cell in cells) > 1 and numbers < len(cells) / 2:
             worded.add(column)
     counter, width = itertools.count(), len(rows[0])
 

@@ -146,7 +146,7 @@ CHECKS: dict[str, tuple[str, Callable[[Run], bool]]] = {
         lambda run: run["copied"] > 0.5,
     ),
     "3. Loss before the first step": (
-        "about ln V, not clearly lower",
+        "ln V or higher",
         lambda run: run["first"] < math.log(tokenizer().vocab_size) - 0.5,
     ),
     "4. Gradient of one token’s loss by each embedding that is read": (
