@@ -219,9 +219,13 @@ def of_top(logits, targets):
 
 
 def coarse(step):
+    """Return a search through a grid."""
+
     def wrong(logits, targets):
-        grid = [n * step for n in range(round(0.1 / step), round(10 / step) + 1)]
-        return at(min(grid, key=lambda t: float(tempered(logits, targets, t))), logits, targets)
+        grid = torch.arange(round(0.1 / step), round(10 / step) + 1, dtype=D) * step
+        log_p = (logits / grid[:, None, None]).log_softmax(-1)
+        best = log_p[:, torch.arange(len(targets)), targets].mean(-1).argmax()
+        return at(float(grid[best]), logits, targets)
 
     return wrong
 
@@ -245,12 +249,6 @@ def loss_in_bits(logits, targets):
 def loss_summed(logits, targets):
     best = least(lambda t: tempered(logits, targets, t))
     return {"temperature": best, "loss": tempered(logits, targets, best) * len(targets)}
-
-
-def least_ece(logits, targets):
-    """Minimize the expected calibration error of ten bins instead."""
-    grid = [math.exp(math.log(0.1) + n * math.log(100) / 400) for n in range(401)]
-    return at(min(grid, key=lambda t: error(table(logits / t, targets, 10))), logits, targets)
 
 
 def sampled(n, vocab, seed, temperature):
@@ -470,7 +468,6 @@ MISTAKES = {
         "Your temperatures are too far apart.": [coarse(0.1), coarse(0.05), coarse(0.01), coarse(0.001)],
         "You search above 1 alone, but a model can be too uncertain.": between(1.0, 10.0),
         "You search below 1 alone, but a model can be too certain.": between(0.1, 1.0),
-        "You minimize the calibration error instead of the loss.": least_ece,
         "That is the loss before you changed the temperature.": loss_before,
         "Your loss is in bits.": loss_in_bits,
         "Your loss is a sum, not a mean.": loss_summed,
