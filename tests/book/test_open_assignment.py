@@ -418,7 +418,7 @@ def test_the_numbers_of_the_written_part():
     assert counts["sonnets", 63] == len(found["sonnets", 63]) == 7
 
 
-def test_each_question_has_a_model_answer_and_a_line_of_the_rubric():
+def test_each_question_has_an_answer_and_a_line_of_the_rubric():
     *_, questions, rubric = ("".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "markdown")
     asked = re.findall(r"^(\d)\. .*\*\*\[\d\]\*\*$", questions, flags=re.MULTILINE)
     assert asked == re.findall(r"^\| (\d) \|", rubric, flags=re.MULTILINE)
