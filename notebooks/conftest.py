@@ -72,8 +72,9 @@ def pytest_collection_modifyitems(items):
 
 def pytest_runtest_logreport(report):
     """Add up the seconds of each notebook."""
-    if ".ipynb" in report.nodeid:
-        SECONDS[report.nodeid.split("::")[0]] += report.duration
+    name = report.nodeid.split("::")[0]
+    if name.endswith(".ipynb"):
+        SECONDS[name] += report.duration
 
 
 def pytest_terminal_summary(terminalreporter):

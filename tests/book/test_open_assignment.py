@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -328,12 +329,10 @@ WRONG = {
 }
 
 
-def defined(code, names=None):
+def defined(code):
     """Run code that is indented; return what it defines."""
-    lines = code.strip("\n").split("\n")
-    deep = len(lines[0]) - len(lines[0].lstrip())
-    names = {} if names is None else names
-    exec("\n".join(line[deep:] for line in lines), names)
+    names = {}
+    exec(dedent(code), names)
     return names
 
 

@@ -49,3 +49,12 @@ def test_a_column_of_sentences_reads_from_the_left() -> None:
     assert '<th class="words">English</th>' in found
     uneven = f"{head}<tr><td>a tired fox slept</td></tr></tbody></table>"
     assert kept(uneven) == uneven
+
+
+@pytest.mark.parametrize(
+    ("cells", "from_the_left"), [(["ln 5", "a"], 0), (["1 of it", "a tired fox", "it slept"], 4)]
+)
+def test_a_number_in_a_sentence_moves_no_column(cells: list[str], from_the_left: int) -> None:
+    for column, expected in ((cells, from_the_left), (["1 of 2", "a tired fox", "3 of 4"], 0)):
+        rows = "".join(f"<tr><th>x</th><td>{cell}</td></tr>" for cell in column)
+        assert kept(f"<table><tr><th>x</th><th>y</th></tr>{rows}</table>").count("words") == expected
