@@ -62,6 +62,7 @@ from .hub.pretrained import save_model as save_model
 from .hub.shipped import shipped_models as shipped_models
 from .hub.adapters import save_adapter as save_adapter
 from .hub.adapters import load_adapter as load_adapter
+from .hub.gguf import from_gguf as from_gguf
 from .hub.hugging_face.folder import from_hugging_face as from_hugging_face
 from .hub.hugging_face.folder import to_hugging_face as to_hugging_face
 
