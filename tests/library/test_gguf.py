@@ -1,9 +1,11 @@
 """A GGUF file is read as the model that was written to it, and what we lack is refused by name."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
-from gguf import GGMLQuantizationType, GGUFWriter, TokenType
+from gguf import GGMLQuantizationType, GGUFWriter, RopeScalingType, TokenType
 from gguf.quants import dequantize, quantize
 
 from exformer import DecoderLM, DecoderLMConfig, from_gguf
@@ -22,8 +24,18 @@ def random_model(**changes):
     return DecoderLM(config).eval()
 
 
-def write(path, model, *, kind=GGMLQuantizationType.F32, rule="smollm", architecture="llama", change=None):
-    """Write a model as GGUF; return its logits with the weights as the file has them."""
+def write(
+    path,
+    model,
+    *,
+    kind=GGMLQuantizationType.F32,
+    rule="smollm",
+    architecture="llama",
+    merges=MERGES,
+    settings=None,
+    change=None,
+):
+    """Write a model as GGUF; return the weights as the file has them, by its names."""
     c, writer = model.config, GGUFWriter(path, architecture)
     writer.add_context_length(c.max_len)
     writer.add_embedding_length(c.d_model)
@@ -37,11 +49,13 @@ def write(path, model, *, kind=GGMLQuantizationType.F32, rule="smollm", architec
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(rule)
     writer.add_token_list(TOKENS)
-    writer.add_token_merges(MERGES)
+    writer.add_token_merges(merges)
     writer.add_token_types([TokenType.CONTROL] * 2 + [TokenType.NORMAL] * (len(TOKENS) - 2))
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(0)
     writer.add_pad_token_id(0)
+    if settings:
+        settings(writer)
     tensors = {their_name(name, _NAMES): tensor for name, tensor in model.state_dict().items()}
     if change:
         change(tensors)
@@ -93,17 +107,28 @@ def add_frequencies(tensors):
     tensors["rope_freqs.weight"] = torch.ones(8)
 
 
+def without_epsilon(writer):
+    del writer.kv_data[0]["llama.attention.layer_norm_rms_epsilon"]
+
+
+def with_scaled_positions(writer):
+    writer.add_rope_scaling_type(RopeScalingType.YARN)
+
+
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("wrong", "message"),
     [
         ({"architecture": "qwen2"}, "has the architecture 'qwen2': the library reads 'llama' only"),
         ({"rule": "llama-bpe"}, "the tokenizer 'gpt2' with the rule 'llama-bpe'"),
+        ({"merges": ["a b", "2 b"]}, "tokenizers can't read the content"),
+        ({"settings": without_epsilon}, r"lacks llama\.attention\.layer_norm_rms_epsilon$"),
+        ({"settings": with_scaled_positions}, "scales its rotary positions"),
         ({"change": remove_a_norm}, r"missing blk\.1\.ffn_norm\.weight"),
         ({"change": add_frequencies}, r"left over rope_freqs\.weight"),
     ],
 )
-def test_what_the_library_lacks_is_refused(tmp_path, settings, message):
-    write(tmp_path / "m.gguf", random_model(), **settings)
+def test_what_the_library_lacks_is_refused(tmp_path, wrong, message):
+    write(tmp_path / "m.gguf", random_model(), **wrong)
     with pytest.raises(ValueError, match=message):
         from_gguf(tmp_path / "m.gguf")
 
@@ -111,4 +136,10 @@ def test_what_the_library_lacks_is_refused(tmp_path, settings, message):
 def test_a_file_of_another_kind_is_refused(tmp_path):
     (tmp_path / "m.gguf").write_bytes(b"not a model" * 9)
     with pytest.raises(ValueError, match="can't be read as a GGUF file"):
+        from_gguf(tmp_path / "m.gguf")
+
+
+def test_without_the_library_gguf_the_message_names_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    with pytest.raises(ValueError, match=r"pip install 'exformer\[gguf\]'"):
         from_gguf(tmp_path / "m.gguf")

@@ -1,5 +1,6 @@
 """A GGUF file, in which llama.cpp keeps a whole model, often with weights of few bits -> our model."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +8,9 @@ import torch
 from torch import Tensor
 
 from exformer.hub.hugging_face.configs import read_config
+from exformer.hub.hugging_face.folder import load_theirs
 from exformer.hub.hugging_face.names import LLAMA
-from exformer.hub.hugging_face.tensors import to_ours
 from exformer.hub.pretrained import Pretrained
-from exformer.models.decoder_lm import DecoderLM
-from exformer.storage.state_dict import check_weights
 from exformer.tokenizers.hugging_face import HuggingFaceTokenizer
 
 #: Their names of Llama's parameters. The rows of queries and keys are in our order: neighbors are rotated.
@@ -51,6 +50,16 @@ _SETTINGS = {
     "head_dim": "rope.dimension_count",  # the whole head is rotated: other shapes do not fit
 }
 
+#: What llama.cpp has defaults for, which are those of our reader.
+_OPTIONAL = ("num_key_value_heads", "rope_theta", "head_dim")
+_NEEDED = (
+    *(f"llama.{theirs}" for name, theirs in _SETTINGS.items() if name not in _OPTIONAL),
+    "tokenizer.ggml.tokens",
+    "tokenizer.ggml.merges",
+)
+_ROLES = {"pad_id": "padding", "bos_id": "bos", "eos_id": "eos"}
+_CONTROL = 3  # the type of tokens that end a text or a turn
+
 
 def from_gguf(path: str | Path) -> Pretrained:
     r"""Read a Llama from a GGUF file, as llama.cpp runs it; nothing in the file is executed.
@@ -81,51 +90,56 @@ def from_gguf(path: str | Path) -> Pretrained:
     Traceback (most recent call last):
     ValueError: SmolLM2.gguf can't be read as a GGUF file: [Errno 2] No such file or directory: 'SmolLM2.gguf'
     """
-    metadata, tensors = _read(Path(path))
+    path = Path(path)
+    metadata, stored = _read(path)
     architecture = metadata.get("general.architecture")
     if architecture != "llama":
         raise ValueError(f"{path} has the architecture {architecture!r}: the library reads 'llama' only")
     if metadata.get("llama.rope.scaling.type", "none") != "none":
         raise ValueError(f"{path} scales its rotary positions: the library does not read this from GGUF")
-    tokens = metadata.get("tokenizer.ggml.tokens", [])
+    if missing := [name for name in _NEEDED if name not in metadata]:
+        raise ValueError(f"{path} lacks {', '.join(missing)}")
+    tokenizer_json = _tokenizer_json(metadata, path)
+    vocab_size = len(metadata["tokenizer.ggml.tokens"])
+    ids = {role: metadata.get(f"tokenizer.ggml.{name}_token_id") for role, name in _ROLES.items()}
     settings = {name: metadata.get(f"llama.{theirs}") for name, theirs in _SETTINGS.items()}
-    settings |= {name: metadata.get(f"tokenizer.ggml.{name}") for name in ("bos_token_id", "eos_token_id")}
-    settings |= {
-        "model_type": "llama",
-        "hidden_act": "silu",
-        "vocab_size": len(tokens),
-        "pad_token_id": metadata.get("tokenizer.ggml.padding_token_id"),
-        "tie_word_embeddings": "output.weight" not in tensors,
-    }
+    settings |= {"model_type": "llama", "hidden_act": "silu", "vocab_size": vocab_size}
+    settings |= {"pad_token_id": ids["pad_id"], "bos_token_id": ids["bos_id"]}
+    settings |= {"tie_word_embeddings": "output.weight" not in stored}
     _, config = read_config(settings)
-    model = DecoderLM(config).eval()
-    shapes = {name: parameter.shape for name, parameter in model.state_dict().items()}
-    weights = to_ours(tensors, shapes, _NAMES, d_head=config.d_head)
-    check_weights(weights, model, path=Path(path))
-    model.load_state_dict(weights)
-    roles = {"pad_id": "pad_token_id", "bos_id": "bos_token_id", "eos_id": "eos_token_id"}
-    ids = {ours: settings[name] for ours, name in roles.items()}
-    tokenizer = HuggingFaceTokenizer(_tokenizer_json(metadata, path), vocab_size=len(tokens), **ids)
+    model = load_theirs(config, _computed_back(stored, path), _NAMES, path=path)
+    tokenizer = HuggingFaceTokenizer(tokenizer_json, vocab_size=vocab_size, **ids)
     return Pretrained(model, tokenizer, {"source": "GGUF", "name": metadata.get("general.name")})
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Return the metadata of a file, and its tensors with weights of few bits computed back."""
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the metadata of a file, and its tensors as they are stored."""
     try:
         from gguf import GGUFReader
-        from gguf.quants import dequantize
     except ImportError:
         raise ValueError("a GGUF file is read by the library gguf: pip install 'exformer[gguf]'") from None
     try:
         reader = GGUFReader(path)
-        tensors = {t.name: torch.tensor(dequantize(t.data, t.tensor_type)) for t in reader.tensors}
         metadata = {name: field.contents() for name, field in reader.fields.items()}
-    except (OSError, ValueError, KeyError, IndexError, NotImplementedError) as error:
+    except (OSError, ValueError, KeyError, IndexError) as error:
         raise ValueError(f"{path} can't be read as a GGUF file: {error}") from error
-    return metadata, {name: tensor.to(torch.get_default_dtype()) for name, tensor in tensors.items()}
+    return metadata, {tensor.name: tensor for tensor in reader.tensors}
 
 
-def _tokenizer_json(metadata: dict[str, Any], path: str | Path) -> str:
+def _computed_back(stored: dict[str, Any], path: Path) -> dict[str, Tensor]:
+    """Return weights of few bits as numbers of PyTorch's default dtype."""
+    from gguf.quants import dequantize
+
+    dtype = torch.get_default_dtype()
+    try:
+        return {
+            name: torch.tensor(dequantize(t.data, t.tensor_type), dtype=dtype) for name, t in stored.items()
+        }
+    except (ValueError, NotImplementedError) as error:
+        raise ValueError(f"{path} can't be read as a GGUF file: {error}") from error
+
+
+def _tokenizer_json(metadata: dict[str, Any], path: Path) -> str:
     """Return byte-pair tokens and merges as the content of a ``tokenizer.json``."""
     model, rule = (metadata.get(f"tokenizer.ggml.{name}") for name in ("model", "pre"))
     if model != "gpt2" or rule not in ("gpt-2", "smollm"):
@@ -133,18 +147,26 @@ def _tokenizer_json(metadata: dict[str, Any], path: str | Path) -> str:
             f"{path} has the tokenizer {model!r} with the rule {rule!r}: the library reads 'gpt2' with the "
             "rule 'gpt-2' or 'smollm' only"
         )
-    try:
-        from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-    except ImportError:
-        raise ValueError("pip install 'exformer[gguf]': the library tokenizers is missing") from None
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    digits = {"type": "Digits", "individual_digits": True}
     tokens = metadata["tokenizer.ggml.tokens"]
-    merges = [tuple(pair.split(" ")) for pair in metadata["tokenizer.ggml.merges"]]
-    tokenizer = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, merges))
-    pieces = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    digits = pre_tokenizers.Digits(individual_digits=True)
-    tokenizer.pre_tokenizer = pieces if rule == "gpt-2" else pre_tokenizers.Sequence([digits, pieces])
-    tokenizer.decoder = decoders.ByteLevel()
     kinds = metadata.get("tokenizer.ggml.token_type", [])
-    special = [token for token, kind in zip(tokens, kinds, strict=False) if kind == 3]  # control tokens
-    tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in special])
-    return tokenizer.to_str()
+    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    content = {
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [digits, byte_level] if rule == "smollm" else [byte_level],
+        },
+        "decoder": byte_level,
+        "model": {
+            "type": "BPE",
+            "vocab": {token: i for i, token in enumerate(tokens)},
+            "merges": metadata["tokenizer.ggml.merges"],
+        },
+        "added_tokens": [
+            {"id": i, "content": tokens[i], "special": True} | plain
+            for i, kind in enumerate(kinds)
+            if kind == _CONTROL
+        ],
+    }
+    return json.dumps(content)

@@ -12,7 +12,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from exformer.hub.hugging_face.configs import read_config, write_config
-from exformer.hub.hugging_face.names import FAMILIES
+from exformer.hub.hugging_face.names import FAMILIES, Family
 from exformer.hub.hugging_face.tensors import to_ours, to_theirs
 from exformer.hub.pretrained import Pretrained
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
@@ -67,14 +67,25 @@ def from_hugging_face(folder: str | Path) -> Pretrained:
     folder = Path(folder)
     settings = read_json(folder / "config.json", what="a configuration of Hugging Face")
     kind, config = read_config(settings)
-    with torch.device("meta"):  # shapes alone
-        shapes = {name: p.shape for name, p in _BUILD[type(config)](config).state_dict().items()}
-    tensors = to_ours(_read_weights(folder), shapes, FAMILIES[kind], d_head=config.d_head)
-    model = _BUILD[type(config)](config).eval()
-    check_weights(tensors, model, path=folder)
-    model.load_state_dict(tensors)
+    model = load_theirs(config, _read_weights(folder), FAMILIES[kind], path=folder)
     card = {"source": "Hugging Face", "architecture": FAMILIES[kind].architecture}
     return Pretrained(model, _read_tokenizer(folder, settings, config), card)
+
+
+def load_theirs(config: Any, tensors: Mapping[str, Tensor], family: Family, *, path: Path) -> nn.Module:
+    """Build the model of a configuration with a family's tensors, in evaluation mode.
+
+    Raises:
+        ValueError: If a weight is missing, left over, of another shape, or not finite.
+    """
+    build = _BUILD[type(config)]
+    with torch.device("meta"):  # shapes alone
+        shapes = {name: p.shape for name, p in build(config).state_dict().items()}
+    ours = to_ours(tensors, shapes, family, d_head=config.d_head)
+    model = build(config).eval()
+    check_weights(ours, model, path=path)
+    model.load_state_dict(ours)
+    return model
 
 
 def to_hugging_face(folder: str | Path, model: nn.Module, tokenizer: Any = None) -> None:
