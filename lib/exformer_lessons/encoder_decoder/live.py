@@ -55,7 +55,7 @@ FIGURE = Live(
         "grass before the toy."
     ),
     caption=(
-        "A line joins an English word to a German word that it attends to. Pointing a word elsewhere makes "
+        "Lines show where the decoder looks to predict each English word. Pointing a word elsewhere makes "
         f"all 16 heads of cross-attention look there; in {MOVED} of {PAIRS} trials the English word then "
         "became a translation of that German word."
     ),
