@@ -108,6 +108,7 @@ def test_the_file_of_scale_holds_what_the_page_says():
         rates = sorted(cell["sweep"], key=float)
         assert min(cell["sweep"], key=cell["sweep"].get) not in (rates[0], rates[-1])
         assert len(cell["loss"]) == len(measure.SEEDS)
+    assert "0.04" in cells["recommended"][0]["sweep"]  # the rate whose law recommends this size
     assert measure.FILE.stat().st_size < 100_000
 
 

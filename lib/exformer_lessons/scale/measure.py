@@ -51,8 +51,8 @@ def budget() -> Iterator[Cell]:
 
 
 def recommended() -> Iterator[Cell]:
-    """Yield the size that one learning rate for all recommends, with the budget."""
-    yield facts_cell(18, round(BUDGET / models.operations(18, 1)), n_rates=3)
+    """Yield the size that one learning rate for all recommends, with the budget, and at that rate too."""
+    yield facts_cell(18, round(BUDGET / models.operations(18, 1)), n_rates=3, also=[0.04])
 
 
 def tails() -> Iterator[Cell]:
@@ -82,7 +82,15 @@ PARTS: dict[str, Callable[[], Iterator[Cell]]] = {
 }
 
 
-def facts_cell(width: int, n_facts: int, *, n_rates: int, tail: float = 0.5, by_rank: bool = False) -> Cell:
+def facts_cell(
+    width: int,
+    n_facts: int,
+    *,
+    n_rates: int,
+    also: Sequence[float] = (),
+    tail: float = 0.5,
+    by_rank: bool = False,
+) -> Cell:
     """Train five seeds at several learning rates, and go on while the best is the lowest or the highest."""
     kept: dict[float, Cell] = {}
     corpora = [Facts(seed=seed, tail=tail) for seed in SEEDS]
@@ -94,6 +102,9 @@ def facts_cell(width: int, n_facts: int, *, n_rates: int, tail: float = 0.5, by_
         kept.update(_many(width, n_facts, rates, corpora))
 
     sweep = around(guess(width, n_facts), n_rates, five, run)
+    for rate in also:
+        run([rate])
+        sweep[rate] = five(rate)
     rate = best(sweep)
     found = {
         "width": width,
