@@ -2,14 +2,14 @@
 
 from exformer_lessons.diagrams import Shape, box, column, row, text
 
-# Llama 3 8B (Grattafiori et al. 2024, table 3), and the longest text of Llama 3.1
+# Llama 3.1 8B (Grattafiori et al. 2024, table 3)
 _LAYERS, _D_MODEL, _D_HEAD, _D_FF, _VOCAB, _POSITIONS = 32, 4096, 128, 14336, 128_256, 131_072
 
 
 def read_per_token(
     *, kv_heads: int = 8, bits: float = 16.0, fixed_state: bool = False
 ) -> tuple[float, float]:
-    """Return how many GB of weights and of cache Llama 3 8B reads for one token after 131,072 others.
+    """Return how many GB of weights and of cache Llama 3.1 8B reads for one token after 131,072 others.
 
     The embedding of the input is not among the weights, since a token reads one row of it.
 
@@ -38,7 +38,7 @@ def bars_of_bytes() -> Shape:
     other = "a different model"
     tricks = {
         "32 heads of keys and values": ("", read_per_token(kv_heads=32)),
-        "grouped: 8 heads": (f"{other}: Llama 3 8B", read_per_token()),
+        "grouped: 8 heads": (f"{other}: Llama 3.1 8B", read_per_token()),
         "4 bits, a scale per group: 4.5 bits": (other, read_per_token(bits=4.5)),
         "a state of fixed size, no cache": (other, read_per_token(bits=4.5, fixed_state=True)),
     }
