@@ -571,7 +571,7 @@ def test_a_run_that_is_older_than_a_setting_goes_on(tmp_path: Path) -> None:
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
-    monkeypatch.setitem(RECIPES, "tiny", changed(TINY, steps=3))
+    monkeypatch.setitem(RECIPES, "tiny", changed(TINY, name="tiny", steps=3))
     words = ["train", "tiny", "--out", str(tmp_path / "run"), "--seed", "7"]
     assert main(words) == 0
     assert capsys.readouterr() == ("", "")
@@ -579,6 +579,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert (card["steps"], card["recipe"]["training"]["seed"], card["seed"]) == (3, 7, 7)
     assert main(words) == 2
     assert main([*words, "--resume"]) == 0
+    assert main([*words, "--resume", "--steps", "4"]) == 0  # its warm-up, of 3 steps, stays
 
 
 def test_translations_are_judged_as_the_recipe_says(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
