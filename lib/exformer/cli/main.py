@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from exformer.cli.interrupts import interrupts_end_at_once
+from exformer.cli.interrupted_imports import interrupts_end_at_once
 from exformer.hub.shipped import shipped_models
 from exformer.recipes import RECIPES
 
