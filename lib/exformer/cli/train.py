@@ -12,7 +12,7 @@ import torch
 from tqdm import tqdm
 
 from exformer.checks import check_integer
-from exformer.cli.lasting import lasting_stderr
+from exformer.cli.lasting_stderr import lasting_stderr
 from exformer.cli.lines import show_controls
 from exformer.hub.shipped import shipped_models
 from exformer.recipes import Recipe, find_recipe
