@@ -11,12 +11,12 @@ import torch
 from exformer.hub.pretrained import load_model
 from exformer.recipes import find_recipe
 from exformer.recipes.datasets import CORPORA, Pairs, Text
-from exformer.recipes.distillation import add_answers, ask_teacher, check_teachers, texts_for
 from exformer.recipes.evaluate import finish_run
 from exformer.recipes.malloc import disable_malloc_trim
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.task import learn_tokenizer, make_task, training_batches
+from exformer.recipes.teachers import add_answers, ask_teacher, check_teachers, texts_for
 from exformer.tokenizers.tokenizer import Tokenizer
 from exformer.training.distributed import Processes
 from exformer.training.loop import set_seed

@@ -1,4 +1,4 @@
-"""Distillation: teachers translate the training texts, and a student learns from these pairs too."""
+"""Teachers translate the training texts for a student: distillation by sequences, without a temperature."""
 
 import json
 import math
