@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from bench.timing import CLOCKS
-from exformer.recipes.hardware import processor_name
+from exformer.recipes.machine_facts import processor_name
 from exformer.storage.files import check_writable, replace_file
 
 PACKAGES = ("exformer", "torch", "transformers", "x-transformers", "numpy")

@@ -18,7 +18,7 @@ from exformer.corpora.real.manifest import FILES
 from exformer.generation.generate import generate
 from exformer.hub.pretrained import load_model
 from exformer.hub.shipped import shipped_models
-from exformer.recipes.hardware import processor_name
+from exformer.recipes.machine_facts import processor_name
 
 #: Greedy continuations of the shipped language models: what every machine should give again.
 CONTINUATIONS = {

@@ -16,7 +16,7 @@ from exformer.hub.pretrained import Pretrained, load_model, save_model
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.encoder_decoder import EncoderDecoder
 from exformer.recipes.datasets import CORPORA, Pairs, Text, licenses
-from exformer.recipes.hardware import describe_machine
+from exformer.recipes.machine_facts import describe_machine
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.task import Task, validation_batches

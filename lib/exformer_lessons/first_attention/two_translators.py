@@ -26,7 +26,7 @@ from exformer.hub.pretrained import Pretrained, load_model, save_model
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.nn.loss import cross_entropy
 from exformer.recipes.datasets import hash_texts
-from exformer.recipes.hardware import describe_machine
+from exformer.recipes.machine_facts import describe_machine
 from exformer.tokenizers.characters_and_words import WordTokenizer
 from exformer.training.loop import set_seed, train
 from exformer.training.schedules import linear_schedule
