@@ -10,7 +10,7 @@ import torch
 from exformer import translate
 from exformer.corpora.english_italian.grammar import derive
 from exformer.corpora.english_italian.parser import parse
-from exformer.corpora.pairs import Pair
+from exformer.corpora.examples import Pair
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.recipes.datasets import hash_texts
 from exformer.tokenizers.characters_and_words import WordTokenizer

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exformer.corpora import english_italian
-from exformer.corpora.pairs import Pair
+from exformer.corpora.examples import Pair
 from exformer.data.padding import pad, pad_left
 from exformer.data.translation import translation_batches
 from exformer.tokenizers.characters_and_words import WordTokenizer

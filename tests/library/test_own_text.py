@@ -16,7 +16,7 @@ from recipe_run import LIBRARY
 
 from exformer.cli.main import main
 from exformer.corpora.english_italian import split
-from exformer.corpora.pairs import Pair
+from exformer.corpora.examples import Pair
 from exformer.generation.generate import generate
 from exformer.generation.translate import translate
 from exformer.hub.pretrained import load_model

@@ -19,7 +19,7 @@ from recipe_run import LIBRARY, SIZES, TINY, changed, run_code, train
 from safetensors.torch import load_file
 
 from exformer.cli.main import main
-from exformer.corpora.pairs import Pair
+from exformer.corpora.examples import Pair
 from exformer.evaluation.metrics import corpus_bleu
 from exformer.generation.translate import translate
 from exformer.hub.pretrained import load_model

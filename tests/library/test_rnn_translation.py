@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch_twins import close
 
-from exformer.corpora.pairs import Pair
+from exformer.corpora.examples import Pair
 from exformer.data.translation import translation_batches
 from exformer.generation.translate import translate
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder

@@ -13,7 +13,7 @@ from recipe_run import SIZES, TINY, changed
 from safetensors.torch import load_file
 
 from exformer.cli.main import main
-from exformer.corpora.pairs import Pair
+from exformer.corpora.examples import Pair
 from exformer.generation.translate import translate
 from exformer.hub.pretrained import load_model
 from exformer.recipes import RECIPES, teachers

@@ -1,6 +1,6 @@
 """Forty English captions in the style of Multi30k, with German translations, to try translators on."""
 
-from exformer.corpora.pairs import Pair
+from exformer.corpora.examples import Pair
 
 _LINES = """
 A dog runs across a green field.

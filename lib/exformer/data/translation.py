@@ -11,7 +11,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from exformer.checks import check_integer
-from exformer.corpora.pairs import Pair
+from exformer.corpora.examples import Pair
 from exformer.data.padding import pad
 from exformer.data.sampler import shuffled_batches
 from exformer.tokenizers.tokenizer import Tokenizer
@@ -65,7 +65,7 @@ class TranslationBatches:
             there is no sentence.
 
     >>> from exformer import WordTokenizer
-    >>> from exformer.corpora.pairs import Pair
+    >>> from exformer.corpora.examples import Pair
     >>> from exformer.data.translation import encode_pairs
     >>> words = WordTokenizer.from_texts(["a b c d e"])
     >>> pairs = [Pair(text, text) for text in ("a b c", "d", "e", "a b", "c")]
@@ -193,7 +193,7 @@ def translation_batches(
     Raises:
         ValueError: If there are no pairs, a number is below 1, or a word is unknown to its tokenizer.
 
-    >>> from exformer.corpora.pairs import Pair
+    >>> from exformer.corpora.examples import Pair
     >>> from exformer.tokenizers.characters_and_words import WordTokenizer
     >>> tokenizers = [WordTokenizer.from_texts([text]) for text in ("the dog", "il cane")]
     >>> pairs, (english, italian) = [Pair("the dog", "il cane"), Pair("dog", "cane")], tokenizers

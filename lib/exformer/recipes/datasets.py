@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from exformer.corpora.english_italian import split
-from exformer.corpora.pairs import Pair
+from exformer.corpora.examples import Pair
 from exformer.corpora.real import multi30k, tiny_shakespeare, tokenized_references
 from exformer.corpora.real.manifest import FILES
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from exformer.corpora.pairs import Pair
+from exformer.corpora.examples import Pair
 from exformer.evaluation.metrics import bits_per_byte, bleu_signature, corpus_bleu
 from exformer.generation.translate import translate
 from exformer.hub.pretrained import Pretrained, load_model, save_model

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from exformer.corpora.pairs import Pair
+from exformer.corpora.examples import Pair
 from exformer.generation.generate import stream
 from exformer.generation.translate import translate
 from exformer.recipes.datasets import Pairs, Text

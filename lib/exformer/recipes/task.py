@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from exformer.corpora.pairs import Pair
+from exformer.corpora.examples import Pair
 from exformer.data.sampler import BatchSampler, MicroBatch
 from exformer.data.translation import TranslationBatches, encode_pairs
 from exformer.data.windows import TextWindows

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from exformer.corpora.pairs import Pair
+from exformer.corpora.examples import Pair
 from exformer.generation.translate import translate
 from exformer.hub.pretrained import load_model
 from exformer.recipes import find_recipe

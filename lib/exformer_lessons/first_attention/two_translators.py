@@ -19,7 +19,7 @@ from torch import Tensor
 
 from exformer.corpora.english_italian.grammar import NounPhrase, Sentence, derive
 from exformer.corpora.english_italian.lexicon import ADJECTIVES, ANIMALS, PLACES, VERBS
-from exformer.corpora.pairs import Pair
+from exformer.corpora.examples import Pair
 from exformer.data.translation import Seq2SeqBatch, encode_pairs, take_rows
 from exformer.generation.translate import translate
 from exformer.hub.pretrained import Pretrained, load_model, save_model

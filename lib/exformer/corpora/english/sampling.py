@@ -7,7 +7,7 @@ from random import Random
 from exformer.checks import check_integer
 from exformer.corpora.english.lexicon import CLASSES
 from exformer.corpora.english.rules import FEATURES, GRAMMAR
-from exformer.corpora.pairs import Split
+from exformer.corpora.examples import Split
 
 _MOST = 1_000_000
 _LONGEST = 20  # attractors

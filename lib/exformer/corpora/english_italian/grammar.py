@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from exformer.corpora.english_italian.lexicon import Adjective, Noun, Verb, determiner
-from exformer.corpora.pairs import Pair
+from exformer.corpora.examples import Pair
 
 CONSTRUCTIONS = ("intransitive", "animal object", "place object", "copula", "pronoun")
 DEGREES = {"": "", "too": "troppo", "very": "molto"}

@@ -16,7 +16,7 @@ from exformer.corpora.english_italian.grammar import (
     derive,
 )
 from exformer.corpora.english_italian.lexicon import ADJECTIVES, ANIMALS, PLACES, VERBS
-from exformer.corpora.pairs import Pair, Split
+from exformer.corpora.examples import Pair, Split
 
 _NOUNS = {"animal": ANIMALS, "place": PLACES}
 _ADJECTIVES = {kind: [entry for entry in ADJECTIVES if entry.kind == kind] for kind in _NOUNS}

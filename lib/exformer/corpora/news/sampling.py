@@ -5,6 +5,7 @@ from dataclasses import asdict
 from random import Random
 
 from exformer.checks import check_integer
+from exformer.corpora.examples import Split
 from exformer.corpora.news.lexicon import (
     DAYS,
     JOBS,
@@ -24,7 +25,6 @@ from exformer.corpora.news.writing import (
     leave_out,
     summarize,
 )
-from exformer.corpora.pairs import Split
 
 _MOST = 100_000
 _N_ASIDES, _N_ENDINGS = 2, 2

@@ -2,7 +2,7 @@
 
 import gzip
 
-from exformer.corpora.pairs import Pair
+from exformer.corpora.examples import Pair
 from exformer.corpora.real.download import fetch
 from exformer.corpora.real.manifest import FILES
 

@@ -1,4 +1,4 @@
-"""A sentence and its translation, and the two sets that an experiment needs."""
+"""The types of examples: a text with its target, and a training set with its test set."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -30,7 +30,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Split(Generic[Example]):
-    """A training set and a test set without common examples.
+    """A training set and a test set without common examples; each language's ``sampling.py`` draws its own.
 
     Args:
         train: Examples to learn from.
