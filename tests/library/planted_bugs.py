@@ -876,14 +876,14 @@ BUGS = [
         "library/test_resume.py::test_checkpoints_of_a_longer_run",
     ),
     Bug(
-        "training.resume.check_same_run",
+        "training.same_run.check_same_run",
         "a run goes on with other settings",
         "if other := differences(",
         "if other := not differences(",
         "library/test_resume.py::test_other_settings_are_refused",
     ),
     Bug(
-        "training.resume.hash_first_batch",
+        "training.same_run.hash_first_batch",
         "a look at the data consumes random numbers",
         "torch.set_rng_state(states[2])",
         "pass",

@@ -12,7 +12,7 @@ from exformer.hub.pretrained import load_model
 from exformer.recipes.recipe import Recipe
 from exformer.storage.files import check_name, read_json, remove_partial_files, replace_file
 from exformer.storage.upgrade import upgrade_recipe
-from exformer.training.resume import differences
+from exformer.training.same_run import differences
 
 
 class RunFolder:
@@ -66,7 +66,7 @@ class RunFolder:
 
         Args:
             recipe: Of the run. One that is resumed may have other settings of
-                :data:`~exformer.training.resume.MAY_CHANGE`, such as more steps.
+                :data:`~exformer.training.same_run.MAY_CHANGE`, such as more steps.
             resume: Resume the run in the folder, or begin if there is none.
 
         Raises:

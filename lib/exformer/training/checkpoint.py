@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from exformer.checks import check_integer
 from exformer.storage.files import replace_file
 from exformer.storage.state_dict import check_names, check_weights, read_header, read_tensors
 from exformer.storage.upgrade import upgrade_weights
+from exformer.training.same_run import check_same_run
 
 _FORMAT = "exformer checkpoint 1"
 _OPTIMIZERS = Sequence[torch.optim.Optimizer]
@@ -95,6 +97,56 @@ def find_checkpoints(folder: str | Path) -> list[Path]:
     return sorted(
         checkpoints, key=lambda path: (len(path.name), path.name)
     )  # step 100,000,000 has a digit more
+
+
+@dataclass(frozen=True)
+class RunState:
+    """How far a run has come, as its last checkpoint knows it.
+
+    Args:
+        step: Number of steps that were taken.
+        notes: What the checkpoint holds beside weights.
+        saved: Steps of the checkpoints that the run keeps, oldest first.
+    """
+
+    step: int
+    notes: dict[str, Any]
+    saved: list[int]
+
+
+def restore_run(
+    checkpoints: Path,
+    run: Mapping[str, Any],
+    *,
+    model: nn.Module,
+    optimizers: Sequence[torch.optim.Optimizer],
+    resume: bool,
+) -> RunState | None:
+    """Restore a model and its optimizers from the last checkpoint of a run.
+
+    Args:
+        checkpoints: The folder of the checkpoints.
+        run: The run that is to go on, from :func:`~exformer.training.same_run.describe_run`.
+        model, optimizers: They are changed in place.
+        resume: Whether there may be checkpoints.
+
+    Returns:
+        How far the run has come; None if it has no checkpoint yet.
+
+    Raises:
+        ValueError: If there is a checkpoint and ``resume`` is false, or it is damaged or of another run, see
+            :func:`~exformer.training.same_run.check_same_run`.
+    """
+    found = find_checkpoints(checkpoints)
+    if not found:
+        return None
+    if not resume:
+        raise ValueError(f"{checkpoints} holds a run: resume it, or choose another folder")
+    check_same_run(*read_notes(found[-1]), run)
+    step, notes = load_checkpoint(found[-1], model=model, optimizers=optimizers)
+    interval = run["config"]["eval_interval"]
+    saved = notes.get("checkpoints", [*range(interval, step, interval), step])  # older notes lack them
+    return RunState(step, notes, saved)
 
 
 def load_checkpoint(path: str | Path, *, model: nn.Module, optimizers: _OPTIMIZERS) -> tuple[int, dict]:

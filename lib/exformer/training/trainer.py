@@ -18,7 +18,7 @@ from exformer.data.sampler import BatchSampler, MicroBatch, split_steps
 from exformer.models.unwrap import unwrap
 from exformer.nn.eval_mode import evaluating
 from exformer.storage.files import check_name
-from exformer.training.checkpoint import checkpoint_path, save_checkpoint
+from exformer.training.checkpoint import checkpoint_path, restore_run, save_checkpoint
 from exformer.training.clock import Clock
 from exformer.training.config import TrainingConfig
 from exformer.training.distributed import ModelWithLoss, Processes
@@ -32,7 +32,7 @@ from exformer.training.loop import (
     training_steps,
 )
 from exformer.training.optimizers import make_optimizers
-from exformer.training.resume import describe_run, restore_run
+from exformer.training.same_run import describe_run
 
 
 class Trainer:

@@ -1,75 +1,23 @@
-"""Resuming a run: check that its settings and data are those of the beginning, and restore its state."""
+"""A run that goes on is the same run: check that its settings and data are those of the beginning."""
 
 import hashlib
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
-from pathlib import Path
+from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from exformer.data.sampler import BatchSampler
-from exformer.training.checkpoint import find_checkpoints, load_checkpoint, read_notes
 from exformer.training.config import TrainingConfig
 from exformer.training.loop import set_seed
 
 #: Settings that may change when a run is resumed. Of these only ``steps`` changes what a step computes: the
 #: learning rates of a schedule that ends with the run.
 MAY_CHANGE = ("steps", "patience", "eval_interval", "average_last", "accumulate")
-
-
-@dataclass(frozen=True)
-class RunState:
-    """How far a run has come, as its last checkpoint knows it.
-
-    Args:
-        step: Number of steps that were taken.
-        notes: What the checkpoint holds beside weights.
-        saved: Steps of the checkpoints that the run keeps, oldest first.
-    """
-
-    step: int
-    notes: dict[str, Any]
-    saved: list[int]
-
-
-def restore_run(
-    checkpoints: Path,
-    run: Mapping[str, Any],
-    *,
-    model: nn.Module,
-    optimizers: Sequence[torch.optim.Optimizer],
-    resume: bool,
-) -> RunState | None:
-    """Restore a model and its optimizers from the last checkpoint of a run.
-
-    Args:
-        checkpoints: The folder of the checkpoints.
-        run: The run that is to go on, from :func:`describe_run`.
-        model, optimizers: They are changed in place.
-        resume: Whether there may be checkpoints.
-
-    Returns:
-        How far the run has come; None if it has no checkpoint yet.
-
-    Raises:
-        ValueError: If there is a checkpoint and ``resume`` is false, or it is damaged or of another run, see
-            :func:`check_same_run`.
-    """
-    found = find_checkpoints(checkpoints)
-    if not found:
-        return None
-    if not resume:
-        raise ValueError(f"{checkpoints} holds a run: resume it, or choose another folder")
-    check_same_run(*read_notes(found[-1]), run)
-    step, notes = load_checkpoint(found[-1], model=model, optimizers=optimizers)
-    interval = run["config"]["eval_interval"]
-    saved = notes.get("checkpoints", [*range(interval, step, interval), step])  # older notes lack them
-    return RunState(step, notes, saved)
 
 
 def describe_run(config: TrainingConfig, batches: Any) -> dict[str, Any]:
