@@ -42,7 +42,7 @@ from exformer.recipes.malloc import disable_malloc_trim
 from exformer.recipes.task import validation_batches
 from exformer.training.loop import set_seed, training_steps
 from exformer.training.optimizers import adamw, split_parameters
-from exformer.training.trainer import mean_loss
+from exformer.training.validation import mean_loss
 
 BUDGETS, SEEDS, CORES = (60, 180), 5, 2
 WINDOW, BATCH, LIMIT = 64, 12, 0.01

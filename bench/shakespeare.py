@@ -37,7 +37,7 @@ from exformer.recipes.task import Task, make_task  # noqa: E402
 from exformer.tokenizers.characters_and_words import CharTokenizer  # noqa: E402
 from exformer.training.loop import set_seed, training_steps  # noqa: E402
 from exformer.training.optimizers import make_optimizers  # noqa: E402
-from exformer.training.trainer import mean_loss  # noqa: E402
+from exformer.training.validation import mean_loss  # noqa: E402
 
 TURN = 10  # steps
 PEERS = ("nanoGPT", "nanoGPT, bfloat16")

@@ -30,7 +30,8 @@ from exformer.training.config import TrainingConfig
 from exformer.training.distributed import Processes
 from exformer.training.loop import set_seed, train
 from exformer.training.optimizers import adamw
-from exformer.training.trainer import Trainer, _to_device
+from exformer.training.to_device import to_device
+from exformer.training.trainer import Trainer
 
 SIZES = {"d_model": 8, "n_heads": 2, "d_ff": 12, "n_layers": 1, "max_len": 7}
 IDS = torch.arange(210) * torch.arange(210) % 10 + 1
@@ -127,7 +128,7 @@ def test_a_tied_model_of_ones_own_is_resumed(tmp_path: Path) -> None:
 
 def test_all_that_holds_tensors_is_moved_to_the_device() -> None:
     part, x = namedtuple("Part", "x words")(torch.ones(2), ["a"]), torch.ones(2)
-    found = _to_device({"list": [x, 3], "tuple": (x, "a"), "part": part, "x": {"y": x}}, torch.device("meta"))
+    found = to_device({"list": [x, 3], "tuple": (x, "a"), "part": part, "x": {"y": x}}, torch.device("meta"))
     tensors = [found["list"][0], found["tuple"][0], found["part"].x, found["x"]["y"]]
     assert {each.device.type for each in tensors} == {"meta"}
     assert (found["list"][1], found["tuple"][1], found["part"].words) == (3, "a", ["a"])

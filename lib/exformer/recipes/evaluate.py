@@ -23,7 +23,8 @@ from exformer.recipes.task import Task, validation_batches
 from exformer.tokenizers.tokenizer import Tokenizer
 from exformer.training.checkpoint import average_weights
 from exformer.training.loop import default_loss
-from exformer.training.trainer import Trainer, mean_loss
+from exformer.training.trainer import Trainer
+from exformer.training.validation import mean_loss
 
 _FILE_TYPE = torch.float16  # of the final weights: half the bytes
 

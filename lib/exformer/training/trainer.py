@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -16,7 +15,6 @@ from tqdm import tqdm
 
 from exformer.data.sampler import BatchSampler, MicroBatch, split_steps
 from exformer.models.unwrap import unwrap
-from exformer.nn.eval_mode import evaluating
 from exformer.storage.files import check_name
 from exformer.training.checkpoint import checkpoint_path, restore_run, save_checkpoint
 from exformer.training.clock import Clock
@@ -33,6 +31,8 @@ from exformer.training.loop import (
 )
 from exformer.training.optimizers import make_optimizers
 from exformer.training.same_run import describe_run
+from exformer.training.to_device import device_of, to_device
+from exformer.training.validation import compare_with_best, is_patience_over, mean_loss
 
 
 class Trainer:
@@ -129,7 +129,7 @@ class Trainer:
     @property
     def ended(self) -> bool:
         """Whether all steps are done, or ``patience`` validations have brought no improvement."""
-        return self.step >= self.config.steps or 0 < self.config.patience <= self._notes.get("since", 0)
+        return self.step >= self.config.steps or is_patience_over(self._notes, self.config.patience)
 
     def fit(self, *, resume: bool = False) -> list[float]:
         """Take all remaining steps.
@@ -260,11 +260,11 @@ class Trainer:
 
         .. math:: L = \sum_i w_i \, L_i
         """
-        device, losses = _device(self.model), []
+        device, losses = device_of(self.model), []
         for batch in micro_batches:
             last = batch is micro_batches[-1]  # processes talk once per step
             with nullcontext() if last else self.processes.no_sync(model), self._autocast(device):
-                loss = loss_fn(model, _to_device(batch.batch, device)) * batch.weight
+                loss = loss_fn(model, to_device(batch.batch, device)) * batch.weight
                 # Processes take the mean of their gradients; the weights want a sum.
                 (loss * self.processes.count).backward()
             losses.append(loss.detach())
@@ -321,53 +321,11 @@ class Trainer:
         """Measure the model on the validation set, and count the validations without improvement."""
         if not self.validation:
             return {}
-        own = torch.tensor(self.validation_loss(), dtype=torch.float64, device=_device(self.model))
+        own = torch.tensor(self.validation_loss(), dtype=torch.float64, device=device_of(self.model))
         found = self.processes.sum(own).item() / self.processes.count  # all must come to the same end
-        if not math.isfinite(found):
-            raise ValueError(
-                f"the validation loss is {found} after step {self.step}: lower the learning rate"
-            )
-        best = self._notes.get("best", math.inf)
-        since = 0 if found < best else self._notes["since"] + 1
-        return {"validation_loss": found, "best": min(found, best), "since": since}
-
-
-def mean_loss(model: nn.Module, batches: Sequence[Any], loss_fn: LossFn) -> float:
-    """Average the loss over batches, in evaluation mode.
-
-    Args:
-        model: It is put back into the mode in which it was.
-        batches: Micro-batches, whose weights sum to 1, or plain batches of equal weight.
-        loss_fn: Gives the loss of the model on a batch.
-    """
-    device = _device(model)
-    parts = [each if isinstance(each, MicroBatch) else MicroBatch(each, 1 / len(batches)) for each in batches]
-    with evaluating(model):
-        return sum(part.weight * loss_fn(model, _to_device(part.batch, device)).item() for part in parts)
+        return compare_with_best(found, self._notes, step=self.step)
 
 
 def _default_config(batches: BatchSampler | Iterable[Any]) -> TrainingConfig:
     steps = max(1, len(batches)) if isinstance(batches, Sized) else TrainingConfig.steps
     return TrainingConfig(steps=steps, warmup=max(1, min(100, steps // 10)))
-
-
-def _device(model: nn.Module) -> torch.device:
-    return next(model.parameters()).device
-
-
-def _to_device(batch: Any, device: torch.device) -> Any:
-    """Move a tensor, or the tensors of a dataclass, dict, list or tuple; to a GPU without waiting for it."""
-    if isinstance(batch, Tensor):
-        if device.type == "cuda" and batch.device.type == "cpu":
-            return batch.pin_memory().to(device, non_blocking=True)
-        return batch.to(device)
-    if is_dataclass(batch):
-        return replace(
-            batch, **{each.name: _to_device(getattr(batch, each.name), device) for each in fields(batch)}
-        )
-    if isinstance(batch, dict):
-        return {name: _to_device(each, device) for name, each in batch.items()}
-    if isinstance(batch, list | tuple):
-        parts = [_to_device(each, device) for each in batch]
-        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
-    return batch
