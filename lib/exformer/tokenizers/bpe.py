@@ -12,7 +12,7 @@ from exformer.tokenizers.pretokenize import split_pieces
 from exformer.tokenizers.text_normalization import normalize_text
 from exformer.tokenizers.token_file import read_content, write_content
 from exformer.tokenizers.tokenizer import check_texts, wrong_argument
-from exformer.tokenizers.vocabulary import SPECIALS, check_ids
+from exformer.tokenizers.vocabulary import BOS_ID, EOS_ID, PAD_ID, SPECIALS, check_ids
 
 # GPT-2's order of the bytes: printable ones first. It decides between pairs that are equally frequent.
 _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
@@ -76,7 +76,7 @@ class BPETokenizer:
             raise ValueError(message) from None
         self.tokens = _token_bytes(self.merges)
         self.vocab_size = len(self.tokens)
-        self.pad_id, self.bos_id, self.eos_id = range(len(SPECIALS))
+        self.pad_id, self.bos_id, self.eos_id = PAD_ID, BOS_ID, EOS_ID
         pairs = {chr(a) + chr(b): chr(_FIRST + rank) for rank, (a, b) in enumerate(self.merges)}
         self._pieces = _PieceCache(pairs)
 

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 from exformer.tokenizers.text_normalization import normalize_text
 from exformer.tokenizers.tokenizer import check_texts, wrong_argument
-from exformer.tokenizers.vocabulary import SPECIALS, Vocabulary, check_no_specials
+from exformer.tokenizers.vocabulary import BOS_ID, EOS_ID, PAD_ID, SPECIALS, Vocabulary, check_no_specials
 
 
 class VocabularyTokenizer:
@@ -26,7 +26,7 @@ class VocabularyTokenizer:
         if not isinstance(vocabulary, Vocabulary):
             raise ValueError(wrong_argument(type(self), vocabulary, expected="a Vocabulary"))
         self.vocabulary, self.vocab_size = vocabulary, len(vocabulary)
-        self.pad_id, self.bos_id, self.eos_id = range(len(SPECIALS))
+        self.pad_id, self.bos_id, self.eos_id = PAD_ID, BOS_ID, EOS_ID
 
     @classmethod
     def from_texts(cls, texts: Iterable[str]) -> Self:

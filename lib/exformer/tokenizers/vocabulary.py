@@ -13,6 +13,8 @@ from exformer.tokenizers.text_normalization import normalize_text
 from exformer.tokenizers.token_file import read_content, write_content
 
 PAD, BOS, EOS = SPECIALS = ("<pad>", "<s>", "</s>")
+#: The ids of :data:`SPECIALS`; a vocabulary has them first.
+PAD_ID, BOS_ID, EOS_ID = range(len(SPECIALS))
 _MAX_HINTS = 5
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
