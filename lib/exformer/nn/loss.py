@@ -38,6 +38,8 @@ def nll(
         \ell_n = -\sum_w q_n(w) \log p_n(w), \qquad
         q_n(w) = (1 - \varepsilon)\,[\,w = y_n\,] + \frac{\varepsilon}{|V|}
 
+    The fast form, of the mean alone, is :func:`~exformer.nn.fast_loss.fused_mean_nll`.
+
     Args:
         logits: Scores of all tokens of the vocabulary.
         targets: The right tokens.
