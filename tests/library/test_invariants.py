@@ -288,7 +288,7 @@ def test_a_full_cache_is_refused(positions):
     both = translator(positions, {})
     memory, cache = both.encode(SRC), both.new_cache()
     both.decode(tokens(3, 0), memory=memory, src=SRC, cache=cache)
-    with pytest.raises(ValueError, match=r"the sequence has 10 positions \(from 9 on\), and max_len is 9"):
+    with pytest.raises(ValueError, match="the text has 10 tokens and max_len is 9: cut it"):
         both.decode(SRC[:, :1], memory=memory, src=SRC, cache=cache)
 
 

@@ -7,9 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from exformer.data.padding import check_batch
 from exformer.data.translation import Seq2SeqBatch
-from exformer.models.checks import check_batch_type, check_step
+from exformer.models.checks import check_batch_type, check_ids, check_step
 from exformer.nn.cache import Cache
 from exformer.nn.config import TransformerConfig, check_config, check_no_window
 from exformer.nn.dropout import Dropout
@@ -132,7 +131,7 @@ class EncoderDecoder(nn.Module):
         Args:
             src: Source sentences, padded.
         """
-        check_batch(src)
+        check_ids(src, max_len=self.config.max_len)
         mask = padding_mask(src, pad_id=self.config.pad_id)
         x = self.dropout(self.src_positions((self.src_embedding or self.tgt_embedding)(src)))
         for layer in self.encoder:
@@ -176,8 +175,8 @@ class EncoderDecoder(nn.Module):
         cache: Cache | None = None,
     ) -> Float[Tensor, "batch tgt d_model"]:
         """Return the vector of each target position after the last layer; arguments as for :meth:`decode`."""
-        check_batch(tgt)
         start = check_step(self, tgt, cache)
+        check_ids(tgt, max_len=self.config.max_len, start=start)
         n_tgt, n_src = len(tgt), len(src)
         # A cache that holds something knows its rows, which reorder may have moved from sentence to sentence.
         if start == 0 and n_tgt != n_src and (cache is None or n_tgt % n_src):
