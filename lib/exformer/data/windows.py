@@ -1,4 +1,4 @@
-"""A long text -> batches of windows at random positions."""
+"""A long text -> batches of windows at random positions, whose targets are the tokens one further."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -71,6 +71,17 @@ class TextWindows:
     def n_targets(self, rows: np.ndarray) -> int:
         """Return the number of targets in some windows."""
         return len(rows) * self.width
+
+
+def shift_by_one(
+    ids: Int64[Tensor, "batch position"],
+) -> tuple[Int64[Tensor, "batch ..."], Int64[Tensor, "batch ..."]]:
+    """Split texts into what a language model reads and what it predicts there: the next tokens.
+
+    >>> shift_by_one(torch.tensor([[3, 1, 4, 1]]))
+    (tensor([[3, 1, 4]]), tensor([[1, 4, 1]]))
+    """
+    return ids[:, :-1], ids[:, 1:]
 
 
 def _described(value: object) -> str:

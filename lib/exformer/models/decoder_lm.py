@@ -6,6 +6,7 @@ from typing import ClassVar
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
+from exformer.data.windows import shift_by_one
 from exformer.models.checks import check_batch_type, check_ids, check_padding_at_end, check_step
 from exformer.nn.cache import Cache
 from exformer.nn.config import TransformerConfig, check_config
@@ -175,7 +176,7 @@ class DecoderLM(nn.Module):
         """
         check_batch_type(ids, Tensor, model=self, made_by="TextWindows cuts a text, pad joins several")
         check_padding_at_end(ids, pad_id=self.config.pad_id)
-        read, targets, pad_id = ids[:, :-1], ids[:, 1:], self.config.pad_id
+        (read, targets), pad_id = shift_by_one(ids), self.config.pad_id
         with record_routing() as routing:
             logits = self(read)
         loss = cross_entropy(logits, targets, pad_id=pad_id, label_smoothing=label_smoothing)

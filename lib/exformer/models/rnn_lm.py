@@ -6,6 +6,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from exformer.checks import check_integer
+from exformer.data.windows import shift_by_one
 from exformer.models.checks import check_batch_type, check_padding_at_end
 from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.loss import cross_entropy
@@ -99,6 +100,5 @@ class RecurrentLM(nn.Module):
         """Compute the loss of each token given those before it, as ``DecoderLM.loss`` does."""
         check_batch_type(ids, Tensor, model=self, made_by="TextWindows cuts a text, pad joins several")
         check_padding_at_end(ids, pad_id=self.pad_id)
-        return cross_entropy(
-            self(ids[:, :-1]), ids[:, 1:], pad_id=self.pad_id, label_smoothing=label_smoothing
-        )
+        read, targets = shift_by_one(ids)
+        return cross_entropy(self(read), targets, pad_id=self.pad_id, label_smoothing=label_smoothing)
