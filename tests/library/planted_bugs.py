@@ -449,7 +449,7 @@ BUGS = [
         "library/test_multi_head.py::test_keys_and_values_have_their_own_widths",
     ),
     Bug(
-        "nn.multi_head.MultiHeadAttention.__init__",
+        "nn.initialization.init_linear",
         "attention starts as a ReLU network does",
         "xavier_uniform_(",
         "kaiming_uniform_(",

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from exformer.nn.dropout import Dropout
+from exformer.nn.initialization import init_linear
 from exformer.nn.normalization import check_width
 
 
@@ -107,11 +108,7 @@ class FeedForward(nn.Module):
         self.w_2 = nn.Linear(d_ff, d_model, bias=bias)
         self.w_3 = nn.Linear(d_model, d_ff, bias=bias) if activation == "swiglu" else None
         self.dropout = Dropout(dropout)
-        for linear in (self.w_1, self.w_2, self.w_3):
-            if linear is not None:
-                nn.init.xavier_uniform_(linear.weight)
-                if bias:
-                    nn.init.zeros_(linear.bias)
+        init_linear(self.w_1, self.w_2, self.w_3)
         if zero_init:
             nn.init.zeros_(self.w_2.weight)
 

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from exformer.checks import check_integer
+from exformer.nn.initialization import init_linear
 
 #: The lists of all blocks that record, see :func:`record_routing`.
 _RECORDINGS: ContextVar[tuple[list[Tensor], ...]] = ContextVar("routing_recordings", default=())
@@ -149,7 +150,7 @@ class MixtureOfExperts(nn.Module):
         check_integer("experts_per_token", experts_per_token, least=1, most=n_experts)
         self.experts_per_token = experts_per_token
         self.router = nn.Linear(d_model, n_experts, bias=False)
-        nn.init.xavier_uniform_(self.router.weight)
+        init_linear(self.router)
         self.experts = nn.ModuleList(make_expert() for _ in range(n_experts))
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from exformer.nn.attention import attend
 from exformer.nn.cache import KVCache, MemoryCache
+from exformer.nn.initialization import init_linear
 from exformer.nn.masks import check_mask
 from exformer.nn.normalization import RMSNorm
 from exformer.nn.record_attention import recorder
@@ -126,10 +127,7 @@ class MultiHeadAttention(nn.Module):
         self.w_k = nn.Linear(d_key or d_model, n_kv_heads * d_head, bias=bias)
         self.w_v = nn.Linear(d_value or d_model, n_kv_heads * d_head, bias=bias)
         self.w_o = nn.Linear(n_heads * d_head, d_model, bias=bias if o_bias is None else o_bias)
-        for projection in (self.w_q, self.w_k, self.w_v, self.w_o):
-            nn.init.xavier_uniform_(projection.weight)
-            if projection.bias is not None:
-                nn.init.zeros_(projection.bias)
+        init_linear(self.w_q, self.w_k, self.w_v, self.w_o)
         if zero_init:
             nn.init.zeros_(self.w_o.weight)
 
