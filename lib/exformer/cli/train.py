@@ -29,9 +29,7 @@ from exformer.training.trainer import Trainer
 
 def train_model(args: argparse.Namespace) -> None:
     """Train a model by a recipe, or on the reader's own texts."""
-    has_gpu = torch.cuda.is_available()
-    if args.device == "cuda" and not has_gpu:
-        raise ValueError("PyTorch finds no CUDA device here: leave --device out, or give --device cpu")
+    device = _choose_device(args.device)
     with lasting_stderr():
         data, folder = _own_data(args), RunFolder(args.out)
         recipe = _recipe(args, data, folder)
@@ -48,11 +46,19 @@ def train_model(args: argparse.Namespace) -> None:
             args.out,
             data=data,
             resume=args.resume,
-            device=args.device or ("cuda" if has_gpu else "cpu"),
+            device=device,
             progress=sys.stderr.isatty(),
             on_measure=show,
         )
         destroy_process_group()
+
+
+def _choose_device(name: str | None) -> str:
+    """Return the device that was asked for, or else a GPU where there is one."""
+    has_gpu = torch.cuda.is_available()
+    if name == "cuda" and not has_gpu:
+        raise ValueError("PyTorch finds no CUDA device here: leave --device out, or give --device cpu")
+    return name or ("cuda" if has_gpu else "cpu")
 
 
 def _own_data(args: argparse.Namespace) -> Pairs | Text | None:
