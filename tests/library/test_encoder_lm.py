@@ -273,6 +273,6 @@ def test_heads_drop_a_tenth_unless_told_otherwise():
 
 def test_a_configuration_is_berts_unless_told_otherwise():
     own = {"vocab_size": 5, "activation": "gelu", "positions": "learned", "pad_id": 0, "n_segments": 0}
-    own |= {"tie_output": True}
+    own |= {"tie_output": True, "head": True}
     layers = dataclasses.asdict(TransformerConfig())
     assert dataclasses.asdict(EncoderLMConfig(5)) == layers | own

@@ -15,6 +15,7 @@ from torch_twins import close, papers_formula, randomize
 from transformers import (
     BertConfig,
     BertForMaskedLM,
+    BertModel,
     GPT2Config,
     GPT2LMHeadModel,
     LlamaConfig,
@@ -172,11 +173,9 @@ def mixtral(**changes) -> MixtralForCausalLM:
     return like_llama(MixtralForCausalLM, MixtralConfig, **changes)
 
 
-def bert(**changes) -> BertForMaskedLM:
+def bert(kind=BertForMaskedLM, **changes) -> BertForMaskedLM | BertModel:
     sizes = {"hidden_size": 20, "num_attention_heads": 2, "intermediate_size": 13, "num_hidden_layers": 2}
-    return BertForMaskedLM(
-        BertConfig(vocab_size=VOCAB, max_position_embeddings=MAX_LEN, **{**sizes, **changes})
-    )
+    return kind(BertConfig(vocab_size=VOCAB, max_position_embeddings=MAX_LEN, **{**sizes, **changes}))
 
 
 def marian(**changes) -> MarianMTModel:
@@ -198,11 +197,11 @@ def logits(model: nn.Module) -> Tensor:
             return model(SEEN, tgt)
         mask = (SEEN != 0).long()
         return model(SEEN, attention_mask=mask, decoder_input_ids=tgt, use_cache=False).logits
-    if isinstance(model, EncoderLM | BertForMaskedLM):
+    if isinstance(model, EncoderLM | BertForMaskedLM | BertModel):
         segments = (torch.arange(7) > 3).long().expand(2, -1)
         if ours:
-            return model(SEEN, segments=segments)
-        return model(SEEN, attention_mask=(SEEN != 0).long(), token_type_ids=segments).logits
+            return (model if model.config.head else model.states)(SEEN, segments=segments)
+        return model(SEEN, attention_mask=(SEEN != 0).long(), token_type_ids=segments)[0]
     return model(IDS) if ours else model(IDS, use_cache=False).logits
 
 
@@ -234,11 +233,12 @@ def there_and_back(theirs: nn.Module, tmp_path: Path) -> nn.Module:
     again, report = type(theirs).from_pretrained(
         tmp_path / "back", dtype=torch.float64, output_loading_info=True, attn_implementation="sdpa"
     )
-    assert not report["missing_keys"]
+    pooler = {"pooler.dense.weight", "pooler.dense.bias"}  # BertModel has one, states do not depend on it
+    assert not report["missing_keys"] - pooler
     assert not report["unexpected_keys"]
     close(logits(exact(again.eval())), logits(theirs))
     state = again.state_dict()
-    unused = {"cls.predictions.bias"}
+    unused = {"cls.predictions.bias", *pooler}
     for name, value in theirs.state_dict().items():
         assert name in unused or torch.equal(state[name], value), name
     assert from_hugging_face(tmp_path / "back").model.config == ours.config, "those of training too"
@@ -381,6 +381,18 @@ def test_bert(tmp_path: Path, tied: bool, changes: dict) -> None:
         assert (ours.config.pad_id, ours.config.n_segments, ours.config.norm_eps) == (4, 3, 0.01)
         ids = torch.tensor([[5, 6, 4, 4]])
         close(ours(ids), theirs(ids, attention_mask=(ids != 4).long()).logits)
+
+
+def test_bert_without_its_head(tmp_path: Path) -> None:
+    ours = there_and_back(bert(BertModel), tmp_path)
+    assert from_hugging_face(tmp_path / "back").card["architecture"] == "BertModel"
+    with pytest.raises(ValueError, match=r"no head and predicts no tokens: ask for model\.states\(ids\)"):
+        ours(SEEN)
+    saved(bert(), tmp_path / "theirs")
+    settings = json.loads((tmp_path / "back" / "config.json").read_text())
+    (tmp_path / "theirs" / "config.json").write_text(json.dumps(settings))
+    with pytest.raises(ValueError, match=r"do not fit BertModel: missing none; left over cls\.predictions"):
+        from_hugging_face(tmp_path / "theirs")
 
 
 @pytest.mark.parametrize("scale", [True, False])

@@ -29,6 +29,8 @@ class EncoderLMConfig(TransformerConfig):
         vocab_size: Number of tokens, the mask among them.
         pad_id: The padding token.
         tie_output: Use the embedding as output layer.
+        head: Whether there is an output layer at all. A model without one has :meth:`EncoderLM.states` only,
+            as those that turn texts into vectors.
         n_segments: How many parts of a text are distinguished by a vector of their own; BERT has 2, for pairs
             of sentences. With 0 there are no such vectors.
 
@@ -49,6 +51,7 @@ class EncoderLMConfig(TransformerConfig):
     tie_output: bool = True
     pad_id: int = 0
     n_segments: int = 0
+    head: bool = True
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -94,10 +97,11 @@ class EncoderLM(nn.Module):
         self.layers = nn.ModuleList(EncoderLayer(c) for _ in range(c.n_layers))
         # In a pre-norm stack nothing has normalized the last sum yet.
         self.norm = normalization(c) if c.pre_norm else nn.Identity()
-        self.transform = nn.Linear(c.d_model, c.d_model, bias=c.bias)
-        self.norm_output = normalization(c)
-        self.output = None if c.tie_output else nn.Linear(c.d_model, c.vocab_size, bias=False)
-        self.output_bias = nn.Parameter(torch.zeros(c.vocab_size)) if c.bias else None
+        if c.head:
+            self.transform = nn.Linear(c.d_model, c.d_model, bias=c.bias)
+            self.norm_output = normalization(c)
+            self.output = None if c.tie_output else nn.Linear(c.d_model, c.vocab_size, bias=False)
+            self.output_bias = nn.Parameter(torch.zeros(c.vocab_size)) if c.bias else None
         self.dropout = Dropout(c.dropout)
 
     def forward(
@@ -113,12 +117,19 @@ class EncoderLM(nn.Module):
             Logits; at position t they are scores of the token at t itself.
 
         Raises:
-            ValueError: If there are no tokens, one or a segment is unknown, or a text is too long.
+            ValueError: If there are no tokens, one or a segment is unknown, a text is too long, or the model
+                has no head.
         """
         return self.logits(self.states(ids, segments=segments))
 
     def logits(self, hidden: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocab_size"]:
-        """Turn vectors of :meth:`states` into scores; those of the masked positions alone will do."""
+        """Turn vectors of :meth:`states` into scores; those of the masked positions alone will do.
+
+        Raises:
+            ValueError: If the model has no head.
+        """
+        if not self.config.head:
+            raise ValueError("this model has no head and predicts no tokens: ask for model.states(ids)")
         h = self.norm_output(F.gelu(self.transform(hidden)))
         scores = self.embedding.logits(h) if self.output is None else self.output(h)
         return scores if self.output_bias is None else scores + self.output_bias

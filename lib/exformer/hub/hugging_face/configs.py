@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
+from exformer.hub.hugging_face.names import BERT, BERT_BODY
 from exformer.models.decoder_lm import DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLMConfig
@@ -223,6 +224,7 @@ def _read_bert(c: _Settings) -> EncoderLMConfig:
         n_segments=c.get("type_vocab_size", 2),
         tie_output=c.get("tie_word_embeddings", True),
         pad_id=c.get("pad_token_id", 0),
+        head=c.get("architectures") != [BERT_BODY.architecture],
     )
 
 
@@ -238,6 +240,7 @@ def _write_bert(c: EncoderLMConfig) -> dict[str, Any]:
         "layer_norm_eps": _eps(c),
         "hidden_act": "gelu",
         "type_vocab_size": c.n_segments,
+        "architectures": [(BERT if c.head else BERT_BODY).architecture],
     }
 
 

@@ -12,7 +12,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from exformer.hub.hugging_face.configs import read_config, write_config
-from exformer.hub.hugging_face.names import FAMILIES, Family
+from exformer.hub.hugging_face.names import BERT_BODY, FAMILIES, Family
 from exformer.hub.hugging_face.tensors import to_ours, to_theirs
 from exformer.hub.pretrained import Pretrained
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
@@ -36,6 +36,9 @@ _BUILD: dict[type, type[nn.Module]] = {
 
 def from_hugging_face(folder: str | Path) -> Pretrained:
     """Read a GPT-2, Llama, Mistral, Mixtral, BERT or Marian that transformers' ``save_pretrained`` wrote.
+
+    A BERT whose ``architectures`` say ``BertModel`` becomes an ``EncoderLM`` without a head: it gives states.
+    The pooler, which only the sentence pairs of BERT's training need, is left out.
 
     ``generate`` begins every text with the token that ``config.json`` names as ``bos_token_id``, as Llama's
     tokenizer in transformers does too, but GPT-2's does not.
@@ -67,8 +70,9 @@ def from_hugging_face(folder: str | Path) -> Pretrained:
     folder = Path(folder)
     settings = read_json(folder / "config.json", what="a configuration of Hugging Face")
     kind, config = read_config(settings)
-    model = load_theirs(config, _read_weights(folder), FAMILIES[kind], path=folder)
-    card = {"source": "Hugging Face", "architecture": FAMILIES[kind].architecture}
+    family = _family(kind, config)
+    model = load_theirs(config, _read_weights(folder), family, path=folder)
+    card = {"source": "Hugging Face", "architecture": family.architecture}
     return Pretrained(model, _read_tokenizer(folder, settings, config), card)
 
 
@@ -122,13 +126,13 @@ def to_hugging_face(folder: str | Path, model: nn.Module, tokenizer: Any = None)
         raise ValueError(f"model must be one of {names}, got {type(model).__name__}")
     config, state = _unscaled(model.config, model.state_dict())
     settings = write_config(config)
-    family = FAMILIES[settings["model_type"]]
+    family = _family(settings["model_type"], config)
     theirs = to_theirs(state, family, d_head=config.d_head)
     if getattr(config, "share_embeddings", False):
         theirs["model.shared.weight"] = theirs.pop("model.decoder.embed_tokens.weight")
     if isinstance(model, EncoderDecoder) and not config.output_bias:
         theirs["final_logits_bias"] = next(model.parameters()).new_zeros(1, config.tgt_vocab_size)
-    if isinstance(model, EncoderLM):
+    if isinstance(model, EncoderLM) and config.head:
         theirs["cls.predictions.bias"] = theirs["cls.predictions.decoder.bias"].clone()
         if config.tie_output:
             del theirs["cls.predictions.decoder.bias"]
@@ -155,6 +159,11 @@ def to_hugging_face(folder: str | Path, model: nn.Module, tokenizer: Any = None)
     if isinstance(first, HuggingFaceTokenizer):
         replace_file(folder / "tokenizer.json", first.content.encode())
     replace_file(folder / "config.json", f"{json.dumps(settings, indent=2)}\n".encode())
+
+
+def _family(kind: str, config: Any) -> Family:
+    """Return the names of a family's parameters, for BERT with or without its head."""
+    return BERT_BODY if not getattr(config, "head", True) else FAMILIES[kind]
 
 
 def _unscaled(config: Any, state: Mapping[str, Tensor]) -> tuple[Any, dict[str, Tensor]]:

@@ -121,6 +121,9 @@ BERT = Family(
     ),
 )
 
+#: BERT without its head, as models that turn texts into vectors are published.
+BERT_BODY = BERT._replace(architecture="BertModel")
+
 MARIAN = Family(
     architecture="MarianMTModel",
     prefix="model.",
