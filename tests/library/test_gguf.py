@@ -8,7 +8,8 @@ import torch
 from gguf import GGMLQuantizationType, GGUFWriter, RopeScalingType, TokenType
 from gguf.quants import dequantize, quantize
 
-from exformer import DecoderLM, DecoderLMConfig, from_gguf
+from exformer import DecoderLM, DecoderLMConfig, from_gguf, load_model
+from exformer.cli.main import main
 from exformer.hub.gguf import _NAMES
 from exformer.hub.hugging_face.tensors import their_name
 
@@ -97,6 +98,16 @@ def test_digits_are_tokens_of_their_own_by_smollms_rule(tmp_path):
     assert [TOKENS[i] for i in gpt2.encode(text)] == ["ab", "Ġ", "12"]
     assert smollm.decode(smollm.encode(text)) == gpt2.decode(gpt2.encode(text)) == text
     assert (smollm.bos_id, smollm.eos_id, smollm.pad_id) == (1, 0, 0)
+
+
+def test_the_command_imports_a_file(tmp_path, capsys):
+    model = random_model()
+    write(tmp_path / "m.gguf", model)
+    main(["import", str(tmp_path / "m.gguf"), "--out", str(tmp_path / "ours")])
+    assert "m.gguf" not in capsys.readouterr().err
+    loaded = load_model(tmp_path / "ours")
+    ids = torch.tensor([loaded.tokenizer.encode("ab 12")])
+    torch.testing.assert_close(loaded.model(ids), model(ids), rtol=0, atol=0)
 
 
 def remove_a_norm(tensors):

@@ -100,10 +100,10 @@ def _add_hugging_face(group: Any) -> None:
         group,
         "import",
         "hugging_face:import_model",
-        "read a folder of transformers: GPT-2, Llama, Mistral, Mixtral, BERT, Marian",
+        "read a folder of transformers: GPT-2, Llama, Mistral, Mixtral, BERT, Marian; or a Llama in GGUF",
         "gpt2/ --out models/gpt2; then: exformer generate --model models/gpt2",
     )
-    add("folder", metavar="FOLDER", help="with config.json, model.safetensors and tokenizer.json")
+    add("folder", metavar="FOLDER", help="with config.json, model.safetensors, tokenizer.json; or FILE.gguf")
     add("--out", required=True, metavar="DIR", help="where the model is written")
     add = _command(
         group,

@@ -109,7 +109,8 @@ def from_gguf(path: str | Path) -> Pretrained:
     _, config = read_config(settings)
     model = load_theirs(config, _computed_back(stored, path), _NAMES, path=path)
     tokenizer = HuggingFaceTokenizer(tokenizer_json, vocab_size=vocab_size, **ids)
-    return Pretrained(model, tokenizer, {"source": "GGUF", "name": metadata.get("general.name")})
+    card = {"source": "GGUF", "architecture": architecture, "name": metadata.get("general.name")}
+    return Pretrained(model, tokenizer, card)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
