@@ -666,6 +666,15 @@ def test_tokenizer_comes_along(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "back" / "config.json").read_text())["eos_token_id"] == 2
 
 
+def test_a_tokenizer_neither_pads_nor_cuts(tmp_path: Path) -> None:
+    theirs = write_tokenizer(tmp_path)
+    whole = theirs.encode("the red fox").ids
+    theirs.enable_padding(length=9)
+    theirs.enable_truncation(2)
+    assert len(theirs.encode("the red fox").ids) != len(whole) > 2
+    assert HuggingFaceTokenizer(theirs.to_str()).encode("the red fox") == whole
+
+
 def test_translator_with_tokenizers(tmp_path: Path) -> None:
     theirs = saved(marian(), tmp_path)
     write_tokenizer(tmp_path)

@@ -56,6 +56,8 @@ class HuggingFaceTokenizer:
         except Exception as error:  # the library raises nothing narrower
             raise ValueError(f"tokenizers can't read the content of tokenizer.json: {error}") from error
         self._tokenizer.encode_special_tokens = True  # as plain text
+        self._tokenizer.no_padding()  # some files, as those of sentence encoders, ask for texts of one length
+        self._tokenizer.no_truncation()
         self.content = content
         size = self._tokenizer.get_vocab_size()
         self.vocab_size = size if vocab_size is None else vocab_size
