@@ -16,7 +16,7 @@ export ATEN_CPU_CAPABILITY = avx2
 export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test evidence notebooks lesson student slides claim doubt trials elsewhere lint format bench board live rehearsal clean
+.PHONY: help book serve test evidence lab notebooks lesson student slides claim doubt trials elsewhere lint format bench board live rehearsal clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 \t/p' Makefile | expand -t 20
@@ -36,11 +36,14 @@ book: $(READY) ## build the book, say where it is
 serve: book ## build, then serve the book at http://localhost:8000
 	$(PY) -m http.server --bind 127.0.0.1 --directory $(PAGES) 8000
 
-test: $(READY) ## library, lessons and pages: everything but the evidence
-	$(NBVAL) --doctest-modules --ignore notebooks/evidence notebooks tests lib
+test: $(READY) ## library, lessons and pages: everything but evidence and lab
+	$(NBVAL) --doctest-modules --ignore notebooks/evidence --ignore notebooks/labs notebooks tests lib
 
 evidence: $(READY) ## run the evidence of all lessons again: outputs must be the stored ones
 	$(NBVAL) notebooks/evidence
+
+lab: $(READY) ## run the lab again, with two published models that it installs once: outputs must be the stored ones
+	$(NBVAL) notebooks/labs
 
 notebooks: $(READY) ## run lessons and store their outputs: all, or NB=03_self_attention
 	$(PY) book/_tools/run_notebooks.py $(NB)

@@ -16,6 +16,7 @@ from exformer_lessons.tolerances import read_tags
 ROOT = Path(__file__).parents[2]
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 EVIDENCE = sorted((ROOT / "notebooks" / "evidence").glob("*.ipynb"))
+LABS = sorted((ROOT / "notebooks" / "labs").glob("*.ipynb"))
 TAGS = {
     *("setup", "timing", "exercise", "solution", "raises-exception", "nbval-ignore-output", "untrained"),
     *("show-input", "hide-input", "hide-output", "hide-cell", "remove-input", "remove-output", "remove-cell"),
@@ -281,7 +282,8 @@ def check_sections(path):
     assert not long, f"more than 20 lines: {written(long[0]['source'])[0]}"
 
 
-OF_EVIDENCE = ("outputs", "tags", "setup", "figures", "twins", "claims", "sections")
+OF_LAB = ("outputs", "tags", "setup", "figures", "twins")
+OF_EVIDENCE = (*OF_LAB, "claims", "sections")
 CHECKS = {
     name.removeprefix("check_"): check for name, check in globals().items() if name.startswith("check_")
 }
@@ -301,6 +303,12 @@ def test_lesson(path: Path, name: str) -> None:
 def test_evidence(path: Path | None, name: str) -> None:
     if path is not None:
         CHECKS[name](path)
+
+
+@pytest.mark.parametrize("name", OF_LAB)
+@pytest.mark.parametrize("path", LABS, ids=lambda path: path.stem)
+def test_lab(path: Path, name: str) -> None:
+    CHECKS[name](path)
 
 
 def notebook_of(folder, *sources):
