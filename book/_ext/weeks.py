@@ -129,9 +129,10 @@ def test_of(root, name, taught, key, least):
     lost = sum(test.tasks[n - 1].question.minutes for n in out)
     if test.points - lost < least:
         raise ValueError(f"plan {key}: {name} has {test.points - lost} points on lessons that came before")
+    title = test.title.partition(":")[0]
     return {
         "name": name,
-        "title": test.title.partition(":")[0],
+        "title": title.partition(" (")[0] if out else title,  # not the lessons that the class does not have
         "without": out,
         "minutes": test.minutes - lost,
     }
