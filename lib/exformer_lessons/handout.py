@@ -69,7 +69,7 @@ def hand_out(
     """Write notebooks to hand out.
 
     Args:
-        names: Lessons, such as ``05`` or ``tokens``; none stands for all.
+        names: Lessons, such as ``05`` or ``tokens``; none stands for all, and the labs.
         folder: Where they are written.
         address: Of the repository, for notebooks that do not say theirs.
         keep: Whether a file that is there already stays as it is.
@@ -78,7 +78,9 @@ def hand_out(
         The files that were written, and those that were kept.
     """
     root = readable_folder()
-    together = {path.relative_to(root / "notebooks").as_posix(): path for path in find(names, root)}
+    labs = [] if names else sorted((root / "notebooks" / "labs").glob("*.ipynb"))
+    found = [*find(names, root), *labs]
+    together = {path.relative_to(root / "notebooks").as_posix(): path for path in found}
     written, kept = [], []
     for name, path in together.items():
         target = Path(folder, name)
