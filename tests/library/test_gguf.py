@@ -13,8 +13,8 @@ from exformer.cli.main import main
 from exformer.hub.gguf import _NAMES
 from exformer.hub.hugging_face.tensors import their_name
 
-TOKENS = ["<|end|>", "<|start|>", "1", "2", "a", "b", "Ġ", "ab", "12"]
-MERGES = ["a b", "1 2"]
+TOKENS = ["<|end|>", "<|start|>", "1", "2", "a", "b", "Ġ", "ab", "12", "ĠĠ"]
+MERGES = ["a b", "1 2", "Ġ Ġ"]
 
 
 def random_model(**changes):
@@ -92,10 +92,10 @@ def test_logits_are_those_of_the_written_weights(tmp_path, kind, tie_output):
 def test_digits_are_tokens_of_their_own_by_smollms_rule(tmp_path):
     write(tmp_path / "m.gguf", random_model())
     write(tmp_path / "g.gguf", random_model(), rule="gpt-2")
-    text, rules = "ab 12", ("m.gguf", "g.gguf")
+    text, rules = "ab  12", ("m.gguf", "g.gguf")
     smollm, gpt2 = (from_gguf(tmp_path / name).tokenizer for name in rules)
-    assert [TOKENS[i] for i in smollm.encode(text)] == ["ab", "Ġ", "1", "2"]
-    assert [TOKENS[i] for i in gpt2.encode(text)] == ["ab", "Ġ", "12"]
+    assert [TOKENS[i] for i in smollm.encode(text)] == ["ab", "ĠĠ", "1", "2"]
+    assert [TOKENS[i] for i in gpt2.encode(text)] == ["ab", "Ġ", "Ġ", "12"]
     assert smollm.decode(smollm.encode(text)) == gpt2.decode(gpt2.encode(text)) == text
     assert (smollm.bos_id, smollm.eos_id, smollm.pad_id) == (1, 0, 0)
 
