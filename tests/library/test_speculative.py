@@ -294,5 +294,7 @@ def test_a_cache_goes_back_by_hand():
     with pytest.raises(ValueError, match="can't truncate to 3 positions: the cache holds 2"):
         cache.truncate(3)
     cache.append(torch.zeros(1, 1, 4, 1), torch.zeros(1, 1, 4, 1))
+    cache.truncate(6)  # there is nothing to forget
+    assert cache.length == 6
     with pytest.raises(ValueError, match="can't go back from 6 positions to 5: with a window of 3 the cache"):
         cache.truncate(5)
