@@ -22,6 +22,7 @@ from exformer.corpora.real.manifest import FILES, DataFile
 
 DATA = bytes(range(251)) * 1_000  # four pieces
 PAGE = b"<!DOCTYPE html><html>please log in</html>"
+PAGES = {"/page": PAGE, "/missing": PAGE, "/line_and_page": b"\n" + PAGE}
 
 
 class Server(BaseHTTPRequestHandler):
@@ -32,11 +33,9 @@ class Server(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         wanted = self.headers.get("Range")
         self.asked.append(wanted)
-        body, first = DATA, 0
+        body, first = PAGES.get(self.path, DATA), 0
         if self.path == "/whole" and wanted:
             first = int(wanted.removeprefix("bytes=").removesuffix("-"))
-        if self.path in ("/page", "/missing"):
-            body = PAGE
         self.send_response(404 if self.path == "/missing" else 206 if first else 200)
         self.send_header("Content-Length", str(len(body) - first))
         self.end_headers()
@@ -145,8 +144,9 @@ def test_complete_partial_file(server: str, tmp_path: Path) -> None:
     assert left_in(tmp_path) == ["data.bin"]
 
 
-def test_web_page_from_the_server(server: str, tmp_path: Path) -> None:
-    file = replace(data_file(f"{server}/page"), n_bytes=len(PAGE))
+@pytest.mark.parametrize("path", ["page", "line_and_page"])
+def test_web_page_from_the_server(server: str, tmp_path: Path, path: str) -> None:
+    file = replace(data_file(f"{server}/{path}"), n_bytes=len(PAGE))
     with pytest.raises(ValueError, match=r"sent a web page, .* log-in page"):
         fetch(file, cache=tmp_path)
     assert left_in(tmp_path) == []
