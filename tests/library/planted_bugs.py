@@ -1037,14 +1037,14 @@ BUGS = [
         "library/test_sampling.py::test_sampling_is_the_loop",
     ),
     Bug(
-        "generation.n_best.length_normalized",
+        "generation.hypotheses.length_normalized",
         "the beam is not normalized by length",
         "log_probability / n_tokens**length_penalty",
         "log_probability",
         "library/test_beam_search.py::test_length_penalty",
     ),
     Bug(
-        "generation.n_best.Hypothesis.score",
+        "generation.hypotheses.Hypothesis.score",
         "the end token is not counted",
         "len(self.ids) + self.ended",
         "max(len(self.ids), 1)",
@@ -1093,14 +1093,14 @@ BUGS = [
         "library/test_beam_search.py::test_beam_search_is_the_loop",
     ),
     Bug(
-        "generation.n_best.NBest.is_decided",
+        "generation.hypotheses.NBest.is_decided",
         "stops at the first text that ends",
         "is_full and self.texts[-1].score(length_penalty=self.length_penalty) >= bound",
         "is_full",
         "library/test_beam_search.py::test_beam_search_is_the_loop",
     ),
     Bug(
-        "generation.n_best.NBest.is_decided",
+        "generation.hypotheses.NBest.is_decided",
         "stops when nothing can beat the best, though the second best is open",
         "self.texts[-1].score",
         "self.texts[0].score",

@@ -13,7 +13,7 @@ from torch_twins import normal
 from exformer.data.padding import pad_left
 from exformer.generation.beam_search import beam_search
 from exformer.generation.exhaustive import exhaustive_search
-from exformer.generation.n_best import Hypothesis, length_normalized
+from exformer.generation.hypotheses import Hypothesis, length_normalized
 from exformer.generation.next_token import next_logits_of
 from exformer.generation.sampling import greedy
 

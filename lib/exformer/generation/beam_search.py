@@ -8,7 +8,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from exformer.checks import check_integer, check_real
-from exformer.generation.n_best import Hypothesis, NBest
+from exformer.generation.hypotheses import Hypothesis, NBest
 from exformer.generation.sampling import check_prompts, end_tokens, first_end
 from exformer.nn.loss import log_probabilities
 
@@ -56,7 +56,7 @@ def beam_search(
         max_new_tokens: Largest number of new tokens.
         num_beams: :math:`b`, the number of partial texts kept for each prompt.
         length_penalty: The exponent of the length in the score that compares complete texts, see
-            :func:`~exformer.generation.n_best.length_normalized`.
+            :func:`~exformer.generation.hypotheses.length_normalized`.
         n_best: How many texts to return for each prompt, at most ``num_beams``; None for the best one.
 
     Returns:
@@ -119,7 +119,7 @@ def check_beams(num_beams: int, *, length_penalty: float, n_best: int | None = N
 
     Args:
         num_beams: The number of partial texts kept.
-        length_penalty: See :func:`~exformer.generation.n_best.length_normalized`.
+        length_penalty: See :func:`~exformer.generation.hypotheses.length_normalized`.
         n_best: The number of texts asked for.
 
     Raises:
