@@ -29,7 +29,7 @@ class Bug:
 
 BUGS = [
     Bug(
-        "storage.state_dict.replaced_weights",
+        "storage.safetensors_file.replaced_weights",
         "new weights stand beside an old card",
         "        card_path.resolve().unlink(missing_ok=True)  # a link stays a link\n",
         "",

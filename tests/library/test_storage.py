@@ -20,7 +20,13 @@ from exformer.storage.files import (
     replace_file,
     staged_file,
 )
-from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
+from exformer.storage.safetensors_file import (
+    check_weights,
+    pack_weights,
+    read_card,
+    read_tensors,
+    replaced_weights,
+)
 from exformer.storage.text_files import decode_text
 from exformer.storage.upgrade import upgrade_weights
 

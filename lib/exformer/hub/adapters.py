@@ -11,7 +11,13 @@ from torch import nn
 from exformer.models.unwrap import unwrap
 from exformer.nn.lora import add_lora, lora_layers
 from exformer.storage.files import make_folder
-from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
+from exformer.storage.safetensors_file import (
+    check_weights,
+    pack_weights,
+    read_card,
+    read_tensors,
+    replaced_weights,
+)
 
 ADAPTER = "adapter.safetensors"
 
@@ -26,7 +32,7 @@ def save_adapter(folder: str | Path, model: nn.Module, *, card: Mapping[str, Any
             frozen weights are added.
 
     Raises:
-        ValueError: If the model has no LoRA, or as :func:`~exformer.storage.state_dict.pack_weights`.
+        ValueError: If the model has no LoRA, or as :func:`~exformer.storage.safetensors_file.pack_weights`.
 
     >>> import tempfile
     >>> from exformer import add_lora, load_adapter, load_model

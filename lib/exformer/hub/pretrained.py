@@ -18,7 +18,13 @@ from exformer.nn.config import TransformerConfig, derive_sizes
 from exformer.nn.lora import check_merged
 from exformer.nn.positions.rotary import RopeScaling
 from exformer.storage.files import make_folder
-from exformer.storage.state_dict import check_weights, pack_weights, read_card, read_tensors, replaced_weights
+from exformer.storage.safetensors_file import (
+    check_weights,
+    pack_weights,
+    read_card,
+    read_tensors,
+    replaced_weights,
+)
 from exformer.storage.upgrade import upgrade_weights
 from exformer.tokenizers.loading import load_tokenizer
 from exformer.tokenizers.tokenizer import Tokenizer
@@ -67,11 +73,11 @@ def save_model(
         model: A ``DecoderLM``, ``EncoderLM``, ``EncoderDecoder`` or ``RecurrentEncoderDecoder``.
         tokenizer: Of the model; of a translator the pair (source, target).
         card: Facts about the weights that JSON can hold; kind and config are always the model's.
-        dtype: Of the weights in the file, see :func:`~exformer.storage.state_dict.pack_weights`.
+        dtype: Of the weights in the file, see :func:`~exformer.storage.safetensors_file.pack_weights`.
 
     Raises:
         ValueError: If the model is of another kind, or has one tokenizer where it needs two, or of another
-            size, or as :func:`~exformer.storage.state_dict.pack_weights`; then nothing is written.
+            size, or as :func:`~exformer.storage.safetensors_file.pack_weights`; then nothing is written.
 
     >>> from exformer import load_model
     >>> import tempfile

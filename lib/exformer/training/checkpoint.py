@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from exformer.checks import check_integer
 from exformer.storage.files import replace_file
-from exformer.storage.state_dict import check_names, check_weights, read_header, read_tensors
+from exformer.storage.safetensors_file import check_names, check_weights, read_header, read_tensors
 from exformer.storage.upgrade import upgrade_weights
 from exformer.training.same_run import check_same_run
 

@@ -21,7 +21,7 @@ from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.models.unwrap import unwrap
 from exformer.nn.lora import check_merged
 from exformer.storage.files import make_folder, read_json, replace_file
-from exformer.storage.state_dict import check_weights, read_tensors
+from exformer.storage.safetensors_file import check_weights, read_tensors
 from exformer.tokenizers.hugging_face import HuggingFaceTokenizer
 from exformer.tokenizers.tokenizer import end_ids
 
