@@ -1,4 +1,4 @@
-"""What is learned of one language and what is forgotten of another: curves in a plane, and rows of seeds."""
+"""What is learned of one language and what is forgotten of another: curves in a plane, and where they end."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -58,22 +58,19 @@ def draw_plane(
 
 def draw_ends(
     axes: Sequence[Any],
-    rows: Mapping[str, tuple[str, Sequence[Sequence[float]], Sequence[Sequence[float]]]],
+    rows: Mapping[str, tuple[str, Sequence[Sequence[float]]]],
 ) -> None:
     """Draw where models end: a row for each training, with the excess in English and in the second language.
 
     Args:
         axes: Where to draw: two axes of matplotlib side by side.
-        rows: By the names of the trainings, a color, the two excesses of each adapted model (filled points),
-            and those of models that had read nothing before (open points, lower in the row).
+        rows: By the names of the trainings, a color and the two excesses of each adapted model.
     """
     titles = ("excess in English", "in the second language")
     for ax, title, side, ends in zip(axes, titles, (1, 0), ((0.055, 10), (0.15, 1)), strict=True):
-        for y, (color, adapted, new) in enumerate(rows.values()):
+        for y, (color, adapted) in enumerate(rows.values()):
             points = [model[side] for model in adapted]
             ax.plot(points, [y] * len(points), "o", ms=6.5, alpha=0.5, color=color, mew=0)
-            points = [model[side] for model in new]
-            ax.plot(points, [y + 0.3] * len(points), "o", ms=6, color=INK, mfc="none", mew=1.2)
         ax.set_xscale("log")
         ax.set(xlim=ends, ylim=(len(rows) - 0.3, -0.5), xlabel=title)
         ax.tick_params(axis="y", length=0)
@@ -87,41 +84,14 @@ def draw_ends(
     axes[1].set_yticks([])
 
 
-def draw_seeds(ax: Any, groups: Sequence[tuple[str, Mapping[str, Sequence[float]]]], *, digits: int) -> None:
-    """Draw a row for each way, with a point for each model and the mean written at the right.
-
-    Args:
-        ax: Where to draw: axes of matplotlib.
-        groups: A color for each group, and in it the values of the models by the name of the way.
-        digits: Of the means.
-    """
-    y = 0.0
-    places, names = [], []
-    for color, group in groups:
-        for name, values in group.items():
-            mean = sum(values) / len(values)
-            ax.plot(values, [y] * len(values), "o", ms=6, alpha=0.5, mew=0, color=color)
-            ax.plot([mean, mean], [y - 0.28, y + 0.28], color=color, lw=2.2)
-            ax.text(1.02, y, f"{mean:.{digits}f}", transform=ax.get_yaxis_transform(), va="center")
-            places.append(y)
-            names.append(name)
-            y += 1
-        y += 0.5
-    ax.set_yticks(places, names)
-    ax.tick_params(axis="y", length=0)
-    ax.spines["left"].set_visible(False)
-    ax.set_ylim(y - 1, -0.6)
-
-
-def lost_at(way: str, excess: float = 1.0, *, of: str = "ways") -> list[float]:
+def lost_at(way: str, excess: float = 1.0) -> list[float]:
     """Return the excess in English of the five models when that in the second language is a value.
 
     Args:
         way: Name of the way.
         excess: In the second language.
-        of: The runs: "ways" of learning reversed sentences, or "swapped" words.
     """
-    lost = [at_equal_learning(curve, excess) for curve in runs(of)[way]["curves"]]
+    lost = [at_equal_learning(curve, excess) for curve in runs("ways")[way]["curves"]]
     return [each for each in lost if each is not None]
 
 
