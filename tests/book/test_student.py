@@ -123,4 +123,4 @@ def test_what_a_student_has_written_stays(tmp_path: Path) -> None:
     assert kept == [work]
     assert work.read_text(encoding="utf-8") == "mine"
     assert {path.name for path in written} >= {f"{lesson}.ipynb" for lesson in LESSONS} - {work.name}
-    assert prose_of(tmp_path / "labs" / "island.ipynb").count("](../11_generation.ipynb)") == 1
+    assert prose_of(tmp_path / "labs" / "island.ipynb").count("](../13_tasks.ipynb)") == 1
