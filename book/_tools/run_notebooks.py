@@ -58,12 +58,10 @@ def run(path):
 
 
 def main(names):
-    """Run the named lessons with their evidence, or all; a lab only by its path."""
+    """Run the named lessons with their evidence, or all; a lab only by its name, such as labs/island."""
     os.environ.update(PINNED)
     try:
-        labs = [path for path in map(Path, names) if path.parent == Path("notebooks/labs")]
-        others = [name for name in names if Path(name) not in labs]
-        paths = labs + (find(others) if others or not labs else [])
+        paths = find(names)
     except ValueError as error:
         raise SystemExit(str(error)) from None
     for path in paths:

@@ -7,7 +7,7 @@ from pathlib import Path
 from posixpath import normpath
 from typing import Any
 
-from exformer_lessons.notebook import find, readable_folder
+from exformer_lessons.notebook import find, labs, readable_folder
 
 #: What is folded away, such as a solution.
 DETAILS = re.compile(r"^<details>$.*?^</details>$\n*", flags=re.M | re.S)
@@ -78,8 +78,7 @@ def hand_out(
         The files that were written, and those that were kept.
     """
     root = readable_folder()
-    labs = [] if names else sorted((root / "notebooks" / "labs").glob("*.ipynb"))
-    found = [*find(names, root), *labs]
+    found = find(names, root) + ([] if names else labs(root))
     together = {path.relative_to(root / "notebooks").as_posix(): path for path in found}
     written, kept = [], []
     for name, path in together.items():

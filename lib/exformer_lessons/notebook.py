@@ -284,21 +284,28 @@ def paths(root: Path | None = None) -> list[Path]:
     return [*sorted(folder.glob("*.ipynb")), *sorted(folder.glob("evidence/*.ipynb"))]
 
 
-def find(names: Sequence[str], root: Path | None = None) -> list[Path]:
-    """Return the notebooks of some names: 05, 05_positional_encoding, positional_encoding, evidence/….
+def labs(root: Path | None = None) -> list[Path]:
+    """Return the labs, which need a network and hold no claims; ``root`` as in :func:`paths`."""
+    return sorted(((book_folder() if root is None else root) / "notebooks" / "labs").glob("*.ipynb"))
 
-    The name of a topic stands for its lesson and its evidence; no name stands for all notebooks.
+
+def find(names: Sequence[str], root: Path | None = None) -> list[Path]:
+    """Return the notebooks of some names: 05, 05_positional_encoding, tokens, evidence/tokens, labs/island.
+
+    The name of a topic stands for its lesson and its evidence; no name stands for all but the labs.
 
     Raises:
         ValueError: If there is no such notebook.
     """
     asked = [name.removeprefix("notebooks/").removesuffix(".ipynb") for name in names]
-    known = {path: _names_of(path) for path in paths(root)}
+    if not asked:
+        return paths(root)
+    known = {path: _names_of(path) for path in [*paths(root), *labs(root)]}
     for name in asked:
         if not any(name in own for own in known.values()):
             keys = ", ".join(key_of(path) for path in known)
             raise ValueError(f"there is no lesson {name!r}; there are: {keys}")
-    return [path for path, own in known.items() if not asked or own & set(asked)]
+    return [path for path, own in known.items() if own & set(asked)]
 
 
 def notebook_of(key: str, root: Path | None = None) -> Notebook:
@@ -307,13 +314,14 @@ def notebook_of(key: str, root: Path | None = None) -> Notebook:
 
 
 def key_of(path: str | Path) -> str:
-    """Return the topic of a notebook, ``evidence/`` before it where it is evidence.
+    """Return the topic of a notebook, ``evidence/`` or ``labs/`` before it where it is one of them.
 
     >>> key_of("notebooks/05_positional_encoding.ipynb"), key_of("notebooks/evidence/tokens.ipynb")
     ('positional_encoding', 'evidence/tokens')
     """
     path = Path(path)
-    return f"evidence/{path.stem}" if path.parent.name == "evidence" else path.stem.lstrip("0123456789_")
+    folder = path.parent.name
+    return f"{folder}/{path.stem}" if folder in ("evidence", "labs") else path.stem.lstrip("0123456789_")
 
 
 def fingerprint(nodes: Iterable[ast.AST]) -> str:
@@ -361,7 +369,7 @@ def _names(tree: ast.AST) -> set[str]:
 
 def _names_of(path: Path) -> set[str]:
     key = key_of(path)
-    number = set() if path.parent.name == "evidence" else {path.stem[:2], path.stem}
+    number = set() if "/" in key else {path.stem[:2], path.stem}
     return {key, key.removeprefix("evidence/")} | number
 
 
