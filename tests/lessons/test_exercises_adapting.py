@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from answer_banks import answer_test
 from torch import nn
 
 from exformer import BPETokenizer
@@ -135,18 +136,11 @@ WRONG_ROWS = {
 }
 
 
-@pytest.mark.parametrize("answer", RIGHT_ROWS, ids=lambda answer: answer.__name__)
-def test_right_rows(answer):
-    verdict = grade_row(answer)
-    assert verdict, verdict
-    assert "changes what it was given" not in verdict.says
+test_rows = answer_test(grade_row, right=RIGHT_ROWS, wrong=WRONG_ROWS)
 
 
-@pytest.mark.parametrize("hint", WRONG_ROWS)
-def test_wrong_rows(hint):
-    verdict = grade_row(WRONG_ROWS[hint])
-    assert not verdict
-    assert hint in verdict.says
+def test_right_rows_change_nothing():
+    assert not any("changes what it was given" in grade_row(answer).says for answer in RIGHT_ROWS)
 
 
 def test_a_merge_crosses_the_border_of_the_lesson() -> None:
@@ -225,10 +219,7 @@ RIGHT = (
 )
 
 
-@pytest.mark.parametrize("answers", RIGHT, ids=range(len(RIGHT)))
-def test_right_lora(answers):
-    verdict = grade_lora(*answers)
-    assert verdict, verdict
+test_right_lora = answer_test(lambda answers: grade_lora(*answers), right=dict(enumerate(RIGHT)))
 
 
 def merge_in_place(w, a, b, alpha):
@@ -252,11 +243,7 @@ WRONG_START = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_START)
-def test_wrong_starts(hint):
-    verdict = grade_lora(WRONG_START[hint], lora, merge)
-    assert not verdict
-    assert hint in verdict.says
+test_wrong_starts = answer_test(lambda answer: grade_lora(answer, lora, merge), wrong=WRONG_START)
 
 
 WRONG_MERGE = {

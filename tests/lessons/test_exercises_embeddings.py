@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-import pytest
 import torch
 import torch.nn.functional as F
+from answer_banks import answer_test
 
 from exformer.nn.embedding import embed
 from exformer_lessons.embeddings.grader import grade_neighbors, grade_table_gradient
@@ -63,11 +63,6 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize("answer", RIGHT.values(), ids=RIGHT)
-def test_right_neighbors(answer):
-    assert grade_neighbors(answer), grade_neighbors(answer)
-
-
 def ranked(scores, i, n):
     scores = scores.clone()
     scores[i] = -math.inf
@@ -106,11 +101,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG)
-def test_wrong_neighbors_are_named(hint):
-    verdict = grade_neighbors(WRONG[hint])
-    assert not verdict
-    assert hint in verdict.says, verdict
+test_neighbors = answer_test(grade_neighbors, right=RIGHT, wrong=WRONG)
 
 
 def test_the_table_stays_as_it_was():
@@ -147,11 +138,6 @@ def by_adding(ids, ahead, vocab_size):
 GRADIENTS = {"adding": by_adding, "one-hot": by_one_hot, "autograd": by_autograd, "rows": by_rows}
 
 
-@pytest.mark.parametrize("answer", GRADIENTS.values(), ids=GRADIENTS)
-def test_right_gradients(answer):
-    assert grade_table_gradient(answer), grade_table_gradient(answer)
-
-
 def assigned(ids, ahead, vocab_size):
     rows = torch.zeros(vocab_size, ahead.size(1), dtype=ahead.dtype)
     for place, i in enumerate(ids):
@@ -184,8 +170,4 @@ WRONG_GRADIENTS = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_GRADIENTS)
-def test_wrong_gradients_are_named(hint):
-    verdict = grade_table_gradient(WRONG_GRADIENTS[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_gradients = answer_test(grade_table_gradient, right=GRADIENTS, wrong=WRONG_GRADIENTS)

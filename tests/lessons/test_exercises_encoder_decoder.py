@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from answer_banks import answer_test
 
 from exformer.data.padding import pad
 from exformer_lessons.encoder_decoder.grader import grade_log_likelihood, grade_shift
@@ -54,11 +55,6 @@ SHIFTS = {
     "numpy": lambda *case: tuple(part.numpy() for part in with_tensors(*case)),
     "rows of tensors": lambda *case: tuple(list(part) for part in with_tensors(*case)),
 }
-
-
-@pytest.mark.parametrize("answer", SHIFTS.values(), ids=SHIFTS)
-def test_right_shifts(answer):
-    assert grade_shift(answer), grade_shift(answer)
 
 
 def padded(rows, pad_id):
@@ -125,11 +121,7 @@ def test_a_mistake_is_named_in_tables_of_one_width_too(hint):
     assert hint in grade_shift(answer).says
 
 
-@pytest.mark.parametrize("hint", WRONG_SHIFTS)
-def test_wrong_shifts_are_named(hint):
-    verdict = grade_shift(WRONG_SHIFTS[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_shifts = answer_test(grade_shift, right=SHIFTS, wrong=WRONG_SHIFTS)
 
 
 def test_another_padding_is_refused():
@@ -188,11 +180,6 @@ LIKELIHOODS = {
 }
 
 
-@pytest.mark.parametrize("answer", LIKELIHOODS.values(), ids=LIKELIHOODS)
-def test_right_likelihoods(answer):
-    assert grade_log_likelihood(answer), grade_log_likelihood(answer)
-
-
 def of_words(z, y):
     return z.take_along_dim(y.unsqueeze(2), dim=2).squeeze(2)
 
@@ -230,11 +217,7 @@ WRONG_LIKELIHOODS = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_LIKELIHOODS)
-def test_wrong_likelihoods_are_named(hint):
-    verdict = grade_log_likelihood(WRONG_LIKELIHOODS[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_likelihoods = answer_test(grade_log_likelihood, right=LIKELIHOODS, wrong=WRONG_LIKELIHOODS)
 
 
 def test_zero_is_a_word_where_it_is_not_the_padding():

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from answer_banks import answer_test
 
 from exformer.nn.attention import scaled_dot_product_attention
 from exformer_lessons.exercises.grading import FINITE_FILL, NOT_STABLE
@@ -43,11 +44,6 @@ CONTEXTS = {
         d, e, e, attn_mask=r[:, None], scale=1.0
     ),
 }
-
-
-@pytest.mark.parametrize("answer", CONTEXTS.values(), ids=CONTEXTS)
-def test_right_contexts(answer):
-    assert grade_context(answer), grade_context(answer)
 
 
 def scores_of(d, e, r, *, hide=-math.inf):
@@ -101,11 +97,7 @@ WRONG_CONTEXTS = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_CONTEXTS)
-def test_wrong_contexts_are_named(hint):
-    verdict = grade_context(WRONG_CONTEXTS[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_contexts = answer_test(grade_context, right=CONTEXTS, wrong=WRONG_CONTEXTS)
 
 
 def test_weights_need_not_be_square():
@@ -217,11 +209,6 @@ AGREEMENTS = {
 }
 
 
-@pytest.mark.parametrize("answer", AGREEMENTS.values(), ids=AGREEMENTS)
-def test_right_agreements(answer):
-    assert grade_agreement(answer), grade_agreement(answer)
-
-
 def hits(weights, alignment):
     best = weights.argmax(dim=1)
     return sum(best[target].item() == source for source, target in alignment)
@@ -259,11 +246,7 @@ WRONG_AGREEMENTS = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_AGREEMENTS)
-def test_wrong_agreements_are_named(hint):
-    verdict = grade_agreement(WRONG_AGREEMENTS[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_agreements = answer_test(grade_agreement, right=AGREEMENTS, wrong=WRONG_AGREEMENTS)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from answer_banks import answer_test
 
 from exformer_lessons.generation.grader import grade_beam_step, grade_top_p
 
@@ -36,11 +37,6 @@ TOP_P = {
     "numpy": lambda p, threshold: with_a_loop(p, threshold).numpy(),
     "softmax of logarithms": lambda p, threshold: with_a_loop(p, threshold).log().softmax(0),
 }
-
-
-@pytest.mark.parametrize("answer", TOP_P.values(), ids=TOP_P)
-def test_right_top_p(answer):
-    assert grade_top_p(answer), grade_top_p(answer)
 
 
 def cut(p, n, *, scale=lambda kept: kept / kept.sum(), descending=True):
@@ -105,11 +101,7 @@ WRONG_TOP_P = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_TOP_P)
-def test_wrong_top_p_is_named(hint):
-    verdict = grade_top_p(WRONG_TOP_P[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_top_p = answer_test(grade_top_p, right=TOP_P, wrong=WRONG_TOP_P)
 
 
 def flat(live, further, beam):
@@ -146,11 +138,6 @@ BEAM_STEPS = {
         *found[1:],
     ),
 }
-
-
-@pytest.mark.parametrize("answer", BEAM_STEPS.values(), ids=BEAM_STEPS)
-def test_right_beam_steps(answer):
-    assert grade_beam_step(answer), grade_beam_step(answer)
 
 
 def each_row(live, further, beam):
@@ -205,11 +192,7 @@ WRONG_BEAM_STEPS = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_BEAM_STEPS)
-def test_wrong_beam_steps_are_named(hint):
-    verdict = grade_beam_step(WRONG_BEAM_STEPS[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_beam_steps = answer_test(grade_beam_step, right=BEAM_STEPS, wrong=WRONG_BEAM_STEPS)
 
 
 @pytest.mark.parametrize("answer", [lambda *case: 3, lambda *case: "abc", lambda *case: [[1, 2], [3]]])

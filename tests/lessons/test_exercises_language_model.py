@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from answer_banks import answer_test
 
 from exformer_lessons.language_model import mistakes as known
 from exformer_lessons.language_model.grader import grade_leak, grade_perplexity
@@ -67,11 +68,6 @@ LEAKS = {
 }
 
 
-@pytest.mark.parametrize("answer", LEAKS.values(), ids=LEAKS)
-def test_right_leaks(answer):
-    assert grade_leak(answer), grade_leak(answer)
-
-
 def in_place(model, ids):
     """Both names are of the same tensor."""
     other = ids
@@ -104,35 +100,32 @@ def always_the_first(model, ids):
     return not torch.equal(model(ids)[:, :-1], model(other)[:, :-1])
 
 
-#: Wrong answers, and what they are told.
-WRONG_LEAKS = [
-    ("True where there is no leak", lambda f, x: torch.allclose(f(x)[:, :-1], f(other_than(x))[:, :-1])),
-    ("a leak in every model", lambda f, x: not torch.equal(f(x), f(other_than(x)))),
-    ("a leak in every model", lambda f, x: moved(f, x)[-1].max() > 0),
-    ("a leak in every model", lambda f, x: moved(f, x, 0)[1:].max() > 0),
-    ("a leak in every model", two_changed),
-    ("a leak in every model", loss_of_the_text),
-    ("no leak in any model", in_place),
-    ("no leak in any model", lambda f, x: bool((f(x) != f(x)).any())),
-    ("may be the old one", always_the_first),
-    ("output just before the last alone", lambda f, x: moved(f, x)[-2].max().item() > 1e-6),
-    ("first output alone", lambda f, x: moved(f, x)[0].max().item() > 1e-6),
-    ("most probable tokens", lambda f, x: (f(x).argmax(2) != f(other_than(x)).argmax(2))[:, :-1].any()),
-    ("differences cancel", lambda f, x: abs((f(x) - f(other_than(x)))[:, :-1].mean().item()) > 1e-7),
-    ("tolerance is too large", lambda f, x: moved(f, x)[:-1].max() > 0.1),
-    ("tolerance is too large", lambda f, x: not np.allclose(moved(f, x)[:-1], 0, atol=0.1)),
-    ("should be one number", lambda f, x: (moved(f, x)[:-1] > 0).any(dim=-1)),
-    ("returns nothing yet", lambda f, x: None),
-    ("raised IndexError", lambda f, x: bool(f(x + 1).any())),
-    ("In one hidden case the number should be", lambda f, x: moved(f, x)[:-1].max()),
-]
+WRONG_LEAKS = {
+    "True where there is no leak": lambda f, x: torch.allclose(f(x)[:, :-1], f(other_than(x))[:, :-1]),
+    "a leak in every model": [
+        lambda f, x: not torch.equal(f(x), f(other_than(x))),
+        lambda f, x: moved(f, x)[-1].max() > 0,
+        lambda f, x: moved(f, x, 0)[1:].max() > 0,
+        two_changed,
+        loss_of_the_text,
+    ],
+    "no leak in any model": [in_place, lambda f, x: bool((f(x) != f(x)).any())],
+    "may be the old one": always_the_first,
+    "output just before the last alone": lambda f, x: moved(f, x)[-2].max().item() > 1e-6,
+    "first output alone": lambda f, x: moved(f, x)[0].max().item() > 1e-6,
+    "most probable tokens": lambda f, x: (f(x).argmax(2) != f(other_than(x)).argmax(2))[:, :-1].any(),
+    "differences cancel": lambda f, x: abs((f(x) - f(other_than(x)))[:, :-1].mean().item()) > 1e-7,
+    "tolerance is too large": [
+        lambda f, x: moved(f, x)[:-1].max() > 0.1,
+        lambda f, x: not np.allclose(moved(f, x)[:-1], 0, atol=0.1),
+    ],
+    "should be one number": lambda f, x: (moved(f, x)[:-1] > 0).any(dim=-1),
+    "returns nothing yet": lambda f, x: None,
+    "raised IndexError": lambda f, x: bool(f(x + 1).any()),
+    "In one hidden case the number should be": lambda f, x: moved(f, x)[:-1].max(),
+}
 
-
-@pytest.mark.parametrize(("hint", "answer"), WRONG_LEAKS)
-def test_wrong_leaks_are_named(hint, answer):
-    verdict = grade_leak(answer)
-    assert not verdict
-    assert hint in verdict.says
+test_leaks = answer_test(grade_leak, right=LEAKS, wrong=WRONG_LEAKS)
 
 
 def perplexity_by_loops(logits, targets, pad_id):
@@ -168,11 +161,6 @@ PERPLEXITIES = {
     "numpy": lambda *case: perplexity_by_torch(*case).numpy(),
     "table of one": lambda *case: perplexity_by_torch(*case)[None, None],
 }
-
-
-@pytest.mark.parametrize("answer", PERPLEXITIES.values(), ids=PERPLEXITIES)
-def test_right_perplexities(answer):
-    assert grade_perplexity(answer), grade_perplexity(answer)
 
 
 def nats(z, y, p=None):
@@ -214,17 +202,13 @@ WRONG_PERPLEXITIES = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_PERPLEXITIES)
-def test_wrong_perplexities_are_named(hint):
-    verdict = grade_perplexity(WRONG_PERPLEXITIES[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_perplexities = answer_test(grade_perplexity, right=PERPLEXITIES, wrong=WRONG_PERPLEXITIES)
 
 
 @pytest.mark.parametrize(
     ("bank", "tried"),
     [
-        (known.LEAK, dict(WRONG_LEAKS)),
+        (known.LEAK, WRONG_LEAKS),
         (known.PERPLEXITY, WRONG_PERPLEXITIES),
     ],
     ids=["leak", "perplexity"],

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from answer_banks import answer_test
 
 from exformer_lessons.masked_language_model.grader import grade_fill, grade_show
 
@@ -33,11 +34,6 @@ def in_place(ids, chosen, chance, drawn, mask_id):
 def by_numpy(ids, chosen, chance, drawn, mask_id):
     hidden = np.where(chance < 0.8, mask_id, np.where(chance < 0.9, drawn, ids))
     return np.where(chosen, hidden, ids)
-
-
-@pytest.mark.parametrize("answer", [by_loops, in_place, by_numpy])
-def test_right_shows(answer):
-    assert grade_show(answer), grade_show(answer)
 
 
 def shows(masked, other, kept):
@@ -79,6 +75,8 @@ WRONG_SHOWS = {
     "the numbers are not": shows("other", "mask", "other"),
 }
 
+test_shows = answer_test(grade_show, right=[by_loops, in_place, by_numpy], wrong=WRONG_SHOWS)
+
 
 def fill_by_lists(log_p, words, place, candidates):
     p = []
@@ -93,11 +91,6 @@ def fill_by_tensors(log_p, words, place, candidates):
     ids = torch.tensor([words] * len(candidates))
     ids[:, place] = torch.tensor(candidates)
     return torch.tensor([log_p(row) for row in ids]).softmax(dim=0)
-
-
-@pytest.mark.parametrize("answer", [fill_by_lists, fill_by_tensors])
-def test_right_fills(answer):
-    assert grade_fill(answer), grade_fill(answer)
 
 
 def scores(log_p, words, place, candidates, left=0, right=None, wide=1):
@@ -137,16 +130,8 @@ WRONG_FILLS = {
     "the numbers are not": lambda *case: normal(2 * scores(*case)),
 }
 
-BANKS = [(grade_show, WRONG_SHOWS), (grade_fill, WRONG_FILLS)]
 
-
-@pytest.mark.parametrize(
-    ("check", "hint", "answer"), [(c, *row) for c, bank in BANKS for row in bank.items()]
-)
-def test_wrong_answers_are_named(check, hint, answer):
-    verdict = check(answer)
-    assert not verdict
-    assert hint in verdict.says
+test_fills = answer_test(grade_fill, right=[fill_by_lists, fill_by_tensors], wrong=WRONG_FILLS)
 
 
 @pytest.mark.parametrize(("masks", "wrong"), [(True, False), (False, True)])

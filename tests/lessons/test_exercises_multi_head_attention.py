@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from answer_banks import answer_test
 
 from exformer_lessons.multi_head_attention.grader import grade_multi_head, grade_silence, grade_split
 
@@ -39,11 +40,6 @@ SPLITS = {
 }
 
 
-@pytest.mark.parametrize("pair", SPLITS.values(), ids=SPLITS)
-def test_right_splits(pair):
-    assert grade_split(*pair), grade_split(*pair)
-
-
 WRONG_SPLITS = {
     "order of memory": lambda x, n: x.view(len(x), n, x.size(1), -1),
     "come after the positions": lambda x, n: x.view(*x.shape[:2], n, -1),
@@ -59,11 +55,8 @@ WRONG_SPLITS = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_SPLITS)
-def test_wrong_splits_are_named(hint):
-    verdict = grade_split(WRONG_SPLITS[hint], join)
-    assert not verdict
-    assert hint in verdict.says
+test_right_splits = answer_test(lambda pair: grade_split(*pair), right=SPLITS)
+test_wrong_splits = answer_test(lambda answer: grade_split(answer, join), wrong=WRONG_SPLITS)
 
 
 WRONG_MERGES = {
@@ -124,11 +117,6 @@ MULTI_HEADS = {
 }
 
 
-@pytest.mark.parametrize("answer", MULTI_HEADS.values(), ids=MULTI_HEADS)
-def test_right_multi_heads(answer):
-    assert grade_multi_head(answer), grade_multi_head(answer)
-
-
 def heads_of(x, w_q, w_k, w_v, n):
     return by_kernel(x, w_q, w_k, w_v, torch.eye(x.size(1)), n)
 
@@ -177,11 +165,7 @@ WRONG_MULTI_HEADS = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_MULTI_HEADS)
-def test_wrong_multi_heads_are_named(hint):
-    verdict = grade_multi_head(WRONG_MULTI_HEADS[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_multi_heads = answer_test(grade_multi_head, right=MULTI_HEADS, wrong=WRONG_MULTI_HEADS)
 
 
 ROOTS = {
@@ -228,11 +212,6 @@ SILENCES = {
 }
 
 
-@pytest.mark.parametrize("answer", SILENCES.values(), ids=SILENCES)
-def test_right_silences(answer):
-    assert grade_silence(answer), grade_silence(answer)
-
-
 WRONG_SILENCES = {
     "silence rows": lambda w, s, n: zeroed(w, owned(w, s, n), rows=True),
     "keep the heads that should be silent": lambda w, s, n: w - zeroed(w, owned(w, s, n)),
@@ -257,11 +236,7 @@ WRONG_SILENCES = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_SILENCES)
-def test_wrong_silences_are_named(hint):
-    verdict = grade_silence(WRONG_SILENCES[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_silences = answer_test(grade_silence, right=SILENCES, wrong=WRONG_SILENCES)
 
 
 def as_it_is_if_empty(answer):

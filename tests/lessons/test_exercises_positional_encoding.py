@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from answer_banks import answer_test
 
 from exformer.nn.positions.absolute import sinusoidal_encoding
 from exformer.nn.positions.alibi import alibi_bias
@@ -48,11 +49,6 @@ ROTATIONS = {
     "complex numbers": by_complex_numbers,
     "numpy": lambda x, p: turn_by_matrices(x, p).numpy(),
 }
-
-
-@pytest.mark.parametrize("answer", ROTATIONS.values(), ids=ROTATIONS)
-def test_right_rotations(answer):
-    assert grade_rotate(answer), grade_rotate(answer)
 
 
 def over_itself(x, p):
@@ -109,11 +105,7 @@ WRONG_ROTATIONS = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_ROTATIONS)
-def test_wrong_rotations_are_named(hint):
-    verdict = grade_rotate(WRONG_ROTATIONS[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_rotations = answer_test(grade_rotate, right=ROTATIONS, wrong=WRONG_ROTATIONS)
 
 
 def bias_by_loops(
@@ -134,11 +126,6 @@ BIASES = {
     "numpy": lambda n, h: np.asarray(bias_by_loops(n, h)),
     "slope after slope": lambda n, h: bias_by_loops(n, h, slope=lambda h, heads: (2 ** (-8 / heads)) ** h),
 }
-
-
-@pytest.mark.parametrize("answer", BIASES.values(), ids=BIASES)
-def test_right_biases(answer):
-    assert grade_alibi(answer), grade_alibi(answer)
 
 
 WRONG_BIASES = {
@@ -166,11 +153,7 @@ WRONG_BIASES = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_BIASES)
-def test_wrong_biases_are_named(hint):
-    verdict = grade_alibi(WRONG_BIASES[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_biases = answer_test(grade_alibi, right=BIASES, wrong=WRONG_BIASES)
 
 
 def relative_by_loops(n, table, *, index=lambda offset, most: min(max(offset, -most), most) + most):
@@ -200,11 +183,6 @@ RELATIVE = {
 }
 
 
-@pytest.mark.parametrize("answer", RELATIVE.values(), ids=RELATIVE)
-def test_right_relative_biases(answer):
-    assert grade_relative_bias(answer), grade_relative_bias(answer)
-
-
 def indexed(index):
     return lambda n, table: relative_by_loops(n, table, index=index)
 
@@ -223,11 +201,7 @@ WRONG_RELATIVE = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_RELATIVE)
-def test_wrong_relative_biases_are_named(hint):
-    verdict = grade_relative_bias(WRONG_RELATIVE[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_relative_biases = answer_test(grade_relative_bias, right=RELATIVE, wrong=WRONG_RELATIVE)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from answer_banks import answer_test
 
 from exformer import dpo_loss, group_advantages
 from exformer.training.preferences import completion_mask
@@ -48,19 +49,16 @@ RIGHT_DPO = {
 }
 
 
-@pytest.mark.parametrize("answer", RIGHT_DPO.values(), ids=RIGHT_DPO)
-def test_right_losses_of_a_pair(answer):
-    assert grade_dpo(answer), grade_dpo(answer)
-
-
 def loss(m, b):
     return -F.logsigmoid(torch.as_tensor(b * m))
 
 
 WRONG_DPO = {
     "leave the reference out": lambda w, x, rw, rx, b: loss(w.sum() - x.sum(), b),
-    "use the preferred text alone": lambda w, x, rw, rx, b: -w.mean(),
-    "use the preferred text alone:": lambda w, x, rw, rx, b: loss(w.sum() - rw.sum(), b),
+    "use the preferred text alone": [
+        lambda w, x, rw, rx, b: -w.mean(),
+        lambda w, x, rw, rx, b: loss(w.sum() - rw.sum(), b),
+    ],
     "margin has the wrong sign": lambda w, x, rw, rx, b: F.softplus(b * margin(w, x, rw, rx)),
     "loss has the wrong sign": lambda *c: -of_python(*c),
     "average over the tokens": lambda w, x, rw, rx, b: loss(w.mean() - rw.mean() - x.mean() + rx.mean(), b),
@@ -78,11 +76,7 @@ WRONG_DPO = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_DPO)
-def test_wrong_losses_of_a_pair_are_named(hint):
-    verdict = grade_dpo(WRONG_DPO[hint])
-    assert not verdict
-    assert hint.rstrip(":") in verdict.says
+test_losses_of_a_pair = answer_test(grade_dpo, right=RIGHT_DPO, wrong=WRONG_DPO)
 
 
 def rows_of(ids, prompt_length, eos_id):
@@ -121,11 +115,6 @@ RIGHT_GROUP = {
     "numpy": lambda *case: np.array(by_loops(*case)),
     "reversed": lambda p, ids, r, n, eos: by_loops(p.flip(0), ids.flip(0), r.flip(0), n, eos),
 }
-
-
-@pytest.mark.parametrize("answer", RIGHT_GROUP.values(), ids=RIGHT_GROUP)
-def test_right_losses_of_a_group(answer):
-    assert grade_group(answer), grade_group(answer)
 
 
 def standard(r):
@@ -191,11 +180,7 @@ WRONG_GROUP = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_GROUP)
-def test_wrong_losses_of_a_group_are_named(hint):
-    verdict = grade_group(WRONG_GROUP[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_losses_of_a_group = answer_test(grade_group, right=RIGHT_GROUP, wrong=WRONG_GROUP)
 
 
 @pytest.mark.parametrize(("grader", "bank"), [(grade_dpo, DPO), (grade_group, GROUP | ROUNDED_GROUP)])

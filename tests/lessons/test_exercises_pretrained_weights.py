@@ -4,8 +4,8 @@ from itertools import product
 from types import MappingProxyType
 
 import numpy as np
-import pytest
 import torch
+from answer_banks import answer_test
 
 from exformer.hub.hugging_face.names import GPT2
 from exformer.hub.hugging_face.tensors import to_ours
@@ -61,13 +61,6 @@ def with_the_tied_output(tensors):
     return by_hand(tensors) | {"output.weight": tensors["transformer.wte.weight"]}
 
 
-@pytest.mark.parametrize(
-    "answer", [by_hand, by_split, by_rows, by_einsum, by_the_library, with_the_tied_output]
-)
-def test_right_imports(answer):
-    assert grade_gpt2(answer), grade_gpt2(answer)
-
-
 def edited(change):
     return lambda tensors: (lambda state: state | change(state))(by_hand(tensors))
 
@@ -114,11 +107,11 @@ WRONG_IMPORTS = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_IMPORTS)
-def test_wrong_imports_are_named(hint):
-    verdict = grade_gpt2(WRONG_IMPORTS[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_imports = answer_test(
+    grade_gpt2,
+    right=[by_hand, by_split, by_rows, by_einsum, by_the_library, with_the_tied_output],
+    wrong=WRONG_IMPORTS,
+)
 
 
 def test_an_import_that_is_nearly_right_is_refused():
@@ -187,13 +180,6 @@ def in_capitals(ours, theirs, n):
     return check(ours, theirs, n).upper()
 
 
-@pytest.mark.parametrize(
-    "answer", [check, in_numpy, whole_tables, by_norms, by_probabilities, of_tensors, in_capitals]
-)
-def test_right_checks(answer):
-    assert grade_check(answer), grade_check(answer)
-
-
 def repeated(ours, theirs, n):
     found = check(ours, theirs, n, lengths=(1,))
     pairs = any((ours([i, i])[-1] - theirs([i, i])[-1]).abs().max() > 1e-5 for i in range(n))
@@ -222,8 +208,8 @@ WRONG_CHECKS = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_CHECKS)
-def test_wrong_checks_are_named(hint):
-    verdict = grade_check(WRONG_CHECKS[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_checks = answer_test(
+    grade_check,
+    right=[check, in_numpy, whole_tables, by_norms, by_probabilities, of_tensors, in_capitals],
+    wrong=WRONG_CHECKS,
+)

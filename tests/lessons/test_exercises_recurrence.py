@@ -2,8 +2,8 @@
 
 import math
 
-import pytest
 import torch
+from answer_banks import answer_test
 from torch import nn
 
 from exformer.models.rnn_cells import lstm_cell
@@ -50,11 +50,6 @@ STEPS = {
     "list of two": lambda *case: list(by_library(*case)),
     "numpy": lambda *case: tuple(part.numpy() for part in by_library(*case)),
 }
-
-
-@pytest.mark.parametrize("answer", STEPS.values(), ids=STEPS)
-def test_right_steps(answer):
-    assert grade_lstm_step(answer), grade_lstm_step(answer)
 
 
 def step(
@@ -119,11 +114,7 @@ WRONG_STEPS = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_STEPS)
-def test_wrong_steps_are_named(hint):
-    verdict = grade_lstm_step(WRONG_STEPS[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_steps = answer_test(grade_lstm_step, right=STEPS, wrong=WRONG_STEPS)
 
 
 def by_optimizer(gradients, limit):
@@ -162,11 +153,6 @@ CLIPS = {
 }
 
 
-@pytest.mark.parametrize("answer", CLIPS.values(), ids=CLIPS)
-def test_right_clips(answer):
-    assert grade_clip(answer), grade_clip(answer)
-
-
 def shortened(size):
     def answer(gradients, limit):
         found = size(gradients)
@@ -201,8 +187,4 @@ WRONG_CLIPS = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_CLIPS)
-def test_wrong_clips_are_named(hint):
-    verdict = grade_clip(WRONG_CLIPS[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_clips = answer_test(grade_clip, right=CLIPS, wrong=WRONG_CLIPS)

@@ -1,8 +1,8 @@
 """Graders of lesson 20: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
 import numpy as np
-import pytest
 import torch
+from answer_banks import answer_test
 
 from exformer_lessons.scale.grader import grade_all_reduce, grade_plan
 
@@ -47,13 +47,7 @@ def rounded_to_whole_tokens(*case):
     return round(size), round(tokens), loss
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [plan, as_tensor, as_list, as_numpy, of_tensors, searched, rounded_to_whole_tokens],
-    ids=lambda answer: answer.__name__,
-)
-def test_right_plans(answer):
-    assert grade_plan(lambda *case: answer(*case)), grade_plan(lambda *case: answer(*case))
+RIGHT_PLANS = [plan, as_tensor, as_list, as_numpy, of_tensors, searched, rounded_to_whole_tokens]
 
 
 def with_third(change):
@@ -98,11 +92,7 @@ WRONG_PLANS = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_PLANS)
-def test_wrong_plans_are_named(hint):
-    verdict = grade_plan(WRONG_PLANS[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_plans = answer_test(grade_plan, right=RIGHT_PLANS, wrong=WRONG_PLANS)
 
 
 def test_a_plan_that_is_nearly_right_is_refused():
@@ -139,15 +129,6 @@ def worker_by_worker(sums, counts):
         yield (sums.sum(0) / counts.sum()).tolist()
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [expanded, weighted, in_a_ring, all_reduce_in_lists, all_reduce_in_numpy, worker_by_worker],
-    ids=lambda answer: answer.__name__,
-)
-def test_right_gradients_of_workers(answer):
-    assert grade_all_reduce(answer), grade_all_reduce(answer)
-
-
 def to_all(row, sums):
     return row.expand_as(sums)
 
@@ -170,8 +151,8 @@ WRONG_REDUCED = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_REDUCED)
-def test_wrong_gradients_of_workers_are_named(hint):
-    verdict = grade_all_reduce(WRONG_REDUCED[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_gradients_of_workers = answer_test(
+    grade_all_reduce,
+    right=[expanded, weighted, in_a_ring, all_reduce_in_lists, all_reduce_in_numpy, worker_by_worker],
+    wrong=WRONG_REDUCED,
+)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from answer_banks import answer_test
 
 from exformer.nn.attention import scaled_dot_product_attention
 from exformer_lessons.exercises.grading import FINITE_FILL, NOT_STABLE, grade
@@ -54,11 +55,6 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize("answer", RIGHT.values(), ids=RIGHT)
-def test_right_attention(answer):
-    assert grade_attention(answer), grade_attention(answer)
-
-
 def rooted(q, k, d):
     return torch.einsum("qd,kd->qk", q, k) / d**0.5
 
@@ -89,11 +85,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG)
-def test_wrong_attention_is_named(hint):
-    verdict = grade_attention(WRONG[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_attention = answer_test(grade_attention, right=RIGHT, wrong=WRONG)
 
 
 def masked_loops(q, k, v, mask):
@@ -129,11 +121,6 @@ MASKED_RIGHT = {
 }
 
 
-@pytest.mark.parametrize("answer", MASKED_RIGHT.values(), ids=MASKED_RIGHT)
-def test_right_masked_attention(answer):
-    assert grade_masked_attention(answer), grade_masked_attention(answer)
-
-
 def changed(change):
     return lambda q, k, v, mask: softmax_of(q, k, v, mask, change=change)
 
@@ -163,11 +150,7 @@ MASKED_WRONG = {
 }
 
 
-@pytest.mark.parametrize("hint", MASKED_WRONG)
-def test_wrong_masked_attention_is_named(hint):
-    verdict = grade_masked_attention(MASKED_WRONG[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_masked_attention = answer_test(grade_masked_attention, right=MASKED_RIGHT, wrong=MASKED_WRONG)
 
 
 NEXT = np.roll(np.eye(3), 1, axis=1)  # row i is the unit vector of i + 1
@@ -187,33 +170,19 @@ CIRCLES = {
 }
 
 
-@pytest.mark.parametrize("pair", CIRCLES.values(), ids=CIRCLES)
-def test_right_circles(pair):
-    assert grade_circle(*pair), grade_circle(*pair)
+WRONG_CIRCLES = {
+    "symmetric": [(NEXT, NEXT), (np.eye(3), np.eye(3))],
+    "the other way": [(9 * NEXT.T, np.eye(3)), (np.eye(3), 9 * NEXT)],
+    "larger": (NEXT, np.eye(3)),
+    "paper→scissors gets only 0.6": (np.diag([9, 2, 9]) @ NEXT, np.eye(3)),
+    "scissors→rock gets only 0.33": (9 * np.diag([1.0, 1.0, 0.0]) @ NEXT, np.eye(3)),
+    "more than 0.9": (9 * np.diag([1.0, 2.0, 3.0]), NEXT @ np.diag([1.0, 0.0, 0.0])),
+    "no two matrices yet": [(None, None), (..., np.eye(3))],
+    "3 rows and equally many columns": [(np.eye(3), np.eye(4)), (9 * NEXT * math.nan, np.eye(3))],
+    "matrices of numbers": ("paper", np.eye(3)),
+}
 
-
-@pytest.mark.parametrize(
-    ("hint", "w_q", "w_k"),
-    [
-        ("symmetric", NEXT, NEXT),
-        ("symmetric", np.eye(3), np.eye(3)),
-        ("the other way", 9 * NEXT.T, np.eye(3)),
-        ("the other way", np.eye(3), 9 * NEXT),
-        ("larger", NEXT, np.eye(3)),
-        ("paper→scissors gets only 0.6", np.diag([9, 2, 9]) @ NEXT, np.eye(3)),
-        ("scissors→rock gets only 0.33", 9 * np.diag([1.0, 1.0, 0.0]) @ NEXT, np.eye(3)),
-        ("more than 0.9", 9 * np.diag([1.0, 2.0, 3.0]), NEXT @ np.diag([1.0, 0.0, 0.0])),
-        ("no two matrices yet", None, None),
-        ("no two matrices yet", ..., np.eye(3)),
-        ("3 rows and equally many columns", np.eye(3), np.eye(4)),
-        ("3 rows and equally many columns", 9 * NEXT * math.nan, np.eye(3)),
-        ("matrices of numbers", "paper", np.eye(3)),
-    ],
-)
-def test_wrong_circles_are_named(hint, w_q, w_k):
-    verdict = grade_circle(w_q, w_k)
-    assert not verdict
-    assert hint in verdict.says
+test_circles = answer_test(lambda pair: grade_circle(*pair), right=CIRCLES, wrong=WRONG_CIRCLES)
 
 
 def test_suspects_do_what_they_are_charged_with():

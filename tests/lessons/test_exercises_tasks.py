@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
+from answer_banks import answer_test
 
 from exformer_lessons.tasks.grader import grade_invented, grade_row
 
@@ -118,26 +119,9 @@ WRONG_COUNTS = {
     "raised AttributeError": lambda s, a, names: names.keys(),
     "the number should be 0, yours is 17": lambda s, a, names: 17,
 }
-BANK = {
-    grade_row: (ROWS, WRONG_ROWS),
-    grade_invented: (COUNTS, WRONG_COUNTS),
-}
 
-
-@pytest.mark.parametrize(
-    ("check", "name"), [(check, name) for check, (right, _) in BANK.items() for name in right]
-)
-def test_right_answers(check, name):
-    assert check(BANK[check][0][name]), check(BANK[check][0][name])
-
-
-@pytest.mark.parametrize(
-    ("check", "hint"), [(check, hint) for check, (_, wrong) in BANK.items() for hint in wrong]
-)
-def test_wrong_answers_are_named(check, hint):
-    verdict = check(BANK[check][1][hint])
-    assert not verdict
-    assert hint in verdict.says
+test_rows = answer_test(grade_row, right=ROWS, wrong=WRONG_ROWS)
+test_counts = answer_test(grade_invented, right=COUNTS, wrong=WRONG_COUNTS)
 
 
 def empties_its_names(summary, article, names):

@@ -2,9 +2,9 @@
 
 import math
 
-import pytest
 import torch
 import torch.nn.functional as F
+from answer_banks import answer_test
 
 from exformer_lessons.todays_block.grader import grade_grouped, grade_mixture
 
@@ -45,15 +45,6 @@ def as_numpy(q, k, v):
 
 def as_lists(q, k, v):
     return by_groups(q, k, v).tolist()
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [repeated, by_groups, head_by_head, by_index, rows_of_one_product, as_numpy, as_lists],
-    ids=lambda answer: answer.__name__,
-)
-def test_right_groups(answer):
-    assert grade_grouped(answer), grade_grouped(answer)
 
 
 def test_the_kernel_of_torch_is_right_but_no_answer_of_ones_own():
@@ -101,11 +92,11 @@ WRONG_GROUPS = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_GROUPS)
-def test_wrong_groups_are_named(hint):
-    verdict = grade_grouped(WRONG_GROUPS[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_groups = answer_test(
+    grade_grouped,
+    right=[repeated, by_groups, head_by_head, by_index, rows_of_one_product, as_numpy, as_lists],
+    wrong=WRONG_GROUPS,
+)
 
 
 def balance_of(p, used):
@@ -168,15 +159,6 @@ def balance_in_a_list(x, w, experts, k):
     return output.tolist(), [balance.item()]
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [with_gates, token_by_token, softmax_of_the_chosen, masked_logits, with_counts, balance_in_a_list],
-    ids=lambda answer: answer.__name__,
-)
-def test_right_mixtures(answer):
-    assert grade_mixture(answer), grade_mixture(answer)
-
-
 def wrong(*, weigh=None, choose=None, dim=-1, add=False, loss=None):
     """Mix experts with one mistake."""
 
@@ -222,11 +204,11 @@ WRONG_MIXTURES = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_MIXTURES)
-def test_wrong_mixtures_are_named(hint):
-    verdict = grade_mixture(WRONG_MIXTURES[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_mixtures = answer_test(
+    grade_mixture,
+    right=[with_gates, token_by_token, softmax_of_the_chosen, masked_logits, with_counts, balance_in_a_list],
+    wrong=WRONG_MIXTURES,
+)
 
 
 def test_a_mixture_that_is_nearly_right_is_refused():

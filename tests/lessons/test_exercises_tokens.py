@@ -4,8 +4,8 @@ import re
 from itertools import pairwise
 
 import numpy as np
-import pytest
 import torch
+from answer_banks import answer_test
 
 from exformer.tokenizers.bpe_merges import apply_merges
 from exformer_lessons.tokens.grader import (
@@ -85,11 +85,6 @@ CUTS = {
         )
     ),
 }
-
-
-@pytest.mark.parametrize("answer", CUTS.values(), ids=CUTS)
-def test_right_cuts(answer):
-    assert grade_encode(answer), grade_encode(answer)
 
 
 def overlapping(word, pair, new):
@@ -198,11 +193,7 @@ def test_a_pair_is_no_text_in_a_text():
     assert not grade_encode(by_words)
 
 
-@pytest.mark.parametrize("hint", WRONG_CUTS)
-def test_wrong_cuts_are_named(hint):
-    verdict = grade_encode(WRONG_CUTS[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_cuts = answer_test(grade_encode, right=CUTS, wrong=WRONG_CUTS)
 
 
 def byte_by_byte(tokens, ids):
@@ -229,11 +220,6 @@ def whole_or_each(tokens, ids):
 DECODES = {"bytearray": byte_by_byte, "incremental": incremental}
 
 
-@pytest.mark.parametrize("answer", DECODES.values(), ids=DECODES)
-def test_right_decodes(answer):
-    assert grade_decode(answer), grade_decode(answer)
-
-
 WRONG_DECODES = {
     "by itself: a character may": lambda t, ids: "".join(t[i].decode(errors="replace") for i in ids),
     "by itself and drop": lambda t, ids: "".join(t[i].decode(errors="ignore") for i in ids),
@@ -256,8 +242,4 @@ WRONG_DECODES = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_DECODES)
-def test_wrong_decodes_are_named(hint):
-    verdict = grade_decode(WRONG_DECODES[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_decodes = answer_test(grade_decode, right=DECODES, wrong=WRONG_DECODES)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from answer_banks import answer_test
 
 from exformer_lessons.training.grader import grade_accumulation, grade_clinic
 from exformer_lessons.training.mistakes import APART, SIGNS
@@ -133,16 +134,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("answer", RIGHT, ids=lambda answer: answer.__name__)
-def test_right_gradients(answer):
-    assert grade_accumulation(answer), grade_accumulation(answer)
-
-
-@pytest.mark.parametrize("hint", WRONG)
-def test_wrong_gradients_are_named(hint):
-    verdict = grade_accumulation(WRONG[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_gradients = answer_test(grade_accumulation, right=RIGHT, wrong=WRONG)
 
 
 def test_a_gradient_that_is_nearly_right_is_refused():

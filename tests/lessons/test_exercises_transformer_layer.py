@@ -1,9 +1,9 @@
 """Graders: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
 import numpy as np
-import pytest
 import torch
 import torch.nn.functional as F
+from answer_banks import answer_test
 
 from exformer.nn.config import TransformerConfig
 from exformer.nn.layers import EncoderLayer
@@ -50,11 +50,6 @@ NORMS = {
 }
 
 
-@pytest.mark.parametrize("answer", NORMS.values(), ids=NORMS)
-def test_right_norms(answer):
-    assert grade_layer_norm(answer), grade_layer_norm(answer)
-
-
 def normal(x, dims, eps, *, correction=0):
     variance, mean = torch.var_mean(x, dims, correction=correction, keepdim=True)
     return (x - mean) / torch.sqrt(variance + eps)
@@ -95,11 +90,7 @@ WRONG_NORMS = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_NORMS)
-def test_wrong_norms_are_named(hint):
-    verdict = grade_layer_norm(WRONG_NORMS[hint])
-    assert not verdict
-    assert hint in verdict.says
+test_norms = answer_test(grade_layer_norm, right=NORMS, wrong=WRONG_NORMS)
 
 
 def of_the_library(d_model, n_heads, d_ff):
@@ -120,11 +111,6 @@ COUNTS = {
     "tensor": lambda *sizes: torch.tensor(of_the_library(*sizes)),
     "numpy": lambda *sizes: np.int64(of_the_library(*sizes)),
 }
-
-
-@pytest.mark.parametrize("answer", COUNTS.values(), ids=COUNTS)
-def test_right_counts(answer):
-    assert grade_parameters(answer), grade_parameters(answer)
 
 
 def linear(n_in, n_out, *, bias=True):
@@ -162,12 +148,7 @@ WRONG_COUNTS = {
 }
 
 
-@pytest.mark.parametrize("hint", WRONG_COUNTS)
-def test_wrong_counts_are_named(hint):
-    for answer in WRONG_COUNTS[hint]:
-        verdict = grade_parameters(answer)
-        assert not verdict
-        assert hint in verdict.says
+test_counts = answer_test(grade_parameters, right=COUNTS, wrong=WRONG_COUNTS)
 
 
 def test_no_two_known_mistakes_agree():
