@@ -181,37 +181,6 @@ def test_in_a_large_vocabulary_too(vocab_size, num_beams):
             same(got, best_by_loop(next_logits, row, **options))
 
 
-@settings(max_examples=40)
-@given(
-    seed=st.integers(0, 2**20),
-    vocab_size=st.integers(2, 4),
-    depth=st.integers(1, 4),
-    penalty=PENALTIES,
-)
-def test_exhaustive_beam_finds_the_best_text(seed, vocab_size, depth, penalty):
-    """At depth 2 that is the width of the vocabulary."""
-    next_logits = memory(vocab_size, seed)
-    options = {"eos_id": 0, "max_new_tokens": depth, "length_penalty": penalty}
-    [found] = beam_search(next_logits, START, num_beams=vocab_size ** (depth - 1), **options)
-    same(found, exhaustive_search(next_logits, START, **options)[0][0])
-
-
-@settings(max_examples=40)
-@given(
-    seed=st.integers(0, 2**20),
-    vocab_size=st.integers(2, 5),
-    depth=st.integers(1, 4),
-    num_beams=st.integers(1, 9),
-)
-def test_no_beam_finds_better_than_the_best_of_all_texts(seed, vocab_size, depth, num_beams):
-    next_logits = memory(vocab_size, seed)
-    options = {"eos_id": 0, "max_new_tokens": depth, "length_penalty": 1.0}
-    [found] = beam_search(next_logits, START, num_beams=num_beams, **options)
-    [texts] = exhaustive_search(next_logits, START, **options)
-    assert [text.ids for text in texts].count(found.ids) in (1, 2)  # cut off, or ended with the same tokens
-    assert found.score(length_penalty=1.0) <= texts[0].score(length_penalty=1.0) + 1e-10
-
-
 def test_the_width_of_the_vocabulary_is_too_narrow_at_depth_3():
     """All texts of one token fit into the beam, but not all of two: the best may begin with the worst."""
     late = {(a,): [0.5, 0.5, 0.0] for a in (0, 1)} | {(): [0.52, 0.48, 0.0]}
@@ -223,21 +192,6 @@ def test_the_width_of_the_vocabulary_is_too_narrow_at_depth_3():
     assert best.ids == [1, 1, 1]
     assert beam_search(tree(late), START, num_beams=3, **limits)[0].ids != best.ids
     same(beam_search(tree(late), START, num_beams=4, **limits)[0], best)
-
-
-@settings(max_examples=40)
-@given(
-    seed=st.integers(0, 2**20),
-    vocab_size=st.integers(2, 9),
-    batch=st.integers(1, 4),
-    penalty=PENALTIES,
-)
-def test_a_beam_of_one_is_greedy(seed, vocab_size, batch, penalty):
-    next_logits = memory(vocab_size, seed)
-    prompts = torch.randint(vocab_size, (batch, 3), generator=torch.Generator().manual_seed(seed))
-    limits = {"eos_id": 0, "max_new_tokens": 6}
-    found = beam_search(next_logits, prompts, num_beams=1, length_penalty=penalty, **limits)
-    assert [text.ids for text in found] == greedy(next_logits, prompts, **limits)
 
 
 def test_search_ends_when_no_text_can_win():
