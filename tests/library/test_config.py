@@ -316,6 +316,17 @@ IDS = {
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("kind", sorted(MODELS.keys() - {"recurrent"}))
+def test_one_text_is_a_batch_of_one(kind: str) -> None:
+    ids = torch.tensor([1])
+    for inputs in ((ids, ids[None]), (ids[None], ids)) if "translator" in kind else ((ids,),):
+        with pytest.raises(
+            ValueError, match=r"ids must be \(batch, position\), got the shape .*: one \w+ is ids\[None\]"
+        ):
+            MODELS[kind](*inputs)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("given", IDS)
 def test_ids_of_another_kind(kind: str, given: str) -> None:

@@ -19,7 +19,6 @@ from exformer.nn.config import TransformerConfig
 from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import merge_heads, split_heads
-from exformer.nn.record_attention import record_attention
 
 pytestmark = pytest.mark.usefixtures("float64")
 VOCAB, HEADS, D_MODEL, D_FF, LAYERS, MAX_LEN, BATCH, TIME = 17, 3, 30, 13, 2, 11, 2, 7
@@ -220,24 +219,12 @@ def test_no_bias_is_left_where_none_is_wanted():
 
 
 def test_refusals():
-    for name, value in (("vocab_size", 0), ("n_layers", 0), ("max_len", -1)):
+    for name, value in (("vocab_size", 0), ("n_layers", 0)):
         with pytest.raises(ValueError, match=f"{name} must be at least 1, got {value}"):
             dataclasses.replace(CONFIG, **{name: value})
-    with pytest.raises(ValueError, match="sinusoidal_halves, learned, rotary, alibi, none, got 'rope'"):
-        dataclasses.replace(CONFIG, positions="rope")
-    with pytest.raises(ValueError, match=r"dropout must lie in \[0, 1\), got 1.0"):
-        dataclasses.replace(CONFIG, dropout=1.0)
-    with pytest.raises(ValueError, match=r"d_model \(30\) must be divisible by n_heads \(4\)"):
-        build(n_heads=4)
-    with pytest.raises(ValueError, match="17"):
-        build()(torch.tensor([[17]]))
-    with pytest.raises(ValueError, match="nothing to embed"):
-        build()(torch.zeros(1, 0, dtype=torch.int64))
     for positions in ALL_POSITIONS:
         with pytest.raises(ValueError, match=r"12.* max_len is 11"):
             build(positions=positions)(torch.zeros(1, 12, dtype=torch.int64))
-    with pytest.raises(ValueError, match=r"call model\.eval"), record_attention(build().train()):
-        pass
 
 
 @pytest.mark.parametrize(
@@ -276,14 +263,6 @@ def test_a_cache_goes_on_with_its_own_rows_only():
             check_step(model, ids[:1].expand(rows, -1), cache)
     with pytest.raises(ValueError, match="give it at the first call with a cache"):
         check_step(model, ids, cache, padding=padding)
-
-
-@pytest.mark.usefixtures("unchecked_shapes")
-def test_one_text_is_a_batch_of_one():
-    with pytest.raises(
-        ValueError, match=r"ids must be \(batch, position\), got the shape \(1,\): one text is ids"
-    ):
-        build()(torch.tensor([1]))
 
 
 @pytest.mark.usefixtures("unchecked_shapes")

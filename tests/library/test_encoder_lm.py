@@ -15,7 +15,6 @@ from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.nn.config import TransformerConfig
 from exformer.nn.multi_head import merge_heads, split_heads
 from exformer.nn.normalization import LayerNorm, RMSNorm
-from exformer.nn.record_attention import record_attention
 
 pytestmark = pytest.mark.usefixtures("float64")
 VOCAB, HEADS, D_MODEL, D_FF, LAYERS, MAX_LEN, BATCH, TIME = 17, 3, 30, 13, 2, 11, 2, 7
@@ -208,21 +207,13 @@ def test_embeddings_are_dropped_too():
 
 
 def test_refusals():
-    for name, value in (("vocab_size", 0), ("n_layers", 0), ("max_len", -1)):
+    for name, value in (("vocab_size", 0), ("n_layers", 0)):
         with pytest.raises(ValueError, match=f"{name} must be at least 1, got {value}"):
             dataclasses.replace(CONFIG, **{name: value})
-    with pytest.raises(ValueError, match=r"dropout must lie in \[0, 1\), got 1.0"):
-        dataclasses.replace(CONFIG, dropout=1.0)
     with pytest.raises(ValueError, match="pad_id must lie from 0 to 16, got 17"):
         dataclasses.replace(CONFIG, pad_id=17)
     with pytest.raises(ValueError, match="n_segments must be at least 0, got -1"):
         dataclasses.replace(CONFIG, n_segments=-1)
-    with pytest.raises(ValueError, match=r"d_model \(30\) must be divisible by n_heads \(4\)"):
-        build(n_heads=4)
-    with pytest.raises(ValueError, match="17"):
-        build()(torch.tensor([[17]]))
-    with pytest.raises(ValueError, match="nothing to embed"):
-        build()(torch.zeros(1, 0, dtype=torch.int64))
     with pytest.raises(ValueError, match=r"12.* max_len is 11"):
         build()(torch.ones(1, 12, dtype=torch.int64))
     with pytest.raises(ValueError, match="no segments: build it with n_segments=2"):
@@ -231,8 +222,6 @@ def test_refusals():
         build(n_segments=2)(IDS, segments=2 * SEGMENTS)
     with pytest.raises(ValueError, match="segments must lie from 0 to 1, got -1 to 0"):
         build(n_segments=2)(IDS, segments=-SEGMENTS)
-    with pytest.raises(ValueError, match=r"call model\.eval"), record_attention(build().train()):
-        pass
     with pytest.raises(ValueError, match="n_classes must be at least 1, got 0"):
         ClassHead(3, n_classes=0)
     with pytest.raises(ValueError, match="n_tags must be at least 1, got -1"):
@@ -251,14 +240,6 @@ def test_norm_kind_throughout_a_model():
     for norm, kind in (("layer", LayerNorm), ("rms", RMSNorm)):
         parts = [part for part in build(norm=norm, pre_norm=True).modules() if type(part) in EITHER]
         assert [type(part) for part in parts] == [kind] * (2 * LAYERS + 3)
-
-
-@pytest.mark.usefixtures("unchecked_shapes")
-def test_one_text_is_a_batch_of_one():
-    with pytest.raises(
-        ValueError, match=r"ids must be \(batch, position\), got the shape \(1,\): one text is ids"
-    ):
-        build()(torch.tensor([1]))
 
 
 def test_heads_drop_what_the_output_layer_reads():
