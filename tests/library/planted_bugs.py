@@ -194,7 +194,7 @@ BUGS = [
         "base 1,000",
         "base: float = 10_000.0",
         "base: float = 1_000.0",
-        "library/test_positional.py::test_the_papers_base_is_the_default",
+        "library/test_positional.py::test_sinusoidal_encoding_by_hand",
     ),
     Bug(
         "nn.attention.scaled_dot_product_attention",
@@ -397,7 +397,7 @@ BUGS = [
         "one norm used twice",
         "norm=self.norm_cross,",
         "norm=self.norm_self,",
-        "library/test_layers.py::test_decoder_layer_parity_with_torch",
+        "library/test_layers.py::test_parity_with_torch",
     ),
     Bug(
         "nn.normalization.rms_norm",
@@ -460,14 +460,14 @@ BUGS = [
         "memory mask forgotten",
         "mask=memory_mask, ",
         "",
-        "library/test_layers.py::test_decoder_layer_parity_with_torch",
+        "library/test_layers.py::test_parity_with_torch",
     ),
     Bug(
         "nn.layers.DecoderLayer.forward",
         "cross-attention looks at the target",
         "self.cross_attention(h, memory, memory, mask=memory_mask",
         "self.cross_attention(h, h, h, mask=None",
-        "library/test_layers.py::test_decoder_layer_parity_with_torch",
+        "library/test_layers.py::test_parity_with_torch",
     ),
     Bug(
         "nn.layers.multi_head_attention",
@@ -481,7 +481,7 @@ BUGS = [
         "start ignored",
         "return weight[start:end]",
         "return weight[: x.size(1)]",
-        "library/test_positional.py::test_a_later_start_gives_the_later_rows",
+        "library/test_positional.py::test_positions_start_after_left_padding",
     ),
     Bug(
         "nn.positions.absolute._rows",
@@ -782,7 +782,7 @@ BUGS = [
         "smoothing over |V| - 1",
         "label_smoothing * log_p.mean(dim=-1)",
         "label_smoothing * log_p.sum(dim=-1) / (log_p.size(-1) - 1)",
-        "library/test_loss.py::test_the_fused_loss_is_the_mean_nll_of_real_targets",
+        "library/test_loss.py::test_parity_with_torch_and_with_the_mathematics_written_out",
     ),
     Bug(
         "nn.loss.log_probabilities",
@@ -985,14 +985,14 @@ BUGS = [
         "top-p cuts before the threshold",
         "(reached < p).sum(dim=-1, keepdim=True) + 1",
         "(reached <= p).sum(dim=-1, keepdim=True)",
-        "library/test_logits.py::test_top_p_by_hand",
+        "library/test_logits.py::test_top_p_and_min_p_by_hand",
     ),
     Bug(
         "generation.sampling.keep_min_p",
         "min-p is taken for a probability",
         "logits.amax(dim=-1, keepdim=True) + math.log(p)",
         "torch.logsumexp(logits, dim=-1, keepdim=True) + math.log(p)",
-        "library/test_logits.py::test_min_p_by_hand",
+        "library/test_logits.py::test_top_p_and_min_p_by_hand",
     ),
     Bug(
         "generation.sampling.penalize_repetition",
@@ -1132,14 +1132,14 @@ BUGS = [
         "the source has no end token",
         "[*tokenizer.encode(normalize_line(sentence)), tokenizer.eos_id]",
         "[*tokenizer.encode(normalize_line(sentence))]",
-        "library/test_translate.py::test_translate_is_the_loop_for_each_sentence_alone",
+        "library/test_translate.py::test_translate_searches_for_each_sentence_alone",
     ),
     Bug(
         "generation.translate._scorer",
         "beam rows belong to the wrong sentences",
         "memory.repeat_interleave(num_beams, dim=0)",
         "memory.repeat(num_beams, 1, 1)",
-        "library/test_translate.py::test_translate_with_a_beam_searches_for_each_sentence_alone",
+        "library/test_translate.py::test_translate_searches_for_each_sentence_alone",
     ),
     Bug(
         "evaluation.metrics.perplexity",

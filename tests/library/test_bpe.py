@@ -259,19 +259,6 @@ def test_save_and_load(tmp_path, mixed, kind):
     assert [file.name for file in tmp_path.iterdir()] == ["tokenizer.json"]
 
 
-def test_the_old_file_after_a_failed_save(tmp_path, mixed, monkeypatch):
-    path = tmp_path / "t.json"
-    path.write_text("old")
-
-    def full(*_):
-        raise OSError("no space left")
-
-    monkeypatch.setattr("os.replace", full)
-    with pytest.raises(OSError, match="no space left"):
-        mixed.save(path)
-    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("t.json", "old")]
-
-
 def content(**changes):
     """Return a right file's content with changes."""
     right = {"format": "exformer tokenizer 1", "kind": "byte-pair", "merges": [[68, 69], [259, 68]]}
@@ -296,12 +283,7 @@ def test_bound_on_the_bytes_of_all_tokens(monkeypatch):
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        (b"\xff\xfe\x00", "is not a tokenizer file: expected JSON"),
         ("", "is not a tokenizer file: expected JSON"),
-        (content()[:-9], "is not a tokenizer file: expected JSON"),
-        ("[" * 100_000, "is not a tokenizer file: expected JSON"),
-        ("1" * 5000, "is not a tokenizer file: expected JSON"),
-        ("[1, 2]", "is not a tokenizer file: expected a JSON object, got list"),
         (content(format="other"), "is not a tokenizer file: expected the format"),
         (content(kind="word"), "holds a tokenizer of kind 'word', expected 'byte-pair'"),
         (content(merges=None), "is damaged: 'merges' must be a list of pairs of ids"),

@@ -102,29 +102,25 @@ def test_resumed_download(server: str, tmp_path: Path) -> None:
     assert left_in(tmp_path) == ["data.bin"]
 
 
-def test_server_without_range_requests(server: str, tmp_path: Path) -> None:
-    part = tmp_path / "some" / "data.bin.part"
-    part.parent.mkdir()
-    part.write_bytes(DATA[:777])
-    assert fetch(data_file(f"{server}/always-all"), cache=tmp_path).read_bytes() == DATA
-    assert Server.asked == ["bytes=777-"]
-
-
-@pytest.mark.parametrize("begun", [b"x" * 500, b"x" * len(DATA), b"x" * (len(DATA) + 9)])
-def test_partial_file_of_another_file(server: str, tmp_path: Path, begun: bytes) -> None:
-    part = tmp_path / "some" / "data.bin.part"
-    part.parent.mkdir()
-    part.write_bytes(begun)
-    assert fetch(data_file(f"{server}/whole"), cache=tmp_path).read_bytes() == DATA
-    assert Server.asked[-1] is None
+@pytest.mark.parametrize(
+    ("name", "begun", "path", "last_asked"),
+    [
+        ("data.bin.part", DATA[:777], "always-all", ["bytes=777-"]),  # the server sends all of it
+        ("data.bin.part", b"x" * 500, "whole", [None]),  # parts of another file
+        ("data.bin.part", b"x" * len(DATA), "whole", [None]),
+        ("data.bin.part", b"x" * (len(DATA) + 9), "whole", [None]),
+        ("data.bin.part", DATA, "whole", []),
+        ("data.bin", PAGE, "whole", [None]),
+    ],
+)
+def test_what_is_there_already(
+    server: str, tmp_path: Path, name: str, begun: bytes, path: str, last_asked: list[str | None]
+) -> None:
+    (tmp_path / "some").mkdir()
+    (tmp_path / "some" / name).write_bytes(begun)
+    assert fetch(data_file(f"{server}/{path}"), cache=tmp_path).read_bytes() == DATA
+    assert Server.asked[-1:] == last_asked
     assert left_in(tmp_path) == ["data.bin"]
-
-
-def test_wrong_file_in_the_cache(server: str, tmp_path: Path) -> None:
-    path = tmp_path / "some" / "data.bin"
-    path.parent.mkdir()
-    path.write_bytes(PAGE)
-    assert fetch(data_file(f"{server}/whole"), cache=tmp_path).read_bytes() == DATA
 
 
 def test_wrong_bytes_from_the_server(server: str, tmp_path: Path) -> None:
@@ -133,15 +129,6 @@ def test_wrong_bytes_from_the_server(server: str, tmp_path: Path) -> None:
         fetch(wrong, cache=tmp_path)
     assert left_in(tmp_path) == []
     assert Server.asked == [None]  # a server that has sent all of it is not asked again
-
-
-def test_complete_partial_file(server: str, tmp_path: Path) -> None:
-    part = tmp_path / "some" / "data.bin.part"
-    part.parent.mkdir()
-    part.write_bytes(DATA)
-    assert fetch(data_file(f"{server}/whole"), cache=tmp_path).read_bytes() == DATA
-    assert Server.asked == []
-    assert left_in(tmp_path) == ["data.bin"]
 
 
 @pytest.mark.parametrize("path", ["page", "line_and_page"])

@@ -34,6 +34,11 @@ def config(d_model: int = D_MODEL, **changes) -> TransformerConfig:
     return TransformerConfig(d_model=d_model, **{"n_heads": HEADS, "d_ff": D_FF, "dropout": 0.0} | changes)
 
 
+def inputs_of(kind: type, width: int = D_MODEL) -> list[torch.Tensor]:
+    """Return the input of a layer, and for a decoder's the memory too."""
+    return [normal(BATCH, TGT, width), normal(BATCH, SRC, width, seed=2)][: 1 + (kind is DecoderLayer)]
+
+
 def test_layers_are_the_papers_unless_told_otherwise():
     sizes = {"d_model": 128, "n_heads": 4, "n_kv_heads": None, "d_ff": 512, "n_layers": 2, "max_len": 128}
     rates = {"dropout": 0.1, "attention_dropout": 0.0}
@@ -94,59 +99,39 @@ SRC_IDS = torch.tensor([[4, 4, 4, 4, 4, 4, 0], [4, 4, 4, 0, 0, 0, 0]])
 CAUSAL, TGT_PADDING = causal_mask(TGT), padding_mask(TGT_IDS, pad_id=0)
 CROSS = torch.rand(TGT, SRC, generator=torch.Generator().manual_seed(0)) < 0.5  # True = blocked
 CROSS[:, 0] = False
-ENCODER_MASKS = {
-    "no mask": ({}, None),
-    "causal": ({"src_mask": ~CAUSAL}, CAUSAL),
-    "padding": ({"src_key_padding_mask": TGT_IDS == 0}, TGT_PADDING),
-    "both": ({"src_mask": ~CAUSAL, "src_key_padding_mask": TGT_IDS == 0}, CAUSAL & TGT_PADDING),
-}
-
-
-@KINDS
-@pytest.mark.parametrize("mask", ENCODER_MASKS)
-def test_encoder_layer_parity_with_torch(pre_norm, activation, mask):
-    theirs = nn.TransformerEncoderLayer(
-        D_MODEL, HEADS, D_FF, 0.1, activation, batch_first=True, norm_first=pre_norm
-    ).eval()
-    ours = EncoderLayer(config(dropout=0.1, pre_norm=pre_norm, activation=activation)).eval()
-    randomize(theirs)
-    pairs = twins(ours, theirs)
-    copy(pairs)
-    torch_masks, our_mask = ENCODER_MASKS[mask]
-    x = normal(BATCH, TGT, D_MODEL)
-    got, wanted = ours(x, mask=our_mask), theirs(x, **torch_masks)
-    close(got, wanted)
-    close(backward(got, (x,))[0], backward(wanted, (x,))[0])
-    same_gradients(pairs)
-
-
-DECODER_MASKS = {
-    "no mask": ({}, {}),
-    "causal": ({"tgt_mask": ~CAUSAL}, {"mask": CAUSAL}),
-    "padding": (
+MASKS: dict[tuple[type, str], tuple[dict, dict]] = {
+    (EncoderLayer, "no mask"): ({}, {}),
+    (EncoderLayer, "causal"): ({"src_mask": ~CAUSAL}, {"mask": CAUSAL}),
+    (EncoderLayer, "padding"): ({"src_key_padding_mask": TGT_IDS == 0}, {"mask": TGT_PADDING}),
+    (EncoderLayer, "both"): (
+        {"src_mask": ~CAUSAL, "src_key_padding_mask": TGT_IDS == 0},
+        {"mask": CAUSAL & TGT_PADDING},
+    ),
+    (DecoderLayer, "no mask"): ({}, {}),
+    (DecoderLayer, "causal"): ({"tgt_mask": ~CAUSAL}, {"mask": CAUSAL}),
+    (DecoderLayer, "padding"): (
         {"tgt_mask": ~CAUSAL, "tgt_key_padding_mask": TGT_IDS == 0},
         {"mask": CAUSAL & TGT_PADDING},
     ),
-    "memory padding": (
+    (DecoderLayer, "memory padding"): (
         {"tgt_mask": ~CAUSAL, "memory_key_padding_mask": SRC_IDS == 0},
         {"mask": CAUSAL, "memory_mask": padding_mask(SRC_IDS, pad_id=0)},
     ),
-    "memory mask": ({"memory_mask": CROSS}, {"memory_mask": from_torch_mask(CROSS)}),
+    (DecoderLayer, "memory mask"): ({"memory_mask": CROSS}, {"memory_mask": from_torch_mask(CROSS)}),
 }
 
 
 @KINDS
-@pytest.mark.parametrize("mask", DECODER_MASKS)
-def test_decoder_layer_parity_with_torch(pre_norm, activation, mask):
-    theirs = nn.TransformerDecoderLayer(
-        D_MODEL, HEADS, D_FF, 0.1, activation, batch_first=True, norm_first=pre_norm
-    ).eval()
-    ours = DecoderLayer(config(dropout=0.1, pre_norm=pre_norm, activation=activation)).eval()
+@pytest.mark.parametrize(("kind", "mask"), MASKS)
+def test_parity_with_torch(pre_norm, activation, kind, mask):
+    peer = nn.TransformerEncoderLayer if kind is EncoderLayer else nn.TransformerDecoderLayer
+    theirs = peer(D_MODEL, HEADS, D_FF, 0.1, activation, batch_first=True, norm_first=pre_norm).eval()
+    ours = kind(config(dropout=0.1, pre_norm=pre_norm, activation=activation)).eval()
     randomize(theirs)
     pairs = twins(ours, theirs)
     copy(pairs)
-    torch_masks, our_masks = DECODER_MASKS[mask]
-    inputs = normal(BATCH, TGT, D_MODEL), normal(BATCH, SRC, D_MODEL, seed=2)
+    torch_masks, our_masks = MASKS[kind, mask]
+    inputs = inputs_of(kind)
     got, wanted = ours(*inputs, **our_masks), theirs(*inputs, **torch_masks)
     close(got, wanted)
     for mine, other in zip(backward(got, inputs), backward(wanted, inputs), strict=True):
@@ -213,7 +198,7 @@ def test_dropout_works_in_training_and_is_off_in_evaluation(kind, pre_norm):
     torch.manual_seed(0)
     layer, without = (kind(config(dropout=drop, pre_norm=pre_norm)) for drop in (0.5, 0.0))
     without.load_state_dict(layer.state_dict())
-    inputs = [normal(BATCH, TGT, D_MODEL)] + [normal(BATCH, SRC, D_MODEL)] * (kind is DecoderLayer)
+    inputs = inputs_of(kind)
     assert not torch.equal(layer(*inputs), layer(*inputs))
     assert torch.equal(layer.eval()(*inputs), without(*inputs))
 
@@ -224,7 +209,7 @@ def test_dropout_spares_the_attention_weights(kind):
     torch.manual_seed(0)
     for changes, dropped in (({"dropout": 0.5}, False), ({"attention_dropout": 0.5}, True)):
         layer = kind(config(**changes))
-        inputs = [normal(BATCH, TGT, D_MODEL)] + [normal(BATCH, SRC, D_MODEL)] * (kind is DecoderLayer)
+        inputs = inputs_of(kind)
         for attention in (layer.self_attention, getattr(layer, "cross_attention", layer.self_attention)):
             qkv = inputs[0], inputs[-1], inputs[-1]
             assert torch.equal(attention(*qkv), attention(*qkv)) != dropped
@@ -271,8 +256,7 @@ def test_inputs_that_do_not_fit_are_refused():
 def test_relative_positions_act_in_the_self_attention_only(kind):
     torch.manual_seed(0)
     plain = kind(config(D_MODEL + 3)).eval()
-    x, memory = normal(BATCH, TGT, D_MODEL + 3), normal(BATCH, SRC, D_MODEL + 3)
-    inputs = (x, memory) if kind is DecoderLayer else (x,)
+    inputs = inputs_of(kind, D_MODEL + 3)
     for name, positions in (("rotary", RotaryPositions), ("alibi", ALiBi)):
         layer = kind(config(D_MODEL + 3, positions=name)).eval()
         layer.load_state_dict(plain.state_dict())
@@ -310,7 +294,7 @@ def test_a_layer_without_biases_is_one_whose_biases_are_zero(kind):
     randomize(without)
     state = {name: torch.zeros_like(p) for name, p in with_biases.state_dict().items()}
     with_biases.load_state_dict(state | without.state_dict())
-    inputs = [normal(BATCH, TGT, D_MODEL)] + [normal(BATCH, SRC, D_MODEL)] * (kind is DecoderLayer)
+    inputs = inputs_of(kind)
     close(without(*inputs), with_biases(*inputs))
 
 
@@ -318,6 +302,6 @@ def test_a_layer_without_biases_is_one_whose_biases_are_zero(kind):
 @pytest.mark.parametrize("activation", ["relu", "swiglu"])
 def test_with_zero_init_a_pre_norm_layer_begins_as_the_identity(kind, activation):
     layer = kind(config(pre_norm=True, zero_init=True, activation=activation)).eval()
-    inputs = [normal(BATCH, TGT, D_MODEL)] + [normal(BATCH, SRC, D_MODEL)] * (kind is DecoderLayer)
+    inputs = inputs_of(kind)
     assert torch.equal(layer(*inputs), inputs[0])
     assert not torch.equal(kind(config(pre_norm=True, activation=activation))(*inputs), inputs[0])

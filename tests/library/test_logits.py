@@ -46,11 +46,32 @@ def test_the_entropy_rises_with_the_temperature(seed, cold, ratio):
     close(apply_temperature(logits, 1e12).softmax(-1), torch.full((7,), 1 / 7))
 
 
-@pytest.mark.parametrize("temperature", [0.0, -1.0, math.nan, math.inf, 1e308 * 10])
-def test_temperatures_without_a_distribution_are_refused(temperature):
-    message = f"temperature must be a number above 0, got {temperature}: .* use greedy decoding"
-    with pytest.raises(ValueError, match=message):
-        apply_temperature(torch.zeros(3), temperature)
+def penalize(logits, penalty):
+    return penalize_repetition(logits[None], torch.zeros(1, 1, dtype=torch.int64), penalty)
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong", "message"),
+    [
+        (
+            apply_temperature,
+            (0.0, -1.0, math.nan, math.inf),
+            "temperature must be a number above 0, got {}: .* use greedy decoding",
+        ),
+        (keep_top_k, (0, -1), "top_k must be at least 1, got {}"),
+        (keep_top_p, (0.0, -0.1, 1.01, math.nan), r"top_p must lie in \(0, 1\], got {}"),
+        (keep_min_p, (-0.1, 1.01, math.nan), r"min_p must lie in \[0, 1\], got {}"),
+        (
+            penalize,
+            (0.0, -1.0, 1e-300, 101.0, math.nan, math.inf),
+            "repetition_penalty must lie from 0.01 to 100, got {}",
+        ),
+    ],
+)
+def test_numbers_outside_their_range_are_refused(change, wrong, message):
+    for number in wrong:
+        with pytest.raises(ValueError, match=message.format(number)):
+            change(torch.zeros(3), number)
 
 
 def test_top_k_by_hand():
@@ -71,12 +92,6 @@ def test_top_k_is_the_head_of_a_sorted_list(logits, data):
     assert all(got[i] == logits[i] for i in wanted)
 
 
-@pytest.mark.parametrize("k", [0, -1])
-def test_top_k_below_1(k):
-    with pytest.raises(ValueError, match=f"top_k must be at least 1, got {k}"):
-        keep_top_k(torch.zeros(3), k)
-
-
 def test_top_k_above_the_vocabulary_keeps_all():
     logits = torch.tensor([[1.0, 3.0, 2.0]])
     assert torch.equal(keep_top_k(logits, 4), logits)
@@ -84,13 +99,20 @@ def test_top_k_above_the_vocabulary_keeps_all():
 
 
 @pytest.mark.parametrize(
-    ("p", "wanted"),
-    [(0.01, [1]), (0.49, [1]), (0.51, [1, 3]), (0.79, [1, 3]), (0.81, [0, 1, 3]), (1.0, [0, 1, 2, 3])],
+    ("keep", "p", "wanted"),
+    [
+        *((keep_top_p, p, [1]) for p in (0.01, 0.49)),
+        *((keep_top_p, p, [1, 3]) for p in (0.51, 0.79)),
+        *((keep_top_p, p, wanted) for p, wanted in ((0.81, [0, 1, 3]), (1.0, [0, 1, 2, 3]))),
+        *((keep_min_p, p, [0, 1, 2, 3]) for p in (0.0, 0.09)),
+        *((keep_min_p, p, wanted) for p, wanted in ((0.11, [0, 1, 3]), (0.31, [1, 3]))),
+        *((keep_min_p, p, [1]) for p in (0.61, 1.0)),
+    ],
 )
-def test_top_p_by_hand(p, wanted):
-    logits = torch.tensor([0.15, 0.5, 0.05, 0.3]).log()
-    assert kept(keep_top_p(logits, p)) == wanted
-    got = keep_top_p(logits.expand(2, 3, 4), p)  # any axes in front
+def test_top_p_and_min_p_by_hand(keep, p, wanted):
+    logits = torch.tensor([0.15, 0.5, 0.05, 0.3]).log() + 3.0  # a shift of all logits changes no probability
+    assert kept(keep(logits, p)) == wanted
+    got = keep(logits.expand(2, 3, 4), p)  # any axes in front
     assert got.shape == (2, 3, 4)
     close(got[1, 2, wanted], logits[wanted])
 
@@ -120,24 +142,6 @@ def test_a_p_of_1_keeps_what_rounding_would_lose():
     assert kept(keep_top_p(logits, 1.0)) == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("p", [0.0, -0.1, 1.01, math.nan])
-def test_top_p_outside_its_range(p):
-    with pytest.raises(ValueError, match=rf"top_p must lie in \(0, 1\], got {p}"):
-        keep_top_p(torch.zeros(3), p)
-
-
-@pytest.mark.parametrize(
-    ("p", "wanted"),
-    [(0.0, [0, 1, 2, 3]), (0.09, [0, 1, 2, 3]), (0.11, [0, 1, 3]), (0.31, [1, 3]), (0.61, [1]), (1.0, [1])],
-)
-def test_min_p_by_hand(p, wanted):
-    logits = torch.tensor([0.15, 0.5, 0.05, 0.3]).log() + 3.0  # a shift of all logits changes no probability
-    assert kept(keep_min_p(logits, p)) == wanted
-    got = keep_min_p(logits.expand(2, 3, 4), p)
-    assert got.shape == (2, 3, 4)
-    close(got[1, 2, wanted], logits[wanted])
-
-
 @given(logits=LOGITS, p=st.floats(0.001, 1.0))
 def test_min_p_keeps_what_is_p_times_as_probable_as_the_best(logits, p):
     probabilities = torch.tensor(logits).softmax(-1)
@@ -146,24 +150,12 @@ def test_min_p_keeps_what_is_p_times_as_probable_as_the_best(logits, p):
         assert kept(keep_min_p(torch.tensor([logits]), p)[0]) == (ratio >= p).nonzero().flatten().tolist()
 
 
-@pytest.mark.parametrize("p", [-0.1, 1.01, math.nan])
-def test_min_p_outside_its_range(p):
-    with pytest.raises(ValueError, match=rf"min_p must lie in \[0, 1\], got {p}"):
-        keep_min_p(torch.zeros(3), p)
-
-
 def test_repetition_by_hand():
     logits = torch.tensor([[3.0, -3.0, 0.0, 6.0], [3.0, -3.0, 0.0, 6.0]])
     ids = torch.tensor([[0, 1, 1], [3, 2, 3]])  # what comes twice is penalized once
     assert penalize_repetition(logits, ids, 1.5).tolist() == [[2.0, -4.5, 0.0, 6.0], [3.0, -3.0, 0.0, 4.0]]
     assert penalize_repetition(logits, ids, 1.0).tolist() == logits.tolist()
     assert logits[0].tolist() == [3.0, -3.0, 0.0, 6.0]  # the argument is left alone
-
-
-@pytest.mark.parametrize("penalty", [0.0, -1.0, 1e-300, 101.0, math.nan, math.inf])
-def test_repetition_penalty_outside_its_range(penalty):
-    with pytest.raises(ValueError, match=f"repetition_penalty must lie from 0.01 to 100, got {penalty}"):
-        penalize_repetition(torch.zeros(1, 3), torch.zeros(1, 1, dtype=torch.int64), penalty)
 
 
 def test_temperature_acts_before_top_p_and_min_p():

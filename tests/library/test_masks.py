@@ -1,5 +1,7 @@
 """Masks: who may attend to whom, and the refusal of masks that mean something else."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -113,18 +115,19 @@ def test_check_mask_accepts_what_fits(shape):
 
 
 @pytest.mark.parametrize(
-    "shape", [(7,), (), (7, 5), (5, 6), (4, 7), (2, 5, 7), (1, 3, 5, 7), (3, 3, 5, 7), (0, 7)]
+    ("scores", "shapes"),
+    [
+        ((3, 5, 7), [(7,), (), (7, 5), (5, 6), (4, 7), (2, 5, 7), (1, 3, 5, 7), (3, 3, 5, 7), (0, 7)]),
+        (
+            (12, 12, 7),
+            [(2, 7), (3, 7), (6, 1), (6, 12, 7), (12, 6, 7)],
+        ),  # two rows of twelve are whose?
+    ],
 )
-def test_check_mask_refuses_what_does_not_fit(shape):
-    with pytest.raises(ValueError, match=r"must fit scores of the shape \(3, 5, 7\).*got the shape \("):
-        check_mask(torch.ones(shape, dtype=torch.bool), shape=(3, 5, 7))
-
-
-@pytest.mark.parametrize("shape", [(2, 7), (3, 7), (6, 1), (6, 12, 7), (12, 6, 7)])
-def test_a_mask_is_spread_over_an_axis_of_1_only(shape):
-    """Two, three or six rows go into six, but which would be whose?"""
-    with pytest.raises(ValueError, match=r"must fit scores of the shape \(12, 12, 7\)"):
-        check_mask(torch.ones(shape, dtype=torch.bool), shape=(12, 12, 7))
+def test_check_mask_refuses_what_does_not_fit(scores, shapes):
+    for shape in shapes:
+        with pytest.raises(ValueError, match=rf"must fit scores of the shape {re.escape(str(scores))}.*got"):
+            check_mask(torch.ones(shape, dtype=torch.bool), shape=scores)
 
 
 def test_a_mask_is_made_where_it_is_wanted():

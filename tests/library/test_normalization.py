@@ -118,10 +118,12 @@ def test_gain_starts_at_1_and_bias_at_0():
     assert norm.bias.tolist() == [0.0] * 7
 
 
-def test_another_width_is_refused():
-    for width in (1, 5, 8):
-        with pytest.raises(ValueError, match=f"LayerNorm was made for d_model = 7, got {width} columns"):
-            LayerNorm(7)(torch.ones(3, width))
+@pytest.mark.parametrize("norm", [LayerNorm, RMSNorm])
+@pytest.mark.parametrize("width", [1, 5, 8])
+def test_another_width_is_refused(norm, width):
+    message = f"{norm.__name__} was made for d_model = 7, got {width} columns"
+    with pytest.raises(ValueError, match=message):
+        norm(7)(torch.ones(3, width))
 
 
 # --- root mean square ---
@@ -168,12 +170,6 @@ def test_a_zero_vector_stays_zero():
     output = RMSNorm(7)(x)
     assert torch.equal(output, torch.zeros(2, 7))
     assert backward(output, (x,))[0].isfinite().all()
-
-
-def test_rms_norm_refuses_another_width():
-    for width in (1, 5, 8):
-        with pytest.raises(ValueError, match=f"RMSNorm was made for d_model = 7, got {width} columns"):
-            RMSNorm(7)(torch.ones(3, width))
 
 
 def test_rms_norm_keeps_the_input_precision():

@@ -28,10 +28,6 @@ def test_sinusoidal_encoding_is_the_papers_formula(n_positions, d_model, base):
     close(got, papers_formula(n_positions, d_model=d_model, base=base))
 
 
-def test_the_papers_base_is_the_default():
-    close(sinusoidal_encoding(11, d_model=6), papers_formula(11, d_model=6, base=10_000))
-
-
 def test_sinusoidal_encoding_by_hand():
     # d_model = 4 has two frequencies: 1 and 10000^(-2/4) = 1/100. Row 0 is sin 0 = 0, cos 0 = 1.
     wanted = [
@@ -75,10 +71,10 @@ def test_positions_start_after_left_padding(kind, padding, start):
     assert got.isfinite().all()
 
 
-@TABLES
-def test_padding_takes_no_position(kind):
-    positions, x = kind(6, max_len=5), normal(2, 7, 6)
-    close(positions(x, padding=torch.tensor([2, 3]))[0, 2:], x[0, 2:] + positions.weight)
+@pytest.mark.parametrize("name", ["sinusoidal", "learned", "none"])
+def test_padding_takes_no_position(name):
+    positions, x = added_positions(name, 6, max_len=5), normal(2, 7, 6)
+    close(positions(x, padding=torch.tensor([2, 3]))[0, 2:], x[0, 2:] + getattr(positions, "weight", 0))
     with pytest.raises(ValueError, match=r"the sequence has 6 positions \(from 0 on\), and max_len is 5"):
         positions(x, padding=torch.tensor([2, 1]))
 
@@ -89,13 +85,6 @@ def test_more_padding_than_the_table_has_rows(kind):
     got = positions(x, padding=torch.tensor([3, 4]))
     close(got[0, 3:], x[0, 3:] + positions.weight)
     close(got[1, 4], x[1, 4] + positions.weight[0])
-
-
-def test_padding_takes_no_position_where_nothing_is_added():
-    positions, x = NoPositions(max_len=5), normal(2, 7, 6)
-    assert positions(x, padding=torch.tensor([2, 3])) is x
-    with pytest.raises(ValueError, match=r"the sequence has 6 positions \(from 0 on\), and max_len is 5"):
-        positions(x, padding=torch.tensor([2, 1]))
 
 
 @pytest.mark.parametrize(
@@ -110,12 +99,6 @@ def test_padding_takes_no_position_where_nothing_is_added():
 )
 def test_what_a_model_adds_goes_by_name(name, kind):
     assert type(added_positions(name, 6, max_len=11)) is kind
-
-
-@TABLES
-def test_a_later_start_gives_the_later_rows(kind):
-    positions, x = kind(6, max_len=11), normal(3, 11, 6)
-    close(positions(x[:, 4:], start=4), positions(x)[:, 4:])
 
 
 def test_sinusoidal_table_is_not_saved_and_not_learned():
@@ -146,13 +129,6 @@ def test_learned_table_learns_the_rows_that_were_used():
     assert positions.weight.std().item() == pytest.approx(0.02, rel=0.3)
 
 
-def test_odd_width_is_refused():
-    with pytest.raises(
-        ValueError, match=r"d_model \(7\) must be even: each frequency needs a sine and a cosine"
-    ):
-        sinusoidal_encoding(5, d_model=7)
-
-
 @pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize(
     ("sizes", "says"),
@@ -161,6 +137,10 @@ def test_odd_width_is_refused():
         ((-2, 4, 1e4), "n_positions must be at least 1, got -2"),
         ((2.5, 4, 1e4), r"n_positions must be an integer, got 2\.5"),
         ((5, 0, 1e4), "d_model must be at least 2, got 0"),
+        ((5, 7, 1e4), r"d_model \(7\) must be even: each frequency needs a sine and a cosine"),
+        ((3, 4, 0.0), r"base must be above 0, got 0\.0"),
+        ((3, 4, -2.0), r"base must be above 0, got -2\.0"),
+        ((3, 4, math.nan), "base must be above 0, got nan"),
     ],
 )
 def test_numbers_that_make_no_table_are_refused(sizes, says):
@@ -203,9 +183,3 @@ def test_another_width_is_refused(kind, width):
         ValueError, match=f"the table of positions was made for d_model = 6, got {width} columns"
     ):
         kind(6, max_len=11)(torch.ones(3, 7, width))
-
-
-@pytest.mark.parametrize("base", [0.0, -2.0, math.nan])
-def test_a_base_that_is_not_above_zero_is_refused(base):
-    with pytest.raises(ValueError, match=rf"base must be above 0, got {base}"):
-        sinusoidal_encoding(3, d_model=4, base=base)
