@@ -481,7 +481,7 @@ BUGS = [
         "start ignored",
         "return weight[start:end]",
         "return weight[: x.size(1)]",
-        "library/test_positional.py::test_positions_start_after_left_padding",
+        "library/test_positional.py::test_a_later_start_gives_the_later_rows",
     ),
     Bug(
         "nn.positions.absolute._rows",

@@ -101,6 +101,12 @@ def test_what_a_model_adds_goes_by_name(name, kind):
     assert type(added_positions(name, 6, max_len=11)) is kind
 
 
+@TABLES
+def test_a_later_start_gives_the_later_rows(kind):
+    positions, x = kind(6, max_len=11), normal(3, 11, 6)
+    close(positions(x[:, 4:], start=4), positions(x)[:, 4:])
+
+
 def test_sinusoidal_table_is_not_saved_and_not_learned():
     positions = SinusoidalPositions(6, max_len=11)
     assert torch.equal(positions.weight, sinusoidal_encoding(11, d_model=6))
