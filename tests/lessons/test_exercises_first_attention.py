@@ -249,16 +249,11 @@ WRONG_AGREEMENTS = {
 test_agreements = answer_test(grade_agreement, right=AGREEMENTS, wrong=WRONG_AGREEMENTS)
 
 
-@pytest.mark.parametrize(
-    ("bank", "tried"),
-    [
-        (known.CONTEXT, WRONG_CONTEXTS),
-        (known.AGREEMENT, WRONG_AGREEMENTS),
-    ],
-    ids=["context", "agreement"],
-)
-def test_each_known_mistake_is_tried_here(bank, tried):
-    for hint in bank:
+KNOWN = [(known.CONTEXT, WRONG_CONTEXTS), (known.AGREEMENT, WRONG_AGREEMENTS)]
+
+
+def test_each_known_mistake_is_tried_here():
+    for hint, tried in [(hint, tried) for bank, tried in KNOWN for hint in bank]:
         assert sum(part in hint for part in tried) == 1, hint
 
 

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pytest
 import torch
 import torch.nn.functional as F
 from answer_banks import answer_test
@@ -205,16 +204,11 @@ WRONG_PERPLEXITIES = {
 test_perplexities = answer_test(grade_perplexity, right=PERPLEXITIES, wrong=WRONG_PERPLEXITIES)
 
 
-@pytest.mark.parametrize(
-    ("bank", "tried"),
-    [
-        (known.LEAK, WRONG_LEAKS),
-        (known.PERPLEXITY, WRONG_PERPLEXITIES),
-    ],
-    ids=["leak", "perplexity"],
-)
-def test_each_known_mistake_is_tried_here(bank, tried):
-    for hint in bank:
+KNOWN = [(known.LEAK, WRONG_LEAKS), (known.PERPLEXITY, WRONG_PERPLEXITIES)]
+
+
+def test_each_known_mistake_is_tried_here():
+    for hint, tried in [(hint, tried) for bank, tried in KNOWN for hint in bank]:
         assert sum(part in hint for part in tried) == 1, hint
 
 

@@ -42,28 +42,27 @@ def test_many_models_learn_what_one_learns():
         assert together == pytest.approx(models.expected_loss(one, corpus), abs=1e-3)
 
 
+#: Parameters and tokens of nine runs.
+N = torch.tensor([300.0, 3_000, 30_000]).double().repeat(3)
+D = torch.tensor([1e4, 1e5, 1e6]).double().repeat_interleave(3)
+
+
 def test_the_law_is_found_again():
-    n = torch.tensor([300.0, 3_000, 30_000]).double().repeat(3)
-    d = torch.tensor([1e4, 1e5, 1e6]).double().repeat_interleave(3)
-    found = law.fit(n, d, law.predict((50.0, 0.7, 12.0, 0.34), n, d))
+    found = law.fit(N, D, law.predict((50.0, 0.7, 12.0, 0.34), N, D))
     assert found == pytest.approx((50, 0.7, 12, 0.34), rel=1e-6)
 
 
 def test_the_floor_is_found_with_the_law():
-    n = torch.tensor([300.0, 3_000, 30_000]).double().repeat(3)
-    d = torch.tensor([1e4, 1e5, 1e6]).double().repeat_interleave(3)
-    loss = 0.2 + law.predict((50.0, 0.7, 12.0, 0.34), n, d)
-    floor, found = law.fit_with_floor(n, d, loss)
+    loss = 0.2 + law.predict((50.0, 0.7, 12.0, 0.34), N, D)
+    floor, found = law.fit_with_floor(N, D, loss)
     assert (floor, *found) == pytest.approx((0.2, 50, 0.7, 12, 0.34), rel=1e-4)
-    assert law.fit_with_floor(n, d, loss, nonnegative=True) == (floor, found)
+    assert law.fit_with_floor(N, D, loss, nonnegative=True) == (floor, found)
 
 
 def test_a_floor_below_zero_can_be_refused():
-    n = torch.tensor([300.0, 3_000, 30_000]).double().repeat(3)
-    d = torch.tensor([1e4, 1e5, 1e6]).double().repeat_interleave(3)
-    loss = law.predict((50.0, 0.7, 12.0, 0.34), n, d) - 0.05
-    assert law.fit_with_floor(n, d, loss)[0] == pytest.approx(-0.05, rel=1e-4)
-    assert law.fit_with_floor(n, d, loss, nonnegative=True) == (0, law.fit(n, d, loss))
+    loss = law.predict((50.0, 0.7, 12.0, 0.34), N, D) - 0.05
+    assert law.fit_with_floor(N, D, loss)[0] == pytest.approx(-0.05, rel=1e-4)
+    assert law.fit_with_floor(N, D, loss, nonnegative=True) == (0, law.fit(N, D, loss))
 
 
 def test_a_memory_is_found_again():
@@ -71,9 +70,7 @@ def test_a_memory_is_found_again():
         no_room = rivals.beyond(Facts().p, rivals.ROOMS[40] * (n / rivals.TYPICAL) ** rivals.POWERS[14])
         return math.log(N_SYMBOLS) * (no_room + rivals.unmet(Facts().p, d, rivals.MEETINGS[20:21])[0])
 
-    n = torch.tensor([300.0, 3_000, 30_000]).double().repeat(3)
-    d = torch.tensor([1e4, 1e5, 1e6]).double().repeat_interleave(3)
-    error, predicted = rivals.best_memory(n, d, remember(n, d))
+    error, predicted = rivals.best_memory(N, D, remember(N, D))
     assert error < 1e-8
     torch.testing.assert_close(predicted, remember(*law.columns("budget")[:2]))
 

@@ -110,12 +110,7 @@ def test_the_translators_of_the_page(corpus, name: str, attention: bool, steps: 
 def test_a_and_b_are_trained_and_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     short = tuple((name, attention, 12) for name, attention, _ in OF_THE_PAGE)
     monkeypatch.setattr(two_translators, "OF_THE_PAGE", short)
-    threads, exact = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    try:
-        save_a_and_b(tmp_path)
-    finally:
-        torch.set_num_threads(threads)
-        torch.use_deterministic_algorithms(exact)
+    save_a_and_b(tmp_path)
     for name, model in train_a_and_b()[0].items():
         saved = load_lesson_model(tmp_path / name)
         assert [*saved.card["scores"]] == [*LENGTHS]
@@ -144,12 +139,7 @@ def test_they_are_small_and_no_benchmark_takes_them_for_its_own() -> None:
 def test_the_recipe_trains_and_saves_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     short = tuple((name, attention, 12) for name, attention, _ in TRANSLATORS)
     monkeypatch.setattr(two_translators, "TRANSLATORS", short)
-    threads, exact = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    try:
-        save_translators(tmp_path, seeds=[3])
-    finally:
-        torch.set_num_threads(threads)
-        torch.use_deterministic_algorithms(exact)
+    save_translators(tmp_path, seeds=[3])
     models, _, _ = train_translators(3)
     for name, model in models.items():
         saved = load_lesson_model(tmp_path / name)
@@ -173,13 +163,8 @@ def test_first_seed_is_saved_with_scores_of_all(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(two_translators, "train_translators", trained)
     monkeypatch.setattr(two_translators, "scores", scored)
-    threads, exact = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    try:
-        save_translators(tmp_path, seeds=[7, 5])
-        assert torch.are_deterministic_algorithms_enabled()
-    finally:
-        torch.set_num_threads(threads)
-        torch.use_deterministic_algorithms(exact)
+    save_translators(tmp_path, seeds=[7, 5])
+    assert torch.are_deterministic_algorithms_enabled()
     for name, *_ in TRANSLATORS:
         model, _, card = load_lesson_model(tmp_path / name)
         assert (card["seed"], model.config.max_len) == (7, 7)
