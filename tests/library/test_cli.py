@@ -2,6 +2,8 @@
 
 import io
 import json
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -62,6 +64,17 @@ def translator(tmp_path: Path) -> tuple[Path, EncoderDecoder]:
     model = EncoderDecoder(EncoderDecoderConfig(WORDS.vocab_size, WORDS.vocab_size, **SIZES)).eval()
     save_model(tmp_path / "translator", model, (WORDS, WORDS), card={})
     return tmp_path / "translator", model
+
+
+@pytest.fixture
+def named(writer: Path, translator: tuple[Path, EncoderDecoder]):
+    """Return what cuts a line into words as a shell does, with the folders of both models for their names."""
+
+    def words(line: str) -> list[str]:
+        folders = {"WRITER": str(writer), "TRANSLATOR": str(translator[0])}
+        return shlex.split(re.sub("WRITER|TRANSLATOR", lambda name: folders[name[0]], line))
+
+    return words
 
 
 def test_tokens_there_and_back(talk, tmp_path: Path) -> None:
@@ -146,97 +159,53 @@ def test_translation_line_by_line(talk, translator: tuple[Path, EncoderDecoder])
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("line", "message"),
     [
-        ((), "exformer: the following arguments are required: COMMAND; see exformer --help"),
-        (("fly",), "invalid choice: 'fly'"),
-        (("generate",), "exformer generate: the following arguments are required: --model"),
-        (("generate", "--model", "nowhere"), "exformer: there is no model nowhere"),
+        ("", "exformer: the following arguments are required: COMMAND; see exformer --help"),
+        ("fly", "invalid choice: 'fly'"),
+        ("generate", "exformer generate: the following arguments are required: --model"),
+        ("generate --model nowhere", "exformer: there is no model nowhere"),
+        ("generate --model WRITER --temperature -1", "exformer: --temperature must be 0 (greedy)"),
+        ("generate --model WRITER --top-p 1.5", "--top-p must lie in (0, 1]"),
+        ("generate --model WRITER --top-k 0", "--top-k must"),
+        ("generate --model WRITER --min-p 1.5", "--min-p must lie in [0, 1]"),
+        ("generate --model WRITER --temperature 0 --top-p 2", "--top-p must lie in (0, 1]"),
+        ("generate --model WRITER --temperature 0 --top-p nan", "--top-p must lie in (0, 1]"),
+        ("generate --model WRITER --temperature 0 --top-k 0", "--top-k must"),
+        (f"generate --model WRITER --seed {2**64}", "--seed must lie from -9,223,372,036,854,775,808 to 18,"),
+        (f"generate --model WRITER --seed {-(2**63) - 1}", f"got {-(2**63) - 1}"),
+        ("generate --model ''", "argument --model: expected a name, got an empty one"),
+        ("bench ''", "expected a name, got an empty one"),
+        (f"generate --model WRITER --tokens {'9' * 20}", "--tokens: expected an integer of at most"),
+        ("generate --model WRITER --tokens \u0663", "such as 12, got '\u0663'"),
+        ("generate --model WRITER --seed 1_0", "argument --seed: expected an integer, such"),
+        ("generate --model WRITER --seed +5", "got '+5'"),
+        (f"generate --model WRITER --seed {'9' * 5000}", "such as 12, got '999"),
+        ("generate --model WRITER --top-p 0_9", "expected a number, such as 0.8, got '0_9'"),
+        ("generate --model WRITER --prompt the\udcff", "--prompt: expected a text of whole"),
+        ("tokenize train /dev/zero --merges 1 --out x", "/dev/zero is a device"),
+        ("tokenize encode --tokenizer /dev/zero", "/dev/zero is a device"),
+        ("generate --model WRITER --tokens 0", "exformer: --tokens must be at least 1, got 0"),
         (
-            ("generate", "--model", "WRITER", "--temperature", "-1"),
-            "exformer: --temperature must be 0 (greedy)",
-        ),
-        (("generate", "--model", "WRITER", "--top-p", "1.5"), "--top-p must lie in (0, 1]"),
-        (("generate", "--model", "WRITER", "--top-k", "0"), "--top-k must"),
-        (("generate", "--model", "WRITER", "--min-p", "1.5"), "--min-p must lie in [0, 1]"),
-        (
-            ("generate", "--model", "WRITER", "--temperature", "0", "--top-p", "2"),
-            "--top-p must lie in (0, 1]",
-        ),
-        (
-            ("generate", "--model", "WRITER", "--temperature", "0", "--top-p", "nan"),
-            "--top-p must lie in (0, 1]",
-        ),
-        (("generate", "--model", "WRITER", "--temperature", "0", "--top-k", "0"), "--top-k must"),
-        (
-            ("generate", "--model", "WRITER", "--seed", str(2**64)),
-            "--seed must lie from -9,223,372,036,854,775,808 to 18,",
-        ),
-        (("generate", "--model", "WRITER", "--seed", str(-(2**63) - 1)), f"got {-(2**63) - 1}"),
-        (("generate", "--model", ""), "argument --model: expected a name, got an empty one"),
-        (("bench", ""), "expected a name, got an empty one"),
-        (
-            ("generate", "--model", "WRITER", "--tokens", "9" * 20),
-            "--tokens: expected an integer of at most",
-        ),
-        (
-            ("generate", "--model", "WRITER", "--tokens", "\u0663"),
-            "such as 12, got '\u0663'",
-        ),
-        (
-            ("generate", "--model", "WRITER", "--seed", "1_0"),
-            "argument --seed: expected an integer, such",
-        ),
-        (("generate", "--model", "WRITER", "--seed", "+5"), "got '+5'"),
-        (
-            ("generate", "--model", "WRITER", "--seed", "9" * 5000),
-            "such as 12, got '999",
-        ),
-        (("generate", "--model", "WRITER", "--top-p", "0_9"), "expected a number, such as 0.8, got '0_9'"),
-        (
-            ("generate", "--model", "WRITER", "--prompt", "the\udcff"),
-            "--prompt: expected a text of whole",
-        ),
-        (
-            ("tokenize", "train", "/dev/zero", "--merges", "1", "--out", "x"),
-            "/dev/zero is a device",
-        ),
-        (("tokenize", "encode", "--tokenizer", "/dev/zero"), "/dev/zero is a device"),
-        (("generate", "--model", "WRITER", "--tokens", "0"), "exformer: --tokens must be at least 1, got 0"),
-        (
-            ("generate", "--model", "WRITER", "--prompt", "the fox sleeps"),
+            "generate --model WRITER --prompt 'the fox sleeps'",
             "--prompt fills the model's max_len of 12 tokens: --tokens must say how many are to follow",
         ),
-        (("generate", "--model", "WRITER", "--prompt", "Zebra"), "got unknown ones: 'Z'"),
+        ("generate --model WRITER --prompt Zebra", "got unknown ones: 'Z'"),
+        ("generate --model TRANSLATOR", "an encoder-decoder translates, see exformer translate"),
+        ("translate --model WRITER", "a language model continues a text, see exformer generate"),
+        ("translate --model TRANSLATOR --num-beams 0", "exformer: --num-beams must lie from 1 to 10,000"),
         (
-            ("generate", "--model", "TRANSLATOR"),
-            "an encoder-decoder translates, see exformer translate",
-        ),
-        (
-            ("translate", "--model", "WRITER"),
-            "a language model continues a text, see exformer generate",
-        ),
-        (
-            ("translate", "--model", "TRANSLATOR", "--num-beams", "0"),
-            "exformer: --num-beams must lie from 1 to 10,000",
-        ),
-        (
-            ("translate", "--model", "TRANSLATOR", "--length-penalty", "-1"),
+            "translate --model TRANSLATOR --length-penalty -1",
             "exformer: --length-penalty must lie from 0 to 10",
         ),
-        (("tokenize", "encode", "--tokenizer", "nowhere"), "nowhere can't be read as a tokenizer file"),
-        (("tokenize", "train", "nowhere", "--merges", "1", "--out", "x"), "No such file"),
-        (("tokenize", "decode", "--tokenizer", "WRITER/tokenizer.json"), "expected ids with spaces"),
+        ("tokenize encode --tokenizer nowhere", "nowhere can't be read as a tokenizer file"),
+        ("tokenize train nowhere --merges 1 --out x", "No such file"),
+        ("tokenize decode --tokenizer WRITER/tokenizer.json", "expected ids with spaces"),
     ],
 )
 @pytest.mark.usefixtures("unchecked_shapes")
-def test_messages_of_one_line(
-    talk, writer: Path, translator: tuple[Path, EncoderDecoder], words: tuple[str, ...], message: str
-) -> None:
-    named = {"WRITER": str(writer), "TRANSLATOR": str(translator[0])}
-    given = [word.replace("WRITER", named["WRITER"]) if "WRITER" in word else word for word in words]
-    given = [named.get(word, word) for word in given]
-    status, out, err = talk(*given, text="fox\n")
+def test_messages_of_one_line(talk, named, line: str, message: str) -> None:
+    status, out, err = talk(*named(line), text="fox\n")
     assert (status, out) == (2, "")
     assert err.count("\n") == 1
     assert message in err
@@ -395,28 +364,17 @@ def test_models_in_the_help(talk) -> None:
 
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize(
-    ("words", "good", "bad", "message"),
+    ("line", "good", "bad", "message"),
     [
-        (("tokenize", "encode", "--tokenizer", "WRITER/tokenizer.json"), "fox", "Zebra", "got unknown ones"),
-        (
-            ("tokenize", "decode", "--tokenizer", "WRITER/tokenizer.json"),
-            "3 4",
-            "3 four",
-            "expected ids with",
-        ),
-        (
-            ("tokenize", "decode", "--tokenizer", "WRITER/tokenizer.json"),
-            "3 4",
-            "3 400",
-            "expected ids from 0 to",
-        ),
-        (("translate", "--model", "TRANSLATOR"), "fox", "Zebra", "got unknown ones"),
-        (("translate", "--model", "TRANSLATOR"), "fox", "fox " * 12, "is longer than the model's max_len"),
+        ("tokenize encode --tokenizer WRITER/tokenizer.json", "fox", "Zebra", "got unknown ones"),
+        ("tokenize decode --tokenizer WRITER/tokenizer.json", "3 4", "3 four", "expected ids with"),
+        ("tokenize decode --tokenizer WRITER/tokenizer.json", "3 4", "3 400", "expected ids from 0 to"),
+        ("translate --model TRANSLATOR", "fox", "Zebra", "got unknown ones"),
+        ("translate --model TRANSLATOR", "fox", "fox " * 12, "is longer than the model's max_len"),
     ],
 )
-def test_number_of_a_bad_line(talk, writer, translator, words, good, bad, message, number) -> None:
-    words = [word.replace("WRITER", str(writer)).replace("TRANSLATOR", str(translator[0])) for word in words]
-    status, _, err = talk(*words, text="\n".join([*[good] * (number - 1), bad, good]))
+def test_number_of_a_bad_line(talk, named, line, good, bad, message, number) -> None:
+    status, _, err = talk(*named(line), text="\n".join([*[good] * (number - 1), bad, good]))
     assert (status, err.count("\n")) == (2, 1)
     assert err.startswith(f"exformer: line {number}")
     assert message in err
@@ -465,17 +423,8 @@ def test_options_equal_arguments_of_generate(talk, writer: Path, option: str, va
     texts = set()
     for seed in range(5):
         wanted = generate(model, tokenizer, "fox", seed=seed, temperature=1.4, **{option: value})
-        words = (
-            "--prompt",
-            "fox",
-            "--seed",
-            seed,
-            "--temperature",
-            1.4,
-            f"--{option.replace('_', '-')}",
-            value,
-        )
-        assert talk("generate", "--model", writer, *words) == (0, f"fox{wanted}\n", "")
+        line = f"--prompt fox --seed {seed} --temperature 1.4 --{option.replace('_', '-')} {value}"
+        assert talk("generate", "--model", writer, *line.split()) == (0, f"fox{wanted}\n", "")
         texts.add((wanted, generate(model, tokenizer, "fox", seed=seed, temperature=1.4)))
     assert any(one != other for one, other in texts)
 
