@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 from torch_twins import close
+from transformers.models.mixtral.modeling_mixtral import MixtralTopKRouter
 
 from exformer.hub.hugging_face.names import BERT, GPT2, LLAMA, MARIAN
 from exformer.hub.hugging_face.tensors import in_our_order, their_name
@@ -83,3 +84,12 @@ def same_gradients_as_hf(twins: list[Twin]) -> None:
     for twin in twins:
         close(twin.ours.grad, twin.view(twin.theirs.grad))
     assert sum(twin.ours.grad.abs().max() > 1e-3 for twin in twins) > len(twins) / 2
+
+
+class Router(MixtralTopKRouter):
+    """Mixtral's router in the type of its vectors: its own softmax is in float32 always."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        logits = nn.functional.linear(x, self.weight)
+        p, chosen = logits.softmax(dim=-1).topk(self.top_k, dim=-1)
+        return logits, p / p.sum(dim=-1, keepdim=True), chosen

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hf_twins import copy_from_hf, hf_twins, same_gradients_as_hf
+from hf_twins import Router, copy_from_hf, hf_twins, same_gradients_as_hf
 from torch import Tensor, nn
 from torch_twins import close, normal, randomize
 from transformers import (
@@ -22,7 +22,7 @@ from transformers import (
     MixtralForCausalLM,
 )
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
-from transformers.models.mixtral.modeling_mixtral import MixtralTopKRouter, load_balancing_loss_func
+from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
 
 from exformer.models.classification import ClassHead, TagHead
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
@@ -227,15 +227,6 @@ def test_decoder_lm_with_a_window_is_mistral(window, padding):
         got = ours(ids[:, start:end], cache=cache, padding=None if start else left)
         close(got * seen[:, start:end], (wanted * seen)[:, start:end])
         start = end
-
-
-class Router(MixtralTopKRouter):
-    """Mixtral's router in the type of its vectors: its own softmax is in float32 always."""
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        logits = nn.functional.linear(x, self.weight)
-        p, chosen = logits.softmax(dim=-1).topk(self.top_k, dim=-1)
-        return logits, p / p.sum(dim=-1, keepdim=True), chosen
 
 
 @pytest.mark.parametrize("experts_per_token", [1, 2, 3])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from hf_twins import Router
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor, nn
@@ -64,6 +65,7 @@ ROTARY = LlamaForCausalLM | MistralForCausalLM | MixtralForCausalLM
 
 @pytest.fixture(autouse=True)
 def same_weights() -> None:
+    """Seed what transformers starts its weights from: a text may end early by chance."""
     torch.manual_seed(0)
 
 
@@ -96,15 +98,6 @@ class Angles(nn.Module):
         return angle.cos(), angle.sin()
 
 
-class Router(MixtralTopKRouter):
-    """Mixtral's router in the type of its vectors: its own softmax is in float32 always."""
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        logits = nn.functional.linear(x, self.weight)
-        p, chosen = logits.softmax(dim=-1).topk(self.top_k, dim=-1)
-        return logits, p / p.sum(dim=-1, keepdim=True), chosen
-
-
 def exact(theirs: nn.Module) -> nn.Module:
     """Let a model compute in float64 what its own code always rounds to float32."""
     if isinstance(theirs, MarianMTModel):
@@ -125,12 +118,6 @@ def exact(theirs: nn.Module) -> nn.Module:
                 setattr(part, name, mine)
     theirs.model.rotary_emb = Angles(theirs.config)
     return theirs
-
-
-@pytest.fixture(autouse=True)
-def seeded() -> None:
-    """Seed what transformers starts its weights from: a text may end early by chance."""
-    torch.manual_seed(0)
 
 
 def saved(theirs: nn.Module, folder: Path, **options) -> nn.Module:
