@@ -4,6 +4,7 @@ import os
 
 import browsers
 import engine
+import figures
 import pytest
 
 collect_ignore = ["conftest.py"]
@@ -39,6 +40,21 @@ def page(either):
     """Open an empty page of 1280 by 900 pixels; what the console said is in its `messages`."""
     made = either.page()
     yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def site(request, tmp_path_factory):
+    """Write a page that has the figure that a file of tests is of, and nothing else."""
+    return figures.write_page(tmp_path_factory.mktemp("site"), *request.module.SHOWS)
+
+
+@pytest.fixture
+def begun(chromium, site):
+    """Open the figure in Chromium; the console says nothing to the end."""
+    made = figures.opened(chromium.page(), site)
+    yield made
+    assert made.messages == []
     made.close()
 
 

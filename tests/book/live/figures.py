@@ -22,6 +22,8 @@ THEMES = {
     "light": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
     "dark": ["color-contrast", "link-in-text-block"],
 }
+#: Whether the figure of a page has begun.
+LIVE = "() => document.querySelector('[data-scripts]').classList.contains('live')"
 PAGE = """<!doctype html>
 <html lang="en" data-theme="light"><head><meta charset="utf-8"><title>A live figure</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -52,6 +54,15 @@ def write_page(folder, name, *attributes, before=0):
     path = folder / f"{'-'.join([name, *attributes])}.html"
     path.write_text(PAGE.format(book=book, figure=figure, before=before, **parts), encoding="utf-8")
     return path
+
+
+def opened(page, site, address=""):
+    """Open a page of one figure, with what its address has behind the #, and wait for the figure."""
+    if address:
+        page.open("about:blank")  # a new hash alone would load nothing
+    page.open(f"{site.as_uri()}#{address}" if address else site)
+    page.wait(LIVE)
+    return page
 
 
 def faults(page):

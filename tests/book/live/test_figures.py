@@ -7,10 +7,10 @@ from pathlib import Path
 import figures
 import pytest
 import torch
+from figures import LIVE
 
 from exformer_lessons.live import live_figure, live_figures
 
-LIVE = "() => document.querySelector('[data-scripts]').classList.contains('live')"
 BOX = """() => {
   const element = document.querySelector("[data-scripts]").getBoundingClientRect();
   const stage = document.querySelector(".live-stage")?.getBoundingClientRect();
@@ -79,9 +79,7 @@ def pages(tmp_path_factory):
 
 
 def test_it_runs_quietly(either, pages, name: str) -> None:
-    page = either.page()
-    page.open(pages(name))
-    page.wait(LIVE)
+    page = figures.opened(either.page(), pages(name))
     assert page.messages == []
     assert {each.split(":")[0] for each in page.requests} <= {"file", "data"}
     assert page.run("() => getComputedStyle(document.querySelector('.live-still')).display") == "none"
@@ -144,9 +142,7 @@ def test_it_is_accessible(chromium, pages, name: str) -> None:
 
 
 def test_a_finger_changes_it(chromium, pages, name: str) -> None:
-    page = chromium.page(width=390, height=844, touch=True)
-    page.open(pages(name))
-    page.wait(LIVE)
+    page = figures.opened(chromium.page(width=390, height=844, touch=True), pages(name))
     before = page.run(SHOWN)
     page.tap(TAPS[name])
     page.wait(f"(before) => ({SHOWN})() !== before", before)
@@ -155,9 +151,7 @@ def test_a_finger_changes_it(chromium, pages, name: str) -> None:
 
 
 def test_it_says_nothing_before_the_reader_acts(chromium, pages, name: str) -> None:
-    page = chromium.page()
-    page.open(pages(name))
-    page.wait(LIVE)
+    page = figures.opened(chromium.page(), pages(name))
     page.raw.wait_for_timeout(900)  # longer than it waits before it speaks
     assert page.run(SAID) == ""
     page.close()
@@ -165,17 +159,13 @@ def test_it_says_nothing_before_the_reader_acts(chromium, pages, name: str) -> N
 
 def test_an_address_that_is_pasted_is_followed(chromium, pages, name: str) -> None:
     """In the page that is open; the state is that which the address alone brings."""
-    page = chromium.page()
-    page.open(pages(name))
-    page.wait(LIVE)
+    page = figures.opened(chromium.page(), pages(name))
     first = page.run(SHOWN)
     page.run("(hash) => { location.hash = hash; }", f"{name}={OTHERS[name]}")
     page.wait(f"(first) => ({SHOWN})() !== first", first)
     page.raw.wait_for_timeout(300)
     state, found = page.run("() => document.querySelector('[data-scripts]').state"), page.run(SHOWN)
-    page.open("about:blank")
-    page.open(f"{pages(name).as_uri()}#{name}={OTHERS[name]}")
-    page.wait(LIVE)
+    figures.opened(page, pages(name), f"{name}={OTHERS[name]}")
     page.raw.wait_for_timeout(300)
     assert (page.run("() => document.querySelector('[data-scripts]').state"), page.run(SHOWN)) == (
         state,
@@ -187,20 +177,15 @@ def test_an_address_that_is_pasted_is_followed(chromium, pages, name: str) -> No
 
 
 def test_who_wants_no_motion_has_none(chromium, pages, name: str) -> None:
-    page = chromium.page()
-    page.open(pages(name))
-    page.wait(LIVE)
+    page = figures.opened(chromium.page(), pages(name))
     page.raw.emulate_media(reduced_motion="reduce")
     assert page.run(MOVING) == 0
     page.close()
 
 
 def test_a_garbled_address_does_no_harm(chromium, pages, name: str) -> None:
-    path = pages(name)
     for state in STATES:
-        page = chromium.page()
-        page.open(f"{path.as_uri()}#{name}={state}")
-        page.wait(LIVE)
+        page = figures.opened(chromium.page(), pages(name), f"{name}={state}")
         assert page.messages == []
         assert page.run("() => document.querySelectorAll('.live-stage img').length") == 0
         assert page.run(TROUBLE) is None, state
@@ -233,9 +218,7 @@ def test_a_file_that_is_cut_is_told(chromium, pages, name: str, tmp_path: Path) 
 
 
 def test_without_webassembly_it_runs_as_well(chromium, pages, name: str) -> None:
-    page = chromium.page(script="delete globalThis.WebAssembly;")
-    page.open(pages(name))
-    page.wait(LIVE)
+    page = figures.opened(chromium.page(script="delete globalThis.WebAssembly;"), pages(name))
     assert page.messages == []
     page.close()
 
@@ -259,8 +242,7 @@ def test_without_javascript_and_in_print_the_picture_stands(chromium, pages, nam
     empty -= plain.raw.locator(".live-still").bounding_box()["height"]
     assert empty < 1, "a place is kept for what never comes"
     plain.close()
-    page = chromium.page().open(pages(name))
-    page.wait(LIVE)
+    page = figures.opened(chromium.page(), pages(name))
     page.raw.emulate_media(media="print")
     assert page.raw.locator(".live-still svg").is_visible()
     assert not page.raw.locator(".live-stage").is_visible()

@@ -30,19 +30,7 @@ HANDLE = """(moves) => {
     return [box.left + box.width / 2, box.top + box.height / 2, unit];
 }"""
 FIRST = ["river 5.0 0.689", "bank 4.0 0.253", "swam 2.0 0.034", "five others 0.0 0.023"]
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """Write a page that has the figure and nothing else."""
-    return figures.write_page(tmp_path_factory.mktemp("lookup"), "lookup")
-
-
-def opened(page, site, state=""):
-    """Open the page and wait for the figure."""
-    page.open(f"{site.as_uri()}{'#lookup=' * bool(state)}{state}")
-    page.wait("() => document.querySelector('exformer-lookup.live')")
-    return page
+SHOWS = ("lookup",)
 
 
 def drag(page, moves, across, up):
@@ -62,7 +50,7 @@ def expand(vectors, counts):
 
 def test_weights_and_mean_are_those_of_pytorch(page, site) -> None:
     """Random keys, values and queries, some so long that an exponential by itself would overflow."""
-    opened(page, site)
+    figures.opened(page, site)
     for length in [1, 6, 6, 6, 100, 5_000] * 5:
         n = RNG.randint(1, 6)
         q = [RNG.uniform(-length, length) for _ in range(2)]
@@ -83,7 +71,7 @@ def test_weights_and_mean_are_those_of_pytorch(page, site) -> None:
 @in_one_browser
 def test_the_first_state_is_the_lessons(page, site) -> None:
     """Of all four columns and eight words, as the lesson computes it: the two others add nothing."""
-    opened(page, site)
+    figures.opened(page, site)
     assert page.run(SHOWN) == FIRST
     assert page.run(TOLD) == ["query (2.0, 2.0), length 2.8", "new bank (4.0, 0.5)"]
     x = torch.zeros(8, 4)
@@ -102,7 +90,7 @@ def test_the_first_state_is_the_lessons(page, site) -> None:
 @pytest.mark.parametrize("n", [0, 1])
 def test_picture_and_page_have_the_same_words(page, site, n) -> None:
     """The still picture's vectors are where the page's keys and values begin."""
-    opened(page, site)
+    figures.opened(page, site)
     page.click(f"[data-sentence='{n}']")
     noun = ["river", "cash"][n]
     assert page.run("() => document.querySelector('exformer-lookup').values") == [
@@ -119,7 +107,7 @@ def test_picture_and_page_have_the_same_words(page, site, n) -> None:
 @in_one_browser
 def test_the_shaded_area_holds_all_values(page, site) -> None:
     """Its corners are values, turn one way, and no value is outside; the mean is inside, too."""
-    opened(page, site)
+    figures.opened(page, site)
     for _ in range(40):
         points = [[round(RNG.uniform(-3, 6), 1) for _ in range(2)] for _ in range(RNG.randint(3, 6))]
         corners = page.run("(points) => exformer.lookup.hull(points)", points)
@@ -134,7 +122,7 @@ def test_the_shaded_area_holds_all_values(page, site) -> None:
 
 def test_a_dragged_query_moves_weights_and_mean(page, site) -> None:
     """By a mouse: from bank's vector to the right, where river gains."""
-    opened(page, site)
+    figures.opened(page, site)
     drag(page, "q", 1, -2)
     assert page.run(SHOWN)[:2] == ["river 7.5 0.976", "bank 3.0 0.011"]
     assert page.run(TOLD) == ["query (3.0, 0.0), length 3.0", "new bank (4.9, 0.0)"]
@@ -144,7 +132,7 @@ def test_a_dragged_query_moves_weights_and_mean(page, site) -> None:
 @in_one_browser
 def test_a_dragged_value_moves_the_mean_alone(page, site) -> None:
     """River's value goes up by 2: scores and weights stay, the mean rises by 0.689 of it."""
-    opened(page, site)
+    figures.opened(page, site)
     drag(page, 0, 0, 2)
     assert page.run(SHOWN) == FIRST
     assert page.run(TOLD)[1] == "new bank (4.0, 1.9)"
@@ -155,14 +143,14 @@ def test_a_dragged_value_moves_the_mean_alone(page, site) -> None:
 @in_one_browser
 def test_nothing_is_dragged_out_of_the_plane(page, site) -> None:
     """Far beyond the edge a handle stays at it."""
-    opened(page, site)
+    figures.opened(page, site)
     drag(page, "q", 9, -6)
     assert page.run(TOLD)[0] == "query (6.0, −3.0), length 6.7"
 
 
 def test_keys_alone(page, site) -> None:
     """Tab finds the values, then the query; arrows move by 0.1, with Shift by 1; the change is announced."""
-    opened(page, site)
+    figures.opened(page, site)
     page.press("Tab")
     for _ in range(4):
         assert page.run("() => document.activeElement.ariaLabel").startswith("value of")
@@ -181,7 +169,7 @@ def test_keys_alone(page, site) -> None:
 @in_one_browser
 def test_the_other_sentence_keeps_the_query(page, site) -> None:
     """Its values begin at their keys; the start is that of the first sentence."""
-    opened(page, site)
+    figures.opened(page, site)
     drag(page, "q", 1, 1)
     drag(page, 0, 0, 2)
     page.click("[data-sentence='1']")
@@ -218,7 +206,7 @@ def test_no_query_reaches_the_cross() -> None:
 @in_one_browser
 def test_both_tasks_are_solved_and_not_by_less(page, site) -> None:
     """The query sharpens, then comes near the cross and is told where to look; a value gets there."""
-    opened(page, site)
+    figures.opened(page, site)
     assert page.run(SOLVED) == [False, False]
     drag(page, "q", 1.5, -1.9)
     assert page.run(ANSWERS)[0] == "Now river has 0.988."
@@ -261,7 +249,7 @@ def test_both_tasks_are_solved_and_not_by_less(page, site) -> None:
 )
 def test_any_address_is_a_state(page, site, given, shown) -> None:
     """What is garbled is the start, what is too far is the edge."""
-    opened(page, site, given)
+    figures.opened(page, site, f"lookup={given}")
     assert page.run(SHOWN)[0] == shown
     assert page.messages == []
 
@@ -269,7 +257,7 @@ def test_any_address_is_a_state(page, site, given, shown) -> None:
 def test_a_finger_drags_a_handle_and_scrolls_beside(chromium, site) -> None:
     """At 390 pixels: handles are large enough, the page stays while one is dragged, and scrolls elsewhere."""
     page = chromium.page(width=390, height=700, touch=True)
-    opened(page, site)
+    figures.opened(page, site)
     box = "(css) => document.querySelector(css).getBoundingClientRect().toJSON()"
     for css in (".handle.query", ".handle.value", ".again", "[data-sentence]"):
         assert page.run(box, css)["height"] >= 30, css
@@ -311,7 +299,7 @@ def test_nothing_shifts(chromium, site, width, height) -> None:
         "1,20,30,0,50,20,20,0,0",
     ]
     states += ["0,25,25,50,0,20,20,20,0,0,0", "1,-30,60,33,33,33,33,33,33", "0,50,0,30,30,30,30,30,30,30,30"]
-    found = [opened(page.open("about:blank"), site, state).run(size) for state in states]
+    found = [figures.opened(page, site, f"lookup={state}").run(size) for state in states]
     assert len({each[0] for each in found}) == 1, found
     assert len({each[3] for each in found}) == 1, found
     assert max(each[1] for each in found) <= width

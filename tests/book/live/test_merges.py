@@ -42,19 +42,7 @@ TYPE = """([css, text]) => {
     input.value = text;
     input.dispatchEvent(new Event('input', { bubbles: true }));
 }"""
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """Write a page that has the figure and nothing else."""
-    return figures.write_page(tmp_path_factory.mktemp("merges"), "merges")
-
-
-def opened(page, site, state=""):
-    """Open the page and wait for the figure."""
-    page.open(f"{site.as_uri()}{'#merges=' * bool(state)}{state}")
-    page.wait("() => document.querySelector('exformer-merges.live')")
-    return page
+SHOWS = ("merges",)
 
 
 def predict(page, *names):
@@ -69,7 +57,7 @@ def predict(page, *names):
 
 def test_it_learns_what_the_lesson_learns(page, site) -> None:
     """All merges of many texts, with their counts and the words that are left, in both browsers."""
-    opened(page, site)
+    figures.opened(page, site)
     for text in TEXTS:
         words, merges = page.run(LEARN, [text, 50])
         right_words, right_merges = learn(text, 50)
@@ -106,7 +94,7 @@ def test_the_merges_of_the_lesson() -> None:
 @in_one_browser
 def test_it_asks_before_it_tells(page, site) -> None:
     """Six pairs in alphabetical order, the right one among them, and no count before the press."""
-    opened(page, site)
+    figures.opened(page, site)
     choices = page.run(CHOICES)
     assert choices == sorted(choices)
     assert "p e" in choices
@@ -122,7 +110,7 @@ def test_it_asks_before_it_tells(page, site) -> None:
 @in_one_browser
 def test_a_wrong_pair_is_told_both_counts(page, site) -> None:
     """The right merge is made all the same, and a second press does nothing."""
-    opened(page, site)
+    figures.opened(page, site)
     page.run(CHOOSE, "c k")
     assert page.run(ANSWER) == "No: p e occurs 4 times, c k only 3."
     page.run(CHOOSE, "p e")
@@ -137,7 +125,7 @@ def test_a_tie_is_told_from_a_mistake(page, site) -> None:
         ("p i", "A tie: p i occurs as often, but e d is first in the alphabet."),
         ("e d", "Right: of 4 pairs that occur equally often, e d is first in the alphabet."),
     ):
-        opened(page, site)
+        figures.opened(page, site)
         page.run("() => document.querySelector('.again').click()")
         predict(page, "p e", "c k")
         page.run(CHOOSE, name)
@@ -147,7 +135,7 @@ def test_a_tie_is_told_from_a_mistake(page, site) -> None:
 @in_one_browser
 def test_six_right_predictions_are_counted(page, site) -> None:
     """With one wrong one before them the sentence says seven."""
-    opened(page, site)
+    figures.opened(page, site)
     predict(page, "p e", "c k", "e d", "i ck", "p ick")
     assert page.run(SOLVED) == ""
     page.run(CHOOSE, "pe r")
@@ -163,7 +151,7 @@ def test_six_right_predictions_are_counted(page, site) -> None:
 @in_one_browser
 def test_a_text_of_ones_own(page, site) -> None:
     """A whole word after three merges solves the task; a part of a word, or a shorter one, does not."""
-    opened(page, site)
+    figures.opened(page, site)
     for text, picks, solved in (
         ("sand sand sand", ("a n", "an d", "s and"), "Found: after three merges, sand is one token."),
         ("sands sands sands", ("a n", "an d", "and s"), ""),
@@ -181,7 +169,7 @@ def test_a_text_of_ones_own(page, site) -> None:
 @in_one_browser
 def test_no_pair_is_left(page, site) -> None:
     """Nor in an empty text, and nothing breaks."""
-    opened(page, site)
+    figures.opened(page, site)
     for text in ("", "a b c", "   "):
         page.run(TYPE, [".text", text])
         assert page.run("() => document.querySelector('.question').textContent").startswith("No pair")
@@ -192,7 +180,7 @@ def test_no_pair_is_left(page, site) -> None:
 @in_one_browser
 def test_nothing_typed_becomes_markup(page, site) -> None:
     """Tags stay text, in the words, the pairs, the answer and the new word."""
-    opened(page, site)
+    figures.opened(page, site)
     page.run(TYPE, [".text", "<img/src=x/onerror=alert(1)> <img/src=x/onerror=alert(1)>"])
     page.run(TYPE, [".word", "<b>&amp;"])
     predict(page, page.run(CHOICES)[0])
@@ -202,7 +190,7 @@ def test_nothing_typed_becomes_markup(page, site) -> None:
 
 def test_keys_alone(page, site) -> None:
     """Tab to the first pair, Enter, and Enter again begins the next round."""
-    opened(page, site)
+    figures.opened(page, site)
     page.press("Tab", "Tab", "Tab", "Enter")
     assert page.run(ANSWER).startswith("No: p e occurs 4 times, c k only 3")
     page.press("Enter")
@@ -225,7 +213,7 @@ def test_keys_alone(page, site) -> None:
 )
 def test_any_address_is_a_state(page, site, given, text, n) -> None:
     """What is garbled is the start, what is too long is cut."""
-    opened(page, site, given)
+    figures.opened(page, site, f"merges={given}")
     assert page.run("() => document.querySelector('.text').value") == text
     assert page.run("() => document.querySelector('exformer-merges').merges.length") == n
     assert page.messages == []
@@ -235,7 +223,7 @@ def test_any_address_is_a_state(page, site, given, text, n) -> None:
 def test_nothing_shifts(chromium, site, width, height) -> None:
     """What is reserved is enough in every state, and no state is wider than the page."""
     page = chromium.page(width=width, height=height)
-    opened(page, site)
+    figures.opened(page, site)
     size = """() => [
         document.querySelector("exformer-merges").offsetHeight, document.documentElement.scrollWidth,
         document.querySelector(".live-stage").offsetHeight]"""

@@ -5,6 +5,7 @@ import re
 import sys
 from pathlib import Path
 
+import figures
 import pytest
 import torch
 from browsers import in_one_browser
@@ -12,17 +13,12 @@ from browsers import in_one_browser
 from exformer_lessons.positional_encoding.live import CODES, FIGURE, N_POSITIONS, scores
 
 ROOT = Path(__file__).parents[3]
-sys.path[:0] = [str(ROOT / "book" / "_tools"), str(ROOT / "book" / "_ext")]
+sys.path.insert(0, str(ROOT / "book" / "_tools"))
 
-import live  # noqa: E402
 import position_heads  # noqa: E402
 
+SHOWS = ("positions",)
 START = {"no code": -1.6, "sinusoidal": 8.9, "rotary": 37.7}
-DARK = (
-    'if (matchMedia("(prefers-color-scheme: dark)").matches) document.documentElement.dataset.theme = "dark"'
-)
-STYLE = """* { box-sizing: border-box } body { background: var(--pst-color-background) }
-    article { max-width: 48rem; margin: 1rem auto; width: 92% }"""
 PLACES = "() => ['query', 'key'].map((each) => document.querySelector('.handle.' + each).ariaValueNow)"
 SHOWN = """() => Object.fromEntries([...document.querySelectorAll("exformer-positions .lane")].map((lane) => [
     lane.dataset.code, [".score", ".was"].map((css) => lane.querySelector(css).textContent)]))"""
@@ -105,32 +101,6 @@ def test_the_numbers_are_those_of_the_lesson() -> None:
 # --- The figure in a page ---
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """Write a page that has the figure and nothing else."""
-    folder = tmp_path_factory.mktemp("site")
-    live.write(folder / "live", ["positions"])
-    still = live.live_figure("positions")._repr_html_()
-    body = live.STILL.sub(lambda found: live.element(found[1], found[2], found[3], to="live/"), still)
-    book = f'<link rel="stylesheet" href="{(ROOT / "book/_static/book.css").as_uri()}">'
-    parts = [
-        '<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8"><title>positions</title>',
-        '<meta name="viewport" content="width=device-width">',
-        book + live.style_links(["positions"], "live/"),
-        f"<style>{STYLE}</style><script>{DARK}</script><article class='bd-article'>{body}</article>",
-        f'<script src="live/{live.script("start")[0]}"></script>',
-    ]
-    (folder / "page.html").write_text("".join(parts), encoding="utf-8")
-    return (folder / "page.html").as_uri()
-
-
-def opened(page, address):
-    """Open the page and wait for the figure."""
-    page.open(address)
-    page.wait("() => document.querySelector('exformer-positions.live')")
-    return page
-
-
 def values(page):
     """Return the score of each code that is on the screen, and what is said beside it."""
     return {code: (float(score.replace("−", "-")), was) for code, (score, was) in page.run(SHOWN).items()}
@@ -138,7 +108,7 @@ def values(page):
 
 def test_the_page_computes_what_the_library_does(page, site) -> None:
     """All scores of all codes, in both browsers."""
-    opened(page, site)
+    figures.opened(page, site)
     for code in CODES:
         script = "(code) => new exformer.PositionHead(code, exformer.positionHeads[code]).scores"
         found = torch.tensor(page.run(script, code), dtype=torch.float64)
@@ -147,14 +117,14 @@ def test_the_page_computes_what_the_library_does(page, site) -> None:
 
 def test_first_state(page, site) -> None:
     """Before any touch there are scores, and no console message."""
-    opened(page, site)
+    figures.opened(page, site)
     assert values(page) == {code: (score, "") for code, score in START.items()}
     assert page.messages == []
 
 
 def test_keys_alone_move_both_and_one(page, site) -> None:
     """Query, both, key, by Tab; together the rotary score stays, apart it changes; Escape goes back."""
-    opened(page, site)
+    figures.opened(page, site)
     page.press("Tab", "Tab", *["ArrowRight"] * 14)
     now = values(page)
     assert now["rotary"] == (37.7, "as before")
@@ -175,7 +145,7 @@ def test_keys_alone_move_both_and_one(page, site) -> None:
 @in_one_browser
 def test_nothing_leaves_the_text(page, site) -> None:
     """Ends are ends, and what is moved together keeps its offset there."""
-    opened(page, site)
+    figures.opened(page, site)
     page.press("Tab", "Tab", "Home", "ArrowLeft")
     assert page.run("() => document.querySelector('.handle.key').ariaValueNow") == "0"
     page.press("End", "PageUp")
@@ -186,7 +156,7 @@ def test_nothing_leaves_the_text(page, site) -> None:
 
 def test_a_mouse_drags(page, site) -> None:
     """The handle of both; then the key's lane is pressed, and the key comes."""
-    opened(page, site)
+    figures.opened(page, site)
     where = """(css) => {
         const { left, top, width, height } = document.querySelector(css).getBoundingClientRect();
         const step = document.querySelector(".ruler .inner").clientWidth / 79;
@@ -204,7 +174,7 @@ def test_a_mouse_drags(page, site) -> None:
 @in_one_browser
 def test_the_task_is_solved_and_not_by_less(page, site) -> None:
     """At −62 it is, one position on it is not; on the way it says how high the score is."""
-    opened(page, site)
+    figures.opened(page, site)
     page.press("Tab", "Tab", "Tab", *["PageUp"] * 6, "ArrowRight", "ArrowRight")
     answer = "() => document.querySelector('.answer').textContent"
     assert page.run(answer).startswith("At offset −61 the rotary score is")
@@ -216,7 +186,7 @@ def test_the_task_is_solved_and_not_by_less(page, site) -> None:
 @in_one_browser
 def test_exchange_is_noticed_with_a_code_only(page, site) -> None:
     """A press exchanges the positions of query and key, the next one brings them back."""
-    opened(page, site)
+    figures.opened(page, site)
     page.click(".exchange")
     assert [was for _, was in values(page).values()] == ["as before", "was 8.9", "was 37.7"]
     page.click(".exchange")
@@ -231,7 +201,7 @@ def test_exchange_is_noticed_with_a_code_only(page, site) -> None:
 )
 def test_any_address_is_a_placement(page, site, given, places) -> None:
     """What is garbled is the start, what is too far is the end."""
-    opened(page, f"{site}#positions={given}")
+    figures.opened(page, site, f"positions={given}")
     assert page.run(PLACES) == places.split()
     assert page.messages == []
 
@@ -239,7 +209,7 @@ def test_any_address_is_a_placement(page, site, given, places) -> None:
 def test_a_finger_at_390_pixels(chromium, site) -> None:
     """Nothing is wider than a phone, handles are large enough, a finger drags both, a tap moves the key."""
     page = chromium.page(width=390, height=844, touch=True)
-    opened(page, site)
+    figures.opened(page, site)
     assert page.run("() => document.documentElement.scrollWidth") <= 390
     box = "(css) => document.querySelector(css).getBoundingClientRect().toJSON()"
     handles = [page.run(box, f".handle.{name}") for name in ("query", "both", "key")]
@@ -261,7 +231,7 @@ def test_a_finger_at_390_pixels(chromium, site) -> None:
 def test_nothing_shifts(chromium, site, width, height) -> None:
     """What is reserved is as high as the figure, in every state."""
     page = chromium.page(width=width, height=height)
-    opened(page, site)
+    figures.opened(page, site)
     size = """() => {
         const figure = document.querySelector("exformer-positions");
         return [figure.offsetHeight, parseFloat(getComputedStyle(figure).minHeight)];

@@ -31,6 +31,7 @@ SLIDE = """(n) => { const slider = document.querySelector("exformer-recurrence i
 CHOOSE = """(slot, text) => { const choice = document.querySelector(`[data-slot="${slot}"]`);
     choice.value = [...choice.options].find((option) => option.text === text).value;
     choice.dispatchEvent(new Event("change", { bubbles: true })); }"""
+SHOWS = ("recurrence",)
 
 
 @pytest.fixture(scope="module")
@@ -101,23 +102,9 @@ def test_the_words_are_the_library_s() -> None:
     assert written == live_grammar.script(), "run book/_tools/live_grammar.py"
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """Write a page that has the figure and nothing else."""
-    return figures.write_page(tmp_path_factory.mktemp("site"), "recurrence").as_uri()
-
-
-def opened(page, address):
-    """Open the page and wait for the figure."""
-    page.open("about:blank")  # a new hash alone would load nothing
-    page.open(address)
-    page.wait("() => document.querySelector('exformer-recurrence.live')")
-    return page
-
-
 def test_the_grammar_is_the_library_s(page, site) -> None:
     """Of thousands of sentences; and what the grammar does not write is refused."""
-    opened(page, site)
+    figures.opened(page, site)
     random.seed(2)
     sentences = {sample_pair().source for _ in range(3000)}
     pairs = [derive(parse(source)) for source in sorted(sentences)]
@@ -141,7 +128,7 @@ def test_the_grammar_is_the_library_s(page, site) -> None:
 
 def test_the_page_translates_as_the_library(page, site, models) -> None:
     """Both models, over all lengths; and the weights that are drawn."""
-    opened(page, site)
+    figures.opened(page, site)
     random.seed(3)
     trees = [evidence.sentence(length) for length in range(3, 13) for _ in range(12)]
     for key, found in models.items():
@@ -159,7 +146,7 @@ def test_the_page_translates_as_the_library(page, site, models) -> None:
 
 def test_first_state(page, site, models) -> None:
     """Before any touch: the lesson's sentence, and no console message; nothing but files."""
-    opened(page, site)
+    figures.opened(page, site)
     shown = page.run(SHOWN)
     assert shown["source"] == FIRST
     for key, found in models.items():
@@ -178,7 +165,7 @@ def test_first_state(page, site, models) -> None:
 @in_one_browser
 def test_every_length(page, site, models) -> None:
     """The slider gives a sentence of each length, one of the grammar, and the markers stand at its shares."""
-    opened(page, site)
+    figures.opened(page, site)
     for n in range(3, 13):
         page.run(SLIDE, n)
         shown = page.run(SHOWN)
@@ -197,7 +184,7 @@ def test_every_length(page, site, models) -> None:
 @in_one_browser
 def test_who_notices(page, site, models) -> None:
     """The first noun, then the last; what is said is what the library finds."""
-    opened(page, site)
+    figures.opened(page, site)
     for slot, word in (("subject.noun", "lions"), ("where.noun", "parks")):
         before = page.run(SHOWN)
         page.run(CHOOSE, slot, word)
@@ -224,7 +211,7 @@ def test_the_task_is_checked(page, site, models) -> None:
         solution = next(
             (t for t, text in zip(trees, texts, strict=True) if text == derive(t).target.split()), None
         )
-    opened(page, site)
+    figures.opened(page, site)
     assert page.run(TEXT, ".answer") == "None yet."
     page.run("(text) => document.querySelector('exformer-recurrence').begin(text)", derive(solution).source)
     assert page.run(TEXT, ".answer") == f"Solved: 7 words, “{derive(solution).source}”."
@@ -234,7 +221,7 @@ def test_the_task_is_checked(page, site, models) -> None:
 
 def test_keys_alone(page, site) -> None:
     """Slider, a word, a word of D that is held and let go."""
-    opened(page, site)
+    figures.opened(page, site)
     page.press("Tab", "ArrowLeft")
     assert len(page.run(SHOWN)["source"].split()) == 10
     page.press("Tab", "Tab", "Tab")
@@ -257,13 +244,13 @@ def test_keys_alone(page, site) -> None:
 
 def test_the_address(page, site) -> None:
     """It has the sentence; a garbled one is the first sentence."""
-    opened(page, site)
+    figures.opened(page, site)
     page.run(CHOOSE, "subject.noun", "lions")
     page.wait('() => decodeURIComponent(location.hash).startsWith("#recurrence=many lions didn\'t")')
-    opened(page, page.run("() => location.href"))
+    figures.opened(page, site, page.run("() => location.hash.slice(1)"))
     assert page.run(SHOWN)["source"].startswith("many lions didn't find")
     for garbled in ("%E0%A4%A", "x" * 5000, "the 🦊 slept", "<b>a fox slept", "", "a fox " * 900):
-        opened(page, f"{site}#recurrence={garbled}")
+        figures.opened(page, site, f"recurrence={garbled}")
         assert page.run(SHOWN)["source"] == FIRST
     assert page.messages == []
 
@@ -272,7 +259,7 @@ def test_the_address(page, site) -> None:
 def test_for_everyone(chromium, site, width) -> None:
     """Accessible, nothing too wide, nothing moves, before and after use, by touch."""
     page = chromium.page(width=width, height=900, touch=width < 500)
-    opened(page, site)
+    figures.opened(page, site)
     height = page.run("() => document.querySelector('exformer-recurrence').offsetHeight")
     asked = page.run(
         "() => parseFloat(getComputedStyle(document.querySelector('exformer-recurrence')).minHeight)"

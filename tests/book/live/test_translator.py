@@ -8,7 +8,7 @@ from exformer import load_model, record_attention, translate
 from exformer.corpora.captions import captions
 from exformer_lessons.encoder_decoder import live as translator
 
-LIVE = "() => document.querySelector('[data-scripts]').classList.contains('live')"
+SHOWS = ("translator", "heads")
 TEXT = "() => document.querySelector('exformer-translator').found.text"
 FIRST = "Two dogs play with an orange toy in the tall grass."
 #: Of each word the German word to which it attends most; then each word is pointed at those of later words
@@ -38,37 +38,22 @@ POINTED = """(texts) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """Write a page that has the figure, with its heads, and nothing else."""
-    return figures.write_page(tmp_path_factory.mktemp("translator"), "translator", "heads")
-
-
-@pytest.fixture
-def opened(chromium, site):
-    page = chromium.page().open(site)
-    page.wait(LIVE)
-    yield page
-    assert page.messages == []
-    page.close()
-
-
 def words(page, side: str) -> list[str]:
     return page.run(f"() => [...document.querySelectorAll('.{side} button')].map((each) => each.textContent)")
 
 
-def test_the_first_state_is_the_still_picture(opened) -> None:
-    assert opened.run(TEXT) == FIRST
-    assert words(opened, "source") == translator.GERMAN
-    assert words(opened, "target") == translator.ENGLISH
-    weights = opened.run(
+def test_the_first_state_is_the_still_picture(begun) -> None:
+    assert begun.run(TEXT) == FIRST
+    assert words(begun, "source") == translator.GERMAN
+    assert words(begun, "target") == translator.ENGLISH
+    weights = begun.run(
         "() => { const f = document.querySelector('exformer-translator'); "
         "return f.found.words.map((_, word) => f.weightsOf(word)); }"
     )
     assert torch.allclose(torch.tensor(weights), torch.tensor(translator.WEIGHTS), atol=0.0051)
 
 
-def test_the_weights_are_those_of_the_library(opened) -> None:
+def test_the_weights_are_those_of_the_library(begun) -> None:
     model, (source, target), _ = load_model(translator.MODEL)
     german = "Zwei Hunde spielen im hohen Gras mit einem orangen Spielzeug."
     src = torch.tensor([[*source.encode(german), source.eos_id]])
@@ -79,7 +64,7 @@ def test_the_weights_are_those_of_the_library(opened) -> None:
         [weights[0] for name, weights in recorded.items() if "cross" in name]
     )  # (layer, head, …)
     mean = rows.mean(dim=(0, 1))[: tgt.size(1) - 1]
-    shown = opened.run(
+    shown = begun.run(
         "() => document.querySelector('exformer-translator').found.weights.map((layers) => "
         "layers.flat().reduce((sum, row) => sum.map((each, i) => each + row[i]), Array(99).fill(0)))"
     )
@@ -87,51 +72,50 @@ def test_the_weights_are_those_of_the_library(opened) -> None:
     assert torch.allclose(shown, mean, atol=1e-4)
 
 
-def test_the_task_by_two_presses(opened) -> None:
-    opened.click(f".target li:nth-child({1 + translator.ENGLISH.index('toy')}) button")
-    assert "should attend to" in opened.run("() => document.querySelector('.hint').textContent")
-    opened.click(f".source li:nth-child({1 + translator.GERMAN.index('Gras')}) button")
-    assert "orange grass" in opened.run(TEXT)
-    assert opened.run("() => document.querySelector('.task').classList.contains('solved')")
-    assert FIRST in opened.run("() => document.querySelector('p.before').textContent")
+def test_the_task_by_two_presses(begun) -> None:
+    begun.click(f".target li:nth-child({1 + translator.ENGLISH.index('toy')}) button")
+    assert "should attend to" in begun.run("() => document.querySelector('.hint').textContent")
+    begun.click(f".source li:nth-child({1 + translator.GERMAN.index('Gras')}) button")
+    assert "orange grass" in begun.run(TEXT)
+    assert begun.run("() => document.querySelector('.task').classList.contains('solved')")
+    assert FIRST in begun.run("() => document.querySelector('p.before').textContent")
     new = "() => [...document.querySelectorAll('.target .new')].map((each) => each.textContent)"
-    assert opened.run(new) == ["grass", "with", "an", "orange"]  # not in the former sentence, or not there
-    assert "nats less probable" in opened.run("() => document.querySelector('.loss').textContent")
-    opened.click(".again")
-    assert opened.run(TEXT) == FIRST
-    assert not opened.run("() => document.querySelector('.task').classList.contains('solved')")
+    assert begun.run(new) == ["grass", "with", "an", "orange"]  # not in the former sentence, or not there
+    assert "nats less probable" in begun.run("() => document.querySelector('.loss').textContent")
+    begun.click(".again")
+    assert begun.run(TEXT) == FIRST
+    assert not begun.run("() => document.querySelector('.task').classList.contains('solved')")
 
 
-def test_the_task_by_keys_alone(opened) -> None:
-    opened.run("() => document.querySelector('.target button').focus()")
-    opened.press(*["ArrowDown"] * translator.ENGLISH.index("toy"), "Enter")
-    assert opened.run("() => document.activeElement.textContent") == "Spielzeug"  # what it attends to now
-    opened.press("Escape")
-    assert opened.run("() => document.activeElement.textContent") == "toy"
-    opened.press("Enter", *["ArrowUp"] * 4, "Enter")
-    assert "orange grass" in opened.run(TEXT)
-    assert opened.run("() => document.activeElement.textContent") == "grass"
+def test_the_task_by_keys_alone(begun) -> None:
+    begun.run("() => document.querySelector('.target button').focus()")
+    begun.press(*["ArrowDown"] * translator.ENGLISH.index("toy"), "Enter")
+    assert begun.run("() => document.activeElement.textContent") == "Spielzeug"  # what it attends to now
+    begun.press("Escape")
+    assert begun.run("() => document.activeElement.textContent") == "toy"
+    begun.press("Enter", *["ArrowUp"] * 4, "Enter")
+    assert "orange grass" in begun.run(TEXT)
+    assert begun.run("() => document.activeElement.textContent") == "grass"
 
 
-def test_the_task_by_dragging(opened) -> None:
+def test_the_task_by_dragging(begun) -> None:
     middle = (
         "(css, n) => { const box = document.querySelectorAll(css)[n].getBoundingClientRect(); "
         "return [box.left + box.width / 2, box.top + box.height / 2]; }"
     )
-    start = opened.run(middle, ".target button", translator.ENGLISH.index("orange"))
-    end = opened.run(middle, ".source button", translator.GERMAN.index("Gras"))
-    opened.drag(start, end)
-    assert "with an grass" in opened.run(TEXT)
+    start = begun.run(middle, ".target button", translator.ENGLISH.index("orange"))
+    end = begun.run(middle, ".source button", translator.GERMAN.index("Gras"))
+    begun.drag(start, end)
+    assert "with an grass" in begun.run(TEXT)
 
 
-def test_the_address_brings_the_state_back(opened, chromium) -> None:
-    opened.click(".layer")
-    opened.click(".target li:nth-child(7) button")
-    opened.click(".source li:nth-child(6) button")
-    text, state = opened.run(TEXT), opened.run("() => document.querySelector('exformer-translator').state")
-    opened.wait("() => location.hash.startsWith('#translator=')")
-    other = chromium.page().open(opened.run("() => location.href"))
-    other.wait(LIVE)
+def test_the_address_brings_the_state_back(begun, chromium, site) -> None:
+    begun.click(".layer")
+    begun.click(".target li:nth-child(7) button")
+    begun.click(".source li:nth-child(6) button")
+    text, state = begun.run(TEXT), begun.run("() => document.querySelector('exformer-translator').state")
+    begun.wait("() => location.hash.startsWith('#translator=')")
+    other = figures.opened(chromium.page(), site, begun.run("() => location.hash.slice(1)"))
     assert other.run(TEXT) == text
     assert other.run("() => document.querySelector('exformer-translator').state") == state
     other.close()
@@ -146,33 +130,31 @@ def test_the_address_brings_the_state_back(opened, chromium) -> None:
     ],
 )
 def test_the_address_is_clamped(chromium, site, state, kept) -> None:
-    page = chromium.page()
-    page.open(f"{site.as_uri()}#translator={state}")
-    page.wait(LIVE)
+    page = figures.opened(chromium.page(), site, f"translator={state}")
     assert page.run("() => document.querySelector('exformer-translator').state") == kept
     if not kept:
         assert page.run("() => document.querySelector('.before').textContent") == ""
     page.close()
 
 
-def test_what_is_typed(opened) -> None:
+def test_what_is_typed(begun) -> None:
     for typed, said in (
         ("", "Type a German caption"),
         ("Wort " * 2000, "Only the first 160"),
         ("Ein Hund 日 spielt.", "knows no “日”: what it writes for it is a guess"),
         ("☃ 𝔘𝔫𝔦𝔠𝔬𝔡𝔢 \ufeff <b>x</b>", None),
     ):
-        opened.run("(text) => document.querySelector('exformer-translator').ask(text)", typed)
+        begun.run("(text) => document.querySelector('exformer-translator').ask(text)", typed)
         if said:
-            assert said in opened.run("() => document.querySelector('.hint').textContent")
+            assert said in begun.run("() => document.querySelector('.hint').textContent")
         else:
-            assert opened.run(TEXT)
-    assert opened.run("() => document.querySelectorAll('.board b').length") == 0
+            assert begun.run(TEXT)
+    assert begun.run("() => document.querySelectorAll('.board b').length") == 0
 
 
-def test_pointing_decides_the_word(opened) -> None:
+def test_pointing_decides_the_word(begun) -> None:
     german = [pair.target for pair in captions()]
-    pairs, moved, _ = opened.run(POINTED, german)
+    pairs, moved, _ = begun.run(POINTED, german)
     assert pairs == pytest.approx(translator.PAIRS, abs=3)
     assert moved == pytest.approx(translator.MOVED, abs=3)
 
@@ -186,9 +168,7 @@ def test_without_all_heads_every_translation_is_the_same() -> None:
 
 
 def test_long_words_stay_on_a_phone(chromium, tmp_path) -> None:
-    page = chromium.page(width=390, height=844)
-    page.open(figures.write_page(tmp_path, "translator"))
-    page.wait(LIVE)
+    page = figures.opened(chromium.page(width=390, height=844), figures.write_page(tmp_path, "translator"))
     for text in ("Ein Skateboardfahrer springt.", "Geschwindigkeitsbegrenzungsschild"):
         page.run(
             """(text) => {
