@@ -340,24 +340,21 @@ def ends(svg):
 
 @pytest.mark.parametrize("route", ["straight", "elbow", "curve"])
 def test_an_arrow_leads_from_edge_to_edge(route) -> None:
-    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
+    a, b = two_boxes()
     assert ends(draw(row(a, b, gap=50), arrow(a, b, route=route)).svg) == ((40, 15), (90, 15))
-    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
+    a, b = two_boxes()
     assert ends(draw(column(a, b, gap=50), arrow(b, a, route=route)).svg) == ((20, 80), (20, 30))
-    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
-    assert ends(draw(row(a, b, gap=50), arrow(a.top, b.left.moved(0, 5), route=route)).svg) == (
-        (20, 0),
-        (90, 20),
-    )
+    a, b = two_boxes()
+    mark = arrow(a.top, b.left.moved(0, 5), route=route)
+    assert ends(draw(row(a, b, gap=50), mark).svg) == ((20, 0), (90, 20))
 
 
 def test_arrow_between_facing_shapes_is_straight() -> None:
-    wide, narrow = box("encoder", width=200, height=30), box("h", width=40, height=30)
-    picture = place([(wide, 0, 0), (narrow, 70, 80)])
-    assert ends(draw(picture, arrow(wide, narrow)).svg) == ((170, 30), (170, 80))
-    wide, narrow = box("encoder", width=200, height=30), box("h", width=40, height=30)
-    picture = place([(wide, 0, 0), (narrow, 70, 80)])
-    assert ends(draw(picture, arrow(narrow, wide)).svg) == ((170, 80), (170, 30))
+    for back in (False, True):
+        both = wide, narrow = box("encoder", width=200, height=30), box("h", width=40, height=30)
+        picture = place([(wide, 0, 0), (narrow, 70, 80)])
+        found = ends(draw(picture, arrow(*both[:: -1 if back else 1])).svg)
+        assert found == ((170, 30), (170, 80))[:: -1 if back else 1]
 
 
 def test_a_title_is_above_and_broken_into_lines() -> None:
@@ -371,13 +368,19 @@ def test_a_title_is_above_and_broken_into_lines() -> None:
     assert picture.width < PHONE
 
 
+def two_boxes():
+    return box("a", width=40, height=30), box("b", width=40, height=30)
+
+
 def test_an_arrow_leaves_an_edge_at_a_right_angle() -> None:
-    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
-    svg = draw(row(a, b, gap=50), arrow(a.top, b.top, route="elbow", reach=20)).svg
-    assert "M20 0L20 -13Q20 -20 27 -20L103 -20Q110 -20 110 -13L110" in svg
-    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
-    svg = draw(row(a, b, gap=50), arrow(a.bottom, b.bottom, route="curve", reach=70)).svg
-    assert "M20 30C20 100 " in svg
+    for side, route, reach, way in (
+        ("top", "elbow", 20, "M20 0L20 -13Q20 -20 27 -20L103 -20Q110 -20 110 -13L110"),
+        ("top", "elbow", 8, "M20 0L20 -4Q20 -8 27 -8L"),  # corners of a short way are less round
+        ("bottom", "curve", 70, "M20 30C20 100 "),
+    ):
+        a, b = two_boxes()
+        mark = arrow(getattr(a, side), getattr(b, side), route=route, reach=reach)
+        assert way in draw(row(a, b, gap=50), mark).svg
 
 
 def test_even_the_least_weight_can_be_seen() -> None:
@@ -390,14 +393,6 @@ def test_centered_words_and_margin() -> None:
     picture = draw(box("HEAD", width=80, height=50), padding=8)
     assert 'viewBox="-8 -8 96 66"' in picture.svg
     assert '<text fill="currentColor" x="40" y="30" font-size="14">' in picture.svg  # capitals are 10 high
-
-
-def test_an_elbow_goes_around_what_is_between() -> None:
-    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
-    svg = draw(
-        column(a, box("c", width=60, height=30), b, gap=10), arrow(a.right, b.right, route="elbow", reach=25)
-    ).svg
-    assert "L68 15Q75 15 75 22" in svg
 
 
 def test_weights_are_thickness() -> None:
@@ -417,6 +412,7 @@ def test_the_least_weight_is_drawn_and_what_is_below_it_is_not() -> None:
     words = tokens(["a", "b"])
     assert len(links(words, words, [[0.25, 0.24], [1.0, 0.0]], least=0.25)) == 2
     assert len(links(words, words, [[0.05, 0.04], [1.0, 0.0]])) == 2  # where nothing is said
+    assert len(links(words, words, [[1.0000001, -1e-7], [0.5, 0.5]])) == 3  # off by a rounding
 
 
 def test_an_outline_is_around_the_cells_it_names() -> None:
@@ -464,29 +460,20 @@ def test_numbers_are_in_their_cells_whatever_their_color() -> None:
     assert cells == [("high", "0.54"), ("low", "1.00"), ("masked", ""), ("high", "0.08")]
 
 
-def test_colors_of_both_signs_reach_their_limits() -> None:
-    svg = draw(matrix([[4.0, 2.0, -0.5, -1.0, -3.0]], limits=(-1, 4))).svg
-    assert re.findall(r'<rect class="x-(high|low)-heat".*?fill-opacity="([\d.]+)"', svg) == [
-        ("high", "1.00"),
-        ("high", "0.54"),
-        ("low", "0.54"),
-        ("low", "1.00"),
-        ("low", "1.00"),
-    ]
-
-
-def test_cells_without_numbers_have_bars() -> None:
-    svg = draw(matrix([[1.0, -0.5], [0.0, 0.5]], numbers=False, cell=(20, 23))).svg
-    assert re.findall(r'x-(high|low)-head" d="M[\d.]+ ([\d.]+)L[\d.]+ ([\d.]+)L', svg) == [
-        ("high", "11.5", "1.5"),
-        ("low", "11.5", "16.5"),
-        ("high", "34.5", "29.5"),
-    ]
+@pytest.mark.parametrize(
+    ("values", "bars_of"),
+    [
+        (
+            [[1.0, -0.5], [0.0, 0.5]],
+            [("high", "11.5", "1.5"), ("low", "11.5", "16.5"), ("high", "34.5", "29.5")],
+        ),
+        ([[1.0, 0.0]], [("high", "21.5", "1.5")]),  # without negative ones they start at the bottom
+    ],
+)
+def test_cells_without_numbers_have_bars(values, bars_of) -> None:
+    svg = draw(matrix(values, numbers=False, cell=(20, 23))).svg
+    assert re.findall(r'x-(high|low)-head" d="M[\d.]+ ([\d.]+)L[\d.]+ ([\d.]+)L', svg) == bars_of
     assert "<text" not in svg
-
-
-def test_whole_numbers_have_no_point() -> None:
-    assert {each.text for each in draw(matrix([[1, 0], [0, 12]])).texts} == {"1", "0", "12"}
 
 
 def test_a_long_row_of_tokens_goes_on_below() -> None:
@@ -496,10 +483,39 @@ def test_a_long_row_of_tokens_goes_on_below() -> None:
     assert words.height > 3 * 30
 
 
-def test_values_color_tokens_the_stronger_the_larger() -> None:
-    for role, shown_role in (("plain", "low"), ("query", "query")):
-        svg = draw(tokens(["the", "cat", "it"], values=[0.0, 2.0, 4.0], role=role)).svg
-        assert re.findall(rf'x-{shown_role}-heat".*?fill-opacity="([\d.]+)', svg) == ["0.08", "0.54", "1.00"]
+@pytest.mark.parametrize(
+    ("shape", "strengths"),
+    [
+        (
+            matrix([[4.0, 2.0, -0.5, -1.0, -3.0]], limits=(-1, 4)),
+            "high 1.00 high 0.54 low 0.54 low 1.00 low 1.00",
+        ),
+        (matrix([[-9.0, 9.0]], limits=(-1, 4), numbers=False, cell=(20, 23)), "low 1.00 high 1.00"),
+        (matrix([[0.0, 0.0]]), "high 0.08 high 0.08"),
+        (tokens(["a", "b"], values=[1.0, 4.0], limit=2), "low 0.54 low 1.00"),
+        (tokens(["a", "b"], values=[1.0, -4.0]), "low 0.31 low 1.00"),
+        (tokens(["the", "cat", "it"], values=[0.0, 2.0, 4.0]), "low 0.08 low 0.54 low 1.00"),
+        (
+            tokens(["the", "cat", "it"], values=[0.0, 2.0, 4.0], role="query"),
+            "query 0.08 query 0.54 query 1.00",
+        ),
+    ],
+)
+def test_a_color_is_the_stronger_the_larger_the_value(shape, strengths) -> None:
+    found = re.findall(r'<rect class="x-(\w+)-heat".*?fill-opacity="([\d.]+)"', draw(shape).svg)
+    assert " ".join(map(" ".join, found)) == strengths
+
+
+@pytest.mark.parametrize(
+    ("shape", "texts"),
+    [
+        (matrix([[1, 0], [0, 12]]), ["1", "0", "0", "12"]),
+        (matrix([[0.6, 1.7]], digits=0), ["1", "2"]),
+        (matrix([[1.0, -math.inf]], numbers=False), ["−∞"]),
+    ],
+)
+def test_numbers_are_written_with_the_digits_they_need(shape, texts) -> None:
+    assert [each.text for each in draw(shape).texts] == texts
 
 
 def test_tokens_are_shown_as_they_are() -> None:
@@ -685,38 +701,9 @@ def test_links_join_facing_edges_of_columns(right) -> None:
     assert (start[0], end[0]) == ((20, 70) if right else (70, 20))
 
 
-def test_a_weight_may_be_off_by_a_rounding() -> None:
-    words = tokens(["a", "b"])
-    assert len(links(words, words, [[1.0000001, -1e-7], [0.5, 0.5]])) == 3
-
-
-def test_no_digits_are_as_many_as_asked_for() -> None:
-    assert [each.text for each in draw(matrix([[0.6, 1.7]], digits=0)).texts] == ["1", "2"]
-
-
-def test_a_matrix_of_zeros_has_its_weakest_color() -> None:
-    assert re.findall(r'fill-opacity="([\d.]+)"', draw(matrix([[0.0, 0.0]])).svg) == ["0.08", "0.08"]
-
-
-def test_bars_in_cells_start_at_the_bottom() -> None:
-    svg = draw(matrix([[1.0, 0.0]], numbers=False, cell=(20, 23))).svg
-    assert re.findall(r'x-high-head" d="M[\d.]+ ([\d.]+)L[\d.]+ ([\d.]+)L', svg) == [("21.5", "1.5")]
-
-
-def test_minus_infinity_is_written_where_no_number_is() -> None:
-    assert [each.text for each in draw(matrix([[1.0, -math.inf]], numbers=False)).texts] == ["−∞"]
-
-
 def test_columns_are_as_wide_as_the_widest_of_their_names() -> None:
     wide = text_width("animal", size=12.0) + 8
     assert matrix([[1, 2]], columns=["a", "animal"]).width == pytest.approx(2 * wide)
-
-
-def test_a_limit_says_which_value_has_the_strongest_color() -> None:
-    svg = draw(tokens(["a", "b"], values=[1.0, 4.0], limit=2)).svg
-    assert re.findall(r'fill-opacity="([\d.]+)', svg) == ["0.54", "1.00"]
-    svg = draw(tokens(["a", "b"], values=[1.0, -4.0])).svg
-    assert re.findall(r'fill-opacity="([\d.]+)', svg) == ["0.31", "1.00"]
 
 
 def test_a_line_of_tokens_is_full_when_no_unit_is_left() -> None:
@@ -750,11 +737,6 @@ def test_truth_values_and_nan_are_words() -> None:
     picture = draw(matrix([[True, math.nan]]))
     assert [each.text for each in picture.texts] == ["True", "nan"]
     assert re.findall(r'<rect class="x-(\w+)"', picture.svg) == ["card", "plain", "plain"]
-
-
-def test_a_cell_beyond_its_limit_is_as_strong_as_at_it() -> None:
-    svg = draw(matrix([[-9.0, 9.0]], limits=(-1, 4), numbers=False, cell=(20, 23))).svg
-    assert re.findall(r'fill-opacity="([\d.]+)"', svg) == ["1.00", "1.00"]
 
 
 def test_a_side_without_numbers_has_no_limit() -> None:
@@ -814,20 +796,17 @@ def test_arrow_leaves_its_shape_toward_the_target() -> None:
 
 
 def test_an_elbow_goes_around_the_wider_of_two() -> None:
+    a, b = two_boxes()
+    mark = arrow(a.right, b.right, route="elbow", reach=25)
+    assert "L68 15Q75 15 75 22" in draw(column(a, box("c", width=60, height=30), b, gap=10), mark).svg
     for side, turn in (("right", "105"), ("left", "-25")):
         a, b = box("a", width=40, height=30), box("b", width=80, height=30)
         mark = arrow(getattr(a, side), getattr(b, side), route="elbow", reach=25)
         assert f"Q{turn} 15 {turn} " in draw(column(a, b, gap=10), mark).svg
 
 
-def test_corners_of_a_short_way_are_less_round() -> None:
-    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
-    svg = draw(row(a, b, gap=50), arrow(a.top, b.top, route="elbow", reach=8)).svg
-    assert "M20 0L20 -4Q20 -8 27 -8L" in svg
-
-
 def test_a_label_is_to_the_right_of_an_upright_arrow() -> None:
-    a, b = box("a", width=40, height=30), box("b", width=40, height=30)
+    a, b = two_boxes()
     found = where(column(a, b, gap=50), arrow(a, b, label="W", head=False))
     assert found["W"].x0 == 25
     assert middle(found["W"])[1] == pytest.approx(55, abs=1.5)
