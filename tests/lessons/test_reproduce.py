@@ -31,20 +31,15 @@ def write(tmp_path, monkeypatch):
     return write
 
 
-def test_a_claim_that_holds(write, capsys) -> None:
-    write()
-    assert run(["claim", "A01"]) == 0
+@pytest.mark.parametrize(
+    ("n", "status", "verdict", "total"), [(3, 0, "A01, sums: holds", 6), (2, 1, "DOES NOT HOLD", 3)]
+)
+def test_a_claim_holds_or_not(write, capsys, n, status, verdict, total) -> None:
+    write("n = 3", f"n = {n}")
+    assert run(["claim", "A01"]) == status
     out = capsys.readouterr().out
-    assert "A01, sums: holds" in out
-    assert "now:  The total is 6.\n  page: The total is 6." in out
-
-
-def test_a_claim_that_does_not_hold(write, capsys) -> None:
-    write("n = 3", "n = 2")
-    assert run(["claim", "A01"]) == 1
-    out = capsys.readouterr().out
-    assert "DOES NOT HOLD" in out
-    assert "now:  The total is 3.\n  page: The total is 6." in out
+    assert verdict in out
+    assert f"now:  The total is {total}.\n  page: The total is 6." in out
 
 
 def test_the_settings_of_a_new_process(monkeypatch) -> None:

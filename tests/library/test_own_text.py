@@ -314,15 +314,16 @@ def test_texts_at_their_bounds(tmp_path: Path) -> None:
     assert numbers == sorted(numbers)
 
 
-def test_an_empty_last_line_is_empty(tmp_path: Path) -> None:
-    (tmp_path / "text").write_text("a\n" * 30 + "\n")
-    with pytest.raises(ValueError, match="line 31 is empty"):
-        read_pairs(tmp_path / "text", tmp_path / "text")
-
-
-def test_pairs_that_are_all_alike(tmp_path: Path) -> None:
-    (tmp_path / "text").write_text("a\n" * 30)
-    with pytest.raises(ValueError, match="are alike, so that all are held out: expected pairs that differ"):
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        ("\n", "line 31 is empty"),
+        ("", "are alike, so that all are held out: expected pairs that differ"),
+    ],
+)
+def test_pairs_that_cannot_be_learned_from(tmp_path: Path, last: str, message: str) -> None:
+    (tmp_path / "text").write_text("a\n" * 30 + last)
+    with pytest.raises(ValueError, match=message):
         read_pairs(tmp_path / "text", tmp_path / "text")
 
 
