@@ -149,3 +149,14 @@ def test_any_verb_of_a_sentence_may_be_the_wrong_one():
         if not each.right and len(of_verbs) == 2:
             places[of_verbs.index(True)] += 1
     assert min(places[0], places[1]) > 0.3 * places.total() > 5
+
+
+@pytest.mark.parametrize("verb", ["BE", "SLEEP", "SEE", "SAY"])
+def test_a_verb_of_each_class_may_be_the_wrong_one(verb):
+    found = english.judged_sample(1_000, seed=3)
+    pairs = [
+        pair for each in found for pair in zip(each.original.split(), each.sentence.split(), strict=True)
+    ]
+    changed = {right for right, shown in pairs if right != shown}
+    assert changed & {*CLASSES[f"{verb}.singular"]}
+    assert changed & {*CLASSES[f"{verb}.plural"]}
