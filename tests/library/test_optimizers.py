@@ -116,3 +116,13 @@ def test_frozen_parameters_are_left_out(optimizer: str) -> None:
     frozen = nn.Parameter(torch.ones(2, 2), requires_grad=False)
     (group,) = adamw([model.output.weight.requires_grad_(), frozen]).param_groups
     assert len(group["params"]) == 1
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_optimizers_have_the_settings_of_the_config(optimizer: str) -> None:
+    config = TrainingConfig(optimizer=optimizer, betas=(0.8, 0.9), momentum=0.7, weight_decay=0.3)
+    model = DecoderLM(DecoderLMConfig(11, **SIZES))
+    wanted = {"AdamW": {"betas": (0.8, 0.9)}, "Muon": {"momentum": 0.7}}
+    for each, _ in make_optimizers(model, config):
+        assert all(wanted[type(each).__name__].items() <= group.items() for group in each.param_groups)
+        assert each.param_groups[0]["weight_decay"] == 0.3
