@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ import torch
 
 from exformer.cli import train as commands
 from exformer.cli.generate import _command_messages
+from exformer.cli.lines import show_controls
 from exformer.cli.main import _one_line, main
 from exformer.generation.generate import generate
 from exformer.generation.translate import translate
@@ -580,6 +582,13 @@ def test_control_characters_of_a_model(talk, writer: Path, monkeypatch: pytest.M
     assert shown == "the␍ ␛[2Ja\tb␍\n␇␡\ufffd31m\n"
     monkeypatch.setattr("exformer.cli.generate.translate", lambda *_, **__: ["a\nb\x1b", "c"])
     assert talk("translate", "--model", writer, text="fox\nfox\n")[1] == "a b␛\nc\n"
+
+
+def test_every_control_character_is_shown_by_a_symbol() -> None:
+    controls = [chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == "Cc"]
+    assert len(controls) == 65
+    assert [each for each in controls if show_controls(each) == each] == ["\t", "\n"]
+    assert show_controls(" ~\xa0é") == " ~\xa0é"
 
 
 def test_lines_of_odd_text(talk, translator) -> None:
