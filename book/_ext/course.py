@@ -2,14 +2,13 @@
 
 Role ``{hours}`` gives the hours of all lessons: ``reading``, ``exercises`` or ``all``. Directives:
 ``{picture} slug name`` shows a figure of a lesson, ``{prerequisites}`` draws which lesson builds on which,
-``{objectives}`` lists what each lesson teaches, ``{course} key`` is a way through the book.
+and ``{objectives}`` lists what each lesson teaches.
 """
 
 import re
 import textwrap
 from pathlib import Path
 
-import yaml
 from book_page import inlined
 from docutils import nodes
 from ledger import raw
@@ -25,8 +24,6 @@ from exformer_lessons.diagrams import arrow, box, column, draw, row
 HTML = macros("course.html")
 #: Minutes for a lesson's exercises, graded ones and those on paper together, as a lecturer estimated them.
 EXERCISES = 80
-#: Of them in a meeting with a lecture, and in one after reading at home.
-IN_LECTURE, IN_CLASS = 20, 45
 #: A prediction with options, on which a class votes.
 CHOICE = re.compile(rf"{PREDICTION.pattern}(?:.|\n>)*?\(a\)", flags=re.M)
 #: A vote; a vote with discussion; the board, or a live figure.
@@ -89,49 +86,10 @@ def levels(lessons):
     return [[each for each in lessons if depth[each["slug"]] == n] for n in range(1 + max(depth.values()))]
 
 
-def course(root, key):
-    """Return a way through the book: its title, hours, and a row for each meeting with its minutes.
-
-    Raises:
-        ValueError: If there is no such way, a lesson is not written, builds on one that neither comes before
-            nor is told of, or leaves too little slack; or if the meetings take too many hours.
-    """
-    ways = yaml.safe_load(Path(root, "book", "courses.yml").read_text(encoding="utf-8"))
-    way = next((way for way in ways if way["key"] == key), None)
-    if way is None:
-        raise ValueError(f"expected a key of courses.yml ({', '.join(w['key'] for w in ways)}), got {key!r}")
-    lessons, known, rows = {lesson["slug"]: lesson for lesson in written(root)}, {*way.get("without", {})}, []
-    flipped = way.get("flipped", False)
-    exercises = IN_CLASS if flipped else IN_LECTURE
-    for slug in way["meetings"]:
-        if slug not in lessons and " " not in slug:
-            raise ValueError(f"course {key}: {slug} is no written lesson")
-        if slug not in lessons:
-            rows.append({"other": slug})
-            continue
-        lesson = lessons[slug]
-        if missing := set(lesson.get("after", [])) - known:
-            raise ValueError(
-                f"course {key}: {slug} builds on {', '.join(sorted(missing))}, which must come before"
-            )
-        row = meeting(root, lesson, flipped=flipped)
-        slack = way["meeting"] - row["lecture"] - row["votes"] - row["board"] - exercises
-        if slack < SLACK:
-            raise ValueError(f"course {key}: {slug} leaves {slack} minutes of slack, fewer than {SLACK}")
-        known.add(slug)
-        rows.append({"other": ""} | row | {"slack": slack})
-    if len(rows) * way["meeting"] > 60 * way["hours"]:
-        raise ValueError(
-            f"course {key}: {len(rows)} meetings of {way['meeting']} minutes are over {way['hours']} hours"
-        )
-    earlier = [each for each in ways[: ways.index(way)] if not each.get("weekly")]
-    above = {pair for each in earlier for pair in each.get("without", {}).items()}
-    without = way.get("without", {}).items()
-    told = [(lessons[slug], words.strip()) for slug, words in without if (slug, words) not in above]
-    again = [lessons[slug] for slug, words in without if (slug, words) in above]
-    found = {"rows": rows, "told": told, "again": again}
-    found |= {"exercises": exercises, "home": EXERCISES - exercises}
-    return {"flipped": False, "folded": False} | way | found
+def size(plan):
+    """Return how many meetings of how many minutes a plan has: 14 × 90, or 14 × (90 + 90) with tutorials."""
+    minutes = f"({plan['meeting']} + {plan['tutorial']})" if plan.get("tutorial") else plan["meeting"]
+    return f"{len(plan['meetings'])}\u00a0×\u00a0{minutes}".replace(" ", "\u00a0")
 
 
 def meeting(root, lesson, *, flipped):
@@ -247,25 +205,10 @@ class Objectives(Directive):
         return [raw(HTML.objectives(written(self.env.srcdir)))]
 
 
-class Course(Directive):
-    """A way through the book."""
-
-    required_arguments = 1
-
-    def run(self):
-        """Return a table of its meetings."""
-        self.note()
-        try:
-            return [raw(HTML.course(course(self.env.srcdir, self.arguments[0])))]
-        except ValueError as error:
-            raise self.error(str(error)) from error
-
-
 def setup(app):
     """Register the extension."""
     app.add_role("hours", Hours())
     app.add_directive("picture", Picture)
     app.add_directive("prerequisites", Prerequisites)
     app.add_directive("objectives", Objectives)
-    app.add_directive("course", Course)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,6 +1,7 @@
 """Where a page leads: the sidebar leaves out evidence and reference, *Next* goes through the lessons.
 
-Other pages link to them; they are no station on a reader's way.
+Other pages link to them; they are no station on a reader's way. A page for teachers begins with a line of
+links to the others.
 """
 
 import re
@@ -9,6 +10,19 @@ from bs4 import BeautifulSoup
 
 LESSON = re.compile(r"notebooks/\d\d_\w+")
 HIDDEN = ("Evidence", "Reference")
+#: The pages for teachers, in the order of their links.
+TEACH = {
+    "plans": "plans",
+    "syllabus": "syllabus",
+    "first_class": "first class",
+    "notes": "notes",
+    "assignments": "assignments",
+    "doubt": "challenge",
+    "project": "project",
+    "exams": "exams",
+    "questions": "bank",
+    "mock": "mock exams",
+}
 
 
 def ways(app, pagename, templatename, context, doctree):
@@ -34,7 +48,17 @@ def without_hidden(sidebar):
     return str(soup)
 
 
+def link_teachers(app, docname, source):
+    """Add the links below the title of a page for teachers, before it is parsed."""
+    folder, _, page = docname.rpartition("/")
+    if folder == "book/teach":
+        title, _, text = source[0].partition("\n")
+        links = (name if to == page else f"[{name}]({to}.md)" for to, name in TEACH.items())
+        source[0] = f"{title}\n\n[Teach](../teach.md): {', '.join(links)}\n{text}"
+
+
 def setup(app):
     """Register the extension."""
+    app.connect("source-read", link_teachers)
     app.connect("html-page-context", ways, priority=950)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

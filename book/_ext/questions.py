@@ -1,7 +1,7 @@
 """The pages of questions and of exams: each lesson's questions; what exams ask, and which plans they fit."""
 
 import yaml
-from course import parts
+from course import parts, size
 
 from exformer_lessons.teacher.exams import read_exams
 from exformer_lessons.teacher.questions import lessons_with_questions, read_questions, sheet, titles
@@ -55,10 +55,8 @@ def fits(folder, exams):
     same = {}
     for way in yaml.safe_load((folder.parent / "courses.yml").read_text(encoding="utf-8")):
         taught = {slug for words in way["meetings"] for _, slug in parts(words)}
-        if not way.get("flipped"):
-            titled = same.setdefault(tuple(left_out(exam, taught) for exam in exams), {})
-            sizes = titled.setdefault(way["title"], [])
-            sizes += [f"{len(way['meetings'])}\u00a0×\u00a0{way['meeting']}"] * way.get("weekly", False)
+        titled = same.setdefault(tuple(left_out(exam, taught) for exam in exams), {})
+        titled.setdefault(way["title"], []).append(size(way))
     return {"; ".join(", ".join([one, *of]) for one, of in named.items()): row for row, named in same.items()}
 
 

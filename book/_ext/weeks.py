@@ -1,29 +1,31 @@
 """Plans meeting by meeting: what is lectured or read at home, where tests lie, which exercises are homework.
 
-A plan is a row of ``book/courses.yml`` with ``weekly``. A meeting joins by `` + `` the slug of a lesson that
-is lectured, ``read SLUG`` for one that was read at home before, the name of a test in ``book/teach/mock``,
-a step of the challenge of ``book/teach/doubt.md``, and words for anything else. Directive ``{weeks} key`` is
-its table, ``{weeks} key short`` a list of topics; role ``{workload}`home key``` says how many hours it takes,
-``{workload}`longer key``` with the project of ``book/teach/project.md`` in place of the challenge.
-``exam`` is the mock exam of a plan, and ``a_week`` says how many meetings a week has, if not one.
+A plan is a row of ``book/courses.yml``, whose first lines say what it holds. A meeting joins by `` + `` the
+slug of a lesson that is lectured, ``read SLUG`` for one that was read at home before, the name of a test in
+``book/teach/mock``, a step of the challenge of ``book/teach/doubt.md``, ``lab``, and ``catch up`` for exercises
+that would be homework. Directive ``{weeks} key`` is its table, ``{weeks} key short`` a list of topics with the
+hours, and ``{plans}`` a table of all plans. Role ``{workload}`total key``` says how many hours a plan takes,
+``{workload}`longer key``` with the project of ``book/teach/project.md`` in place of challenge and assignments.
 """
 
 import re
+from math import ceil
 from pathlib import Path
 
 import yaml
-from course import EXERCISES, HTML, SLACK, Directive, meeting, parts, written
+from course import EXERCISES, HTML, SLACK, VOTE, Directive, meeting, parts, size, written
 from docutils import nodes
 from ledger import raw
 from ledger_data import cells_of
+from questions import left_out
 from sphinx.util.docutils import SphinxRole
 
+from exformer_lessons.teacher.exams import FACTOR, read_exams
 from exformer_lessons.teacher.mock import mocks, read_mock
+from exformer_lessons.teacher.questions import read_questions
 
 #: For exercises in a meeting with a lesson, at least and at most, in steps of five minutes.
 AT_LEAST, AT_MOST, STEP = 20, 50, 5
-#: The fewest points of a test whose other questions are left out.
-POINTS = 15
 #: Steps of the challenge: words, minutes in class, and what is homework after it, with its minutes.
 CHALLENGE = {
     "choose": ("groups choose a claim", 15, "predictions", 15),
@@ -31,20 +33,37 @@ CHALLENGE = {
     "pages": ("pages are handed in", 0, "mark two pages", 40),
     "posters": ("posters", 80, "", 0),
 }
+#: The lab: minutes to run it, its votes, and minutes for its exercises.
+LAB, LAB_VOTES, LAB_EXERCISES = 25, 2, 25
+#: In a tutorial: minutes at the board for an exercise that was homework; questions of the bank at most, of
+#: different kinds, these first.
+AT_BOARD, BANK, KINDS = 8, 3, ("apply", "prove", "design", "recall")
+#: Hours of a student: for an assignment, and for each lesson to prepare for the exam.
+ASSIGNMENT, PREPARE = 7, 2
+#: Groups of a tutorial; an assistant's hours to prepare one, and to read and hear an assignment of 60 students.
+GROUPS, READY, HEARD = 3, 1, 9
+#: On which lessons an assignment is, and the fewest weeks for it.
+NEEDED = {
+    "gradients": {"recurrence", "first_attention", "self_attention"},
+    "tokenizer": {"tokens"},
+    "decoder": {"language_model", "generation"},
+    "tuning": {"language_model", "adapting", "preferences"},
+}
+WEEKS = 2
 #: What a page may ask about the work of a plan.
-HOURS = ("class", "home", "again", "total", "credits", "project", "longer", "more")
+HOURS = ("class", "home", "again", "assigned", "exam_hours", "total", "credits", "project", "longer", "more")
 #: Hours of work that make a credit of the ECTS, at least and at most.
 CREDIT = 25, 30
 NUMBER = re.compile(r"^> \*\*Exercise (\d+\.\d) ", flags=re.M)
+ON_PAPER = re.compile(r"^(\d)\. \*\*(?:Recall|Apply|Prove|Design)\.\*\*", flags=re.M)
 #: A step of the project, and its hours.
 STEP_OF_PROJECT = re.compile(r"^\| (?:week|two weeks|three weeks) .*\| (\d+) \|$", flags=re.M)
 BEGIN = re.compile(r"^\(notes-(\w+)\)=.*?In class: begin Exercise (\d+\.\d)\.", flags=re.M | re.S)
 
 
 def read_weeks(root):
-    """Return the plans of courses.yml that go by weeks."""
-    ways = yaml.safe_load(Path(root, "book", "courses.yml").read_text(encoding="utf-8"))
-    return [way for way in ways if way.get("weekly")]
+    """Return the plans of courses.yml."""
+    return yaml.safe_load(Path(root, "book", "courses.yml").read_text(encoding="utf-8"))
 
 
 def weeks(root, key):
@@ -53,55 +72,96 @@ def weeks(root, key):
     Raises:
         ValueError: If there is no such plan; if a part of a meeting is unknown; if a lesson builds on one
             that neither comes before nor is told of; if a test has too few questions on lessons that came
-            before; or if a meeting leaves too few minutes for exercises and slack.
+            before; if a meeting leaves too few minutes for exercises and slack; or if an assignment comes
+            before its lessons, is too short, or is due when no week is left to explain it.
     """
     plans = read_weeks(root)
     plan = next((each for each in plans if each["key"] == key), None)
     if plan is None:
         known = ", ".join(each["key"] for each in plans)
-        raise ValueError(f"expected a weekly plan of courses.yml ({known}), got {key!r}")
+        raise ValueError(f"expected a plan of courses.yml ({known}), got {key!r}")
+    plan = {"folded": False, "a_week": 1, "tutorial": 0, "assignments": {}, "instead": {}, "order": ""} | plan
     lessons, starts = {each["slug"]: each for each in written(root)}, starts_of(root)
     without, taught, rows = plan.get("without", {}), [], []
     for words in plan["meetings"]:
-        row = {"lectured": [], "read": [], "tests": [], "steps": [], "other": []}
-        for part, slug in parts(words):
-            if part in mocks(Path(root, "book", "teach")):
-                row["tests"].append(test_of(root, part, taught, key, least=POINTS))
-            elif slug in lessons:
-                row["read" if part != slug else "lectured"].append(lessons[slug])
-            elif part in CHALLENGE:
-                row["steps"].append(CHALLENGE[part])
-            elif " " not in slug:
-                raise ValueError(f"plan {key}: expected a lesson, a test, a step or words, got {part!r}")
-            else:
-                row["other"].append(part)
+        row = row_of(root, words, lessons, taught, key)
         for lesson in [*row["lectured"], *row["read"]]:
             if missing := {*lesson.get("after", [])} - {*taught, *without}:
                 raise ValueError(f"plan {key}: {lesson['slug']} builds on {', '.join(sorted(missing))}")
             taught.append(lesson["slug"])
-        rows.append(row | minutes_of(root, row, plan["meeting"], key, starts))
+        row |= minutes_of(root, row, plan["meeting"], key)
+        row["left"] = [exercises_of(root, each, starts) for each in [*row["lectured"], *row["read"]]]
+        rows.append(row | {"tutorial": None, "taught": {*taught}})
+    share(rows)
+    if plan["tutorial"]:
+        add_tutorials(root, rows, plan)
     for row, after in zip(rows, [*rows[1:], {"read": []}], strict=True):
+        row["there"] = listed(row["left"])
         row["before"] = after["read"]
         row["tasks"] = [words for _, _, words, minutes in row["steps"] if minutes]
         row["minutes"] = row["home"] + sum(lesson["minutes"] for lesson in row["before"])
         row["minutes"] += sum(minutes for *_, minutes in row["steps"])
     told = [(lessons[slug], words.strip()) for slug, words in without.items() if slug not in taught]
-    left_out = [each for slug, each in lessons.items() if slug not in taught]
+    out = [each for slug, each in lessons.items() if slug not in taught]
     exam = test_of(root, plan.get("exam", "exam"), taught, key, least=0)
-    made = {"exam": exam, "rows": rows, "told": told, "left_out": left_out} | load_of(rows, plan["meeting"])
-    made |= longer(made, project_hours(root))
-    return {"folded": False, "a_week": 1} | plan | made | {"challenge": any(row["steps"] for row in rows)}
+    made = plan | {"exam": exam, "rows": rows, "told": told, "left_out": out, "size": size(plan)}
+    made |= {"challenge": any(row["steps"] for row in rows), "taught": taught, "lab": has_lab(plan)}
+    check_assignments(made)
+    made |= load_of(made)
+    return made | longer(made, project_hours(root))
 
 
-def load_of(rows, meeting):
+def row_of(root, words, lessons, taught, key):
+    """Return what a meeting holds."""
+    row = {"lectured": [], "read": [], "order": [], "tests": [], "steps": [], "lab": False, "catch": False}
+    for part, slug in parts(words):
+        if part in mocks(Path(root, "book", "teach")):
+            row["tests"].append(test_of(root, part, taught, key))
+        elif slug in lessons:
+            row["read" if part != slug else "lectured"].append(lessons[slug])
+            row["order"].append((lessons[slug], part != slug))
+        elif part in CHALLENGE:
+            row["steps"].append(CHALLENGE[part])
+        elif part in ("lab", "catch up"):
+            row[part.partition(" ")[0]] = True
+        else:
+            raise ValueError(f"plan {key}: expected a lesson, a test, a step, lab or catch up, got {part!r}")
+    return row
+
+
+def has_lab(plan):
+    """Return whether a plan has the lab."""
+    held = [*plan["meetings"], *plan.get("tutorials", {}).values()]
+    return any(part == "lab" for words in held for part, _ in parts(words))
+
+
+def check_assignments(plan):
+    """Check that assignments come after their lessons, take two weeks at least, and can be explained."""
+    for name, (first, last) in (plan["assignments"] | plan["instead"]).items():
+        where = f"plan {plan['key']}: {name}"
+        if missing := NEEDED[name] - plan["rows"][first - 1]["taught"]:
+            raise ValueError(f"{where} is handed out before {', '.join(sorted(missing))}")
+        if last - first < WEEKS * plan["a_week"]:
+            raise ValueError(f"{where}: expected {WEEKS} weeks at least, got meetings {first} to {last}")
+        if last + plan["a_week"] > len(plan["rows"]):
+            raise ValueError(f"{where} is due at meeting {last}, and no week is left to explain it")
+
+
+def load_of(plan):
     """Return a student's hours: in class, at home, to read each lecture's lesson again; and the credits."""
+    rows = plan["rows"]
     found = {
-        "class": round(len(rows) * meeting / 60),
+        "class": round(len(rows) * (plan["meeting"] + plan["tutorial"]) / 60),
         "home": round(sum(row["minutes"] for row in rows) / 60),
         "again": round(sum(lesson["minutes"] for row in rows for lesson in row["lectured"]) / 60),
+        "assigned": ASSIGNMENT * len(plan["assignments"]),
+        "exam_hours": PREPARE * len(plan["taught"]),
     }
     total = sum(found.values())
-    return found | {"total": total, "credits": credits_of(total)}
+    room = GROUPS * len(rows) * plan["tutorial"] / 60
+    told = READY * len(rows), HEARD * len(plan["assignments"])
+    assistant = {"room": round(room), "ready": told[0], "heard": told[1], "all": round(room) + sum(told)}
+    return found | {"total": total, "credits": credits_of(total), "assistant": assistant, "groups": GROUPS}
 
 
 def credits_of(hours):
@@ -116,18 +176,18 @@ def project_hours(root):
 
 
 def longer(plan, project):
-    """Return hours and credits of a plan with the project; what the challenge takes at home falls away."""
+    """Return hours and credits with the project, without the assignments and the challenge at home."""
     challenge = sum(minutes for row in plan["rows"] for *_, minutes in row["steps"])
-    hours = plan["total"] + project - round(challenge / 60)
+    hours = plan["total"] - plan["assigned"] + project - round(challenge / 60)
     return {"project": project, "longer": hours, "more": credits_of(hours)}
 
 
-def test_of(root, name, taught, key, least):
+def test_of(root, name, taught, key, least=0.5):
     """Return a test: its title, its minutes, and the numbers of the questions that a class cannot know."""
     test = read_mock(Path(root, "book", "teach"), name)
     out = [n for n, task in enumerate(test.tasks, 1) if task.question.lesson not in taught]
     lost = sum(test.tasks[n - 1].question.minutes for n in out)
-    if test.points - lost < least:
+    if test.points - lost < least * test.points:
         raise ValueError(f"plan {key}: {name} has {test.points - lost} points on lessons that came before")
     title = test.title.partition(":")[0]
     return {
@@ -138,55 +198,119 @@ def test_of(root, name, taught, key, least):
     }
 
 
-def minutes_of(root, row, whole, key, starts):
-    """Return the minutes of a meeting, and which exercises are for the class and for home."""
+def minutes_of(root, row, whole, key):
+    """Return the minutes of a meeting."""
     about = [meeting(root, each, flipped=False) for each in row["lectured"]]
     about += [meeting(root, each, flipped=True) for each in row["read"]]
-    lecture = sum(each["lecture"] for each in about)
-    votes = sum(each["votes"] + each["board"] for each in about)
+    lecture = sum(each["lecture"] for each in about) + LAB * row["lab"]
+    votes = sum(each["votes"] + each["board"] for each in about) + VOTE * LAB_VOTES * row["lab"]
     test = sum(each["minutes"] for each in row["tests"])
     challenge = sum(minutes for _, minutes, *_ in row["steps"])
     free = whole - lecture - votes - test - challenge
     exercises = (free - SLACK) // STEP * STEP
-    if about:
-        exercises = min(exercises, AT_MOST)
-    least = AT_LEAST if about or row["tests"] or row["other"] else 0
+    if about or row["lab"]:
+        exercises = min(exercises, LAB_EXERCISES if row["lab"] else AT_MOST)
+    least = AT_LEAST if about or row["tests"] or row["catch"] or row["lab"] else 0
     if exercises < least:
         raise ValueError(
             f"plan {key}: {free} minutes are left for exercises and slack, fewer than {least + SLACK}"
         )
-    found = {
-        "lecture": lecture,
-        "votes": votes,
-        "test": test,
-        "challenge": challenge,
-        "exercises": exercises,
-        "slack": free - exercises,
-    }
-    order = [exercises_of(root, each, starts) for each in [*row["lectured"], *row["read"]]]
-    count = max(1, 6 * exercises // EXERCISES)
-    home = [exercise_list(each[count * (n == 0) :]) for n, each in enumerate(order)]
-    return found | {
-        "here": exercise_list(order[0][:count]) if order else "",
-        "there": "; ".join(filter(None, home)),
-        "home": EXERCISES * len(order) - exercises * bool(order),
-    }
+    found = {"lecture": lecture, "votes": votes, "test": test, "challenge": challenge}
+    return found | {"exercises": exercises, "free": free}
+
+
+def share(rows):
+    """Give each exercise its place: the meeting of its lesson, one to catch up, or home.
+
+    What is caught up is not homework: the last exercises of the lessons since the last such meeting.
+    """
+    waiting = []
+    for row in rows:
+        row["here"], row["home"] = "", 0
+        if row["left"]:
+            first = row["left"][0]
+            count = max(1, len(first) * row["exercises"] // EXERCISES)
+            row["here"], row["left"][0] = listed([first[:count]]), first[count:]
+            own = [EXERCISES - row["exercises"] * (n == 0) for n in range(len(row["left"]))]
+            row["each"] = [minutes / len(some) for minutes, some in zip(own, row["left"], strict=True)]
+            waiting.append(row)
+        elif row["lab"]:
+            row["here"] = "of the lab"
+        elif row["catch"]:
+            row["here"], used = catch_up(waiting, row["exercises"])
+            row["exercises"] = min(row["exercises"], ceil(used / STEP) * STEP)
+            waiting = []
+        row["slack"] = row.pop("free") - row["exercises"]
+    for row in rows:
+        row["home"] = round(sum(len(some) * each for some, each in zip(row["left"], row.get("each", []))))
+
+
+def catch_up(rows, minutes):
+    """Take exercises that were left to home, from the longest lists first; return them, and their minutes."""
+    places = [(row, n) for row in rows for n in range(len(row["left"]))]
+    taken, used = [[] for _ in places], 0
+    while True:
+        open_ones = [
+            (len(row["left"][n]), -i)
+            for i, (row, n) in enumerate(places)
+            if row["left"][n] and used + row["each"][n] <= minutes
+        ]
+        if not open_ones:
+            return listed(taken), used
+        place = -max(open_ones)[1]
+        row, n = places[place]
+        taken[place].insert(0, row["left"][n].pop())
+        used += row["each"][n]
+
+
+def add_tutorials(root, rows, plan):
+    """Give each week its tutorial: the homework of the week before at the board, and questions of the bank."""
+    teach, before = Path(root, "book", "teach"), []
+    for number, row in enumerate(rows, 1):
+        words = plan.get("tutorials", {}).get(number)
+        held = row_of(root, words, {}, row["taught"], plan["key"]) if words else {"tests": [], "lab": False}
+        lab = (LAB + VOTE * LAB_VOTES + LAB_EXERCISES) * held["lab"]
+        left = plan["tutorial"] - SLACK - lab - sum(each["minutes"] for each in held["tests"])
+        board = before[: left // AT_BOARD]
+        left -= AT_BOARD * len(board)
+        bank, used = [], 0
+        for each in bank_of(teach, row["lectured"][0]["slug"]) if row["lectured"] else []:
+            minutes = ceil(FACTOR * each.minutes)  # as long as an exam gives
+            if used + minutes <= left:
+                bank.append(each.id)
+                used += minutes
+        row["tutorial"] = held | {"board": listed([board]), "on_board": AT_BOARD * len(board), "bank": bank}
+        row["tutorial"] |= {"on_bank": used, "on_lab": lab, "slack": SLACK + left - used}
+        before = [each for some in row["left"] for each in some]
+
+
+def bank_of(teach, slug):
+    """Return questions of different kinds on a lesson, which no public exam has."""
+    taken = {name for exam in read_exams(teach) for name in exam.questions}
+    free = [each for each in read_questions(teach, slug) if each.name not in taken]
+    first = [next((each for each in free if each.kind == kind), None) for kind in KINDS]
+    return [each for each in first if each][:BANK]
 
 
 def exercises_of(root, lesson, starts):
-    """Return the six exercises of a lesson, first the one with which a class begins.
+    """Return the exercises of a lesson, first the one with which a class begins.
 
-    Two are graded, and four on paper: exercises with numbers, or a list, whose items have none.
+    Some have numbers; those on paper may be a list, whose items have none.
     """
     text = "\n".join("".join(cell["source"]) for cell in cells_of(root, lesson["page"]))
     found = NUMBER.findall(text)
-    found += [f"{int(lesson['number'])}.paper {n}" for n in range(1, 7 - len(found))]
+    found += [f"{int(lesson['number'])}.paper {n}" for n in ON_PAPER.findall(text)]
     return sorted(found, key=lambda number: (number != starts.get(lesson["slug"]), found.index(number)))
 
 
 def starts_of(root):
     """Return with which exercise a class begins, by lesson, as the lecturer's notes say."""
     return dict(BEGIN.findall(Path(root, "book", "teach", "notes.md").read_text(encoding="utf-8")))
+
+
+def listed(lists):
+    """Return the exercises of some lessons in words."""
+    return "; ".join(filter(None, map(exercise_list, lists)))
 
 
 def exercise_list(exercises):
@@ -196,8 +320,10 @@ def exercise_list(exercises):
     '18.1–18.3, 18.6'
     """
     graded = sorted((each for each in exercises if "paper" not in each), key=lambda each: each.split(".")[1])
-    paper = [each.split("paper ")[1] for each in exercises if "paper" in each]
-    parts = [join_neighbors(graded), f"on paper\u00a0{join_neighbors(paper)}" if paper else ""]
+    paper = [each for each in exercises if "paper" in each]
+    lesson = f"{paper[0].partition('.')[0]} " if paper and not graded else ""
+    on_paper = join_neighbors([each.split("paper ")[1] for each in paper])
+    parts = [join_neighbors(graded), f"{lesson}on paper\u00a0{on_paper}" if paper else ""]
     return ", ".join(filter(None, parts))
 
 
@@ -213,7 +339,31 @@ def join_neighbors(numbers):
     return ", ".join(first if first == last else f"{first}–{last}" for first, last, _ in groups)
 
 
-class Weeks(Directive):
+def overview(root):
+    """Return all plans, the longest term first, each with its lessons in numbers, its exam and the resit."""
+    exams = {each.key: each for each in read_exams(Path(root, "book", "teach"))}
+    numbers = {each["slug"]: each["number"] for each in written(root)}
+    found = []
+    for plan in (weeks(root, each["key"]) for each in read_weeks(root)):
+        told = {"exams": [(key, left_out(exams[key], plan["taught"])) for key in plan["sealed"]]}
+        told["numbers"] = join_neighbors(sorted(numbers[slug] for slug in plan["taught"]))
+        found.append(plan | told)
+    return sorted(found, key=lambda plan: (-len(plan["rows"]) / plan["a_week"], plan["class"]))
+
+
+class Made(Directive):
+    """What depends on the plans, the notes, the exams and the bank."""
+
+    def note(self):
+        """Say that the page changes with them."""
+        super().note()
+        teach = Path(self.env.srcdir, "book", "teach")
+        more = [teach / "notes.md", teach / "project.md", teach / "exams.yml"]
+        for path in (*more, *teach.glob("mock/*.yml"), *teach.glob("questions/*.yml")):
+            self.env.note_dependency(str(path))
+
+
+class Weeks(Made):
     """A plan, week by week."""
 
     required_arguments = 1
@@ -222,9 +372,6 @@ class Weeks(Directive):
     def run(self):
         """Return a table, or a list of topics."""
         self.note()
-        teach = Path(self.env.srcdir, "book", "teach")
-        for path in (teach / "notes.md", teach / "project.md", *teach.glob("mock/*.yml")):
-            self.env.note_dependency(str(path))
         try:
             plan = weeks(self.env.srcdir, self.arguments[0])
         except ValueError as error:
@@ -232,8 +379,17 @@ class Weeks(Directive):
         return [raw(HTML.topics(plan) if self.arguments[1:] else HTML.weeks(plan))]
 
 
+class Plans(Made):
+    """All plans in one table."""
+
+    def run(self):
+        """Return the table."""
+        self.note()
+        return [raw(HTML.plans(overview(self.env.srcdir)))]
+
+
 class Workload(SphinxRole):
-    """``{workload}`home today-14-90```: hours at home, in class, again, in total; credits; lessons read.
+    """``{workload}`home today-14-90```: hours at home, in class, again, in total; credits.
 
     ``project`` is what the project takes, ``longer`` the hours with it, and ``more`` their credits.
     """
@@ -243,9 +399,7 @@ class Workload(SphinxRole):
         kind, _, key = self.text.partition(" ")
         try:
             plan = weeks(self.env.srcdir, key)
-            told = {"read": sum(len(row["read"]) for row in plan["rows"])}
-            told |= {name: plan[name] for name in HOURS}
-            return [nodes.Text(str(told[kind]))], []
+            return [nodes.Text(str({name: plan[name] for name in HOURS}[kind]))], []
         except (KeyError, ValueError) as error:
             return [], [self.inliner.reporter.error(str(error), line=self.lineno)]
 
@@ -253,5 +407,6 @@ class Workload(SphinxRole):
 def setup(app):
     """Register the extension."""
     app.add_directive("weeks", Weeks)
+    app.add_directive("plans", Plans)
     app.add_role("workload", Workload())
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""Hours, prerequisites and ways through the book: what the title page and the page for teachers say."""
+"""Hours, prerequisites and the minutes of a lesson: what the title page and the page for teachers say."""
 
 import json
 import re
@@ -40,14 +40,7 @@ def root(tmp_path):
         prose = {"cell_type": "markdown", "source": "word " * words, "metadata": {}}
         found = json.dumps({"cells": [prose, *[figure] * figures]})
         (tmp_path / "notebooks" / f"{name}.ipynb").write_text(found, encoding="utf-8")
-    way(tmp_path)
     return tmp_path
-
-
-def way(root, **changes):
-    """Write a way through the book of two lessons."""
-    given = {"key": "all", "title": "All", "hours": 2, "meeting": 50, "meetings": ["one", "two"]} | changes
-    (root / "book" / "courses.yml").write_text(yaml.safe_dump([given]), encoding="utf-8")
 
 
 def test_hours_are_those_of_the_lessons(root):
@@ -80,88 +73,18 @@ def test_what_follows_from_another_arrow_is_not_drawn():
     ]
 
 
-def test_a_way_has_a_row_for_each_meeting(root):
-    found = course.course(root, "all")
-    kept = ("lecture", "slack")
-    assert [[row[name] for name in kept] for row in found["rows"]] == [[5, 25], [10, 20]]
-    assert (found["exercises"], found["home"]) == (20, 60)
-    assert found["told"] == []
-
-
 def test_votes_take_time_in_both_kinds_of_meeting(root):
     path = root / "notebooks" / "02_two.ipynb"
     found = json.loads(path.read_text(encoding="utf-8"))
     asked = "> **Predict.** One: (a)?\n\n> **Break it.** Two:\n> (a)?\n\n> **Tested.** Three: (a)."
     found["cells"] += [{"cell_type": "markdown", "source": asked, "metadata": {}}]
     path.write_text(json.dumps(found), encoding="utf-8")
-    kept = ("lecture", "votes", "board", "slack")
-    way(root, flipped=True, meeting=90, hours=5, meetings=["one", "Catch up: rest", "two"])
-    one, other, two = course.course(root, "all")["rows"]
-    assert other == {"other": "Catch up: rest"}
-    assert [one[name] for name in kept] == [0, 0, 10, 35]
-    assert [two[name] for name in kept] == [0, 10, 10, 25]
-    way(root, meeting=60)
-    two = course.course(root, "all")["rows"][1]
-    assert two["lesson"]["minutes"] == 15
-    assert [two[name] for name in kept] == [10, 6, 0, 24]  # the pauses for predictions are the votes
-    shown = re.findall(r"<td>(\d+)</td>", course.HTML.course(course.course(root, "all")))[-3:]
-    assert shown == ["10", "6", "24"], "the table shows the lecture, not the reading"
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"meetings": ["two"]}, "two builds on one, which must come before"),
-        ({"meetings": ["two", "one"]}, "two builds on one"),
-        ({"meetings": ["three"]}, "three is no written lesson"),
-        ({"meeting": 39}, "two leaves 9 minutes of slack, fewer than 10"),
-        ({"flipped": True, "meeting": 64}, "one leaves 9 minutes of slack, fewer than 10"),
-        ({"meeting": 61}, "2 meetings of 61 minutes are over 2 hours"),
-    ],
-)
-def test_a_way_that_does_not_work_is_refused(root, changes, message):
-    way(root, **changes)
-    with pytest.raises(ValueError, match=message):
-        course.course(root, "all")
-
-
-def test_what_is_left_out_is_told(root):
-    way(root, meetings=["two"], without={"one": "a sentence"})
-    found = course.course(root, "all")
-    assert [(lesson["slug"], words) for lesson, words in found["told"]] == [("one", "a sentence")]
-    plans = yaml.safe_load((root / "book" / "courses.yml").read_text(encoding="utf-8"))
-    (root / "book" / "courses.yml").write_text(yaml.safe_dump([*plans, plans[0] | {"key": "later"}]), "utf-8")
-    found = course.course(root, "later")
-    assert (found["told"], [lesson["slug"] for lesson in found["again"]]) == ([], ["one"])
-    shown = str(course.HTML.course(found))
-    assert "In place of lesson 01, tell the class what an earlier plan says." in shown
-    with pytest.raises(ValueError, match=r"expected a key of courses.yml \(all, later\), got 'none'"):
-        course.course(root, "none")
-
-
-@pytest.mark.parametrize(
-    "key",
-    [
-        way["key"]
-        for way in yaml.safe_load((ROOT / "book" / "courses.yml").read_text())
-        if "weekly" not in way
-    ],
-)
-def test_the_ways_of_the_book_work(key):
-    found = course.course(ROOT, key)
-    assert f"{{course}} {key}" in (ROOT / "book" / "teach.md").read_text(encoding="utf-8")
-    assert len(found["rows"]) * found["meeting"] == 60 * found["hours"]
-    shown = str(course.HTML.course(found))
-    head, *rows = shown.split("<tr>")[1:]
-    assert len(rows) == len(found["rows"])
-    for row in rows:
-        spanned = sum(int(found) - 1 for found in re.findall(r'colspan="(\d+)"', row))
-        assert len(re.findall("<t[hd][ >]", row)) + spanned == head.count("<th ")
-    assert all(row["other"] or f'{row["lesson"]["page"]}.html"' in shown for row in found["rows"])
-    assert all(row["slack"] >= 10 for row in found["rows"] if "lesson" in row)  # none is planned to its end
-    assert {row["lesson"]["slug"] for row in found["rows"] if "lesson" in row}.isdisjoint(
-        found.get("without", [])
-    )
+    two = course.written(root)[1]
+    assert two["minutes"] == 15
+    kept = ("lecture", "votes", "board")
+    read, lectured = (course.meeting(root, two, flipped=flipped) for flipped in (True, False))
+    assert [read[name] for name in kept] == [0, 10, 10]
+    assert [lectured[name] for name in kept] == [10, 6, 0]  # the pauses for predictions are the votes
 
 
 def notes():

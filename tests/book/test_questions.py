@@ -19,6 +19,7 @@ from exformer_lessons.teacher.sealing import read_recipients
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
+from course import parts  # noqa: E402
 from questions import all_exams, left_out  # noqa: E402
 
 TEACH = ROOT / "book" / "teach"
@@ -119,16 +120,28 @@ def test_the_parts_of_a_question_have_points(lesson: str) -> None:
             assert not parts or question.name == "self_attention/where-it-leaks"
 
 
+def taught_in(key: str) -> set[str]:
+    """Return what a plan teaches."""
+    ways = yaml.safe_load((ROOT / "book" / "courses.yml").read_text(encoding="utf-8"))
+    meetings = next(way["meetings"] for way in ways if way["key"] == key)
+    return {slug for words in meetings for _, slug in parts(words)}
+
+
 @pytest.mark.parametrize(
     ("keys", "course"),
-    [("ACDNP", "whole"), ("BDG", "half"), ("EFHMQ", "today"), ("EFHLMQ", "all"), ("JK", "nlp")],
+    [
+        ("ACDNP", "core-14-90"),
+        ("BDG", "half-8-90"),
+        ("EFHMQ", "today-14-120"),
+        ("EFHLMQ", "all-28-90"),
+        ("JK", "nlp-8-90"),
+    ],
 )
 def test_an_exam_asks_what_its_course_has_taught(keys: str, course: str) -> None:
-    ways = yaml.safe_load((ROOT / "book" / "courses.yml").read_text(encoding="utf-8"))
-    taught = next(set(way["meetings"]) for way in ways if way["key"] == course)
+    taught = taught_in(course)
     asked = [{lesson for lesson, _, _ in exam.asks} for exam in EXAMS if exam.key in keys]
     assert all(lessons <= taught for lessons in asked)
-    if course == "half":
+    if course == "half-8-90":
         assert all(lessons == {slug for slug in taught if slug in LESSONS} for lessons in asked)
 
 
@@ -137,14 +150,14 @@ YEARS = [
     for line in (TEACH / "exams.md").read_text(encoding="utf-8").splitlines()
     if line.startswith("| *")
 ]
-#: The key of its plan by hours, for each course of the table of years.
+#: The key of a plan, for each course of the table of years.
 COURSE = {
-    "*a course of its own*": "whole",
-    "*half a course on the transformer*": "half",
-    "*to today's models*": "today",
-    "*all twenty lessons*": "all",
-    "*half a course within one on natural language processing*": "nlp",
-    "*lessons 13 to 20, after the core*": "all",
+    "*a course of its own*": "core-14-90",
+    "*half a course on the transformer*": "half-8-90",
+    "*to today's models*": "today-14-120",
+    "*all twenty lessons*": "all-28-90",
+    "*half a course within one on natural language processing*": "nlp-8-90",
+    "*lessons 13 to 20, after the core*": "all-28-90",
 }
 
 
@@ -168,8 +181,7 @@ def test_the_table_of_years_has_a_row_for_each_course() -> None:
 
 @pytest.mark.parametrize("row", YEARS, ids=lambda row: COURSE[row[0]])
 def test_exams_of_a_course_ask_once_and_what_it_taught(row: list[str]) -> None:
-    ways = yaml.safe_load((ROOT / "book" / "courses.yml").read_text(encoding="utf-8"))
-    taught = next({*way["meetings"]} for way in ways if way["key"] == COURSE[row[0]])
+    taught = taught_in(COURSE[row[0]])
     told = re.findall(r"\b([A-Z])\b", ", ".join(row[1:]))
     named = {exam.key: exam for exam in EXAMS if exam.key in told}
     asked = [name for exam in named.values() for name in numbered(exam)]

@@ -33,7 +33,7 @@ def book(tmp_path):
 
 def plan_of(book, *meetings, minutes=90, **more):
     """Return a plan of these meetings."""
-    row = {"key": "k", "title": "T", "weekly": True, "meeting": minutes, "meetings": [*meetings]} | more
+    row = {"key": "k", "title": "T", "meeting": minutes, "meetings": [*meetings]} | more
     (book / "book" / "courses.yml").write_text(yaml.safe_dump([row]), encoding="utf-8")
     return weeks.weeks(book, "k")
 
@@ -41,10 +41,10 @@ def plan_of(book, *meetings, minutes=90, **more):
 def test_there_is_a_plan_for_each_length():
     lengths = [(12, 90), (14, 90), (14, 120)]
     sizes = {(way, *length) for way in ("core", "today") for length in lengths}
-    sizes |= {("all", 28, 90), ("all", 24, 90), ("nlp", 8, 90)}
+    sizes |= {("core", 14, 180), ("all", 28, 90), ("all", 24, 90), ("half", 8, 90), ("nlp", 8, 90)}
     assert {tuple(int(part) if part.isdigit() else part for part in key.split("-")) for key in KEYS} == sizes
     open_ones = [plan["key"] for plan in weeks.read_weeks(ROOT) if not plan.get("folded")]
-    assert open_ones == ["core-14-90", "today-14-90", "all-28-90", "nlp-8-90"]
+    assert open_ones == ["core-14-90", "core-14-180", "today-14-90", "all-28-90", "half-8-90", "nlp-8-90"]
     page = (ROOT / "book" / "teach" / "plans.md").read_text(encoding="utf-8")
     assert re.findall(r"^```\{weeks\} (\S+)$", page, flags=re.M) == KEYS
 
@@ -53,19 +53,23 @@ def test_there_is_a_plan_for_each_length():
 def test_the_minutes_of_a_week_add_up(plans, key):
     plan = plans[key]
     _, meetings, minutes = key.split("-")
-    assert (len(plan["rows"]), plan["meeting"]) == (int(meetings), int(minutes))
+    assert (len(plan["rows"]), plan["meeting"] + plan["tutorial"]) == (int(meetings), int(minutes))
     for row in plan["rows"]:
         parts = [row[name] for name in ("lecture", "votes", "test", "challenge", "exercises", "slack")]
         assert sum(parts) == plan["meeting"]
         assert row["slack"] >= 10
         assert row["exercises"] >= (20 if row["lectured"] or row["read"] or row["tests"] else 0)
+        if held := row["tutorial"]:
+            spent = [held[name] for name in ("on_board", "on_bank", "on_lab", "slack")]
+            assert sum(spent) + sum(test["minutes"] for test in held["tests"]) == plan["tutorial"]
+            assert held["slack"] >= 10
     shown = str(weeks.HTML.weeks(plan))
     head, *rows = shown.split("<tr>")[1:]
     assert all(len(re.findall("<t[hd][ >]", row)) == head.count("<th ") for row in rows)
-    assert ("In place of" in shown) == (key in ("today-14-90", "nlp-8-90"))  # what to tell a class
+    assert ("In place of" in shown) == (key in ("today-14-90", "half-8-90", "nlp-8-90"))  # what to tell a class
     once = len(plan["rows"]) <= 14
     assert ('class="words">week</th>' in head, 'class="words">meeting</th>' in head) == (once, not once)
-    assert ("minutes, 2 a week," in shown) == (not once)
+    assert (", 2 a week<" in shown) == (not once)
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -87,14 +91,39 @@ def test_the_challenge_has_its_place_in_a_long_term(plans, key):
     assert sum(in_class) == sum(minutes for _, minutes, *_ in weeks.CHALLENGE.values())
 
 
+def named(words):
+    """Return the exercises that words of a plan name."""
+    found, lesson = set(), ""
+    for part in re.split("[;,] ", words):
+        whole = re.fullmatch(r"(?:(\d+)(?:\.| (?=on)))?(?:on paper\u00a0)?(\d)(?:–(?:\d+\.)?(\d))?", part)
+        lesson = whole[1] or lesson
+        kind = "paper " if "paper" in part else ""
+        found |= {f"{lesson}.{kind}{n}" for n in range(int(whole[2]), int(whole[3] or whole[2]) + 1)}
+    return found
+
+
 @pytest.mark.parametrize("key", KEYS)
-def test_each_exercise_of_a_lesson_has_its_place(plans, key):
-    for row in plans[key]["rows"]:
-        for lesson in [*row["lectured"], *row["read"]]:
-            text = f"{row['here']}; {row['there']}"
-            assert f"{int(lesson['number'])}.1" in text
-    home = sum(row["minutes"] for row in plans[key]["rows"])
+def test_each_exercise_has_its_place_and_none_is_made_up(plans, key):
+    rows = plans[key]["rows"]
+    starts = weeks.starts_of(ROOT)
+    for lesson in (lesson for row in rows for lesson, _ in row["order"]):
+        number = f"{int(lesson['number'])}."
+        wanted = weeks.exercises_of(ROOT, lesson, starts)
+        assert len(wanted) == (5 if number in ("14.", "20.") else 6)
+        cells = [row[name] for row in rows for name in ("here", "there") if row[name] != "of the lab"]
+        told = [each for words in filter(None, cells) for each in named(words) if each.startswith(number)]
+        assert sorted(told) == sorted(wanted)
+    home = sum(row["minutes"] for row in rows)
     assert abs(plans[key]["home"] - home / 60) <= 0.5
+
+
+def test_what_is_caught_up_is_no_homework(book):
+    one, two, last = plan_of(book, "recurrence", "first_attention", "catch up")["rows"]
+    alone, _ = plan_of(book, "recurrence", "first_attention")["rows"]
+    assert (alone["there"], alone["home"]) == ("1.3–1.6", 50)
+    assert (one["there"], two["there"], last["here"]) == ("1.3", "2.3", "1.4–1.6; 2.4–2.6")
+    assert one["home"] == two["home"] == round(50 / 4)
+    assert (last["exercises"], last["slack"]) == (75, 15)
 
 
 def test_a_plan_of_all_lessons_has_tests_and_time(plans):
@@ -102,13 +131,49 @@ def test_a_plan_of_all_lessons_has_tests_and_time(plans):
     lectured = [" ".join(lesson["slug"] for lesson in row["lectured"]) for row in rows]
     assert [*filter(None, lectured)] == [lesson["slug"] for lesson in weeks.written(ROOT)]
     tests = [(test["name"], test["without"]) for row in rows for test in row["tests"]]
-    assert tests == [("test_06", []), ("test_13", []), ("test_20", [])]
-    free = [row["exercises"] for row in rows if row["other"]]
-    assert len(free) == 7  # as the page says
-    assert min(free) >= 50
-    ways = yaml.safe_load((ROOT / "book" / "courses.yml").read_text(encoding="utf-8"))
-    (by_hours,) = (way["meetings"] for way in ways if way["key"] == "all")
-    assert lectured == ["" if " " in words else words for words in by_hours]
+    assert tests == [("test_06", []), ("test_13", []), ("test_20", []), ("test_20_scale", [])]
+    free = {key: [row["exercises"] for row in plans[key]["rows"] if row["catch"]] for key in plans}
+    assert (len(free["all-28-90"]), len(free["all-24-90"])) == (6, 3)  # as the page says
+    assert min(free["all-28-90"]) >= 45
+
+
+def test_two_plans_have_the_lab(plans):
+    assert {key for key, plan in plans.items() if plan["lab"]} == {"core-14-180", "all-28-90"}
+    lab = (ROOT / "notebooks" / "labs" / "island.ipynb").read_text(encoding="utf-8")
+    notes = (ROOT / "book" / "teach" / "notes.md").read_text(encoding="utf-8").partition("(lab-notes)=")[2]
+    assert f"The lab takes {weeks.LAB} minutes, and as long for the exercises" in lab
+    assert f"takes {weeks.LAB} minutes, six for two votes, and {weeks.LAB_EXERCISES}" in notes
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_lessons_come_in_their_order_or_the_plan_says_why(plans, key):
+    numbers = [lesson["number"] for row in plans[key]["rows"] for lesson, _ in row["order"]]
+    assert (numbers == sorted(numbers)) != bool(plans[key]["order"])
+
+
+def test_all_plans_are_in_one_table(plans):
+    rows = str(weeks.HTML.plans(weeks.overview(ROOT))).split("<tr>")[2:]
+    assert len(rows) == len(KEYS)
+    (core,) = (row for row in rows if "#plan-core-12-90" in row)
+    assert "C (not 7), N (not 6, 8)" in core
+    assert "01–08, 10–11, 13" in core
+    assert "<i>gradients</i>\xa03–6" in core.replace("&nbsp;", "\xa0")
+    assert "No assignment fits" in str(weeks.HTML.weeks(plans["half-8-90"]))  # as the page of assignments says
+    assert [key for key in KEYS if not plans[key]["assignments"]] == ["half-8-90"]
+
+
+@pytest.mark.parametrize(
+    ("dates", "message"),
+    [
+        ([2, 4], "gradients is handed out before self_attention"),
+        ([3, 4], "gradients: expected 2 weeks at least, got meetings 3 to 4"),
+        ([4, 6], "gradients is due at meeting 6, and no week is left to explain it"),
+    ],
+)
+def test_an_assignment_that_does_not_fit_is_refused(book, dates, message):
+    lessons = ("recurrence", "first_attention", "self_attention", "multi_head_attention")
+    with pytest.raises(ValueError, match=message):
+        plan_of(book, *lessons, "catch up", "catch up", assignments={"gradients": dates})
 
 
 def test_what_is_read_is_homework_of_the_week_before(book):
@@ -124,7 +189,7 @@ def test_questions_on_what_was_left_out_are_dropped(book):
     told = {"first_attention": "a sentence"}
     rows = plan_of(book, *lessons, "test_06 + catch up", without=told)["rows"]
     assert rows[-1]["tests"] == [{"name": "test_06", "title": "First test", "without": [1], "minutes": 25}]
-    assert rows[-1]["exercises"] == 55  # all but ten minutes of slack
+    assert (rows[-1]["exercises"], rows[-1]["slack"]) == (50, 15)  # four exercises do not fill 55
 
 
 def test_a_long_meeting_leaves_less_for_home(book):
@@ -139,8 +204,8 @@ def test_a_long_meeting_leaves_less_for_home(book):
     [
         (["self_attention"], 90, "self_attention builds on first_attention"),
         (["recurrence", "test_06 + catch up"], 90, "test_06 has 5 points on lessons that came before"),
-        (["recurrences"], 90, "expected a lesson, a test, a step or words, got 'recurrences'"),
-        (["read nothing"], 90, "expected a lesson, a test, a step or words, got 'read nothing'"),
+        (["recurrences"], 90, "expected a lesson, a test, a step, lab or catch up, got 'recurrences'"),
+        (["read nothing"], 90, "expected a lesson, a test, a step, lab or catch up, got 'read nothing'"),
         (["recurrence"], 75, "minutes are left for exercises and slack, fewer than 30"),
     ],
 )
@@ -151,13 +216,14 @@ def test_a_plan_that_does_not_work_is_refused(book, meetings, minutes, message):
 
 def test_an_unknown_plan_is_named(book):
     plan_of(book, "recurrence")
-    with pytest.raises(ValueError, match=r"expected a weekly plan of courses.yml \(k\), got 'l'"):
+    with pytest.raises(ValueError, match=r"expected a plan of courses.yml \(k\), got 'l'"):
         weeks.weeks(book, "l")
 
 
 def test_neighbors_are_joined():
     assert weeks.exercise_list(["18.2", "18.1", "18.3", "18.6"]) == "18.1–18.3, 18.6"
     assert weeks.exercise_list(["3.2", "3.paper 1", "3.paper 2"]) == "3.2, on paper\u00a01–2"
+    assert weeks.exercise_list(["3.paper 2"]) == "3 on paper\u00a02"
     assert weeks.exercise_list([]) == ""
 
 
@@ -165,7 +231,8 @@ def test_hours_add_up_to_credits(plans):
     for key, plan in plans.items():
         _, meetings, minutes = key.split("-")
         assert plan["class"] == round(int(meetings) * int(minutes) / 60)
-        assert plan["total"] == plan["class"] + plan["home"] + plan["again"]
+        parts = ("class", "home", "again", "assigned", "exam_hours")
+        assert plan["total"] == sum(plan[name] for name in parts)
         least, most = (float(number) for number in plan["credits"].split(" to "))
         assert abs(30 * least - plan["total"]) <= 1.5
         assert abs(25 * most - plan["total"]) <= 1.25
@@ -173,7 +240,7 @@ def test_hours_add_up_to_credits(plans):
 
 def test_a_long_plan_has_a_mock_exam_of_its_own(plans):
     for key, plan in plans.items():
-        of_course = {"core": "exam", "today": "exam_today", "all": "exam_today", "nlp": "exam"}
+        of_course = {"core": "exam", "today": "exam_today", "all": "exam_today", "half": "exam", "nlp": "exam"}
         assert plan["exam"]["name"] == of_course[key.split("-")[0]]
         if key in ("core-14-90", "today-14-90", "all-28-90"):  # those of the syllabus
             assert not plan["exam"]["without"]
@@ -184,15 +251,16 @@ def test_a_long_plan_has_a_mock_exam_of_its_own(plans):
 def test_the_syllabus_has_the_weeks_of_its_plans(plans):
     text = (ROOT / "book" / "teach" / "syllabus.md").read_text(encoding="utf-8")
     parts = dict(part.split(")=\n", 1) for part in text.split("\n(syllabus-")[1:])
-    for course, meetings, tests in (("core", 14, 2), ("today", 14, 2), ("all", 28, 3), ("nlp", 8, 2)):
+    for course, meetings, tests in (("core", 14, 2), ("today", 14, 2), ("all", 28, 4), ("nlp", 8, 2)):
         (key,) = {*re.findall(r"\{(?:weeks\} |workload\}`\w+ )([\w-]+)", parts[course])}
         plan = plans[key]
         assert key.split("-") == [course, str(meetings), "90"]
         assert sum(len(row["tests"]) for row in plan["rows"]) == tests
-        assert "two of the tests are written in class, and three in the course of twenty" in parts["both"]
+        assert "two of the tests are written in class, and in the course of twenty lessons all four" in parts["both"]
         topics = str(weeks.HTML.topics(plan))
         assert topics.count("<li>") == meetings
-        assert topics.count("without question 1") == {"core": 0, "today": 2, "all": 0, "nlp": 2}[course]
+        assert "without question" not in topics
+        assert f"{plan['total']}, or {plan['credits']} ECTS credits" in topics
         assert len(f"{parts[course]} {parts['both']}".split()) <= 420  # a page
 
 
@@ -225,13 +293,13 @@ def test_the_first_meetings_are_those_of_their_plans(plans):
     assert not left
 
 
-def test_the_project_fills_a_module(plans):
+def test_the_project_brings_the_core_to_a_module(plans):
     page = (ROOT / "book" / "teach" / "project.md").read_text(encoding="utf-8")
     steps = [int(hours) for hours in re.findall(r"\| (\d+) \|$", page, flags=re.M)]
     assert weeks.project_hours(ROOT) == sum(steps) == 78
-    plan = plans["all-28-90"]
-    assert plan["longer"] == plan["total"] - 5 + 78  # the challenge takes 295 minutes at home
-    assert plan["more"] == "5.0 to 6.0"
+    plan = plans["core-14-90"]
+    assert plan["longer"] == plan["total"] - 14 - 5 + 78  # the challenge takes 295 minutes at home
+    assert plan["more"] == "4.8 to 5.8"
     points = [int(found) for found in re.findall(r"^\| \w+, (\d) \|", page, flags=re.M)]
     assert sum(points) == 20
 
