@@ -2,10 +2,10 @@
 
 A plan is a row of ``book/courses.yml``, whose first lines say what it holds. A meeting joins by `` + `` the
 slug of a lesson that is lectured, ``read SLUG`` for one that was read at home before, the name of a test in
-``book/teach/mock``, a step of the challenge of ``book/teach/doubt.md``, ``lab``, and ``catch up`` for exercises
-that would be homework. Directive ``{weeks} key`` is its table, ``{weeks} key short`` a list of topics with the
-hours, and ``{plans}`` a table of all plans. Role ``{workload}`total key``` says how many hours a plan takes,
-``{workload}`longer key``` with the project of ``book/teach/project.md`` in place of challenge and assignments.
+``book/teach/mock``, a step of the challenge of ``book/teach/doubt.md``, ``lab``, and ``catch up`` for
+exercises that would be homework. Directive ``{weeks} key`` is its table, ``{weeks} key short`` a list of
+topics with the hours, and ``{plans}`` a table of all plans. Role ``{workload}`total key``` says how many hours
+a plan takes, ``{workload}`longer key``` with ``book/teach/project.md`` in place of challenge and assignments.
 """
 
 import re
@@ -26,6 +26,8 @@ from exformer_lessons.teacher.questions import read_questions
 
 #: For exercises in a meeting with a lesson, at least and at most, in steps of five minutes.
 AT_LEAST, AT_MOST, STEP = 20, 50, 5
+#: The least part of a test's points that is left when questions are dropped.
+LEAST = 0.5
 #: Steps of the challenge: words, minutes in class, and what is homework after it, with its minutes.
 CHALLENGE = {
     "choose": ("groups choose a claim", 15, "predictions", 15),
@@ -40,7 +42,7 @@ LAB, LAB_VOTES, LAB_EXERCISES = 25, 2, 25
 AT_BOARD, BANK, KINDS = 8, 3, ("apply", "prove", "design", "recall")
 #: Hours of a student: for an assignment, and for each lesson to prepare for the exam.
 ASSIGNMENT, PREPARE = 7, 2
-#: Groups of a tutorial; an assistant's hours to prepare one, and to read and hear an assignment of 60 students.
+#: Groups of a tutorial; an assistant's hours to prepare one, and for an assignment of 60 students.
 GROUPS, READY, HEARD = 3, 1, 9
 #: On which lessons an assignment is, and the fewest weeks for it.
 NEEDED = {
@@ -116,7 +118,7 @@ def row_of(root, words, lessons, taught, key):
     row = {"lectured": [], "read": [], "order": [], "tests": [], "steps": [], "lab": False, "catch": False}
     for part, slug in parts(words):
         if part in mocks(Path(root, "book", "teach")):
-            row["tests"].append(test_of(root, part, taught, key))
+            row["tests"].append(test_of(root, part, taught, key, least=LEAST))
         elif slug in lessons:
             row["read" if part != slug else "lectured"].append(lessons[slug])
             row["order"].append((lessons[slug], part != slug))
@@ -182,7 +184,7 @@ def longer(plan, project):
     return {"project": project, "longer": hours, "more": credits_of(hours)}
 
 
-def test_of(root, name, taught, key, least=0.5):
+def test_of(root, name, taught, key, least):
     """Return a test: its title, its minutes, and the numbers of the questions that a class cannot know."""
     test = read_mock(Path(root, "book", "teach"), name)
     out = [n for n, task in enumerate(test.tasks, 1) if task.question.lesson not in taught]
@@ -226,7 +228,7 @@ def share(rows):
     """
     waiting = []
     for row in rows:
-        row["here"], row["home"] = "", 0
+        row["here"], row["each"] = "", []
         if row["left"]:
             first = row["left"][0]
             count = max(1, len(first) * row["exercises"] // EXERCISES)
@@ -242,7 +244,9 @@ def share(rows):
             waiting = []
         row["slack"] = row.pop("free") - row["exercises"]
     for row in rows:
-        row["home"] = round(sum(len(some) * each for some, each in zip(row["left"], row.get("each", []))))
+        row["home"] = round(
+            sum(len(some) * each for some, each in zip(row["left"], row["each"], strict=True))
+        )
 
 
 def catch_up(rows, minutes):
@@ -264,7 +268,7 @@ def catch_up(rows, minutes):
 
 
 def add_tutorials(root, rows, plan):
-    """Give each week its tutorial: the homework of the week before at the board, and questions of the bank."""
+    """Give each week its tutorial: last week's homework at the board, and questions of the bank."""
     teach, before = Path(root, "book", "teach"), []
     for number, row in enumerate(rows, 1):
         words = plan.get("tutorials", {}).get(number)

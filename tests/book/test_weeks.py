@@ -68,7 +68,7 @@ def test_the_minutes_of_a_week_add_up(plans, key):
         head, *rows = table.split("<tr>")[1:]
         assert len(rows) == len(plan["rows"])
         assert all(len(re.findall("<t[hd][ >]", row)) == head.count("<th ") for row in rows)
-    assert ("In place of" in shown) == (key in ("today-14-90", "half-8-90", "nlp-8-90"))  # what to tell a class
+    assert ("In place of" in shown) == (key in ("today-14-90", "half-8-90", "nlp-8-90"))
     once = len(plan["rows"]) <= 14
     assert ('class="words">week</th>' in shown, 'class="words">meeting</th>' in shown) == (once, not once)
     assert (", 2 a week<" in shown) == (not once)
@@ -160,7 +160,7 @@ def test_all_plans_are_in_one_table(plans):
     assert "C (not 7), N (not 6, 8)" in core
     assert "01–08, 10–11, 13" in core
     assert "<i>gradients</i>\xa03–6" in core.replace("&nbsp;", "\xa0")
-    assert "No assignment fits" in str(weeks.HTML.weeks(plans["half-8-90"]))  # as the page of assignments says
+    assert "No assignment fits" in str(weeks.HTML.weeks(plans["half-8-90"]))
     assert [key for key in KEYS if not plans[key]["assignments"]] == ["half-8-90"]
 
 
@@ -242,8 +242,8 @@ def test_hours_add_up_to_credits(plans):
 
 def test_a_long_plan_has_a_mock_exam_of_its_own(plans):
     for key, plan in plans.items():
-        of_course = {"core": "exam", "today": "exam_today", "all": "exam_today", "half": "exam", "nlp": "exam"}
-        assert plan["exam"]["name"] == of_course[key.split("-")[0]]
+        today = key.split("-")[0] in ("today", "all")
+        assert plan["exam"]["name"] == ("exam_today" if today else "exam")
         if key in ("core-14-90", "today-14-90", "all-28-90"):  # those of the syllabus
             assert not plan["exam"]["without"]
     shown = str(weeks.HTML.weeks(plans["today-12-90"]))
@@ -253,12 +253,12 @@ def test_a_long_plan_has_a_mock_exam_of_its_own(plans):
 def test_the_syllabus_has_the_weeks_of_its_plans(plans):
     text = (ROOT / "book" / "teach" / "syllabus.md").read_text(encoding="utf-8")
     parts = dict(part.split(")=\n", 1) for part in text.split("\n(syllabus-")[1:])
+    assert "two of the tests are written in class, and in the course of twenty lessons all four" in text
     for course, meetings, tests in (("core", 14, 2), ("today", 14, 2), ("all", 28, 4), ("nlp", 8, 2)):
         (key,) = {*re.findall(r"\{(?:weeks\} |workload\}`\w+ )([\w-]+)", parts[course])}
         plan = plans[key]
         assert key.split("-") == [course, str(meetings), "90"]
         assert sum(len(row["tests"]) for row in plan["rows"]) == tests
-        assert "two of the tests are written in class, and in the course of twenty lessons all four" in parts["both"]
         topics = str(weeks.HTML.topics(plan))
         assert topics.count("<li>") == meetings
         assert "without question" not in topics
