@@ -4,7 +4,7 @@ A plan is a row of ``book/courses.yml``, whose first lines say what it holds. A 
 slug of a lesson that is lectured, ``read SLUG`` for one that was read at home before, the name of a test in
 ``book/teach/mock``, a step of the challenge of ``book/teach/doubt.md``, ``lab``, and ``catch up`` for
 exercises that would be homework. Directive ``{weeks} key`` is its table, ``{weeks} key short`` a list of
-topics with the hours, and ``{plans}`` a table of all plans. Role ``{workload}`total key``` says how many hours
+topics with the hours, and ``{plans}`` a table of all plans. Role ``{workload}`total key``` says what hours
 a plan takes, ``{workload}`longer key``` with ``book/teach/project.md`` in place of challenge and assignments.
 """
 
