@@ -21,6 +21,6 @@ def one_mock(exam):
         head += f" Grades, as a proposal: {exam.said}."
     parts = ['<div class="new-page"></div>', head]
     for number, task in enumerate(exam.tasks, 1):
-        parts.append(asked(number, task.question, named=False))
+        parts.append(asked(number, task.question, plain=True))
         parts.append(f"<details>\n<summary>Marking scheme</summary>\n\n{task.scheme}\n\n</details>")
     return "\n\n".join(parts)

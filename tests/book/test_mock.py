@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from page_checks import visit
 from test_plain_markdown import not_plain
 
 from exformer_lessons.teacher.__main__ import run
@@ -59,7 +60,7 @@ def write(folder, **changes):
 @pytest.mark.parametrize("key", mocks(TEACH))
 def test_a_public_exam_is_what_its_title_says(key: str) -> None:
     exam, (first, last) = read_mock(TEACH, key), LESSONS[key]
-    assert exam.points == 5 * exam.minutes / 6
+    assert exam.points == 2 * exam.minutes / 3
     assert {task.question.kind for task in exam.tasks} == set(KINDS)
     for task in exam.tasks:
         row = PLAN[task.question.lesson]
@@ -103,10 +104,9 @@ def test_no_public_question_is_one_of_the_bank() -> None:
 
 def test_a_scheme_has_the_answer_and_what_wrong_ones_get(folder, capsys) -> None:
     assert run(["mock", "small", "--folder", str(folder)]) == 0
-    assert "12 minutes, 4 points. No aids.\n\n## 01 Numbers\n\n**1. Apply**" in (
-        out := capsys.readouterr().out
-    )
-    assert "What is half of 3?" in out
+    out, said = capsys.readouterr()
+    assert "12 minutes, 4 points. No aids.\n\n**1.** 4 points\n\nWhat is half of 3?" in out
+    assert said == "warning: small has 4 points in 12 minutes, where 8 fit\n"
     assert "1.5" not in out
     assert run(["mock", "small", "--answers", "--folder", str(folder)]) == 0
     out = capsys.readouterr().out
@@ -116,6 +116,61 @@ def test_a_scheme_has_the_answer_and_what_wrong_ones_get(folder, capsys) -> None
     assert "draw" not in out  # the code before the answer is not shown
     seeds = {read_mock(folder, "small", seed).tasks[0].scheme for seed in range(12)}
     assert any("It is 3.5." in each and "14: it is" in each for each in seeds)
+
+
+def test_a_printed_sheet_has_room_and_no_hint(folder, tmp_path) -> None:
+    path, words = tmp_path / "small.html", ["mock", "small", "--folder", str(folder)]
+    write(folder, title="A test: of halves")
+    assert run([*words, "--extra", "50%", "--html", str(path)]) == 0
+    head, body = path.read_text(encoding="utf-8").split("</head>")
+    assert not re.search(r"<(?:link|img|script[^>]*src)|@import|url\(", head + body)
+    assert "<h1>A test</h1>" in body
+    assert "18 minutes (12, extended by 50%), 4 points." in body
+    assert re.findall(r"<th>(Name|Number|1|Total)</th>", body) == ["Name", "Number", "1", "Total"]
+    assert "<p>What is half of 3?</p>" in body
+    assert body.count('class="room"') == 2  # the question's, and more
+    assert not re.search("1.5|apply|numbers|good|private", body, flags=re.I)
+    assert run([*words, "--answers", "--html", str(path)]) == 0
+    _, body = path.read_text(encoding="utf-8").split("</head>")
+    assert "<p>It is 1.5.</p>" in body
+    assert "4 points, apply, numbers/half" in body
+    assert "good from 4" in body
+    assert "room" not in body
+
+
+@pytest.mark.parametrize("words", [["mock", "exam"], ["mock", "exam_today"], ["exam", "A"]], ids=" ".join)
+def test_a_browser_prints_a_page_for_each_question(browser, tmp_path, words: list[str]) -> None:
+    path = tmp_path / "sheet.html"
+    assert run([*words, "--folder", str(TEACH), "--html", str(path)]) == 0
+    page, complaints = visit(browser, path)
+    assert page.locator("mjx-container").count() > 10
+    assert page.locator("mjx-merror").count() == 0
+    assert not re.search(r"\$|\\\(|\*\*", page.locator("body").inner_text())
+    questions = page.locator("h2").count()
+    for size in ("A4", "Letter"):
+        printed = page.pdf(format=size)
+        assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1 + questions  # and the cover
+    assert complaints == []
+    page.context.close()
+
+
+def test_a_class_gets_a_test_without_what_it_did_not_read(capsys) -> None:
+    words = ["mock", "test_06", "--folder", str(TEACH)]
+    assert run([*words, "--without", "1"]) == 0
+    told = capsys.readouterr().out
+    assert "\n24 minutes, 15 points." in told
+    assert "LSTM" not in told
+    assert run([*words, "--without", "5"]) == 2
+    assert "test_06: expected some of its questions 1 to 4" in capsys.readouterr().err
+
+
+def test_what_a_sheet_says_is_text(folder, tmp_path) -> None:
+    write(folder, title="a < b", text="Is [[3 = x]] < 4 <b>here</b>, $a < b$?")
+    path = tmp_path / "small.html"
+    assert run(["mock", "small", "--folder", str(folder), "--html", str(path)]) == 0
+    page = path.read_text(encoding="utf-8")
+    assert "<title>a &lt; b</title>" in page
+    assert r"Is 3 &lt; 4 &lt;b&gt;here&lt;/b&gt;, \(a &lt; b\)?" in page
 
 
 @pytest.mark.parametrize(
@@ -138,7 +193,7 @@ def test_a_wrong_public_question_is_refused(folder, changes, message) -> None:
 
 def test_an_exam_without_reserve_is_refused(folder) -> None:
     write(folder, minutes=4)
-    with pytest.raises(ValueError, match=r"small: expected at most 3 points in 4 minutes .* got 4"):
+    with pytest.raises(ValueError, match=r"small: expected at most 2 points in 4 minutes .* got 4"):
         read_mock(folder, "small")
 
 

@@ -14,13 +14,13 @@ from test_plain_markdown import not_plain
 from exformer_lessons.teacher import assignments
 from exformer_lessons.teacher.answers import MARK, digest, read_manifest, sealed_file
 from exformer_lessons.teacher.exams import Exam, read_exams
-from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, read_questions
+from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, read_questions, titles
 from exformer_lessons.teacher.sealing import read_recipients
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 from course import parts  # noqa: E402
-from questions import all_exams, left_out  # noqa: E402
+from questions import all_exams, all_questions, left_out  # noqa: E402
 
 TEACH = ROOT / "book" / "teach"
 LESSONS = lessons_with_questions(TEACH)
@@ -152,12 +152,12 @@ YEARS = [
 ]
 #: The key of a plan, for each course of the table of years.
 COURSE = {
-    "*a course of its own*": "core-14-90",
-    "*half a course on the transformer*": "half-8-90",
+    "*the core*": "core-14-90",
+    "*the transformer alone*": "half-8-90",
     "*to today's models*": "today-14-120",
     "*all twenty lessons*": "all-28-90",
-    "*half a course within one on natural language processing*": "nlp-8-90",
-    "*lessons 13 to 20, after the core*": "all-28-90",
+    "*half of an NLP course*": "nlp-8-90",
+    "*lessons 13 to 20, in a second term*": "all-28-90",
 }
 
 
@@ -190,7 +190,7 @@ def test_exams_of_a_course_ask_once_and_what_it_taught(row: list[str]) -> None:
     for exam in named.values():
         assert left_out(exam, taught) == "all"
         late = sum(points for lesson, _, points in exam.asks if lesson in LATE)
-        if "after the core" in row[0]:
+        if "second term" in row[0]:
             assert late > 50, exam.key
         else:
             assert late == (0 if taught.isdisjoint(LATE) else pytest.approx(30, abs=1)), exam.key
@@ -203,10 +203,26 @@ def test_resits_of_the_core_ask_about_all_of_it() -> None:
         if row["number"] <= "13"
     }
     asked = {exam.key: {lesson for lesson, _, _ in exam.asks} for exam in EXAMS}
-    for key in "NP":
-        assert {core[number] for number in ("08", "09", "11", "12", "13")} < asked[key]
-        assert len(asked[key]) == 9
+    page = (TEACH / "exams.md").read_text(encoding="utf-8")
+    assert "C asks nothing about 03, 05, 07, 09 and 11, but its resit N does" in page
+    assert "and M nothing about 03 and 06" in page
+    assert {*core.values()} - asked["C"] == {core[n] for n in ("03", "05", "07", "09", "11")} <= asked["N"]
+    assert {core["03"], core["06"]}.isdisjoint(asked["M"])
     assert asked["N"] | asked["P"] == {*core.values()}
+
+
+def test_each_question_of_the_bank_has_its_objective() -> None:
+    rows = [line.strip("| ").split(" | ") for line in all_questions(TEACH).splitlines() if " | " in line]
+    found = {row[0]: row[1:] for row in rows}
+    first = "04 explain what several narrow heads keep apart and one wide head blends"
+    assert found[first] == ["5, 6, 7 (K)", "`test_06` 2"]
+    for lesson, title in titles(TEACH).items():
+        if lesson in LESSONS:
+            told = [found[f"{title[:2]} {words}"][0] for words in ABLE[lesson]]
+            numbers = sorted(map(int, re.findall(r"\d+", ", ".join(told))))
+            assert numbers == [*range(1, 1 + len(read_questions(TEACH, lesson)))]
+    taken = re.findall(r"\d \(([ABJK])\)", str(found))
+    assert {key: taken.count(key) for key in "ABJK"} == {"A": 8, "B": 8, "J": 2, "K": 2}
 
 
 def test_a_variant_takes_what_the_page_says() -> None:
@@ -235,8 +251,11 @@ def test_a_variant_takes_what_the_page_says() -> None:
 
 def test_the_page_says_what_exams_ask_and_what_a_plan_leaves_out() -> None:
     rows = [line.strip("| ").split(" | ") for line in all_exams(TEACH).splitlines()]
-    assert next(row for row in rows if row[0] == "H")[8] == "18,\u00a08 apply"
+    assert next(row for row in rows if row[0] == "H" and len(row) > 8)[8] == "18,\u00a08 apply"
     assert next(row for row in rows if row[0].startswith("All twenty"))[1:] == ["all"] * len(EXAMS)
+    assert rows[rows.index(["Exam", "Lessons", "Points on 14 to 20", "Takes questions from"]) + 9] == [
+        *("H", "03–05, 11, 15–18", "31", "D, E")
+    ]
     exam = next(each for each in EXAMS if each.key == "H")
     assert left_out(exam, set(LESSONS) - {"faster"}) == "not 8"
     assert left_out(exam, set()) == "–"

@@ -278,9 +278,9 @@ def test_an_exam_is_a_sheet_and_with_a_key_its_scheme(book: Book) -> None:
     book.seal()
     sheet = book.says("exam", "A")
     assert "# Exam A: Numbers\n\n17 minutes, 5 points. No aids." in sheet
-    assert "**1. Prove**" in sheet
-    assert "**2. Apply**, 2 minutes\n\nWhat is half of 3?" in sheet
-    assert "numbers/half" not in sheet  # a name may be a hint
+    assert "**1.** 3 points\n\nShow that" in sheet
+    assert "**2.** 2 points\n\nWhat is half of 3?" in sheet
+    assert not re.search("numbers/half|Apply|01", sheet)  # name, kind and lesson may be hints
     assert "points:" not in sheet
     scheme = book.says("exam", "A", "--answers", "--key", book.key)
     assert scheme.startswith(MARK)
@@ -349,10 +349,10 @@ def test_a_plan_leaves_out_questions(book: Book) -> None:
     book.write("teach/exams.yml", EXAM + again)
     whole = book.says("exam", "R", "--answers", "--key", book.key)
     assert "22 minutes, 7 points. No aids.\n\nGrades, as a proposal, by points: good from 7," in whole
-    for scheme in ([], ["--answers"]):
+    for scheme, head in (([], "**1.** 2 points"), (["--answers"], "**1. Apply**, 2 minutes")):
         shorter = book.says("exam", "R", *scheme, "--key", book.key, "--without", "2,1", "--seed", 3)
         assert "# Exam R, seed 3: Again\n\n16 minutes, 2 points. No aids." in shorter
-        assert "**1. Apply**, 2 minutes" in shorter
+        assert head in shorter
         assert "half of 3" in shorter
         assert "a third of" not in shorter
         assert "is odd" not in shorter
@@ -373,6 +373,61 @@ def test_a_plan_leaves_out_questions(book: Book) -> None:
 )
 def test_what_cannot_be_left_out_is_refused(book: Book, told: str, complaint: str) -> None:
     assert complaint in book.says("exam", "A", f"--without={told}", status=2)
+
+
+def test_an_extended_time_is_on_the_sheet(book: Book) -> None:
+    assert "\n22 minutes (17, extended by 25%), 5 points." in book.says("exam", "A", "--extra", "25%")
+    assert "22 minutes" in book.says("exam", "A", "--extra", "25")
+    for told in ("half", "nan", "-5%"):
+        refused = book.says("exam", "A", f"--extra={told}", status=2)
+        assert f"--extra: expected how much longer, such as 25%; got {told!r}" in refused
+
+
+def test_an_exam_with_few_points_for_its_minutes_is_named(book: Book) -> None:
+    book.says("exam", "A")
+    assert book.err == ""
+    book.write("teach/exams.yml", EXAM.replace("minutes: 17", "minutes: 90"))
+    assert "5 points" in book.says("exam", "A")
+    assert book.err == "warning: exam A has 5 points in 90 minutes, where 60 fit\n"
+
+
+def test_a_table_of_marks_is_made_without_a_key(book: Book) -> None:
+    book.seal_exam()
+    path = book.folder / "marks.csv"
+    assert "add a row for each student" in book.says("exam", "S", "--marks", path)
+    assert path.read_text(encoding="utf-8") == "student,1\nmaximum,2\n"
+    path.unlink()
+    book.says("exam", "A", "--without", "1", "--marks", path)
+    assert path.read_text(encoding="utf-8") == "student,1\nmaximum,2\n"
+
+
+def test_a_private_sheet_stays_out_of_repositories(book: Book) -> None:
+    book.seal()
+    book.seal_exam()
+    (book.folder / ".git").mkdir()
+    path = book.folder / "sheet.html"
+    for words in (["S"], ["A", "--answers"]):
+        refused = book.says("exam", *words, "--key", book.key, "--html", path, status=2)
+        assert "outside any repository" in refused
+    assert not path.exists()
+
+
+def test_marks_are_added_up_and_graded(book: Book) -> None:
+    path = book.folder / "marks.csv"
+
+    def says(text, status=0):
+        path.write_text(text, encoding="utf-8-sig")
+        return book.says("exam", "A", "--marks", path, status=status)
+
+    head = "student,1,2\nmaximum,3,2\n"
+    told = says(f'{head}"Bao, Mei",2.5,1.5\nUwe,2,0.5\n\nIda,0,1.5\nPer,,\n')
+    rows = ["student,1,2,points,grade", '"Bao, Mei",2.5,1.5,4,good', "Uwe,2,0.5,2.5,fail"]
+    assert told.splitlines() == [*rows, "Ida,0,1.5,1.5,fail", "Per,,,,absent"]
+    assert "Zoë;3;0,5;3,5;pass" in says(head.replace(",", ";") + "Zoë;3;0,5\n")
+    assert "Uwe, question 2: expected 0 to 2 points, got 2.5" in says(f"{head}Uwe,1,2.5\n", status=2)
+    assert "Uwe, question 2: expected 0 to 2 points, got nothing" in says(f"{head}Uwe,1\n", status=2)
+    assert "got nan" in says(f"{head}Uwe,nan,1\n", status=2)
+    assert "expected the first rows student,1,2 and maximum,3,2" in says("student,1\nmaximum,2\n", status=2)
 
 
 def test_the_code_of_answers_runs_in_a_sandbox(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:

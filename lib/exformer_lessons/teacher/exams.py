@@ -7,35 +7,27 @@ An exam may also be put together of both: ``D/3`` is question 3 of the sealed ex
 import argparse
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from exformer_lessons.command import add_command
+from exformer_lessons.teacher import sheets
 from exformer_lessons.teacher.answers import (
-    MARK,
     add_key,
     add_trust,
-    answered,
     opened,
     read_answers,
     read_manifest,
     solved,
 )
-from exformer_lessons.teacher.questions import (
-    Question,
-    add_folder,
-    asked,
-    questions_of,
-    read_questions,
-    titles,
-)
+from exformer_lessons.teacher.questions import Question, add_folder, questions_of, read_questions
+from exformer_lessons.teacher.sheets import FACTOR
 
-#: To read the sheet; and for each minute that its questions state.
-READING, FACTOR = 10, 4 / 3
+#: Minutes to read the sheet.
+READING = 10
 #: A question of a sealed exam.
 _SEALED = re.compile(r"(\w+)/(\d+)")
 
@@ -87,23 +79,6 @@ class Exam:
         """The name of its sealed file."""
         return f"exam_{self.key}"
 
-    def without(self, numbers: set[int]) -> "Exam":
-        """Leave out questions, by their numbers, with their minutes; limits of grades fall in proportion.
-
-        Raises:
-            ValueError: If it has no question of such a number, or none would be left.
-        """
-        rest = [ask for number, ask in enumerate(self.asks, 1) if number not in numbers]
-        if len(rest) != len(self.asks) - len(numbers) or not rest:
-            raise ValueError(
-                f"exam {self.key}: expected some of its questions 1 to {len(self.asks)}, but not all, "
-                f"to leave out; got {', '.join(map(str, sorted(numbers)))}"
-            )
-        shorter = replace(self, asks=rest)
-        less = math.floor(FACTOR * (self.points - shorter.points))
-        grades = {grade: round(least * shorter.points / self.points) for grade, least in self.grades.items()}
-        return replace(shorter, minutes=self.minutes - less, grades=grades)
-
 
 def read_exams(folder: Path) -> list[Exam]:
     """Read what is public about all exams.
@@ -144,12 +119,13 @@ def _named(folder: Path, key: str, name: str) -> Question:
 
 def add_commands(commands: Any) -> None:
     """Add ``exam`` to the parser."""
-    parser = add_command(commands, "exam", _write, "write an exam, in Markdown, or its grading scheme")
+    what = "write an exam, to read or to print, or its grading scheme"
+    parser = add_command(commands, "exam", _write, what)
     parser.add_argument("exam", metavar="EXAM", help="one of exams.yml, such as A")
     add_key(parser, required=False)
     parser.add_argument("--answers", action="store_true", help="write the grading scheme; needs --key")
     parser.add_argument("--seed", type=int, help="other numbers, in a sealed exam")
-    parser.add_argument("--without", metavar="7,8", help="leave out these questions, and their minutes")
+    sheets.add_options(parser)
     add_trust(parser)
     add_folder(parser)
 
@@ -159,38 +135,30 @@ def _write(options: argparse.Namespace) -> None:
     if options.exam not in exams:
         raise ValueError(f"expected one of the exams {', '.join(exams)}, got {options.exam!r}")
     exam = exams[options.exam]
-    private = options.answers or not exam.public
-    if private and not options.key:
-        what = "the answers are" if exam.public else f"exam {exam.key} is"
-        raise ValueError(f"{what} sealed: expected --key FILE, a private key that may read")
     if exam.public and options.seed is not None:
         drawn = ", ".join(key for key, each in exams.items() if not each.public) or "none"
         raise ValueError(
             f"exam {exam.key} is public, its numbers are fixed; a sealed one has others ({drawn})"
         )
-    out = set() if options.without is None else _numbers(options.without)
-    found, exam = _solved(options, exam), exam.without(out)
-    if private:
-        print(MARK)
     seeded = "" if options.seed is None else f", seed {options.seed}"
-    print(f"# Exam {exam.key}{seeded}: {exam.title}\n")
-    print(f"{exam.minutes} minutes, {exam.points} points. {exam.rules}\n")
-    if options.answers:
-        said = ", ".join(f"{grade} from {points}" for grade, points in exam.grades.items())
-        print(f"Grades, as a proposal, by points: {said}.\n")
-    rest = [pair for number, pair in enumerate(found, 1) if number not in out]
-    _print(options.folder, rest, answers=options.answers)
-
-
-def _numbers(told: str) -> set[int]:
-    try:
-        return {int(each) for each in told.split(",")}
-    except ValueError:
-        raise ValueError(f"--without: expected numbers of questions, such as 7,8; got {told!r}") from None
+    sheet = sheets.Sheet(
+        name=f"exam {exam.key}",
+        heading=f"Exam {exam.key}{seeded}: {exam.title}",
+        minutes=exam.minutes,
+        rules=exam.rules,
+        grades=exam.grades,
+        points=tuple(points for *_, points in exam.asks),
+        fits=math.floor((exam.minutes - READING) / FACTOR),
+        private=options.answers or not exam.public,
+    )
+    sheets.write(options, sheet, lambda: _solved(options, exam))
 
 
 def _solved(options: argparse.Namespace, exam: Exam) -> list[tuple[Question, str]]:
     """Return the questions of an exam with their answers, or with nothing if no key is needed."""
+    if (options.answers or not exam.public) and not options.key:
+        what = "the answers are" if exam.public else f"exam {exam.key} is"
+        raise ValueError(f"{what} sealed: expected --key FILE, a private key that may read")
     if not exam.questions:
         return solved(_opened(options, exam.key), seed=options.seed, trust=options.trust)
     found: dict[str, tuple[Question, str]] = {}
@@ -215,13 +183,3 @@ def _opened(options: argparse.Namespace, key: str) -> list[tuple[Question, str]]
     """Return the questions of a sealed exam, each with its plain answer."""
     plain = opened(options.folder, f"exam_{key}", options.key)
     return [(each, plain["answers"][each.id]) for each in questions_of(plain["questions"], f"exam_{key}")]
-
-
-def _print(folder: Path, found: Sequence[tuple[Question, str]], *, answers: bool) -> None:
-    title, lesson = titles(folder), ""
-    for number, (question, answer) in enumerate(found, 1):
-        if question.lesson != lesson:
-            lesson = question.lesson
-            print(f"## {title[lesson]}\n")
-        shown = answered(question, number, answer) if answers else asked(number, question, named=False)
-        print(shown, end="\n\n")

@@ -14,8 +14,9 @@ from typing import Any
 import yaml
 
 from exformer_lessons.command import add_command
+from exformer_lessons.teacher import sheets
 from exformer_lessons.teacher.answers import compute
-from exformer_lessons.teacher.questions import Question, add_folder, asked, questions_of, titles
+from exformer_lessons.teacher.questions import Question, add_folder, questions_of
 
 #: What is done in a minute: words read, words of an answer written, numbers computed, lines of code.
 READ, WRITTEN, COMPUTED, LINES = 100, 15, 4, 2
@@ -51,8 +52,8 @@ class Mock:
         tasks: Its questions.
 
     Raises:
-        ValueError: If it leaves less than a sixth of its time to read and in reserve, or if a question takes
-            longer than its minutes.
+        ValueError: If it has more points than its time has room for, or if a question takes longer than its
+            minutes.
     """
 
     key: str
@@ -63,10 +64,10 @@ class Mock:
     tasks: tuple[Task, ...]
 
     def __post_init__(self) -> None:
-        if 6 * self.points > 5 * self.minutes:
+        if self.points > self.fits:
             raise ValueError(
-                f"{self.key}: expected at most {5 * self.minutes // 6} points in {self.minutes} minutes "
-                f"(a sixth is to read and in reserve), got {self.points}"
+                f"{self.key}: expected at most {self.fits} points in {self.minutes} minutes "
+                f"(a ninth to read, and a third more than a minute for a point), got {self.points}"
             )
         for each in self.tasks:
             if each.least > each.question.minutes:
@@ -74,6 +75,11 @@ class Mock:
                     f"{each.question.name}: expected at least {each.least:.1f} minutes, as its question is "
                     f"read and its answer written by hand, got {each.question.minutes}"
                 )
+
+    @property
+    def fits(self) -> int:
+        """How many points its time has room for: a ninth is to read, and a point takes 4/3 minutes."""
+        return 2 * self.minutes // 3
 
     @property
     def points(self) -> int:
@@ -140,23 +146,24 @@ def _least(text: str, answer: str, numbers: int) -> float:
 
 def add_commands(commands: Any) -> None:
     """Add ``mock`` to the parser."""
-    parser = add_command(commands, "mock", _write, "write a public exam, in Markdown, or its marking scheme")
+    what = "write a public exam, to read or to print, or its marking scheme"
+    parser = add_command(commands, "mock", _write, what)
     parser.add_argument("name", metavar="NAME", help="such as exam or test_06")
     parser.add_argument("--answers", action="store_true", help="write the marking scheme; no key is needed")
     parser.add_argument("--seed", type=int, help="other numbers, where the questions draw any")
+    sheets.add_options(parser)
     add_folder(parser)
 
 
 def _write(options: argparse.Namespace) -> None:
     exam = read_mock(options.folder, options.name, options.seed)
-    title, lesson = titles(options.folder), ""
-    print(f"# {exam.title}\n\n{exam.minutes} minutes, {exam.points} points. {exam.rules}\n")
-    if options.answers and exam.grades:
-        print(f"Grades, as a proposal: {exam.said}.\n")
-    for number, task in enumerate(exam.tasks, 1):
-        if task.question.lesson != lesson:
-            lesson = task.question.lesson
-            print(f"## {title[lesson]}\n")
-        print(asked(number, task.question, named=False), end="\n\n")
-        if options.answers:
-            print("\n".join(f"> {line}".rstrip() for line in task.scheme.splitlines()), end="\n\n")
+    sheet = sheets.Sheet(
+        name=exam.key,
+        heading=exam.title,
+        minutes=exam.minutes,
+        rules=exam.rules,
+        grades=exam.grades,
+        points=tuple(task.question.minutes for task in exam.tasks),
+        fits=exam.fits,
+    )
+    sheets.write(options, sheet, lambda: [(task.question, task.scheme) for task in exam.tasks])

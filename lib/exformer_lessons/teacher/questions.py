@@ -104,12 +104,18 @@ def sheet(questions: Iterable[Question], first: int = 1) -> str:
     return "\n\n".join(asked(number, each) for number, each in enumerate(questions, first))
 
 
-def asked(number: int, question: Question, *, named: bool = True) -> str:
-    """Return a question in Markdown with its number, kind, minutes and, unless told otherwise, its name."""
-    unit = "minute" if question.minutes == 1 else "minutes"
-    name = f" (`{question.name}`)" if named else ""
-    head = f"**{number}. {question.kind.capitalize()}**, {question.minutes} {unit}{name}"
+def asked(number: int, question: Question, *, plain: bool = False) -> str:
+    """Return a question in Markdown: its number and points, and for teachers its kind and name as well."""
+    head = f"**{number}.** {points_of(question)}"
+    if not plain:
+        unit = "minute" if question.minutes == 1 else "minutes"
+        head = f"**{number}. {question.kind.capitalize()}**, {question.minutes} {unit} (`{question.name}`)"
     return f"{head}\n\n{question.text.strip()}"
+
+
+def points_of(question: Question) -> str:
+    """Return how many points a question has, in words."""
+    return "1 point" if question.minutes == 1 else f"{question.minutes} points"
 
 
 def add_commands(commands: Any) -> None:
