@@ -19,7 +19,7 @@ limits of the grades fall in proportion.
 
 <details><summary>Which questions to leave out, plan by plan</summary>
 
-A dash: half of the points or more would go."""
+The exams that are missing would lose half of their points or more."""
 TESTED = """<details><summary>Which questions test which objective</summary>
 
 The bank's by their numbers below, with the exam that has them; then those of [mock exams and tests](mock.md).
@@ -52,7 +52,8 @@ def all_exams(folder):
     about = table("Exam", {each.key: about_exam(each, title) for each in exams}, heads)
     asked = table("Exam", {each.key: asks(each, title) for each in exams})
     mixed = "\n".join(f"- {each.key}: `{'`, `'.join(each.questions)}`" for each in exams if each.questions)
-    plans = table("Plan", fits(folder, exams), [each.key for each in exams])
+    rows = {plan: shared(exams, told) for plan, told in fits(folder, exams).items()}
+    plans = table("Plan", rows, ["All of", "Without"])
     return "\n\n".join([EACH, about, ASK, asked, MIX, mixed, END, FIT, plans, END])
 
 
@@ -69,6 +70,14 @@ def fits(folder, exams):
         titled = same.setdefault(tuple(left_out(exam, taught) for exam in exams), {})
         titled.setdefault(way["title"], []).append(size(way))
     return {"; ".join(", ".join([one, *of]) for one, of in named.items()): row for row, named in same.items()}
+
+
+def shared(exams, told):
+    """Return which exams a plan takes whole, and which without some questions."""
+    found = [(exam.key, words.removeprefix("not ")) for exam, words in zip(exams, told, strict=True)]
+    whole = [key for key, words in found if words == "all"]
+    part = [f"{key}\u00a0{words}" for key, words in found if words not in ("all", "–")]
+    return [", ".join(whole) or "–", "; ".join(part) or "–"]
 
 
 def left_out(exam, taught):

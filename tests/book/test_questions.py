@@ -20,7 +20,7 @@ from exformer_lessons.teacher.sealing import read_recipients
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 from course import parts  # noqa: E402
-from questions import all_exams, all_questions, left_out  # noqa: E402
+from questions import all_exams, all_questions, left_out, shared  # noqa: E402
 
 TEACH = ROOT / "book" / "teach"
 LESSONS = lessons_with_questions(TEACH)
@@ -252,7 +252,11 @@ def test_a_variant_takes_what_the_page_says() -> None:
 def test_the_page_says_what_exams_ask_and_what_a_plan_leaves_out() -> None:
     rows = [line.strip("| ").split(" | ") for line in all_exams(TEACH).splitlines()]
     assert next(row for row in rows if row[0] == "H" and len(row) > 8)[8] == "18,\u00a08 apply"
-    assert next(row for row in rows if row[0].startswith("All twenty"))[1:] == ["all"] * len(EXAMS)
+    assert next(row for row in rows if row[0].startswith("All twenty"))[1:] == [
+        ", ".join(exam.key for exam in EXAMS),
+        "–",
+    ]
+    assert shared(EXAMS[:4], ["–", "all", "not 7, 8", "not 5"]) == ["B", "C\u00a07, 8; D\u00a05"]
     about = {row[0]: row[1:] for row in rows if len(row) == 4}
     assert about["H"] == ["03–05, 11, 15–18", "31", "D, E"]
     assert about["E"] == ["13–20", "55", "–"]  # lesson 13 is of the core
