@@ -20,6 +20,7 @@ TEACH = {
     "doubt": "challenge",
     "project": "project",
     "exams": "exams",
+    "keys": "keys",
     "questions": "bank",
     "mock": "mock exams",
 }

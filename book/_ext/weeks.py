@@ -23,6 +23,7 @@ from sphinx.util.docutils import SphinxRole
 from exformer_lessons.teacher.exams import FACTOR, read_exams
 from exformer_lessons.teacher.mock import mocks, read_mock
 from exformer_lessons.teacher.questions import read_questions
+from exformer_lessons.teacher.sheets import saved
 
 #: For exercises in a meeting with a lesson, at least and at most, in steps of five minutes.
 AT_LEAST, AT_MOST, STEP = 20, 50, 5
@@ -196,7 +197,7 @@ def test_of(root, name, taught, key, least):
         "name": name,
         "title": title.partition(" (")[0] if out else title,  # not the lessons that the class does not have
         "without": out,
-        "minutes": test.minutes - lost,
+        "minutes": test.minutes - saved(lost),
     }
 
 
