@@ -16,7 +16,7 @@ export ATEN_CPU_CAPABILITY = avx2
 export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test evidence lab notebooks lesson student slides claim doubt trials elsewhere lint format bench board live rehearsal clean
+.PHONY: help book serve test evidence lab notebooks lesson student slides moodle claim doubt trials elsewhere lint format bench board live rehearsal clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 \t/p' Makefile | expand -t 20
@@ -56,6 +56,9 @@ student: $(READY) ## lessons without outputs and solutions, to hand out: all, or
 
 slides: $(READY) ## slides with speaker notes, and each figure as SVG: all, or NB=05, in _build/slides; PDF=--pdf prints them
 	$(PY) book/_tools/slides.py $(NB) $(PDF)
+
+moodle: $(READY) ## votes, pre-test and questions as Moodle XML: all, or NB=05, in _build/moodle
+	$(PY) book/_tools/moodle.py $(NB)
 
 claim: $(READY) ## reproduce a row of the ledger: ID=A18
 	$(PY) -m exformer_lessons claim $(ID)

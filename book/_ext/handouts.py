@@ -1,6 +1,6 @@
-"""What is handed out: slides and two archives in the book's ``_static``, and how long an installation takes.
+"""What is handed out: slides and archives in the book's ``_static``, and how long an installation takes.
 
-``notebooks.zip`` and ``slides.zip`` hold what ``make student`` and ``make slides`` write. Directive
+The archives hold what ``make student``, ``make slides`` and ``make moodle`` write. Directive
 ``{rehearsal}`` is a table of what ``make rehearsal`` measured.
 """
 
@@ -12,11 +12,12 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "_tools"))
 
+import moodle
 import slides
 import student
 from sphinx.util.docutils import SphinxDirective
 
-WRITERS = {"notebooks": student.main, "slides": slides.main}
+WRITERS = {"notebooks": student.main, "slides": slides.main, "moodle": moodle.main}
 
 
 def write(app, exception):

@@ -61,9 +61,14 @@ class Slide:
         return "\n".join(f"<p>{inline(text)}</p>" for text in self.said)
 
 
+def _tex(form):
+    return lambda _, tokens, i, *rest: form.format(html.escape(tokens[i].content))
+
+
 def _markdown():
-    made = MarkdownIt("commonmark", {"html": False}).use(dollarmath_plugin, allow_space=True)
-    made.add_render_rule("math_inline", lambda _, tokens, i, *rest: rf"\({html.escape(tokens[i].content)}\)")
+    made = MarkdownIt("commonmark", {"html": False}).enable("table").use(dollarmath_plugin, allow_space=True)
+    made.add_render_rule("math_inline", _tex(r"\({}\)"))
+    made.add_render_rule("math_block", _tex("<p>\\[{}\\]</p>\n"))
     return made
 
 

@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT / "book" / "_tools"))
 
 import slides  # noqa: E402
 
+TEACH = ROOT / "book" / "teach"
 LESSONS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 each_lesson = pytest.mark.parametrize("path", LESSONS, ids=[path.stem for path in LESSONS])
 #: How far anything of the slide that is shown is outside of it, in pixels.
@@ -195,14 +196,17 @@ def test_a_deck_is_printed(browser, written: Path) -> None:
 def test_the_page_for_teachers_offers_what_make_writes(book: Path, written: Path) -> None:
     page = (book / "book" / "teach.html").read_text(encoding="utf-8")
     offered = re.findall(r'<a href="([^"]+)" download', page)
-    assert [Path(each).name for each in offered] == ["slides.zip", "notebooks.zip"]
-    decks_in, notebooks_in = (zipfile.ZipFile(book / "book" / each).namelist() for each in offered)
+    assert [Path(each).name for each in offered] == ["slides.zip", "moodle.zip", "notebooks.zip"]
+    decks_in, banks_in, notebooks_in = (zipfile.ZipFile(book / "book" / each).namelist() for each in offered)
     ours = {f"slides/{path.relative_to(written)}" for path in written.rglob("*.*") if path.suffix != ".pdf"}
     assert {name for name in decks_in if not name.endswith("/")} == ours
     given = {
         f"notebooks/{path.relative_to(ROOT / 'notebooks')}" for path in (ROOT / "notebooks").rglob("*.ipynb")
     }
+    given |= {f"notebooks/assignments/{path.name}" for path in (TEACH / "assignments").glob("*.ipynb")}
     assert {name for name in notebooks_in if not name.endswith("/")} == given
+    banks = {f"moodle/{name}.xml" for name in ("votes", "pretest", "questions")}
+    assert {name for name in banks_in if not name.endswith("/")} == banks
     for path in LESSONS:
         deck = (book / "_static" / "slides" / f"{path.stem}.html").read_text(encoding="utf-8")
         [mathjax] = re.findall(r'src="([^"]+mathjax[^"]+)"', deck)

@@ -75,6 +75,16 @@ def test_links_of_what_is_handed_out_lead_somewhere(handed_out: Path, lesson: st
             assert (handed_out / target).is_file(), link
 
 
+def test_assignments_are_handed_out_as_they_are(handed_out: Path) -> None:
+    ours = sorted((ROOT / "book" / "teach" / "assignments").glob("*.ipynb"))
+    assert [path.read_bytes() for path in sorted((handed_out / "assignments").iterdir())] == [
+        path.read_bytes() for path in ours
+    ]
+    for path in ours:  # nothing has to be taken out of them, and no link leads into the book
+        assert all(cell["outputs"] == [] for cell in code_of(path))
+        assert not re.search(r"<details>|\]\((?!https:)", prose_of(path))
+
+
 def one(source, address=""):
     """Hand out one cell of Markdown of lesson 03, of a book with an address."""
     setup = {"cell_type": "code", "metadata": {"tags": ["setup"]}, "source": f'REPO = "{address}"'}

@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import tee
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from exformer_lessons.notebook import key_of
 from exformer_lessons.teacher import sandbox
 from exformer_lessons.teacher.answers import add_key
 from exformer_lessons.teacher.assignments import Part, read_parts
+from exformer_lessons.teacher.gradebook import harmless, read_roster, write_gradebook
 from exformer_lessons.teacher.inside import decode, encode, receive, send
 from exformer_lessons.teacher.questions import add_folder
 
@@ -93,6 +95,7 @@ class Result:
         seconds: How long it took.
         points: Of a part.
         full: How many points the part has.
+        lesson: Of an exercise.
     """
 
     student: str
@@ -102,6 +105,7 @@ class Result:
     seconds: float
     points: int = 0
     full: int = 0
+    lesson: str = ""
 
 
 class TamperedError(BaseException):
@@ -230,8 +234,9 @@ def _grade(
         hint = f"It uses {excluded}, which the task excludes. Otherwise: {result}, {points} points. {hint}"
         result, points = "excluded", 0
     seconds = round(time.monotonic() - begun, 1)
-    full = part.points if part else 0
-    return Result(student, exercise.name, result, _line(hint, 900 if part else 300), seconds, points, full)
+    full, lesson = part.points if part else 0, exercise.lesson if isinstance(exercise, Exercise) else ""
+    said = _line(hint, 900 if part else 300)
+    return Result(student, exercise.name, result, said, seconds, points, full, lesson)
 
 
 def _begin(process: Any, cells: list[str], exercise: Exercise | Part, caps: dict[str, int]) -> list[Any]:
@@ -325,11 +330,6 @@ def _line(text: str, most: int = 300) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:most]
 
 
-def _harmless(text: str) -> str:
-    """Keep a spreadsheet from reading a text as a formula."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
-
-
 def write(results: Iterator[Result], out: Path, *, points: bool = False) -> Counter[str]:
     """Write a table of results row by row, say each, and return how many there are of each kind.
 
@@ -344,7 +344,7 @@ def write(results: Iterator[Result], out: Path, *, points: bool = False) -> Coun
         table.writerow(["student", "exercise", "result", "hint", "seconds", *["points", "of"] * points])
         for each in results:
             counts[each.result] += 1
-            row = [_harmless(each.student), each.exercise, each.result, _harmless(each.hint), each.seconds]
+            row = [harmless(each.student), each.exercise, each.result, harmless(each.hint), each.seconds]
             table.writerow([*row, *[each.points, each.full] * points])
             file.flush()
             print(f"{each.result:9} {each.student} {each.exercise}", file=sys.stderr)
@@ -357,6 +357,9 @@ def add_commands(commands: Any) -> None:
     parser = add_command(commands, "grade", _run, what)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="with notebooks that were handed in")
     parser.add_argument("--csv", type=Path, required=True, metavar="OUT", help="where the table is written")
+    parser.add_argument("--gradebook", type=Path, metavar="OUT", help="a table for Moodle, a row a student")
+    what = "who is in the course, with e-mail or ID, such as Moodle's grading worksheet: for --gradebook"
+    parser.add_argument("--roster", type=Path, metavar="FILE", help=what)
     parser.add_argument("--lesson", default="", help="its slug; else that whose grader a notebook imports")
     parser.add_argument("--assignment", default="", metavar="NAME", help="grade this one, with points")
     add_key(parser, required=False)
@@ -374,11 +377,16 @@ def _run(options: argparse.Namespace) -> None:
     caps = {name: getattr(options, name) for name in ("seconds", "megabytes", "processes")}
     if low := [name for name, value in caps.items() if value < 1]:
         raise ValueError(f"expected at least 1 for --{low[0]}, got {caps[low[0]]}")
+    if options.roster and not options.gradebook:
+        raise ValueError("expected --gradebook OUT with --roster: there the students' rows are written")
+    roster = read_roster(options.roster) if options.roster else []
     parts = []
     if options.assignment:
         parts = read_parts(options.teach, options.assignment, options.key)
-    rows = grade_folder(options.folder, lesson=options.lesson, caps=caps, parts=parts)
+    rows, again = tee(grade_folder(options.folder, lesson=options.lesson, caps=caps, parts=parts))
     counts = write(rows, options.csv, points=bool(parts))
     print(f"{options.csv}: " + ", ".join(f"{n} {result}" for result, n in sorted(counts.items())))
+    if options.gradebook:
+        print(write_gradebook(again, options.gradebook, roster))
     if counts["error"] + counts["timeout"] + counts["tampered"]:
         print("Look at the rows error, timeout and tampered: they could not be judged as answers.")

@@ -1,0 +1,176 @@
+"""Write questions for Moodle, to import as *Moodle XML*, to _build/moodle.
+
+    python book/_tools/moodle.py [05 …]      # of all lessons, or of those named
+
+``votes.xml`` has the predictions of the lessons, and reasons for the wrong answers that the lecturer's notes
+expect. ``pretest.xml`` has the pre-test, with wrong answers from ``book/teach/pretest.yml``. The bank is in
+``questions.xml``, a point a minute, without its answers.
+"""
+
+import base64
+import html
+import json
+import re
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import yaml
+from slides import ANSWER, DARK_ON_LIGHT, MARKDOWN, Asked, blocks, inline
+
+from exformer_lessons.notebook import find, key_of
+from exformer_lessons.teacher.questions import lessons_with_questions, read_questions, titles
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "book" / "_ext"))
+
+from notes import ASK, SECTION  # noqa: E402
+
+FOLDER = ROOT / "_build" / "moodle"
+TEACH = ROOT / "book" / "teach"
+EXPECTED = re.compile(r"Expect \((\w)\)(?: or \((\w)\))?(.*)")
+SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z*$[])")
+#: What the notes say to the lecturer alone.
+ADVICE = re.compile(r"(?:Then )?(?:[Aa]sk|Have|Draw|Write|The box)\b")
+PRETEST = re.compile(r"^(\d+)\. (.+?)\n(?=\d+\. |\n<details>)", flags=re.M | re.S)
+ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+?) \| (.+?) \|$", flags=re.M)
+
+
+def votes(cells):
+    """Yield the predictions of a lesson: each with its right letter, what is said of it, and its picture.
+
+    Letters that stand in a picture are options without words, and the picture is given.
+    """
+    asked = figure = None
+    for kind, content in blocks(cells):
+        if kind == "figure" and "(a)" in content.alt:
+            figure = content
+        elif kind == "asked" and "(a)" in content:
+            asked = Asked(content)
+        elif kind == "answer" and asked:
+            sentences = SENTENCES.split(" ".join(content.split()))
+            if len(sentences) > 1 and sentences[-1].rstrip('*")')[-1] not in ".!?":
+                sentences.pop()  # it leads on to what the page shows
+            shown = None if asked.options else figure
+            if shown:
+                asked.options = dict.fromkeys(re.findall(r"\((\w)\)", asked.question), "")
+            yield asked, ANSWER.match(content)[1], " ".join(sentences), shown
+            asked = None
+
+
+def expected(note):
+    """Return the reason for each wrong letter that a line of the notes expects.
+
+    >>> expected("- Predict (a). Expect (c), which looks right. Ask for more.")
+    {'c': 'We expect this answer, which looks right.'}
+    """
+    if not (found := EXPECTED.search(note)):
+        return {}
+    one, other, why = found.groups()
+    said = " ".join(each for each in SENTENCES.split(why.rstrip()) if not ADVICE.match(each))
+    reason = "We expect this answer" + re.sub("; ask [^.?]+", "", said)
+    return {letter: reason for letter in (one, other) if letter}
+
+
+def put(parent, tag, text, **attributes):
+    """Add an element whose text is in an element of its own, as Moodle has it."""
+    element = ElementTree.SubElement(parent, tag, attributes)
+    ElementTree.SubElement(element, "text").text = text
+    return element
+
+
+def add(bank, kind, name, text, **parts):
+    """Add a question, its text in HTML."""
+    made = ElementTree.SubElement(bank, "question", type=kind)
+    put(made, "name", name)
+    put(made, "questiontext", text, format="html")
+    for part, value in parts.items():
+        ElementTree.SubElement(made, part).text = value
+    return made
+
+
+def choose(bank, name, text, options, shuffle="false"):
+    """Add a question with one right answer: options are (text, whether it is right, feedback)."""
+    told = {"defaultgrade": "1", "single": "true", "answernumbering": "none", "shuffleanswers": shuffle}
+    made = add(bank, "multichoice", name, text, **told)
+    for option, right, feedback in options:
+        answer = put(made, "answer", option, fraction="100" if right else "0", format="html")
+        put(answer, "feedback", feedback, format="html")
+    return made
+
+
+def begin(bank, *names):
+    """Begin a category of questions."""
+    path = "/".join(name.replace("/", "//") for name in ("The Executable Transformer", *names))
+    put(ElementTree.SubElement(bank, "question", type="category"), "category", f"$course$/{path}")
+
+
+def add_votes(bank, paths):
+    """Add the predictions of lessons."""
+    _, *found = SECTION.split((TEACH / "notes.md").read_text(encoding="utf-8"))
+    notes = dict(zip(found[::2], found[1::2], strict=True))
+    for path in paths:
+        title = titles(TEACH)[key_of(path)]
+        begin(bank, "Votes", title)
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        lines = [line for line in notes[key_of(path)].splitlines() if ASK.match(line)]
+        for (asked, letter, told, figure), line in zip(votes(cells), lines, strict=True):
+            reasons, text = expected(line), f"<p>{inline(asked.question)}</p>"
+            if figure:
+                name, alt = f"{figure.name}.svg", html.escape(figure.alt)
+                text += f'<p><img src="@@PLUGINFILE@@/{name}" alt="{alt}"></p>'
+            options = [
+                (f"({each}) {inline(words)}".strip(), each == letter, inline(reasons.get(each, "")))
+                for each, words in asked.options.items()
+            ]
+            number = lines.index(line) + 1
+            made = choose(bank, f"{title[:2]}.{number} {asked.name}", text, options)
+            put(made, "generalfeedback", f"<p>{inline(told)}</p>", format="html")
+            if figure:
+                svg = figure.svg.replace("<svg", f'<svg style="{DARK_ON_LIGHT}"', 1)
+                file = {"name": name, "path": "/", "encoding": "base64"}
+                element = ElementTree.SubElement(made.find("questiontext"), "file", file)
+                element.text = base64.b64encode(svg.encode()).decode()
+
+
+def add_pretest(bank):
+    """Add the questions of the pre-test."""
+    page = (TEACH / "first_class.md").read_text(encoding="utf-8").partition("\n## What ")[0]
+    wrong = yaml.safe_load((TEACH / "pretest.yml").read_text(encoding="utf-8"))
+    begin(bank, "Pre-test")
+    for (number, text), row, others in zip(PRETEST.findall(page), ROW.findall(page), wrong, strict=True):
+        _, right, mistake, repeat = map(MARKDOWN.renderInline, row)
+        told = [f"{mistake}. Repeat: {repeat}.", *[f"Repeat: {repeat}."] * 2]
+        rest = zip(map(MARKDOWN.renderInline, [*others, "I do not know yet."]), told, strict=True)
+        options = [(right, True, ""), *((words, False, said) for words, said in rest)]
+        words = MARKDOWN.render(re.sub("^    ", "", text, flags=re.M))
+        choose(bank, f"Pre-test {number}", words, options, shuffle="true")
+
+
+def add_questions(bank, slugs):
+    """Add the questions of the bank, without answers."""
+    for slug in slugs:
+        begin(bank, "Questions", titles(TEACH)[slug])
+        for each in read_questions(TEACH, slug):
+            told = {"defaultgrade": str(each.minutes), "responseformat": "editor", "attachments": "1"}
+            add(bank, "essay", f"{each.name} ({each.kind})", MARKDOWN.render(each.text), **told)
+
+
+def main(names, folder=FOLDER):
+    """Write the questions of the named lessons, or of all; say how many there are."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [path for path in find(names) if path.parent.name == "notebooks"]
+    slugs = set(map(key_of, paths)) & set(lessons_with_questions(TEACH))
+    banks = {name: ElementTree.Element("quiz") for name in ("votes", "pretest", "questions")}
+    add_votes(banks["votes"], paths)
+    add_pretest(banks["pretest"])
+    add_questions(banks["questions"], [slug for slug in titles(TEACH) if slug in slugs])
+    for name, bank in banks.items():
+        ElementTree.ElementTree(bank).write(folder / f"{name}.xml", encoding="utf-8", xml_declaration=True)
+    counts = {name: sum(each.get("type") != "category" for each in bank) for name, bank in banks.items()}
+    return ", ".join(f"{count} in {name}.xml" for name, count in counts.items()) + f", in {folder}"
+
+
+if __name__ == "__main__":
+    print(main(sys.argv[1:]))

@@ -1,0 +1,145 @@
+"""A gradebook for Moodle's CSV import: one row for each student, from the rows of their exercises.
+
+Moodle looks up each student by e-mail or ID number. It refuses the whole file if it does not find one, and a
+row without either goes to the student above. So what the roster lacks is ``UNKNOWN``, never empty.
+"""
+
+import csv
+import io
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from exformer_lessons.teacher.grade import Result
+
+#: A folder or file of Moodle's download of all submissions.
+_MOODLE = re.compile(r"(.+?)_(\d+)_assignsubmission_")
+#: The number in the first column of Moodle's grading worksheet, which begins with a word in any language.
+_PARTICIPANT = re.compile(r"\D+?(\d+)")
+_ID = re.compile(r"\b(?:id|id[ _-]?(?:number|nummer)|student[ _-]?(?:id|number)|matri\w*)\b", re.I)
+#: Moodle finds nobody by this, and says so.
+UNKNOWN = "not in the roster"
+
+
+class Person(NamedTuple):
+    """A student: what Moodle knows them by, and all names that a folder of theirs may have."""
+
+    name: str
+    number: str
+    email: str = UNKNOWN
+    id: str = UNKNOWN
+    names: frozenset[str] = frozenset()
+
+
+def student_of(path: str) -> Person:
+    """Return whose file this is: its first folder says it, or its own name.
+
+    >>> student_of("Ada Lovelace_1234567_assignsubmission_file_/03.ipynb")[:2], student_of("s17/03.ipynb")[:2]
+    (('Ada Lovelace', '1234567'), ('s17', ''))
+    """
+    first = " ".join(PurePosixPath(path).parts[0].split())
+    found = _MOODLE.match(first)
+    return Person(found[1], found[2]) if found else Person(first.removesuffix(".ipynb"), "")
+
+
+def read_roster(path: Path) -> list[Person]:
+    """Read who is in a course: Moodle's grading worksheet, or any table with names, e-mails or IDs.
+
+    Raises:
+        ValueError: If it is not in UTF-8, or has no row.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"expected {path} in UTF-8: save it as *CSV UTF-8*") from None
+    mark = max(",;\t", key=text.partition("\n")[0].count)
+    table = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
+    head, *rows = [[cell.strip() for cell in row] for row in table if any(row)] or [[]]
+    if not rows:
+        raise ValueError(f"expected a row of names of columns in {path}, and one for each student")
+    return [_person(dict(zip(head, row, strict=False))) for row in rows]
+
+
+def _person(row: dict[str, str]) -> Person:
+    cells = list(row.values())
+    number = _PARTICIPANT.fullmatch(cells[0])
+    name = " ".join(cell for head, cell in row.items() if re.search("name(?<!username)", head, re.I))
+    both = [f"{one} {two}" for one, two in [*pairwise(cells), *pairwise(cells[::-1])]]
+    return Person(
+        name or cells[0],
+        number[1] if number else "",
+        next((cell for cell in cells if "@" in cell), UNKNOWN),
+        next((cell for head, cell in row.items() if _ID.search(head)), cells[0]) or UNKNOWN,
+        frozenset(filter(None, map(_plain, [*cells, *both]))),
+    )
+
+
+def _plain(name: str) -> str:
+    """Keep what no archive changes of a name: Moodle leaves out apostrophes, a Mac takes accents apart."""
+    return "".join(c for c in unicodedata.normalize("NFKC", name).casefold() if c.isalnum())
+
+
+def _find(student: Person, roster: Sequence[Person]) -> Person:
+    """Find a student by name, of several by the number, which is part of the name where names are hidden."""
+    found = [each for each in roster if _plain(student.name) in each.names]
+    if len(found) > 1:
+        found = [each for each in found if student.number and each.number == student.number]
+    elif not found:
+        found = [each for each in roster if _plain(student.name + student.number) in each.names]
+    return found[0] if len(found) == 1 else student
+
+
+def harmless(text: str) -> str:
+    """Keep a spreadsheet from reading a text as a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+
+
+def write_gradebook(results: Iterable["Result"], out: Path, roster: Sequence[Person] = ()) -> str:
+    """Write a row for each student, and say how many there are and who is not in the roster.
+
+    An exercise is worth 1 or, in an assignment, its points; of several files the best counts. The file begins
+    with a byte order mark: Excel needs it, and Moodle drops it.
+
+    Args:
+        results: Of the grader.
+        out: Where it is written.
+        roster: Of the course; who handed in nothing has 0 everywhere.
+    """
+    best: dict[Person, dict[str, Result]] = {person: {} for person in roster}
+    for each in results:
+        if each.result != "total":
+            own = best.setdefault(_find(student_of(each.student), roster), {})
+            column = f"{each.lesson}/{each.exercise}".strip("/")
+            own[column] = max(own.get(column, each), each, key=_points)
+    columns = list(dict.fromkeys(column for own in best.values() for column in own if column))
+    with out.open("w", encoding="utf-8-sig", newline="") as file:
+        table = csv.writer(file)
+        known = ["name", "participant", "email", "id"][: 4 if roster else 2]
+        table.writerow([*known, *columns, "sum", "feedback"])
+        for who, own in best.items():
+            points = [_points(own[each]) if each in own else 0 for each in columns]
+            words = [harmless(each) for each in (who.name, who.number, who.email, who.id)[: len(known)]]
+            table.writerow([*words, *points, sum(points), harmless(_feedback(own, columns))])
+    absent = sum(not own for own in best.values())
+    unknown = [who.name for who in best if roster and who not in roster]
+    lost = f"; {UNKNOWN}: {', '.join(unknown)}" if unknown else ""
+    return f"{out}: {len(best)} students, {absent} of them handed in nothing{lost}"
+
+
+def _points(result: "Result") -> int:
+    return result.points if result.full else int(result.result == "passed")
+
+
+def _feedback(own: dict[str, "Result"], columns: list[str]) -> str:
+    """Return the hints of what is not right, and what is missing."""
+    if not own:
+        return "Nothing was handed in."
+    wrong = {name: each for name, each in own.items() if each.result != "passed"}
+    said = [f"{name}: {each.hint or each.result}".removeprefix(": ") for name, each in wrong.items()]
+    if missing := [name for name in columns if name not in own]:
+        said.append(f"Not handed in: {', '.join(missing)}.")
+    return " ".join(said) or "All of it is right."

@@ -1,0 +1,137 @@
+"""The gradebook: one row for each student, found in the roster or named, which no spreadsheet runs."""
+
+import csv
+
+import pytest
+
+from exformer_lessons.teacher import __main__ as main
+from exformer_lessons.teacher import grade
+from exformer_lessons.teacher.grade import Result
+from exformer_lessons.teacher.gradebook import UNKNOWN, read_roster, write_gradebook
+
+WORKSHEET = """Identifier,Full name,Email address,Status,Grade
+Participant 1000001,Zoë O'Hara,zoe@example.org,Submitted,
+Participant 1000002,Ada Lovelace,ada@example.org,Submitted,12
+Participant 1000003,Ada Lovelace,ada2@example.org,Submitted,
+Participant 1000004,"King, Martin",mk@example.org,No submission,
+"""
+ZOE = "Zoe\u0308 OHara_1000001_assignsubmission_file_"
+FORMULA = "=1+1"
+
+
+def row(student, exercise="encode", result="passed", *, hint="", lesson="tokens", points=0, full=0):
+    return Result(student, exercise, result, hint, 1.0, points, full, lesson)
+
+
+def written(folder, rows, worksheet=""):
+    """Write a gradebook; return its rows by the first that identifies one, and what is said."""
+    (folder / "worksheet.csv").write_text(worksheet, encoding="utf-8")
+    roster = read_roster(folder / "worksheet.csv") if worksheet else []
+    said = write_gradebook(iter(rows), folder / "out.csv", roster)
+    with (folder / "out.csv").open(encoding="utf-8-sig", newline="") as file:
+        table = [*csv.DictReader(file)]
+    found = {each["name"] if each.get("email", UNKNOWN) == UNKNOWN else each["email"]: each for each in table}
+    assert len(found) == len(table)
+    return found, said
+
+
+def test_one_row_a_student_whose_best_file_counts(tmp_path):
+    rows = [
+        row(f"{ZOE}/03.ipynb", "encode", "refused", hint="Off, by one."),
+        row(f"{ZOE}/again/03.ipynb"),
+        row(f"{ZOE}/last/03.ipynb", "encode", "refused", hint="Worse."),
+        row(f"{ZOE}/again/03.ipynb", "train", "refused", hint="It, too."),
+        row("s17/04.ipynb", "split", lesson="multi_head_attention"),
+        row("loose.ipynb", "", "error", hint="The notebook cannot be read", lesson=""),
+    ]
+    found, said = written(tmp_path, rows)
+    assert (tmp_path / "out.csv").read_bytes().startswith(b"\xef\xbb\xbfname,participant,tokens/encode,")
+    zoe = "1000001 1 0 0 1 tokens/train: It, too. Not handed in: multi_head_attention/split."
+    assert " ".join([*found["Zoe\u0308 OHara"].values()][1:]) == zoe
+    assert (found["s17"]["sum"], found["loose"]["sum"]) == ("1", "0")
+    assert found["loose"]["feedback"].startswith("The notebook cannot be read Not handed in: tokens/encode, ")
+    assert said.endswith("3 students, 0 of them handed in nothing")
+
+
+def test_points_of_an_assignment_add_up_once(tmp_path):
+    told = {"lesson": "", "full": 4}
+    rows = [
+        row("a/x.ipynb", "merge", "in part", hint="Ties (0 of 1).", points=3, **told),
+        row("a/x.ipynb", "cut", points=4, **told),
+        row("a/x.ipynb", "total", "total", lesson="", points=7, full=8),
+    ]
+    [found] = written(tmp_path, rows)[0].values()
+    assert [*found.items()][2:5] == [("merge", "3"), ("cut", "4"), ("sum", "7")]
+    assert found["feedback"] == "merge: Ties (0 of 1)."
+
+
+def test_a_roster_fills_in_and_lists_who_handed_in_nothing(tmp_path):
+    names = [ZOE, "Ada Lovelace_1000003_assignsubmission_file", "Bob_7_assignsubmission_file_", FORMULA]
+    found, said = written(tmp_path, [row(f"{name}/03.ipynb") for name in names], WORKSHEET)
+    sums = {name: each["sum"] for name, each in found.items()}
+    people = {"zoe@example.org": "1", "ada@example.org": "0", "ada2@example.org": "1", "mk@example.org": "0"}
+    assert sums == people | {"Bob": "1", f"'{FORMULA}": "1"}
+    assert found["mk@example.org"]["feedback"] == "Nothing was handed in."
+    assert {found[each][key] for each in ("Bob", f"'{FORMULA}") for key in ("email", "id")} == {
+        "not in the roster"
+    }
+    assert said.endswith(f"6 students, 2 of them handed in nothing; {UNKNOWN}: Bob, {FORMULA}")
+
+
+@pytest.mark.parametrize(
+    ("folder", "worksheet"),
+    [
+        ("Participant_1000004_assignsubmission_file_", WORKSHEET),  # names are hidden
+        ("s17", "ID number;First name;Last name;Email\ns17;Martin;King;mk@example.org\n"),
+        ("King Martin", "\ufeffFirst name,Last name,Email\nMartin,King,mk@example.org\n"),
+    ],
+)
+def test_how_a_student_is_found(folder, worksheet, tmp_path):
+    found, _ = written(tmp_path, [row(f"{folder}/03.ipynb")], worksheet)
+    assert found["mk@example.org"]["sum"] == "1"
+
+
+def test_two_of_one_name_without_a_number_are_not_guessed(tmp_path):
+    found, _ = written(tmp_path, [row("Ada Lovelace/03.ipynb")], WORKSHEET)
+    assert found["Ada Lovelace"]["email"] == UNKNOWN
+
+
+def test_a_number_is_no_id_of_another(tmp_path):
+    other = "ID number,Full name,Email\n1000001,Eve,eve@example.org\ns1000001,Mallory,m@example.org\n"
+    found, _ = written(tmp_path, [row(f"{ZOE}/03.ipynb")], other)
+    assert found["eve@example.org"]["sum"] == found["m@example.org"]["sum"] == "0"
+
+
+def test_no_cell_is_a_formula_or_ends_a_row(tmp_path):
+    rows = [row(f"{FORMULA}, x\n@y/03.ipynb", exercise="", lesson="", result="error", hint="=2")]
+    rows += [row(" =cmd()_1_assignsubmission_file_/03.ipynb"), row("@SUM(A1)/03.ipynb")]
+    written(tmp_path, rows)
+    with (tmp_path / "out.csv").open(encoding="utf-8-sig", newline="") as file:
+        table = [*csv.reader(file)]
+    assert {len(each) for each in table} == {5}
+    assert not [cell for each in table for cell in each if cell.startswith(("=", "+", "-", "@"))]
+
+
+def test_the_command_writes_both_tables(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(grade, "grade_folder", lambda *_, **__: iter([row(f"{ZOE}/03.ipynb")]))
+    (tmp_path / "worksheet.csv").write_text(WORKSHEET, encoding="utf-8")
+    out = tmp_path / "done.csv", tmp_path / "grades.csv"
+    more = "--gradebook", out[1], "--roster", tmp_path / "worksheet.csv"
+    assert main.run([*map(str, ("grade", tmp_path, "--csv", out[0], *more))]) == 0
+    assert "4 students, 3 of them handed in nothing" in capsys.readouterr().out
+    assert [len(path.read_text(encoding="utf-8").splitlines()) for path in out] == [2, 5]
+
+
+@pytest.mark.parametrize(
+    ("words", "content", "says"),
+    [
+        ((), b"Name\nAda\n", "expected --gradebook OUT with --roster"),
+        (("--gradebook", "out.csv"), "Zoë".encode("latin-1"), "in UTF-8: save it as"),
+        (("--gradebook", "out.csv"), b"Name\n", "and one for each student"),
+    ],
+)
+def test_refusals(words, content, says, tmp_path, capsys):
+    (tmp_path / "roster.csv").write_bytes(content)
+    given = ["grade", str(tmp_path), "--csv", "x.csv", "--roster", str(tmp_path / "roster.csv"), *words]
+    assert main.run(given) == 2
+    assert says in capsys.readouterr().err

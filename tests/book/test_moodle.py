@@ -1,0 +1,127 @@
+"""What `make moodle` writes: question banks that parse, each vote with the right letter of its lesson."""
+
+import base64
+import json
+import re
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT / "book" / "_tools"), str(ROOT / "book" / "_ext")]
+
+import moodle  # noqa: E402
+from notes import ASK, SECTION  # noqa: E402
+
+from exformer_lessons.teacher.questions import lessons_with_questions, read_questions, titles  # noqa: E402
+
+TEACH = ROOT / "book" / "teach"
+LESSONS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+
+
+@pytest.fixture(scope="module")
+def banks(tmp_path_factory):
+    """Write all banks; return their questions by category."""
+    folder = tmp_path_factory.mktemp("moodle")
+    moodle.main([], folder)
+    found = {}
+    for path in folder.iterdir():
+        for each in ElementTree.parse(path).getroot():
+            if each.get("type") == "category":
+                name = each.findtext("category/text").removeprefix("$course$/The Executable Transformer/")
+                own = found[name] = []
+            else:
+                own.append(each)
+    return found
+
+
+def right_options(question):
+    """Return the options that are right, of a question where each is right or wrong and one can be chosen."""
+    assert question.findtext("single") == "true"
+    options = question.findall("answer")
+    assert {each.get("fraction") for each in options} == {"100", "0"}
+    assert len({each.findtext("text") for each in options}) == len(options) > 1
+    return [each.findtext("text") for each in options if each.get("fraction") == "100"]
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=[path.stem for path in LESSONS])
+def test_votes_are_the_predictions_with_their_letters(banks, path):
+    slug = path.stem[3:]
+    votes = banks[f"Votes/{titles(TEACH)[slug]}"]
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    prose = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    predictions = re.findall(r"^> \*\*(?:Predict|Break it)\.\*\*(?:.|\n>)*?\(a\)", prose, flags=re.M)
+    assert len(votes) == len(predictions)  # none is left out
+    found = SECTION.split((TEACH / "notes.md").read_text(encoding="utf-8"))
+    letters = ASK.findall(found[found.index(slug) + 1])
+    for vote, letter in zip(votes, letters, strict=True):
+        [right] = right_options(vote)
+        assert right.startswith(f"({letter})")
+        said = vote.findtext("generalfeedback/text")
+        assert re.match(rf"<p>(It|The answer) is \({letter}\)", said)
+        assert re.search(r"[.!?][*\")]*(</\w+>)*</p>$", said), said
+        letters = "".join(each.findtext("text")[:3] for each in vote.findall("answer"))
+        assert "(a)(b)(c)(d)".startswith(letters)
+        told = {each.get("fraction") for each in vote.findall("answer") if each.findtext("feedback/text")}
+        assert told == {"0"}  # the notes expect a wrong one, and say why
+
+
+def test_letters_in_a_picture_bring_their_picture(banks):
+    files = {}
+    for vote in (each for name, found in banks.items() if name.startswith("Votes") for each in found):
+        for file in vote.iter("file"):
+            assert f'src="@@PLUGINFILE@@/{file.get("name")}"' in vote.findtext("questiontext/text")
+            files[vote.findtext("name/text")] = base64.b64decode(file.text).decode()
+    assert [*files] == ["10.1 Predict", "11.1 Predict"]
+    assert all(ElementTree.fromstring(svg).tag.endswith("svg") for svg in files.values())
+
+
+def test_the_pretest_has_the_answers_of_its_page(banks):
+    page = (TEACH / "first_class.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| (.+?) \| (.+?) \| .+ \|$", page.partition("## What ")[0], flags=re.M)
+    for question, (number, answer, mistake) in zip(banks["Pre-test"], rows, strict=True):
+        assert question.findtext("name/text") == f"Pre-test {number}"
+        assert len(question.findall("answer")) == 4
+        assert right_options(question) == [moodle.MARKDOWN.renderInline(answer)]
+        told = question.findall("answer")[1].findtext("feedback/text")
+        assert told.startswith(f"{moodle.MARKDOWN.renderInline(mistake)}. Repeat: ")
+    assert "<pre>" in banks["Pre-test"][9].findtext("questiontext/text")
+
+
+def test_questions_are_essays_of_their_minutes(banks):
+    for slug in lessons_with_questions(TEACH):
+        ours = read_questions(TEACH, slug)
+        for question, each in zip(banks[f"Questions/{titles(TEACH)[slug]}"], ours, strict=True):
+            assert question.get("type") == "essay"
+            assert question.findtext("name/text").startswith(each.name)
+            assert question.findtext("defaultgrade") == str(each.minutes)
+            assert question.find("answer") is question.find("graderinfo") is None
+
+
+def test_formulas_and_links_are_rendered(banks):
+    texts = [text.text or "" for found in banks.values() for each in found for text in each.iter("text")]
+    assert sum(r"\(" in text for text in texts) > 100
+    rest = [re.sub(r"<code>.*?</code>|<pre>.*?</pre>|alt=\".*?\"", "", text, flags=re.S) for text in texts]
+    rest = [re.sub(r"\\\(.*?\\\)", "", text) for text in rest]
+    assert [text for text in rest if re.search(r"\$|\]\(|\*\*|\|\n", text)] == []
+
+
+@pytest.mark.parametrize(
+    ("note", "wanted"),
+    [
+        ("Expect (b). It is near. Ask why.", {"b": "We expect this answer. It is near."}),
+        ("Expect (a) or (c): so; ask why.", dict.fromkeys("ac", "We expect this answer: so.")),
+        ("Expect (c) from a few.", {"c": "We expect this answer from a few."}),
+        ("Draw the ring.", {}),
+    ],
+)
+def test_what_notes_tell_students(note, wanted):
+    assert moodle.expected(f"- Predict (d). {note}") == wanted
+
+
+def test_slashes_do_not_split_a_category():
+    bank = ElementTree.Element("quiz")
+    moodle.begin(bank, "a/b")
+    assert bank.findtext("question/category/text").endswith("Transformer/a//b")
