@@ -87,7 +87,8 @@ def test_the_pretest_has_the_answers_of_its_page(banks):
         assert right_options(question) == [moodle.MARKDOWN.renderInline(answer)]
         told = question.findall("answer")[1].findtext("feedback/text")
         assert told.startswith(f"{moodle.MARKDOWN.renderInline(mistake)}. Repeat: ")
-    assert "<pre>" in banks["Pre-test"][9].findtext("questiontext/text")
+    code = '<pre><code class="language-python">w = torch.tensor('
+    assert code in banks["Pre-test"][9].findtext("questiontext/text")
 
 
 def test_questions_are_essays_of_their_minutes(banks):
