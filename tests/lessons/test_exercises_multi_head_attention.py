@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from answer_banks import answer_test
 
-from exformer_lessons.multi_head_attention.grader import grade_multi_head, grade_silence, grade_split
+from exformer_lessons.multi_head_attention.grader import grade_multi_head, grade_split
 
 
 def cut(x, n_heads):
@@ -184,80 +184,6 @@ def test_heads_of_a_fixed_width_are_refused():
     assert not grade_multi_head(lambda x, *maps: looped(x, *maps[:-1], x.size(1) // 4))
 
 
-def zeroed(weight, columns, *, rows=False):
-    quiet = weight.clone()
-    (quiet.T if rows else quiet)[:, columns] = 0
-    return quiet
-
-
-def owned(weight, heads, n):
-    d = weight.size(1) // n
-    return [i * d + j for i in heads if 0 <= i < n for j in range(d)]
-
-
-def in_place(weight, silent, n):
-    weight[:, owned(weight, silent, n)] = 0
-    return weight
-
-
-SILENCES = {
-    "columns": lambda w, silent, n: zeroed(w, owned(w, silent, n)),
-    "product": lambda w, silent, n: (
-        w @ torch.diag(torch.tensor([float(c // (w.size(1) // n) not in silent) for c in range(w.size(1))]))
-    ),
-    "pieces": lambda w, silent, n: torch.cat(
-        [0 * piece if i in silent else piece for i, piece in enumerate(w.chunk(n, dim=1))], dim=1
-    ),
-    "numpy": lambda w, silent, n: zeroed(w, owned(w, silent, n)).numpy(),
-}
-
-
-WRONG_SILENCES = {
-    "silence rows": lambda w, s, n: zeroed(w, owned(w, s, n), rows=True),
-    "keep the heads that should be silent": lambda w, s, n: w - zeroed(w, owned(w, s, n)),
-    "count heads from 1": lambda w, s, n: zeroed(w, owned(w, [i - 1 for i in s], n)),
-    "one head late": lambda w, s, n: zeroed(w, owned(w, [i + 1 for i in s], n)),
-    "every n_heads-th column": lambda w, s, n: zeroed(w, [c for c in range(w.size(1)) if c % n in s]),
-    "one column per head": lambda w, s, n: zeroed(w, s),
-    "take n_heads for the width": lambda w, s, n: zeroed(
-        w, [i * n + j for i in s for j in range(n) if i * n + j < w.size(1)]
-    ),
-    "only the first head": lambda w, s, n: zeroed(w, owned(w, s[:1], n)),
-    "only the last head": lambda w, s, n: zeroed(w, owned(w, s[-1:], n)),
-    "from the first head of the list to the last": lambda w, s, n: zeroed(
-        w, owned(w, range(min(s), max(s) + 1), n)
-    ),
-    "Nothing is silent": lambda w, s, n: w.clone(),
-    "work on a copy": in_place,
-    "returns nothing yet": lambda w, s, n: None,
-    "should have the shape": lambda w, s, n: w[:, : w.size(1) // n],
-    "raised NameError": lambda w, s, n: undefined,  # noqa: F821
-    "the numbers are not": lambda w, s, n: zeroed(w, owned(w, s, n)) + 1,
-}
-
-
-test_silences = answer_test(grade_silence, right=SILENCES, wrong=WRONG_SILENCES)
-
-
-def as_it_is_if_empty(answer):
-    return lambda w, silent, n: zeroed(w, owned(w, silent, n)) if silent else answer(w)
-
-
-EMPTY = {
-    "you return the weight itself, not a copy": lambda w: w,
-    "Your function returns nothing yet": lambda w: None,
-    "the numbers are not": torch.zeros_like,
-    "Your function raised IndexError": lambda w: [][0],  # noqa: PLE0643
-}
-
-
-@pytest.mark.parametrize("hint", EMPTY)
-def test_an_empty_list_silences_nothing(hint):
-    says = grade_silence(as_it_is_if_empty(EMPTY[hint])).says
-    assert says.startswith("With an empty list: ")
-    assert hint in says
-
-
 def test_heads_are_as_many_as_asked_for():
     def two_heads(x, w_q, w_k, w_v, w_o, n_heads):
         q, k, v = (
@@ -267,14 +193,3 @@ def test_heads_are_as_many_as_asked_for():
         return out.transpose(0, 1).flatten(1) @ w_o
 
     assert not grade_multi_head(two_heads)
-
-
-def test_silent_heads_come_in_any_order():
-    def ascending(weight, silent, n_heads):
-        out, d = weight.clone(), len(weight) // n_heads
-        for head in range(silent[0], silent[-1] + 1) if silent else ():
-            if head in silent:
-                out[:, head * d : (head + 1) * d] = 0
-        return out
-
-    assert not grade_silence(ascending)

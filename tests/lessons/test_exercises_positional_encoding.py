@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pytest
 import torch
 from answer_banks import answer_test
 
@@ -13,7 +12,6 @@ from exformer.nn.positions.rotary import rotate
 from exformer_lessons.positional_encoding import mistakes as known
 from exformer_lessons.positional_encoding.grader import (
     grade_alibi,
-    grade_relative_bias,
     grade_rotate,
 )
 
@@ -156,80 +154,9 @@ WRONG_BIASES = {
 test_biases = answer_test(grade_alibi, right=BIASES, wrong=WRONG_BIASES)
 
 
-def relative_by_loops(n, table, *, index=lambda offset, most: min(max(offset, -most), most) + most):
-    """Look up pair by pair, or with one thing changed."""
-    most = (len(table) - 1) // 2
-    return [[table[index(key - query, most)].item() for key in range(n)] for query in range(n)]
-
-
-def relative_by_windows(n, table):
-    most = len(table) // 2
-    wide = torch.cat((table[:1].expand(n), table, table[-1:].expand(n)))
-    return torch.stack([wide[n + most - query :][:n] for query in range(n)])
-
-
-def signed(n):
-    return torch.arange(n) - torch.arange(n)[:, None]
-
-
-RELATIVE = {
-    "loops": relative_by_loops,
-    "windows": relative_by_windows,
-    "gather": lambda n, t: t.gather(0, (signed(n) + len(t) // 2).clamp(0, len(t) - 1).ravel()).view(n, n),
-    "numpy": lambda n, t: np.take(t.numpy(), signed(n).numpy() + len(t) // 2, mode="clip"),
-    "rows": lambda n, t: (row for row in relative_by_windows(n, t)),
-    "that of the reversed table, transposed": lambda n, t: relative_by_windows(n, t.flip(0)).T,
-    "learned": lambda n, t: relative_by_windows(n, t.requires_grad_()),
-}
-
-
-def indexed(index):
-    return lambda n, table: relative_by_loops(n, table, index=index)
-
-
-WRONG_RELATIVE = {
-    "query minus key": lambda n, t: relative_by_windows(n, t).T,
-    "the offset has a sign": indexed(lambda offset, most: min(abs(offset), most) + most),
-    "wrap around": indexed(lambda offset, most: (offset + most) % (2 * most + 1)),
-    "add max_distance": indexed(lambda offset, most: min(max(offset, -most), most)),
-    "one entry off": indexed(lambda offset, most: min(max(offset, -most), most) + most - 1),
-    "you give 0": lambda n, t: relative_by_windows(n, t).where(signed(n).abs() <= len(t) // 2, 0.0),
-    "returns nothing yet": lambda n, t: ...,
-    "should have the shape (5, 5), yours has (5,)": lambda n, t: relative_by_windows(n, t)[0],
-    "raised IndexError": lambda n, t: t[signed(n) + len(t) // 2],
-    "largest difference": lambda n, t: relative_by_windows(n, t).tril(),
-}
-
-
-test_relative_biases = answer_test(grade_relative_bias, right=RELATIVE, wrong=WRONG_RELATIVE)
-
-
-@pytest.mark.parametrize(
-    ("hint", "index"),
-    [
-        ("the offset has a sign", lambda offset, most: min(abs(offset), most)),
-        ("wrap around", lambda offset, most: min(offset + most, 2 * most)),
-        ("one entry off", lambda offset, most: min(max(offset + most + 1, 0), 2 * most)),
-        ("one entry off", lambda offset, most: min(max(offset + most - 1, 0), 2 * most)),
-        ("one entry off", lambda offset, most: min(max(offset, 1 - most), most - 1) + most - 1),
-    ],
-)
-def test_other_ways_to_make_one_mistake_in_a_relative_bias(hint, index):
-    assert hint in grade_relative_bias(indexed(index)).says
-
-
-KNOWN = [(known.ROTATE, WRONG_ROTATIONS), (known.ALIBI, WRONG_BIASES), (known.RELATIVE_BIAS, WRONG_RELATIVE)]
+KNOWN = [(known.ROTATE, WRONG_ROTATIONS), (known.ALIBI, WRONG_BIASES)]
 
 
 def test_each_known_mistake_is_tried_here():
     for hint, tried in [(hint, tried) for bank, tried in KNOWN for hint in bank]:
         assert sum(part in hint for part in tried) == 1, hint
-
-
-def test_a_table_may_be_wider_than_the_text():
-    def middle_of_the_text(n, table):
-        most = min(n - 1, len(table) // 2)
-        offsets = torch.arange(n) - torch.arange(n)[:, None]
-        return table[offsets.clamp(-most, most) + most]
-
-    assert not grade_relative_bias(middle_of_the_text)

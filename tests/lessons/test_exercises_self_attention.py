@@ -13,7 +13,6 @@ from exformer_lessons.exercises.grading import FINITE_FILL, NOT_STABLE, grade
 from exformer_lessons.self_attention.grader import (
     CHARGES,
     grade_attention,
-    grade_circle,
     grade_diagnosis,
     grade_masked_attention,
     suspect_a,
@@ -153,38 +152,6 @@ MASKED_WRONG = {
 test_masked_attention = answer_test(grade_masked_attention, right=MASKED_RIGHT, wrong=MASKED_WRONG)
 
 
-NEXT = np.roll(np.eye(3), 1, axis=1)  # row i is the unit vector of i + 1
-
-CIRCLES = {
-    "plain": (9 * torch.eye(3)[[1, 2, 0]], torch.eye(3)),
-    "by the keys": (np.eye(3), 9 * NEXT.T),
-    "lists": ((9 * NEXT).tolist(), np.eye(3).tolist()),
-    "in two columns, on a circle": (
-        [
-            [30 * math.cos(2 * math.pi * (i + 1) / 3), 30 * math.sin(2 * math.pi * (i + 1) / 3)]
-            for i in range(3)
-        ],
-        [[math.cos(2 * math.pi * i / 3), math.sin(2 * math.pi * i / 3)] for i in range(3)],
-    ),
-    "with a gradient": (torch.tensor(9 * NEXT, requires_grad=True), torch.eye(3)),
-}
-
-
-WRONG_CIRCLES = {
-    "symmetric": [(NEXT, NEXT), (np.eye(3), np.eye(3))],
-    "the other way": [(9 * NEXT.T, np.eye(3)), (np.eye(3), 9 * NEXT)],
-    "larger": (NEXT, np.eye(3)),
-    "paper→scissors gets only 0.6": (np.diag([9, 2, 9]) @ NEXT, np.eye(3)),
-    "scissors→rock gets only 0.33": (9 * np.diag([1.0, 1.0, 0.0]) @ NEXT, np.eye(3)),
-    "more than 0.9": (9 * np.diag([1.0, 2.0, 3.0]), NEXT @ np.diag([1.0, 0.0, 0.0])),
-    "no two matrices yet": [(None, None), (..., np.eye(3))],
-    "3 rows and equally many columns": [(np.eye(3), np.eye(4)), (9 * NEXT * math.nan, np.eye(3))],
-    "matrices of numbers": ("paper", np.eye(3)),
-}
-
-test_circles = answer_test(lambda pair: grade_circle(*pair), right=CIRCLES, wrong=WRONG_CIRCLES)
-
-
 def test_suspects_do_what_they_are_charged_with():
     q, k, v = torch.randn(3, 11), torch.randn(5, 11), torch.randn(5, 2)
     torch.testing.assert_close(suspect_a(q, k, v), F.scaled_dot_product_attention(q, k, v, scale=1 / 11))
@@ -268,10 +235,6 @@ def test_a_missing_charge_is_asked_for():
     assert "suspect b" in grade_diagnosis(a="divides by d_k").says
 
 
-def test_a_number_beyond_all_floats_is_no_matrix():
-    assert "two matrices of numbers" in grade_circle([[10**400]] * 3, [[1]] * 3).says
-
-
 @pytest.mark.parametrize(("size", "right"), [(1.0, False), (1000.0, True)])
 def test_a_difference_counts_by_the_size_of_the_numbers(size, right):
     verdict = grade(
@@ -282,28 +245,3 @@ def test_a_difference_counts_by_the_size_of_the_numbers(size, right):
         praise="It is.",
     )
     assert bool(verdict) == right
-
-
-def circle(*weights):
-    """Give matrices with which each word gives the next one such a weight."""
-    scores = torch.zeros(3, 3)
-    for word, weight in enumerate(weights):
-        scores[word] = math.log((1 - weight) / 2)
-        scores[word, (word + 1) % 3] = math.log(weight)
-    return scores * math.sqrt(3), torch.eye(3)
-
-
-def test_weights_of_a_circle():
-    assert grade_circle(*circle(0.91, 0.91, 0.91))
-    assert "scissors→rock gets only 0.80" in grade_circle(*circle(0.99, 0.99, 0.8)).says
-    assert "paper→scissors gets only 0.85" in grade_circle(*circle(0.87, 0.85, 0.88)).says
-
-
-def test_matrices_of_a_circle_have_three_rows_of_finite_numbers():
-    q, k = circle(0.95, 0.95, 0.95)
-    four, hole = torch.zeros(4, 3), q.clone()
-    hole[0, 0] = -math.inf
-    for one, other in ((four, four), (q, four), (hole, k), (k, hole)):
-        verdict = grade_circle(one, other)
-        assert not verdict
-        assert "Both need 3 rows and equally many columns of finite numbers" in verdict.says

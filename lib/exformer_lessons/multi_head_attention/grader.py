@@ -1,4 +1,4 @@
-"""Graders: split and merge heads, attend with several, silence some."""
+"""Graders: split and merge heads and attend with several."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from exformer_lessons.exercises.grading import Verdict, and_also, first_of, grade, takes_functions
+from exformer_lessons.exercises.grading import Verdict, first_of, grade, takes_functions
 from exformer_lessons.multi_head_attention import mistakes as known
 
 
@@ -81,41 +81,3 @@ def _without_batch(given: Any, *case: object) -> object:
     """Let an answer return its weights too, and keep the axis of a batch of one."""
     out = first_of(2)(given)
     return out[0] if isinstance(out, torch.Tensor) and out.dim() == 3 and len(out) == 1 else out
-
-
-@takes_functions
-def grade_silence(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_silence(weight, silent, n_heads)``.
-
-    Args:
-        answer: Takes the weight of an output projection as ``nn.Linear`` stores it, the heads to silence and
-            the number of heads; returns a copy in which they are silent.
-    """
-    changed = kept = False
-
-    def watched(weight: torch.Tensor, silent: list[int], n_heads: int) -> object:
-        nonlocal changed, kept
-        before = weight.clone()
-        given = answer(weight, silent, n_heads)
-        changed = changed or not torch.equal(before, weight)
-        kept = kept or (isinstance(given, torch.Tensor) and given.data_ptr() == weight.data_ptr())
-        return given
-
-    rng = torch.Generator().manual_seed(4)
-    shapes = ((12, [1], 3), (15, [0, 2], 5), (24, [3, 1], 4), (12, [], 2))
-    cases = [(torch.randn(d, d, generator=rng), silent, n_heads) for d, silent, n_heads in shapes]
-    verdict, empty = (
-        grade(
-            watched,
-            right=known.silence,
-            mistakes=hints,
-            cases=some,
-            praise="The silent heads add nothing, and all others are as they were.",
-        )
-        for some, hints in ((cases[:-1], known.SILENCE), (cases[-1:], {}))
-    )
-    if changed:
-        return Verdict(False, "Your function changes the weight that it was given: work on a copy.")
-    if verdict and empty and kept:
-        return Verdict(False, "With an empty list: you return the weight itself, not a copy.")
-    return and_also(verdict, empty, "With an empty list")

@@ -1,4 +1,4 @@
-"""Graders: rotary positions, the biases of ALiBi and T5."""
+"""Graders: rotary positions and the biases of ALiBi."""
 
 from collections.abc import Callable
 
@@ -46,23 +46,4 @@ def grade_alibi(answer: Callable[..., object]) -> Verdict:
         mistakes=known.ALIBI,
         cases=[(5, 2), (4, 8), (7, 4), (3, 16)],  # with 16 heads the exponents are not integers
         praise="Scores fall with the distance, at another rate in each head, and alike on both sides.",
-    )
-
-
-@takes_functions
-def grade_relative_bias(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_relative_bias(n_positions, table)``.
-
-    Args:
-        answer: Takes a number of positions and 2 · max_distance + 1 numbers, one for each signed offset, key
-            minus query, from -max_distance to max_distance; returns what is added to the scores (query,
-            key). Larger offsets count as the largest.
-    """
-    rng = torch.Generator().manual_seed(6)
-    return grade(
-        answer,
-        right=known.relative_bias,
-        mistakes=known.RELATIVE_BIAS,
-        cases=[(n, torch.randn(2 * most + 1, generator=rng)) for n, most in ((5, 4), (7, 2), (6, 3), (3, 6))],
-        praise="One number per signed offset, and all farther keys of a side share the last.",
     )

@@ -1,4 +1,4 @@
-"""Known mistakes, each with its hint: rotary positions, ALiBi, T5's bias."""
+"""Known mistakes, each with its hint: rotary positions and ALiBi."""
 
 import math
 from collections.abc import Callable
@@ -169,65 +169,4 @@ ALIBI: Mistakes = {
     "Your slopes lack the minus in the exponent: head h has 2^(-8h/H), below 1.": (
         lambda n, h: bias(n, 1 / powers(h))
     ),
-}
-
-
-def relative_bias(n_positions: int, table: Tensor, *, sign: int = 1) -> Tensor:
-    """Look up the bias of each signed offset, key minus query."""
-    most = len(table) // 2
-    return table[(sign * offsets(n_positions)).clamp(-most, most) + most]
-
-
-def offsets(n_positions: int) -> Tensor:
-    """Return key position minus query position: (query, key)."""
-    position = torch.arange(n_positions)
-    return position - position[:, None]
-
-
-def _unsigned(n_positions: int, table: Tensor) -> Tensor:
-    return table[len(table) // 2 :][offsets(n_positions).abs().clamp(max=len(table) // 2)]
-
-
-def _left_half(n_positions: int, table: Tensor) -> Tensor:
-    return table[offsets(n_positions).abs().clamp(max=len(table) // 2)]
-
-
-def _wrapped(n_positions: int, table: Tensor) -> Tensor:
-    return table[(offsets(n_positions) + len(table) // 2) % len(table)]
-
-
-def _without_middle(n_positions: int, table: Tensor) -> Tensor:
-    most = len(table) // 2
-    return table[offsets(n_positions).clamp(-most, most)]  # a negative index counts from the end
-
-
-def _zero_beyond(n_positions: int, table: Tensor) -> Tensor:
-    return relative_bias(n_positions, table) * (offsets(n_positions).abs() <= len(table) // 2)
-
-
-def _one_off(by: int) -> Callable[[int, Tensor], Tensor]:
-    return lambda n, table: table[(offsets(n) + len(table) // 2 + by).clamp(0, len(table) - 1)]
-
-
-#: Arguments: number of positions, one number per offset.
-RELATIVE_BIAS: Mistakes = {
-    "Your offset is query minus key: take key minus query, so the table begins with keys before the query.": (
-        lambda n, table: relative_bias(n, table, sign=-1)
-    ),
-    "You take the distance, so keys before and after the query share a bias: the offset has a sign.": (
-        _unsigned,
-        _left_half,
-    ),
-    "Offsets beyond the table wrap around: clip them to the largest that it has.": (
-        _wrapped,
-        lambda n, table: table[(offsets(n) + len(table) // 2).clamp(max=len(table) - 1)],  # on one side
-    ),
-    "Offset 0 is in the middle of the table: add max_distance to the clipped offset.": _without_middle,
-    "You are one entry off: offset 0 has the index max_distance, (len(table) - 1) // 2.": (
-        _one_off(1),
-        _one_off(-1),
-        lambda n, table: relative_bias(n, table[:-2]),  # max_distance is taken as one less
-        lambda n, table: relative_bias(n, table.roll(1)),
-    ),
-    "Beyond max_distance you give 0: farther keys share the outermost number.": _zero_beyond,
 }

@@ -1,8 +1,7 @@
-"""Graders: attention, its mask, two projections that make a circle, two suspects to convict."""
+"""Graders: attention, its mask, two suspects to convict."""
 
 from collections.abc import Callable
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -24,7 +23,6 @@ CHARGES = {
     "keys used as values": "Leave q and k as they are and change v: does the output stay where it was?",
     "softmax left out": "Set every value to 1, so that the output is the sum of the weights, and double q.",
 }
-_WORDS = ("rock", "paper", "scissors")
 _GUILTY = {"a": "divides by d_k", "b": "softmax over queries"}
 
 
@@ -116,48 +114,6 @@ def _far(case: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     q[:, 0] = 1.0
     k[:, 0] -= 20.0 * q.size(-1) ** 0.5
     return q, k, *rest
-
-
-def grade_circle(w_q: object, w_k: object) -> Verdict:
-    """Grade two matrices with which rock looks at paper, paper at scissors, and scissors at rock.
-
-    The words are the rows of the 3 x 3 identity, in the order rock, paper, scissors. Scores are divided by
-    the root of the matrices' width, as always.
-
-    Args:
-        w_q: Projection to queries, 3 rows.
-        w_k: Projection to keys, 3 rows and as many columns.
-    """
-    if w_q is None or w_k is None or w_q is Ellipsis or w_k is Ellipsis:
-        return Verdict(False, "There are no two matrices yet.")
-    try:
-        plain = [w.detach() if isinstance(w, Tensor) else w for w in (w_q, w_k)]
-        q, k = (torch.as_tensor(np.asarray(w, dtype=np.float64)) for w in plain)
-    except (TypeError, ValueError, OverflowError, RuntimeError):
-        return Verdict(False, "Give two matrices of numbers.")
-    if q.dim() != 2 or q.shape != k.shape or q.size(0) != 3 or not (q + k).isfinite().all():
-        shapes = f"{tuple(q.shape)} and {tuple(k.shape)}"
-        return Verdict(False, f"Both need 3 rows and equally many columns of finite numbers, got {shapes}.")
-    scores = known.scores(q, k)  # the words are unit vectors: their queries are the rows of W_Q
-    weights = scores.softmax(dim=-1)
-    forth, back = (weights[range(3), there] for there in ([1, 2, 0], [2, 0, 1]))
-    worst = int(forth.argmin())
-    seen = f"{_WORDS[worst]}→{_WORDS[(worst + 1) % 3]} gets only {forth[worst]:.2f}"
-    if forth.min() > 0.9:
-        return Verdict(
-            True, f"Each word gives the next at least {forth.min():.2f}; no symmetric score could."
-        )
-    if torch.allclose(scores, scores.mT):
-        return Verdict(
-            False, "Your scores are symmetric: rock·paper = paper·rock, and no circle is possible."
-        )
-    if back.min() > 0.5:
-        return Verdict(False, "Your circle turns the other way: rock looks at scissors. Exchange the two.")
-    if forth.min() > 1 / 3:
-        return Verdict(
-            False, f"The right way round, but {seen}, as scores are divided by √d_k. Make them larger."
-        )
-    return Verdict(False, f"It should be more than 0.9 everywhere: {seen}.")
 
 
 def suspect_a(
