@@ -20,7 +20,6 @@ from exformer_lessons.diagrams import (
     label,
     links,
     matrix,
-    measured,
     operator,
     outline,
     place,
@@ -195,9 +194,9 @@ def heads():
     whole = row(*merged, gap=3)
     return draw(
         column(
-            measured(row(*cut, gap=3), rows="*n*", columns="*d*_{model} = 8"),
+            label(row(*cut, gap=3), left="*n*", above="*d*_{model} = 8"),
             row(*named, gap=30),
-            measured(whole, rows="*n*"),
+            label(whole, left="*n*"),
             output,
             gap=40,
         ),
@@ -316,7 +315,7 @@ def merges():
     node = lambda word, n: box(word, note=f"merge {n}", role="focus")  # noqa: E731
     low = (node("low", 2), (node("lo", 1), "l", "o"), "w")
     est = (node("est", 4), (node("es", 3), "e", "s"), "t")
-    return draw(tree((node("lowest", 5), low, est), level_leaves=True, gap=(14, 26)))
+    return draw(tree((node("lowest", 5), low, est), gap=(14, 26)))
 
 
 def beam():

@@ -33,7 +33,6 @@ from exformer_lessons.diagrams import (
     label,
     links,
     matrix,
-    measured,
     operator,
     outline,
     place,
@@ -523,11 +522,10 @@ def test_tokens_are_shown_as_they_are() -> None:
     assert "␣*cat*<" in draw(tokens([" *cat*"])).svg
 
 
-def test_leaves_of_a_tree_are_on_one_level_where_they_should_be() -> None:
+def test_levels_of_a_tree() -> None:
     merges = ("low", ("lo", "l", "o"), "w")
-    heights = {level: where(tree(merges, level_leaves=level)) for level in (True, False)}
-    assert heights[True]["l"].y0 == heights[True]["w"].y0 > heights[True]["lo"].y0
-    assert heights[False]["w"].y0 == heights[False]["lo"].y0
+    down = where(tree(merges))
+    assert down["l"].y0 > down["w"].y0 == down["lo"].y0 > down["low"].y0
     up, right = where(tree(merges, direction="up")), where(tree(merges, direction="right"))
     assert up["l"].y0 < up["low"].y0
     assert right["l"].x0 > right["lo"].x0 > right["low"].x0
@@ -644,14 +642,6 @@ ONE = box("one")
 def test_what_does_not_fit_is_refused(make, message) -> None:
     with pytest.raises(ValueError, match=message):
         make()
-
-
-def test_sizes_of_a_matrix_are_as_long_as_its_edges() -> None:
-    svg = draw(measured(box("*K*", role="key", width=60, height=90), rows="*n*", columns="*d*_{k}")).svg
-    strokes = [
-        [float(n) for n in re.findall(r"-?[\d.]+", each)] for each in re.findall(r' d="M([^"]*)"', svg)
-    ]
-    assert sorted(round(math.dist(each[:2], each[2:]), 1) for each in strokes) == [6, 6, 6, 6, 60, 90]
 
 
 def test_the_example_for_contributors_runs() -> None:

@@ -9,7 +9,7 @@ read on a phone. Shapes come first, then where they are, then the marks between 
     <Diagram 115 × 125>
 """
 
-from exformer_lessons.diagrams.around import frame, label, measured
+from exformer_lessons.diagrams.around import frame, label
 from exformer_lessons.diagrams.arrows import arrow
 from exformer_lessons.diagrams.bars import bars
 from exformer_lessons.diagrams.dials import clock, vectors
@@ -24,6 +24,6 @@ from exformer_lessons.diagrams.trees import tree
 
 __all__ = [
     "Diagram", "Shape", "arrow", "bars", "blank", "box", "brace", "clock", "column", "dot", "draw", "frame",
-    "grid", "label", "links", "matrix", "measured", "operator", "outline", "place", "row", "text", "tokens",
+    "grid", "label", "links", "matrix", "operator", "outline", "place", "row", "text", "tokens",
     "tree", "vectors",
 ]  # fmt: skip

@@ -1,7 +1,6 @@
-"""Labels beside a shape, a frame around it, its two sizes along its edges."""
+"""Labels beside a shape, a frame around it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from exformer_lessons.diagrams.lettering import LINE, SMALL, Number, text_width
 from exformer_lessons.diagrams.pen import Pen
@@ -116,44 +115,3 @@ def frame(
 
     axis = (inset + shape.middle[0], padding + head + shape.middle[1])
     return Shape(wide, high, ink, children=((shape, inset, padding + head),), axis=axis, parts=shape.parts)
-
-
-def measured(shape: Shape, *, rows: str = "", columns: str = "", gap: Number = 7) -> Shape:
-    """Write a matrix's two sizes along its left and its upper edge, with a line as long as the edge.
-
-    Args:
-        shape: A matrix.
-        rows: How many rows it has, such as ``"*n*"``.
-        columns: How many columns it has, such as ``"*d*_{k}"``.
-        gap: Between the matrix and the lines.
-
-    Examples:
-        >>> from exformer_lessons.diagrams import box, draw, measured
-        >>> draw(measured(box("*K*", role="key", height=80), rows="*n*", columns="*d*_{k}")).height > 90
-        True
-    """
-    x, y = shape.middle
-    placed = [(shape, 0.0, 0.0)]
-    if columns:
-        w = text(columns, size=SMALL)
-        placed += [(_ruler(shape.width, upright=False), 0.0, -gap - 3.0)]
-        placed += [(w, shape.width / 2 - w.width / 2, -gap - 4.0 - w.height)]
-    if rows:
-        w = text(rows, size=SMALL)
-        placed += [(_ruler(shape.height, upright=True), -gap - 3.0, 0.0)]
-        placed += [(w, -gap - 7.0 - w.width, shape.height / 2 - w.height / 2)]
-    return _around(placed, axis=(x, y), parts=shape)
-
-
-def _ruler(length: Number, *, upright: bool) -> Shape:
-    """Return a thin line with a tick at each end."""
-
-    def ink(pen: Pen, x: Number, y: Number) -> None:
-        for points in [(0, 3, length, 3), (0, 0, 0, 6), (length, 0, length, 6)]:
-            a, b, c, d = points
-            ends = [(y0, x0) if upright else (x0, y0) for x0, y0 in ((a, b), (c, d))]
-            pen.path(
-                [(x + u - 3 * upright, y + v - 3 * (not upright)) for u, v in ends], width=1.0, opacity=0.7
-            )
-
-    return replace(Shape(length, 3, ink), width=3 if upright else length, height=length if upright else 3)

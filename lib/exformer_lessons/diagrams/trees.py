@@ -10,27 +10,20 @@ Node = str | Shape | tuple
 DIRECTIONS = ("down", "up", "right")
 
 
-def tree(
-    root: Node,
-    *,
-    direction: str = "down",
-    gap: tuple[Number, Number] = (10, 26),
-    level_leaves: bool = False,
-) -> Shape:
+def tree(root: Node, *, direction: str = "down", gap: tuple[Number, Number] = (10, 26)) -> Shape:
     r"""Make a tree out of nested tuples: a node, then its subtrees.
 
     Args:
         root: A leaf (a word or a shape), or a tuple of a word or a shape and of subtrees.
         direction: Where the leaves are from the root: ``"down"``, ``"up"`` or ``"right"``.
         gap: Between neighbors of one level, and between two levels.
-        level_leaves: Whether all leaves are on the lowest level, as letters that are merged step by step.
 
     Raises:
         ValueError: If the direction is unknown, or a node is neither a word, a shape nor a tuple of them.
 
     Examples:
         >>> from exformer_lessons.diagrams import draw, tree
-        >>> merges = tree(("lower", ("low", ("lo", "l", "o"), "w"), ("er", "e", "r")), level_leaves=True)
+        >>> merges = tree(("lower", ("low", ("lo", "l", "o"), "w"), ("er", "e", "r")))
         >>> draw(merges).svg.count("<rect class=\"x-plain")
         9
     """
@@ -38,7 +31,7 @@ def tree(
         raise ValueError(f"direction must be one of {', '.join(DIRECTIONS)}, got {direction!r}")
     nodes: list[tuple[Shape, int, list[int]]] = []
     _collect(root, 0, nodes)
-    depths = _depths(nodes, level_leaves=level_leaves)
+    depths = [depth for _, depth, _ in nodes]
     sideways = direction == "right"
     along = [node.width if sideways else node.height for node, _, _ in nodes]
     across = [node.height if sideways else node.width for node, _, _ in nodes]
@@ -106,16 +99,6 @@ def _collect(node: Node, depth: int, nodes: list[tuple[Shape, int, list[int]]]) 
     nodes.append((shape, depth, children))
     children += [_collect(each, depth + 1, nodes) for each in below]
     return own
-
-
-def _depths(nodes: list[tuple[Shape, int, list[int]]], *, level_leaves: bool) -> list[int]:
-    """Return the level of each node; with level leaves, one above its highest child."""
-    if not level_leaves:
-        return [depth for _, depth, _ in nodes]
-    heights = [0] * len(nodes)
-    for n in reversed(range(len(nodes))):
-        heights[n] = max((heights[child] + 1 for child in nodes[n][2]), default=0)
-    return [heights[0] - height for height in heights]
 
 
 def _centers(nodes: list[tuple[Shape, int, list[int]]], across: list[Number], gap: Number) -> list[Number]:
