@@ -255,15 +255,6 @@ def test_an_infinite_factor_stops_all_rotations():
     torch.testing.assert_close(stopped(q, q, start=400)[0], q)
 
 
-def test_facts_that_training_never_shows_by_counting():
-    corpus = Facts()
-    shown = torch.zeros(N_FACTS, dtype=torch.bool)
-    for ranks in corpus.ranks(facts.STEPS, size=facts.BATCH, seed=0):
-        shown[ranks] = True
-    counted = (corpus.p[~shown].sum() * math.log(32)).item()
-    assert facts.never_seen() == pytest.approx(counted, rel=0.03)
-
-
 def test_windows_in_two_layers_hide_what_is_beyond_their_reach():
     torch.manual_seed(4)
     config = long_context.reader(window=16)

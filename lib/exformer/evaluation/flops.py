@@ -2,10 +2,6 @@
 
 from dataclasses import dataclass
 
-from torch import nn
-
-from exformer.nn.mixture_of_experts import MixtureOfExperts
-
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -65,48 +61,6 @@ def attention_cost(d_model: int, *, n_queries: int, n_keys: int, bias: bool = Tr
 def feed_forward_cost(d_model: int, *, d_ff: int, n: int) -> Cost:
     r"""Count the feed-forward network at n positions: :math:`2 n\, d\, d_{ff}` multiply-adds."""
     return Cost(2 * d_model * d_ff + d_ff + d_model, 2 * n * d_model * d_ff, 2)
-
-
-def mixture_of_experts_cost(
-    d_model: int, *, d_ff: int, n: int, n_experts: int, experts_per_token: int
-) -> Cost:
-    r"""Count a mixture of experts at n positions: parameters of all experts, products of the chosen ones.
-
-    .. math:: \text{multiply-adds} = n\, d\,(2 k\, d_{ff} + E)
-
-    The three steps are the router and the two of an expert.
-
-    Source:
-        Shazeer et al. 2017, section 1.1.
-
-    >>> mixture_of_experts_cost(2, d_ff=3, n=1, n_experts=4, experts_per_token=1)
-    Cost(parameters=76, multiply_adds=20, steps=3)
-    """
-    expert = feed_forward_cost(d_model, d_ff=d_ff, n=n)
-    products = experts_per_token * expert.multiply_adds + n * d_model * n_experts
-    return Cost(n_experts * (expert.parameters + d_model), products, 1 + expert.steps)
-
-
-def active_parameters(model: nn.Module) -> int:
-    """Count the parameters that a token uses: of each mixture of experts only the chosen ones.
-
-    Source:
-        Jiang et al. 2024, section 2.1, "active parameter count".
-
-    >>> from exformer import DecoderLM, DecoderLMConfig
-    >>> sizes = {"d_model": 8, "n_heads": 2, "d_ff": 16, "n_layers": 1}
-    >>> for experts in ({}, {"n_experts": 8, "experts_per_token": 1}):
-    ...     model = DecoderLM(DecoderLMConfig(11, **sizes, **experts))
-    ...     sum(p.numel() for p in model.parameters()), active_parameters(model)
-    (1728, 1728)
-    (3752, 1792)
-    """
-    unused = 0
-    for module in model.modules():
-        if isinstance(module, MixtureOfExperts):
-            n_experts, n_numbers = len(module.experts), sum(p.numel() for p in module.experts.parameters())
-            unused += (n_experts - module.experts_per_token) * n_numbers // n_experts
-    return sum(p.numel() for p in model.parameters()) - unused
 
 
 def layer_norm_cost(d_model: int) -> Cost:

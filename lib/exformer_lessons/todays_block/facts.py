@@ -1,6 +1,5 @@
 """A directory of facts, frequent and rare: how many does a model learn by heart, with experts or without?"""
 
-import math
 from functools import partial
 from typing import Any
 
@@ -45,16 +44,6 @@ def excess(model: DecoderLM, facts: Facts) -> tuple[float, list[float]]:
         used = torch.zeros_like(each[:, -1]).scatter(-1, chosen, 1.0)
         loads = (facts.p @ used.double() / model.config.experts_per_token).tolist()
     return (facts.p * nats).sum().item(), loads
-
-
-def never_seen() -> float:
-    """Return the expected loss of a model that knows the facts of its training and guesses all others.
-
-    >>> round(never_seen(), 3)
-    0.029
-    """
-    p = Facts().p
-    return (p * (1 - p) ** (STEPS * BATCH)).sum().item() * math.log(N_SYMBOLS)
 
 
 def learn(config: DecoderLMConfig, *, rate: float, seed: int, steps: int = STEPS) -> DecoderLM:

@@ -100,13 +100,6 @@ def _n_tokens(w: Tensor, micro_batches: Sequence[Any], loss_sum: LossSum) -> int
     return sum(_counts(w, micro_batches, loss_sum))
 
 
-def _means(w: Tensor, micro_batches: Sequence[Any], loss_sum: LossSum) -> list[Tensor]:
-    return [
-        g / n
-        for g, n in zip(_sums(w, micro_batches, loss_sum), _counts(w, micro_batches, loss_sum), strict=True)
-    ]
-
-
 def _stale(w: Tensor) -> Any:
     return 0.0 if w.grad is None else w.grad
 
