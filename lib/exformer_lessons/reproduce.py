@@ -8,13 +8,13 @@ from exformer_lessons.execution import execute, in_new_process
 from exformer_lessons.notebook import Claim, Notebook, load, paths, readable_folder
 
 
-def places(claim_id: str, root: Path | None = None) -> list[tuple[Notebook, Claim]]:
+def places(claim_id: str) -> list[tuple[Notebook, Claim]]:
     """Return the notebooks in which a row is claimed or shown, each with that call.
 
     Raises:
         ValueError: If there is none.
     """
-    notebooks = [load(path) for path in paths(root or readable_folder())]
+    notebooks = [load(path) for path in paths(readable_folder())]
     found = [(book, each) for book in notebooks for each in book.claims if each.claim_id == claim_id]
     if not found:
         known = sorted({each.claim_id for book in notebooks for each in book.claims})
@@ -38,19 +38,18 @@ def perform(path: Path, claim_id: str) -> tuple[dict[str, Any], float]:
     return found.findings[claim_id], found.seconds
 
 
-def reproduce(ids: Sequence[str], root: Path | None = None) -> int:
+def reproduce(ids: Sequence[str]) -> int:
     """Reproduce rows, and print each beside the sentence on its page.
 
     Args:
         ids: Of the ledger.
-        root: A clone of the book; None: that in which we are, or the installed package.
 
     Returns:
         The exit status: 1 if a claim does not hold.
     """
     wrong = 0
     for claim_id in ids:
-        for notebook, claim in places(claim_id, root):
+        for notebook, claim in places(claim_id):
             found, seconds = in_new_process(perform, notebook.path, claim_id)
             wrong |= not found["holds"]
             verdict = "holds" if found["holds"] else "DOES NOT HOLD"

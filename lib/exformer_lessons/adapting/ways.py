@@ -132,11 +132,11 @@ def adapt(
     return model.eval(), curve
 
 
-def relearn(model: nn.Module, *, peak: float, seed: int, n: int = 20) -> float:
-    """Train all weights on a few texts of the first language, and return the excess there."""
+def relearn(model: nn.Module, *, peak: float, seed: int) -> float:
+    """Train all weights for 20 steps in the first language, and return the excess there."""
     rng = Random(1000 + seed)
     model.requires_grad_(True)
-    for _ in _steps(model, lambda: rng.choices(training_rows(24_000, 0), k=32), peak=peak, n=n):
+    for _ in _steps(model, lambda: rng.choices(training_rows(24_000, 0), k=32), peak=peak, n=20):
         pass
     return excesses(model, Way())[1]
 

@@ -87,7 +87,6 @@ def vectors(
     *,
     between: str = "",
     radius: Number = 56,
-    circle: bool = True,
     lengths: Sequence[Number] = (),
 ) -> Shape:
     """Make vectors that start in one point, each with its name at its tip.
@@ -96,7 +95,6 @@ def vectors(
         hands: Name, angle and role of each; the angle in radians, 0 to the right, counterclockwise.
         between: What the angle between the first two is; drawn as an arc with these words.
         radius: Of the circle, and the length of a vector of length 1.
-        circle: Whether the circle on which the tips lie is drawn, and the axes.
         lengths: Of the vectors, where they are not all 1.
 
     Raises:
@@ -116,13 +114,12 @@ def vectors(
         raise ValueError("an angle is between two vectors: give two")
     sizes = [radius * length for length in lengths or [1] * len(hands)]
     names = [_tip(name, angle, size) for (name, angle, _), size in zip(hands, sizes, strict=True)]
-    half_width = max([radius * circle, *(abs(x) + wide / 2 for x, _, wide in names)])
-    half_height = max([radius * circle, *sizes]) + 5 + 0.72 * SIZE
+    half_width = max([radius, *(abs(x) + wide / 2 for x, _, wide in names)])
+    half_height = max([radius, *sizes]) + 5 + 0.72 * SIZE
 
     def ink(pen: Pen, x: Number, y: Number) -> None:
         middle = (x + half_width, y + half_height)
-        if circle:
-            _face(pen, middle, radius, ticks=4)
+        _face(pen, middle, radius, ticks=4)
         for (name, angle, role), size, (dx, dy, _) in zip(hands, sizes, names, strict=True):
             _hand(pen, middle, size, -angle, role=role_named(role))
             pen.text(middle[0] + dx, middle[1] + dy, name, size=SIZE)

@@ -17,29 +17,26 @@ class CountedDraft:
 
     .. math:: q_n(w \mid c) = \frac{\mathrm{count}(c\,w) + b_n\, q_{n-1}(w \mid c')}{\mathrm{count}(c) + b_n}
 
-    c are the last n - 1 tokens, c' without the first of them; :math:`q_0` is uniform.
+    c are the last n - 1 tokens, c' without the first of them; :math:`q_0` is uniform; :math:`b_n` is 4, for
+    single tokens 100.
 
     Args:
         rows: Texts, as ids.
         vocab_size: Number of tokens.
         n: Longest counted group.
-        strength: :math:`b_n`, for n of 2 or more; 100 for single tokens.
 
     >>> draft = CountedDraft([[1, 2, 1, 2, 0]], vocab_size=3, n=2)
     >>> draft(torch.tensor([[0, 1]])).argmax().item()  # after 1 comes 2
     2
     """
 
-    def __init__(
-        self, rows: Iterable[list[int]], *, vocab_size: int, n: int = 3, strength: float = 4.0
-    ) -> None:
+    def __init__(self, rows: Iterable[list[int]], *, vocab_size: int, n: int = 3) -> None:
         self.counts: list[dict[tuple[int, ...], Counter[int]]] = [defaultdict(Counter) for _ in range(n)]
         for row in rows:
             for t, token in enumerate(row):
                 for length in range(min(n, t + 1)):
                     self.counts[length][tuple(row[t - length : t])][token] += 1
         self.uniform = torch.full((vocab_size,), 1 / vocab_size, dtype=torch.float64)
-        self.strength = strength
         self._log_p = lru_cache(maxsize=20_000)(lambda context: self.distribution(context).log()[None])
 
     def __call__(self, ids: Tensor) -> Tensor:
@@ -50,7 +47,7 @@ class CountedDraft:
         """Return the probabilities of the next token after at most n - 1 tokens."""
         q = self.uniform
         for length, counts in enumerate(self.counts[: len(context) + 1]):
-            strength = self.strength if length else 100.0
+            strength = 4.0 if length else 100.0
             found = counts.get(context[len(context) - length :], {})
             q = q * strength
             if found:

@@ -245,11 +245,11 @@ def drafts() -> dict[str, Any]:
     return found
 
 
-def per_pass(model: Any, draft: CountedDraft, *, k: int, seed: int, n_texts: int = 20) -> list[float]:
-    """Return tokens per pass and the fraction of accepted proposals that were checked, in some texts."""
+def per_pass(model: Any, draft: CountedDraft, *, k: int, seed: int) -> list[float]:
+    """Return tokens per pass and the fraction of accepted proposals that were checked, in 20 texts."""
     n_new = model.config.max_len - 1
     tokens = passes = checked = 0
-    for number in range(n_texts):
+    for number in range(20):
         rng = torch.Generator().manual_seed(1_000 * seed + number)
         uniform = iter(torch.rand(n_new * (2 * k + 1), generator=rng, dtype=torch.float64))
         options = {"n_drafts": k, "max_new_tokens": n_new, "sampling": Sampling(), "uniform": uniform}

@@ -46,12 +46,12 @@ def rounded_model(model: nn.Module, *, bits: int, block: str) -> nn.Module:
 
 
 @torch.no_grad()
-def with_one_large_channel(model: DecoderLM, *, factor: float = 20.0, channel: int = 7) -> DecoderLM:
+def with_one_large_channel(model: DecoderLM, *, factor: float = 20.0) -> DecoderLM:
     """Return a copy that computes the same: a hidden unit of each network times a factor, then divided by it.
 
     The activation must be the square of ReLU: the unit's output grows by the square of the factor.
     """
-    model = deepcopy(model)
+    model, channel = deepcopy(model), 7
     for layer in model.layers:
         network: Any = layer.feed_forward  # type: ignore[missing-attribute]
         network.w_1.weight[channel] *= factor

@@ -91,12 +91,10 @@ def columns(part: str, *, most: float = float("inf"), rate: str = "") -> tuple[T
     return n, d, loss
 
 
-def resampled(
-    n: Tensor, d: Tensor, loss: Tensor, *, times: int = 200, by: Callable[..., Any] = fit
-) -> list[Any]:
-    """Fit again to runs drawn with replacement (a bootstrap); ``by`` makes each fit."""
+def resampled(n: Tensor, d: Tensor, loss: Tensor, *, by: Callable[..., Any] = fit) -> list[Any]:
+    """Fit 200 times to runs drawn with replacement (a bootstrap); ``by`` makes each fit."""
     rng, laws = Random(0), []
-    for _ in range(times):
+    for _ in range(200):
         drawn = rng.choices(range(len(n)), k=len(n))
         laws.append(by(n[drawn], d[drawn], loss[drawn]))
     return laws

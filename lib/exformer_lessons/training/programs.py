@@ -132,9 +132,9 @@ def training_rows(n: int, seed: int) -> list[list[int]]:
 
 
 @cache
-def fresh_rows(n: int = 500) -> list[list[int]]:
-    """Return new sentences, which no program trains on."""
-    return encode(english.sample(n, seed=10_000))
+def fresh_rows() -> list[list[int]]:
+    """Return 500 new sentences, which no program trains on."""
+    return encode(english.sample(500, seed=10_000))
 
 
 def new_model(program: Program, *, seed: int) -> DecoderLM:
