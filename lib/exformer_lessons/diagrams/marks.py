@@ -47,18 +47,14 @@ def point_of(anchor: Anchor, places: Places) -> tuple[Point, Direction]:
 
 def ends_of(start: End, end: End, places: Places) -> tuple[tuple[Point, Direction], tuple[Point, Direction]]:
     """Return both ends with their directions out; a whole shape gives the side that faces the other."""
-    boxes = [
-        box_of(each, places) if isinstance(each, Shape) else _around(point_of(each, places)[0])
+    a, b = (
+        box_of(each, places) if isinstance(each, Shape) else Box(*2 * point_of(each, places)[0])
         for each in (start, end)
-    ]
-    found = []
-    for each, own, other in ((start, boxes[0], boxes[1]), (end, boxes[1], boxes[0])):
-        found.append(_facing(own, other) if isinstance(each, Shape) else point_of(each, places))
-    return found[0], found[1]
-
-
-def _around(point: Point) -> Box:
-    return Box(*point, *point)
+    )
+    return (
+        _facing(a, b) if isinstance(start, Shape) else point_of(start, places),
+        _facing(b, a) if isinstance(end, Shape) else point_of(end, places),
+    )
 
 
 def _facing(own: Box, other: Box) -> tuple[Point, Direction]:

@@ -162,18 +162,12 @@ def choose(cells: list[str], wanted: list[str]) -> tuple[list[tuple[int, ast.stm
             continue
         answers = any(set(wanted) & _bound(node) for node in tree.body)
         statements += [(number, answers, node) for node in tree.body if not _grades(node)]
-    used, chosen = set(wanted), {id(node) for _, answers, node in statements if answers}
-    for _, answers, node in statements:
-        if answers:
-            used |= _used(node)
-    growing = True
-    while growing:
-        growing = False
-        for _, _, node in statements:
-            if id(node) not in chosen and used & _bound(node):
-                chosen.add(id(node))
-                used |= _used(node)
-                growing = True
+    used, chosen = set(wanted), set[int]()
+    more = [node for _, answers, node in statements if answers]
+    while more:
+        chosen |= {id(node) for node in more}
+        used = used.union(*map(_used, more))
+        more = [node for _, _, node in statements if id(node) not in chosen and used & _bound(node)]
     return [(number, node) for number, _, node in statements if id(node) in chosen], error
 
 
@@ -235,12 +229,9 @@ def _bound(node: ast.stmt) -> set[str]:
     if isinstance(node, ast.Import | ast.ImportFrom):
         return {(each.asname or each.name).split(".")[0] for each in node.names}
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-        return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and _stores(each)}
+        names = (each for each in ast.walk(node) if isinstance(each, ast.Name))
+        return {each.id for each in names if isinstance(each.ctx, ast.Store)}
     return set()
-
-
-def _stores(name: ast.Name) -> bool:
-    return isinstance(name.ctx, ast.Store)
 
 
 def _used(node: ast.stmt) -> set[str]:
