@@ -174,7 +174,7 @@ def lines(
         ValueError: If there is no series, or more than can be told apart, if one lacks a value for a
             position, or if an axis is unknown.
     """
-    styles = _styles()
+    styles = [{"color": color, "linestyle": dash} for dash in ("-", "--", ":") for color in PALETTE]
     if not 1 <= len(series) <= len(styles):
         raise ValueError(f"expected 1 to {len(styles)} series (of more, draw two figures), got {len(series)}")
     if set(log) - {"x", "y"}:
@@ -200,10 +200,6 @@ def lines(
         ax.set_yscale("log")
     ax.set(title=title, xlabel=labels[0], ylabel=labels[1])
     label_ends(ax, [(name, *_last_point(line)) for name, line in drawn])
-
-
-def _styles() -> list[dict[str, str]]:
-    return [{"color": color, "linestyle": dash} for dash in ("-", "--", ":") for color in PALETTE]
 
 
 def _last_point(line: Line2D) -> tuple[float, float]:

@@ -123,7 +123,8 @@ def _pytorch(problems: list[str]) -> Iterator[str]:
     used = torch.backends.cpu.get_cpu_capability()
     yield f"PyTorch {torch.__version__} uses {used}, {torch.get_num_threads()} threads"
     cuda = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
-    yield f"CUDA: {', '.join(cuda) or 'no device'}; MPS: {_yes(torch.backends.mps.is_available())}"
+    mps = "yes" if torch.backends.mps.is_available() else "no"
+    yield f"CUDA: {', '.join(cuda) or 'no device'}; MPS: {mps}"
     if used == "DEFAULT" and platform.machine().lower() in ("x86_64", "amd64"):
         problems.append("PyTorch uses no vector instructions, so that it is slower and rounds otherwise: ")
         problems[-1] += "look at ATEN_CPU_CAPABILITY, or at the settings of the virtual machine"
@@ -132,10 +133,6 @@ def _pytorch(problems: list[str]) -> Iterator[str]:
         problems.append(
             f"PyTorch has {torch.get_num_threads()} threads for {cores} cores: set OMP_NUM_THREADS={cores}"
         )
-
-
-def _yes(holds: bool) -> str:
-    return "yes" if holds else "no"
 
 
 def _data(problems: list[str]) -> Iterator[str]:

@@ -119,14 +119,11 @@ def _sweep(
             continue
         found[f"{value:g}"] = []
         for seed in SEEDS:
-            run = train(_changed(program, {name: value}), seed=seed, curves=curves)[1]
+            setting: dict[str, Any] = {name: value}
+            run = train(replace(program, **setting), seed=seed, curves=curves)[1]
             print(name, value, seed, run["right"], flush=True)
             found[f"{value:g}"].append(rounded(_kept(run, curves)))
     return found
-
-
-def _changed(program: Program, settings: dict[str, Any]) -> Program:
-    return replace(program, **settings)
 
 
 def _kept(run: Mapping[str, Any], curves: bool) -> dict[str, Any]:
