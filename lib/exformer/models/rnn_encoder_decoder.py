@@ -94,18 +94,7 @@ class RecurrentEncoderDecoder(nn.Module):
     def forward(
         self, src: Int64[Tensor, "batch src"], tgt: Int64[Tensor, "batch tgt"]
     ) -> Float[Tensor, "batch tgt vocab_size"]:
-        """Score the next token after each target position.
-
-        Args:
-            src: Source sentences, padded.
-            tgt: Target sentences so far, from the start token on, padded.
-
-        Returns:
-            Logits; at position t they are the scores of the token at t + 1.
-
-        Raises:
-            ValueError: If a batch is empty, an id unknown, or the batches differ.
-        """
+        """Score the next token after each target position, as ``EncoderDecoder.forward`` does."""
         return self.decode(tgt, memory=self.encode(src), src=src)
 
     def encode(self, src: Int64[Tensor, "batch src"]) -> Float[Tensor, "batch src d_model"]:
@@ -121,13 +110,7 @@ class RecurrentEncoderDecoder(nn.Module):
         memory: Float[Tensor, "batch src d_model"],
         src: Int64[Tensor, "batch src"],
     ) -> Float[Tensor, "batch tgt vocab_size"]:
-        """Score the next token after each target position, given the memory.
-
-        Args:
-            tgt: Target sentences so far.
-            memory: What :meth:`encode` made of ``src``.
-            src: The source sentences, to know their padding.
-        """
+        """Score the next token after each target position, as ``EncoderDecoder.decode`` does."""
         h = self._states(tgt, memory=memory, src=src)  # (batch, tgt, d_model)
         if self.attention is not None:
             context = self.attention(h, memory, mask=padding_mask(src, pad_id=self.config.pad_id))

@@ -46,25 +46,9 @@ class Shape:
         """Return a place on the shape: (0, 0) is its top left corner, (1, 1) its bottom right one."""
         return Anchor(self, across, down)
 
-    @property
-    def top(self) -> "Anchor":
-        """The middle of its upper edge."""
-        return Anchor(self, 0.5, 0)
-
-    @property
-    def bottom(self) -> "Anchor":
-        """The middle of its lower edge."""
-        return Anchor(self, 0.5, 1)
-
-    @property
-    def left(self) -> "Anchor":
-        """The middle of its left edge."""
-        return Anchor(self, 0, 0.5)
-
-    @property
-    def right(self) -> "Anchor":
-        """The middle of its right edge."""
-        return Anchor(self, 1, 0.5)
+    #: The middles of its edges.
+    top, bottom = property(lambda self: self.at(0.5, 0)), property(lambda self: self.at(0.5, 1))
+    left, right = property(lambda self: self.at(0, 0.5)), property(lambda self: self.at(1, 0.5))
 
 
 @dataclass(frozen=True)

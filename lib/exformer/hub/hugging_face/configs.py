@@ -336,36 +336,33 @@ def write_config(config: TransformerConfig) -> dict[str, Any]:
     >>> write_config(DecoderLMConfig(65, scale_embedding=False, d_ff=100))["n_inner"]
     100
     """
-    others: list[tuple[int, str]] = []  # how far each family is from the configuration
+    misfits: list[tuple[int, str]] = []  # how far each family is from the configuration, and why
     for kind, form in _FORMS.items():
         if form.config is not type(config):
             continue
-        shared = ("vocab_size", "pad_id", "begin_id", "tie_output")
-        given = {name: getattr(config, name) for name in shared if hasattr(config, name)}
-        theirs = {
-            "model_type": kind,
-            "vocab_size": given.get("vocab_size"),
-            "pad_token_id": given.get("pad_id"),
-            "bos_token_id": given.get("begin_id"),
-            "tie_word_embeddings": given["tie_output"],
-        }
-        theirs |= form.write(config)
+        theirs = _write_shared(kind, config) | form.write(config)
         try:
-            again = form.read(_Settings(theirs))
+            lost = _lost_settings(config, form.read(_Settings(theirs)))
         except ValueError as error:
-            others.append((len(fields(config)), f"{kind}: {error}"))
+            misfits.append((len(fields(config)), f"{kind}: {error}"))
             continue
-        differing = [
-            f"{field.name} {getattr(config, field.name)!r}"
-            for field in fields(config)
-            if _meaning(config, field.name) != _meaning(again, field.name)
-            and getattr(config, field.name) is not None
-        ]
-        if not differing:
+        if not lost:
             return theirs
-        others.append((len(differing), f"{kind} has no {', '.join(differing)}"))
-    nearest = min(others)[1] if others else f"none has a {type(config).__name__}"
+        misfits.append((len(lost), f"{kind} has no {', '.join(lost)}"))
+    nearest = min(misfits)[1] if misfits else f"none has a {type(config).__name__}"
     raise ValueError(f"no family of Hugging Face has this configuration: {nearest}")
+
+
+def _write_shared(kind: str, config: Any) -> dict[str, Any]:
+    ours = {"vocab_size": "vocab_size", "pad_token_id": "pad_id", "bos_token_id": "begin_id"}
+    ours |= {"tie_word_embeddings": "tie_output"}
+    return {"model_type": kind} | {theirs: getattr(config, name, None) for theirs, name in ours.items()}
+
+
+def _lost_settings(config: Any, again: Any) -> list[str]:
+    """Return the settings that are no longer the same once they are read again."""
+    known = [(name, value) for name, value in vars(config).items() if value is not None]
+    return [f"{name} {value!r}" for name, value in known if _meaning(config, name) != _meaning(again, name)]
 
 
 def _meaning(config: Any, name: str) -> Any:
