@@ -16,9 +16,9 @@ from torch_twins import close, copy, normal, papers_formula, randomize, recorded
 from exformer.models.checks import check_ids, check_step
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.nn.config import TransformerConfig
+from exformer.nn.heads import merge_heads, split_heads
 from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import causal_mask
-from exformer.nn.multi_head import merge_heads, split_heads
 
 pytestmark = pytest.mark.usefixtures("float64")
 VOCAB, HEADS, D_MODEL, D_FF, LAYERS, MAX_LEN, BATCH, TIME = 17, 3, 30, 13, 2, 11, 2, 7

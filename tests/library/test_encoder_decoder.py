@@ -22,8 +22,9 @@ from torch_twins import (
 
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.nn.config import TransformerConfig
+from exformer.nn.heads import merge_heads, split_heads
 from exformer.nn.masks import causal_mask
-from exformer.nn.multi_head import MultiHeadAttention, merge_heads, split_heads
+from exformer.nn.multi_head import MultiHeadAttention
 from exformer.nn.normalization import LayerNorm, RMSNorm
 from exformer.nn.positions.alibi import ALiBi
 from exformer.nn.positions.rotary import RotaryPositions

@@ -11,9 +11,9 @@ from torch import nn
 from torch_twins import backward, close, copy, normal, randomize, same_gradients, twins
 
 from exformer.nn.config import TransformerConfig
+from exformer.nn.heads import merge_heads, split_heads
 from exformer.nn.layers import DecoderLayer, EncoderLayer, residual
 from exformer.nn.masks import causal_mask, from_torch_mask, padding_mask
-from exformer.nn.multi_head import merge_heads, split_heads
 from exformer.nn.normalization import LayerNorm, RMSNorm
 from exformer.nn.positions.alibi import ALiBi
 from exformer.nn.positions.rotary import RotaryPositions

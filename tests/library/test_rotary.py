@@ -10,8 +10,9 @@ from torch_twins import close
 
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.nn.cache import KVCache
+from exformer.nn.heads import merge_heads, split_heads
 from exformer.nn.masks import causal_mask
-from exformer.nn.multi_head import MultiHeadAttention, merge_heads, split_heads
+from exformer.nn.multi_head import MultiHeadAttention
 from exformer.nn.positions import rotary as module
 from exformer.nn.positions.alibi import ALiBi
 from exformer.nn.positions.rotary import RotaryPositions, rotate

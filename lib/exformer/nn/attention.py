@@ -1,6 +1,6 @@
 """Attention: each query is compared with all keys, and its output is a weighted mean of their values.
 
-Dropout of the weights, and heads of keys that several queries share, are in ``fast_attention.py``.
+Dropout of the weights is in ``fast_attention.py``, heads of keys that several queries share in ``heads.py``.
 """
 
 import math
@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from exformer.nn.fast_attention import fast_attention, repeat_kv_heads
+from exformer.nn.fast_attention import fast_attention
+from exformer.nn.heads import repeat_kv_heads
 from exformer.nn.masks import causal_mask, check_mask, is_broadcastable_to
 
 

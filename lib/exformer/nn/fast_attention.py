@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from exformer.nn.heads import repeat_kv_heads
 from exformer.nn.masks import causal_mask
 
 
@@ -56,17 +57,6 @@ def fast_attention(
     return F.scaled_dot_product_attention(
         q, k, v, attn_mask=mask_or_bias, dropout_p=dropout, is_causal=causal
     )
-
-
-def repeat_kv_heads(
-    x: Float[Tensor, "batch kv_heads key d_head"], *, n_heads: int
-) -> Float[Tensor, "batch heads key d_head"]:
-    """Repeat each head of keys or values for the queries of its group.
-
-    >>> repeat_kv_heads(torch.tensor([3.0, 5.0]).view(1, 2, 1, 1), n_heads=4).flatten()
-    tensor([3., 3., 5., 5.])
-    """
-    return x.repeat_interleave(n_heads // x.size(1), dim=1)
 
 
 def _grouped_step(
