@@ -12,8 +12,8 @@ from torch import Tensor
 
 from exformer.checks import check_integer
 from exformer.corpora.examples import Pair
+from exformer.data.length_bucketing import shuffled_batches
 from exformer.data.padding import pad
-from exformer.data.sampler import shuffled_batches
 from exformer.tokenizers.tokenizer import Tokenizer
 
 # Batches in a bucket, within which sentences are sorted by length: with more there is less padding, with

@@ -1,5 +1,6 @@
-"""A long text -> batches of windows at random positions, whose targets are the tokens one further."""
+"""A long text -> batches of windows, at random positions or side by side; targets are the tokens one on."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -62,6 +63,15 @@ class TextWindows:
         for step in count(start_step):
             rng = np.random.default_rng((self.seed, step))
             yield rng.integers(len(self.ids) - self.width, size=self.batch_size)
+
+    def side_by_side(self, *, tokens: int) -> list[np.ndarray]:
+        """Return where windows begin that cover the text once, in batches of about some number of targets.
+
+        >>> TextWindows(torch.arange(100), width=20, batch_size=2, seed=0).side_by_side(tokens=50)
+        [array([ 0, 20]), array([40, 60])]
+        """
+        starts = np.arange(0, len(self.ids) - self.width, self.width)
+        return np.array_split(starts, math.ceil(len(starts) * self.width / tokens))
 
     def batch(self, rows: np.ndarray) -> Int64[Tensor, "batch position"]:
         """Return the windows that begin at some positions."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -108,8 +107,7 @@ def validation_batches(
     else:
         what = "the part of the text that is held out for validation"
         sampler = _windows(recipe, data.val, tokenizer, width=max_len, what=what)
-        starts = np.arange(0, len(sampler.ids) - max_len, max_len)  # side by side
-        rows = np.array_split(starts, -(-len(starts) * max_len // _VALIDATION_TOKENS))
+        rows = sampler.side_by_side(tokens=_VALIDATION_TOKENS)
     counts = list(map(sampler.n_targets, rows))
     return [MicroBatch(sampler.batch(own), n / sum(counts)) for own, n in zip(rows, counts, strict=True)]
 
