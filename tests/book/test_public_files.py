@@ -9,7 +9,7 @@ import torch
 import yaml
 
 import exformer
-from exformer.cli.main import _parser
+from exformer.cli.parser import make_parser
 from exformer.corpora.real.manifest import FILES
 from exformer.hub.pretrained import load_model
 from exformer.hub.shipped import shipped_models
@@ -58,7 +58,7 @@ def test_a_form_for_issues(path: Path) -> None:
         assert field["type"] in {"input", "textarea", "dropdown", "checkboxes", "markdown"}
         assert field["attributes"]["label"]
     asked = re.findall(r"`exformer (\w+)`", path.read_text(encoding="utf-8"))
-    known = next(action.choices for action in _parser()._actions if action.choices)
+    known = next(action.choices for action in make_parser()._actions if action.choices)
     assert set(asked) <= set(known)
     assert "doctor" in asked or path.stem == "3-lost"
 

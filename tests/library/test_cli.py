@@ -19,7 +19,8 @@ import torch
 from exformer.cli import train as commands
 from exformer.cli.generate import _command_messages
 from exformer.cli.lines import show_controls
-from exformer.cli.main import _one_line, main
+from exformer.cli.main import main
+from exformer.cli.parser import one_line
 from exformer.generation.generate import generate
 from exformer.generation.translate import translate
 from exformer.hub.pretrained import load_model, save_model
@@ -606,6 +607,6 @@ def test_run_as_a_module_with_a_closed_pipe(writer: Path) -> None:
 
 
 def test_longest_message() -> None:
-    assert _one_line("a\n  b") == "a b"
-    assert _one_line("a" * 600) == "a" * 600
-    assert _one_line("a" * 400 + "b" + "c" * 200) == "a" * 400 + " … " + "c" * 200
+    assert one_line("a\n  b") == "a b"
+    assert one_line("a" * 600) == "a" * 600
+    assert one_line("a" * 400 + "b" + "c" * 200) == "a" * 400 + " … " + "c" * 200
