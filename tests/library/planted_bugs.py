@@ -73,7 +73,7 @@ BUGS = [
     Bug(
         "corpora.english.language._next_words_within",
         "the end takes a word's room",
-        "room - (word != prefixes.END)",
+        "room - (word != parsing.END)",
         "room - 1",
         "library/test_corpora_english.py::test_the_next_word_where_long_sentences_are_left_out",
     ),

@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from exformer.corpora.english.lengths import chance_within, derivations
+from exformer.corpora.english.parsing import END, next_words, read
 from exformer.corpora.english.pcfg import Grammar, Rule
-from exformer.corpora.english.prefixes import END, next_words, read
 
 Q = 0.3
 #: a^k c b^k with probability (1 - q) q^k: no finite memory can read it.

@@ -21,7 +21,7 @@ from exformer.corpora.english.language import (
     sentences,
 )
 from exformer.corpora.english.lexicon import WORDS
-from exformer.corpora.english.prefixes import END
+from exformer.corpora.english.parsing import END
 from exformer.corpora.english.sampling import (
     MinimalPair,
     agreement_items,

@@ -1,6 +1,6 @@
 """A word taken out of a sentence: how probable each word is there, given both sides."""
 
-from exformer.corpora.english import prefixes
+from exformer.corpora.english import parsing
 from exformer.corpora.english.language import known_words
 from exformer.corpora.english.rules import GRAMMAR
 
@@ -25,12 +25,12 @@ def hidden_distribution(left: str, right: str) -> dict[str, float]:
     {'the': 0.48, 'some': 0.24, 'many': 0.16, 'these': 0.12}
     """
     before, after = known_words(left), known_words(right)
-    stacks, place = prefixes.read(GRAMMAR, before)
+    stacks, place = parsing.read(GRAMMAR, before)
     found = {}
-    for word in prefixes.next_words(GRAMMAR, stacks) if place is None else ():
-        rest = prefixes.advance(GRAMMAR, stacks, word)
+    for word in parsing.next_words(GRAMMAR, stacks) if place is None else ():
+        rest = parsing.advance(GRAMMAR, stacks, word)
         for each in after:
-            rest = prefixes.advance(GRAMMAR, rest, each)
+            rest = parsing.advance(GRAMMAR, rest, each)
         if () in rest:
             found[word] = rest[()]
     if not found:

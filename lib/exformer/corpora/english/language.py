@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from math import inf, log
 
-from exformer.corpora.english import lengths, prefixes
+from exformer.corpora.english import lengths, parsing
 from exformer.corpora.english.lexicon import WORDS
 from exformer.corpora.english.rules import GRAMMAR
 
@@ -44,7 +44,7 @@ def sentence_probability(sentence: str) -> float:
     >>> sentence_probability("the keys is heavy"), sentence_probability("the keys are heavy") > 0
     (0.0, True)
     """
-    stacks, _ = prefixes.read(GRAMMAR, known_words(sentence))
+    stacks, _ = parsing.read(GRAMMAR, known_words(sentence))
     return stacks.get((), 0.0)
 
 
@@ -77,7 +77,7 @@ def first_error(sentence: str) -> int | None:
     (5, 3, 0)
     """
     words = known_words(sentence)
-    stacks, place = prefixes.read(GRAMMAR, words)
+    stacks, place = parsing.read(GRAMMAR, words)
     if place is not None:
         return place
     return None if () in stacks else len(words)
@@ -100,24 +100,24 @@ def prefix_distribution(prefix: str, *, longest: int | None = None) -> dict[str,
     {'</s>': 0.471, 'because': 0.196, 'again': 0.182, 'alone': 0.091, 'outside': 0.061}
     """
     words = known_words(prefix)
-    stacks, place = prefixes.read(GRAMMAR, words)
+    stacks, place = parsing.read(GRAMMAR, words)
     if place is not None:
-        allowed = prefixes.next_words(GRAMMAR, prefixes.read(GRAMMAR, words[:place])[0])
+        allowed = parsing.next_words(GRAMMAR, parsing.read(GRAMMAR, words[:place])[0])
         first = ", ".join(list(allowed)[:6])
         raise ValueError(
             f"no sentence begins with {' '.join(words[: place + 1])!r}: after {' '.join(words[:place])!r} "
             f"may come {first}{', …' if len(allowed) > 6 else ''}"
         )
     if longest is None:
-        return prefixes.next_words(GRAMMAR, stacks)
+        return parsing.next_words(GRAMMAR, stacks)
     return _next_words_within(stacks, longest - len(words))
 
 
-def _next_words_within(stacks: prefixes.Stacks, room: int) -> dict[str, float]:
+def _next_words_within(stacks: parsing.Stacks, room: int) -> dict[str, float]:
     found = {}
-    for word in prefixes.next_words(GRAMMAR, stacks):
-        after = {(): stacks[()]} if word == prefixes.END else prefixes.advance(GRAMMAR, stacks, word)
-        left = room - (word != prefixes.END)
+    for word in parsing.next_words(GRAMMAR, stacks):
+        after = {(): stacks[()]} if word == parsing.END else parsing.advance(GRAMMAR, stacks, word)
+        left = room - (word != parsing.END)
         found[word] = sum(p * lengths.chance_within(GRAMMAR, stack, left) for stack, p in after.items())
     total = sum(found.values())
     if not total:
