@@ -20,7 +20,7 @@ from exformer_lessons.exercises.grading import (
     takes_functions,
     with_large_scores,
 )
-from exformer_lessons.exercises.results import UnfitError, all_close, as_numbers
+from exformer_lessons.exercises.results import UnfitError, all_close, as_numbers, in_float32
 from exformer_lessons.language_model.grader import grade_leak
 from exformer_lessons.language_model.mistakes import finds_leak
 from exformer_lessons.multi_head_attention.grader import grade_split
@@ -91,6 +91,28 @@ def test_what_is_no_number_is_refused(answer):
 )
 def test_numbers_of_any_kind_are_read(value):
     assert as_numbers(value).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+@pytest.mark.parametrize("constant", [torch.eye(2), torch.full((2, 2), 2.0)], ids=["wrong", "also wrong"])
+def test_a_mistake_with_a_constant_in_float32_is_named_as_such(constant):
+    verdict = grade_doubling(lambda x: constant @ x, cases=[(torch.rand(2, dtype=torch.float64),)])
+    assert not verdict
+    assert "dtype" not in verdict.says
+
+
+def test_a_constant_in_float32_is_right():
+    cases = [(torch.rand(2, dtype=torch.float64),), (torch.rand(2),)]
+    assert grade_doubling(lambda x: (2 * torch.eye(2)) @ x, cases=cases).says == "Twice."
+    assert "raised RuntimeError" in grade_doubling(lambda x: torch.eye(2).int() @ x, cases=cases).says
+
+
+def test_cases_in_float32_keep_their_gradients():
+    w = torch.ones(2, dtype=torch.float64).requires_grad_()
+    w.grad = torch.full((2,), 3.0, dtype=torch.float64)
+    single = in_float32([{"w": w}, (1, "a")])
+    assert single[0]["w"].requires_grad
+    assert single[0]["w"].grad.tolist() == [3.0, 3.0]
+    assert single[1] == (1, "a")
 
 
 def test_nan_is_called_nan():

@@ -2,6 +2,7 @@
 
 import html
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -10,7 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from exformer_lessons.exercises.results import UnfitError, all_close, as_list, as_numbers, difference, same
+from exformer_lessons.exercises.results import (
+    UnfitError,
+    all_close,
+    as_list,
+    as_numbers,
+    difference,
+    in_float32,
+    same,
+)
 
 #: A function that makes a mistake, or several that make the same one.
 Mistake = Callable[..., Any] | tuple[Callable[..., Any], ...]
@@ -25,6 +34,9 @@ NOT_STABLE = (
 
 _OWNERS = {"exformer": "the library's own", "exformer_lessons": "the library's own", "torch": "PyTorch's own"}
 _CHANGES = "But it changes what it was given: a caller may still need it."
+#: What PyTorch says where two types meet.
+_TWO_TYPES = re.compile(r"raised RuntimeError: .*(dtype|datatype|scalar type)")
+_FLOAT32 = 1e-4  # the least tolerance for answers in float32
 
 
 @dataclass(frozen=True)
@@ -148,7 +160,8 @@ def grade(
 
     An answer counts as a known mistake only if it agrees with that mistake on *all* cases; so the cases must
     tell the mistakes apart, and a right answer is right however it is written. Where an answer is NaN, it
-    counts as the mistake that it agrees with elsewhere.
+    counts as the mistake that it agrees with elsewhere. An answer that makes tensors of its own, in float32,
+    may not fit to cases in float64: it is graded again on the same cases in float32.
 
     Args:
         answer: The reader's function.
@@ -176,6 +189,10 @@ def grade(
     try:
         results = [_result(answer, case, frame) for case in cases]
     except UnfitError as error:
+        single = in_float32(cases)
+        if _TWO_TYPES.search(str(error)) and not same(single, cases):
+            options = {"right": right, "mistakes": mistakes, "praise": praise, "frame": frame}
+            return grade(answer, cases=single, tolerance=max(tolerance, _FLOAT32), **options)
         return Verdict(False, str(error))
     expected = list(numbers(right))
     given = [_alone(found, wanted) for (_, found, _), wanted in zip(results, expected, strict=True)]
@@ -211,6 +228,8 @@ def _result(
     own = deepcopy(case)
     try:
         result = answer(*own)
+    except UnfitError:  # a case may refuse what an answer does with it
+        raise
     except Exception as error:  # whatever a reader's code raises is shown to the reader
         raise UnfitError(f"Your function raised {type(error).__name__}: {error}") from error
     if result is None or result is Ellipsis:

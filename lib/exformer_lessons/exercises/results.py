@@ -108,5 +108,19 @@ def same(a: object, b: object) -> bool:
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(same(a[name], b[name]) for name in a)
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
-        return torch.equal(a, b)
+        return a.dtype == b.dtype and torch.equal(a, b)
     return bool(a == b)
+
+
+def in_float32(value: Any) -> Any:
+    """Return arguments with float32 tensors in place of float64 ones; all else stays."""
+    if isinstance(value, list | tuple):
+        return type(value)(map(in_float32, value))
+    if isinstance(value, dict):
+        return {name: in_float32(each) for name, each in value.items()}
+    if not isinstance(value, torch.Tensor) or value.dtype != torch.float64:
+        return value
+    single = value.detach().float().requires_grad_(value.requires_grad)
+    if value.grad is not None:
+        single.grad = value.grad.float()
+    return single
