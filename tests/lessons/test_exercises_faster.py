@@ -12,15 +12,15 @@ from exformer import load_model
 from exformer_lessons.faster.bytes_read import read_per_token
 from exformer_lessons.faster.counting import CountedDraft
 from exformer_lessons.faster.enumeration import enumerate_outcomes
-from exformer_lessons.faster.grader import NO_BONUS, grade_blocks, grade_step
+from exformer_lessons.faster.grader import JOINED, NO_BONUS, grade_blocks, grade_step
 from exformer_lessons.faster.mistakes import BLOCKS, STEP
 from exformer_lessons.faster.one_pass import draw_pass
 from exformer_lessons.faster.recall import linear_attention
 from exformer_lessons.faster.rounding import round_weights
 
 
-def online(q, blocks, *, sum_by=math.exp, total_by=math.exp, divide=True):
-    m, total, result = -math.inf, 0.0, 0.0
+def online(q, blocks, *, sum_by=math.exp, total_by=math.exp, divide=True, first=-math.inf):
+    m, total, result = first, 0.0, 0.0
     for k, v in blocks:
         s = k @ q
         new = max(m, s.max().item())
@@ -90,6 +90,35 @@ def plain(q, blocks):
     return w @ torch.cat([v for _, v in blocks]) / w.sum()
 
 
+def first_maximum(q, blocks):
+    m = (blocks[0][0] @ q).max()
+    weights = [(k @ q - m).exp() for k, _ in blocks]
+    return sum(w @ v for w, (_, v) in zip(weights, blocks, strict=True)) / sum(w.sum() for w in weights)
+
+
+def test_joined_blocks_are_right_but_told():
+    def joined(q, blocks):
+        k, v = (torch.cat(parts) for parts in zip(*blocks, strict=True))
+        return (k @ q).softmax(0) @ v
+
+    assert grade_blocks(joined).says.endswith(JOINED)
+    assert JOINED not in grade_blocks(all_maxima_first).says
+
+
+def test_weights_in_float32_are_right():
+    def listed(q, blocks):
+        m, total, result = -math.inf, 0.0, 0.0
+        for k, v in blocks:
+            scores = [torch.dot(key, q).item() for key in k]
+            new = max([m, *scores])
+            w = torch.tensor([math.exp(s - new) for s in scores])
+            total, result = total * math.exp(m - new) + w.sum(), result * math.exp(m - new) + w @ v
+            m = new
+        return result / total
+
+    assert grade_blocks(listed), grade_blocks(listed)
+
+
 WRONG_BLOCKS = {
     "Nothing is rescaled": [
         lambda q, b: online(q, b, sum_by=one, total_by=one),
@@ -114,6 +143,9 @@ WRONG_BLOCKS = {
     "do not divide by the sum": lambda q, b: online(q, b, divide=False),
     "the last block alone": lambda q, b: each(q, b)[-1],
     "the first block alone": lambda q, b: each(q, b)[0],
+    "Your largest score begins at a number": lambda q, b: online(q, b, first=0.0),
+    "Your largest score begins at a number:": lambda q, b: online(q, b, first=-100.0),
+    "You keep the first block's largest score": first_maximum,
     "divide by the root of d": lambda q, b: online(q / q.numel() ** 0.5, b),
     "overflow or vanish": plain,
     "returns nothing yet": lambda q, b: None,
@@ -176,19 +208,36 @@ def agreeing(ids, p, q, sharpen, draw):
     return [y, draw(p([*ids, y]))] if x == y else [y]
 
 
+def after_a_rejection_too(ids, p, q, sharpen, draw):
+    x = step(ids, p, q, sharpen, draw)[0]
+    return [x, draw(p([*ids, x]))]
+
+
+def proposed_again(tries):
+    def wrong(ids, p, q, sharpen, draw):
+        now = sharpen(q(ids))
+        for _ in range(tries):
+            x = draw(now)
+            if draw(weights_of(min(1.0, (p(ids)[x] / now[x]).item()))) == 0:
+                return [x, draw(p([*ids, x]))]
+        return [x]
+
+    return wrong
+
+
 RIGHT_STEP = {
     "step": step,
     "lists": on_lists,
     "normalized": normalized,
     "in place": in_place,
-    "no draft": without_a_draft,
-    "not sharpened": without_sharpening,
     "agreeing": agreeing,
+    "array": lambda *case: np.array(step(*case)),
+    "tensor": lambda *case: torch.tensor(step(*case)),
 }
 
 
 def test_a_step_without_the_free_token_is_told():
-    assert NO_BONUS in grade_step(without_a_draft).says
+    assert NO_BONUS in grade_step(lambda *case: step(*case)[:1]).says
     assert NO_BONUS not in grade_step(step).says
 
 
@@ -218,7 +267,14 @@ WRONG_STEP = {
     "you sample from the draft": changed(replace=lambda p, q: q),
     "you sample the free token from p before it": changed(bonus=False),
     "returns nothing yet": lambda *case: None,
-    "raised ValueError: a step returns a list": lambda *case: 1,
+    "A step returns a list of one or two new tokens, got 1.": lambda *case: 1,
+    "A step returns a list of one or two new tokens, got [0, 0, 0].": lambda *case: [0, 0, 0],
+    "draft is not used": without_a_draft,
+    "draft is not used:": lambda ids, p, q, sharpen, draw: (lambda x: [x, draw(p([*ids, x]))])(draw(p(ids))),
+    "sample the proposal from q(ids)": without_sharpening,
+    "After a rejection you return a second token": after_a_rejection_too,
+    "not proposed again": proposed_again(10**9),
+    "not proposed again:": proposed_again(50),
     "raised TypeError": lambda ids: [0],
 }
 

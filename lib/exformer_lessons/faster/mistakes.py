@@ -19,12 +19,14 @@ def attention(q: Tensor, blocks: Blocks) -> Tensor:
 
 
 def _online(
-    shrink: Callable[[float, float], tuple[float, float]], last: Callable[..., Tensor] = torch.div
+    shrink: Callable[[float, float], tuple[float, float]] = lambda m, new: (_exp(m - new), _exp(m - new)),
+    last: Callable[..., Tensor] = torch.div,
+    first: float = -torch.inf,
 ) -> Callable[..., Tensor]:
-    """Make a mistake of the two factors of what is kept, of sum and total, or of the last division."""
+    """Make a mistake of the factors of what is kept, sum and total, of the last division, or of the start."""
 
     def wrong(q: Tensor, blocks: Blocks) -> Tensor:
-        m, total, result = -torch.inf, torch.zeros((), dtype=q.dtype), torch.zeros((), dtype=q.dtype)
+        m, total, result = first, torch.zeros((), dtype=q.dtype), torch.zeros((), dtype=q.dtype)
         for k, v in blocks:
             scores = k @ q
             new = max(m, scores.max().item())
@@ -56,6 +58,13 @@ def _own_maximum(q: Tensor, blocks: Blocks) -> Tensor:
     return result / total
 
 
+def _first_maximum(q: Tensor, blocks: Blocks) -> Tensor:
+    """Subtract the first block's largest score everywhere."""
+    m = (blocks[0][0] @ q).max()
+    weights = torch.cat([(k @ q - m).exp() for k, _ in blocks])
+    return weights @ torch.cat([v for _, v in blocks]) / weights.sum()
+
+
 def _not_stable(q: Tensor, blocks: Blocks) -> Tensor:
     weights = torch.cat([(k @ q).exp() for k, _ in blocks])
     return weights @ torch.cat([v for _, v in blocks]) / weights.sum()
@@ -67,6 +76,8 @@ def _scaled(q: Tensor, blocks: Blocks) -> Tensor:
 
 #: Wrong ways to attend in blocks.
 BLOCKS: dict[str, Mistake] = {
+    "You keep the first block's largest score: a later block may have a larger one, whose exponential "
+    "overflows.": _first_maximum,
     "Nothing is rescaled: when a block has a larger score, what you have kept is relative to the old one.": (
         _online(lambda m, new: (1.0, 1.0)),
         _own_maximum,
@@ -91,8 +102,9 @@ BLOCKS: dict[str, Mistake] = {
     "You add the blocks' results: each is divided by its own sum already.": (
         lambda q, blocks: _each_alone(q, blocks).sum(dim=0)
     ),
-    "You do not divide by the sum of the weights at the end.": _online(
-        lambda m, new: (_exp(m - new), _exp(m - new)), last=lambda result, total: result
+    "You do not divide by the sum of the weights at the end.": _online(last=lambda result, total: result),
+    "Your largest score begins at a number, and all scores may lie below it: begin at -inf.": tuple(
+        _online(first=first) for first in (0.0, -10.0, -100.0, -1000.0)
     ),
     "You use the last block alone.": lambda q, blocks: attention(q, blocks[-1:]),
     "You use the first block alone.": lambda q, blocks: attention(q, blocks[:1]),
@@ -169,3 +181,13 @@ STEP: dict[str, Mistake] = {
     "After an accepted proposal, you sample the free token from p before it: it follows ids and the "
     "proposal.": _step(bonus=lambda ids, x, p: p(ids)),
 }
+
+#: Wrong steps that have the right probabilities: what they draw tells them.
+NO_DRAFT = (
+    "The draft is not used: first sample a proposal from sharpen(q(ids)). It is what makes a step cheap."
+)
+NOT_SHARPENED = "You sample the proposal from q(ids): sample it from sharpen(q(ids))."
+NOT_FREE = (
+    "After a rejection you return a second token: p after the residual's token is not known from this pass. "
+    "Only an accepted proposal is followed by a free token."
+)
