@@ -101,6 +101,8 @@ WRONG_IMPORTS = {
     "Your result lacks norm.bias": lambda t: {n: v for n, v in by_hand(t).items() if n != "norm.bias"},
     "Our model has no lm_head.weight": edited(lambda s: {"lm_head.weight": s["embedding.weight"]}),
     "should have the shape": lambda t: by_hand(t, turn=lambda n, w: w),
+    "to the right shape": lambda t: by_hand(t, turn=lambda n, w: w.reshape(w.shape[::-1])),
+    "The values must be tensors": lambda t: {n: v.numpy() for n, v in by_hand(t).items()},
     "Return a dictionary": lambda t: list(by_hand(t).values()),
     "returns nothing yet": lambda t: None,
     "raised KeyError": lambda t: t["wte"],
@@ -136,7 +138,15 @@ def test_an_import_that_changes_the_file_is_told():
 
 
 def check(
-    ours, theirs, n, *, near=lambda a, b: (a - b).abs().max() < 1e-5, lengths=(1, 2, 3), row=-1, one=None
+    ours,
+    theirs,
+    n,
+    *,
+    near=lambda a, b: (a - b).abs().max() < 1e-5,
+    lengths=(1, 2, 3),
+    row=-1,
+    one=None,
+    shift=lambda fits, n: any(all(fits(i, k) for i in range(n)) for k in range(1, n)),
 ):
     """Name the kind of the difference, with one thing done in another way."""
 
@@ -145,9 +155,7 @@ def check(
         return any(not near(ours(ids)[row], theirs(ids)[row]) for ids in prompts)
 
     if 1 in lengths and differ(1):
-        same = [
-            k for k in range(1, n) if all(near(ours([(i + k) % n])[row], theirs([i])[row]) for i in range(n))
-        ]
+        same = shift(lambda i, k: near(ours([(i + k) % n])[row], theirs([i])[row]), n)
         return "ids" if same else "one token"
     if 2 in lengths and differ(2):
         return "attention"
@@ -198,6 +206,21 @@ WRONG_CHECKS = {
     "You stop at two tokens": lambda o, t, n: check(o, t, n, lengths=(1, 2)),
     "You call attention what two": lambda o, t, n: check(o, t, n).replace("farther", "attention"),
     "You do not look for shifted ids": lambda o, t, n: check(o, t, n).replace("ids", "one token"),
+    "You try one or two shifts": lambda o, t, n: check(
+        o, t, n, shift=lambda fits, n: all(fits(i, 1) for i in range(n))
+    ),
+    "one or two shifts": lambda o, t, n: check(
+        o, t, n, shift=lambda fits, n: any(all(fits(i, k) for i in range(n)) for k in (1, n - 1))
+    ),
+    "Not every id has been compared": lambda o, t, n: check(
+        o, t, n, shift=lambda fits, n: any(fits(0, k) for k in range(1, n))
+    ),
+    "compared with the same shift": lambda o, t, n: check(
+        o, t, n, shift=lambda fits, n: all(any(fits(i, k) for k in range(1, n)) for i in range(n))
+    ),
+    "one k must fit all of them": lambda o, t, n: check(
+        o, t, n, shift=lambda fits, n: any(all(fits(i, k) for i in range(n - k)) for k in range(1, n))
+    ),
     "You say the same word": lambda o, t, n: "attention",
     "Planted: right. The word is 'same', yours 'farther'.": lambda o, t, n: check(o, t, n).replace(
         "same", "farther"

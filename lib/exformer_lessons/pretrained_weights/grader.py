@@ -55,12 +55,15 @@ def _logits(given: Any, tensors: dict[str, Tensor]) -> Tensor:
     model = (
         _gpt2(vocab_size, max_len, d_model, tensors["transformer.h.0.mlp.c_fc.bias"].numel()).double().eval()
     )
+    if strange := [name for name, tensor in given.items() if not isinstance(tensor, Tensor)]:
+        kind = type(given[strange[0]]).__name__
+        raise UnfitError(f"The values must be tensors, {strange[0]} is {kind}: torch.from_numpy makes one.")
     shapes = {name: tuple(p.shape) for name, p in model.state_dict().items()}
     state = {name: tensor for name, tensor in given.items() if name != "output.weight"}  # tied
     if missing := shapes.keys() - state.keys():
         raise UnfitError(f"Your result lacks {min(missing)}.")
-    if strange := state.keys() - shapes.keys():
-        raise UnfitError(f"Our model has no {min(strange)}.")
+    if more := state.keys() - shapes.keys():
+        raise UnfitError(f"Our model has no {min(more)}.")
     for name, shape in shapes.items():
         found = tuple(getattr(state[name], "shape", ()))
         if found != shape:
@@ -127,6 +130,8 @@ def _checks() -> dict[str, tuple[_Stored, _Stored, int]]:
                  "rotary halves", "rotary base"):  # fmt: skip
         found[name] = changed(*WRONG[name](config, state))
     table = state["embedding.weight"].clone()
+    found["ids off by two"] = changed(config, state | {"embedding.weight": table.roll(2, 0)})
+    found["rows exchanged"] = changed(config, state | {"embedding.weight": table.flip(0)})  # by no shift
     table[2] = 0
     found["one row of the embedding at 0"] = changed(config, state | {"embedding.weight": table})
     found["window of 2"] = changed(replace(config, window=2), state)

@@ -119,6 +119,7 @@ GPT2: dict[str, Mistake] = {
         _reshaped(_W_1, _W_2),
         _reshaped(_W_1),
         _reshaped(_W_2),
+        _reshaped(_of("o"), _W_1, _W_2),
     ),
     "You exchange the two norms of the layer: ln_1 is before attention.": _but(_norms),
     "You exchange the last norm with one of the layer: ln_f follows the last layer.": (
@@ -136,6 +137,14 @@ GPT2: dict[str, Mistake] = {
 }  # fmt: skip
 
 
+#: Whether ours answers the id i + k as theirs answers i, by i and k.
+Fits = Callable[[int, int], bool]
+
+
+def _one_shift(fits: Fits, n: int) -> bool:
+    return any(all(fits(i, k) for i in range(n)) for k in range(1, n))
+
+
 def check(ours: Logits, theirs: Logits, n: int, *, tolerance: float = 1e-4) -> str:
     """Return the kind of the difference between two imports of a model with n tokens."""
     return _check(ours, theirs, n, tolerance=tolerance)
@@ -151,18 +160,15 @@ def _check(
     pairs: Any = None,
     row: int | slice = slice(None),
     triples: bool = True,
-    shift: bool = True,
+    shift: Callable[[Fits, int], bool] = _one_shift,
 ) -> str:
     def differ(prompts: Any) -> bool:
         return any(_apart(ours(p)[row], theirs(p)[row]) > tolerance for p in prompts)
 
     every = range(n)
     if differ(ones or [[a] for a in every]):
-        shifted = shift and any(
-            all(_apart(ours([(a + k) % n])[row], theirs([a])[row]) <= tolerance for a in every)
-            for k in range(1, n)
-        )
-        return "ids" if shifted else "one token"
+        found = shift(lambda i, k: _apart(ours([(i + k) % n])[row], theirs([i])[row]) <= tolerance, n)
+        return "ids" if found else "one token"
     if differ(pairs if pairs is not None else [[a, b] for a in every for b in every]):
         return "attention"
     if triples and differ([[a, b, c] for a in every for b in every for c in every]):
@@ -174,8 +180,8 @@ def _apart(a: Tensor, b: Tensor) -> float:
     return (a - b).abs().max().item()
 
 
-def _lengths_only(ours: Logits, theirs: Logits, n: int) -> str:
-    return _check(ours, theirs, n, shift=False)
+def _with_shift(shift: Callable[[Fits, int], bool]) -> Callable[[Logits, Logits, int], str]:
+    return lambda ours, theirs, n: _check(ours, theirs, n, shift=shift)
 
 
 def _by_argmax(ours: Logits, theirs: Logits, n: int) -> str:
@@ -203,6 +209,7 @@ CHECK: dict[str, Mistake] = {
     ),
     "You allow too much: a wrong rotary base moves few logits at a distance of one, and no maximum.": (
         lambda ours, theirs, n: _check(ours, theirs, n, tolerance=0.1),
+        lambda ours, theirs, n: _check(ours, theirs, n, tolerance=0.3),
         lambda ours, theirs, n: _check(ours, theirs, n, tolerance=1.0),
         _by_argmax,
     ),
@@ -222,7 +229,20 @@ CHECK: dict[str, Mistake] = {
         lambda ours, theirs, n: _check(ours, theirs, n, triples=False)
     ),
     "You call attention what two tokens do not show: if only three do, it is farther.": _far_is_attention,
-    "You do not look for shifted ids: is each row of ours a row of theirs, by one shift?": _lengths_only,
+    "You do not look for shifted ids: is each row of ours a row of theirs, by one shift?": _with_shift(
+        lambda fits, n: False
+    ),
+    "You try one or two shifts: k may be any number from 1 to n - 1.": (
+        _with_shift(lambda fits, n: all(fits(i, 1) for i in range(n))),
+        _with_shift(lambda fits, n: all(fits(i, n - 1) for i in range(n))),
+        _with_shift(lambda fits, n: any(all(fits(i, k) for i in range(n)) for k in (1, n - 1))),
+    ),
+    "Not every id has been compared with the same shift: one k must fit all of them, modulo n.": (
+        _with_shift(lambda fits, n: any(fits(i, k) for i in range(n) for k in range(1, n))),
+        _with_shift(lambda fits, n: all(any(fits(i, k) for k in range(1, n)) for i in range(n))),
+        _with_shift(lambda fits, n: any(fits(0, k) for k in range(1, n))),
+        _with_shift(lambda fits, n: any(all(fits(i, k) for i in range(n - k)) for k in range(1, n))),
+    ),
     "You say the same word in every case.": tuple(
         (lambda word: lambda ours, theirs, n: word)(kind) for kind in KINDS[1:]
     ),
