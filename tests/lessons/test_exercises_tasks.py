@@ -34,6 +34,18 @@ def row(*, first=True, sep=True, early=0, ask_from="summary", end="asked"):
     return answer
 
 
+def searched(article, separator, summary, bos, eos, pad):
+    whole = [bos, *article, *separator, *summary, eos]
+    start = whole.index(separator[-1]) + 1
+    return whole[:-1], [pad] * (start - 1) + whole[start:]
+
+
+def searched_from_the_end(article, separator, summary, bos, eos, pad):
+    whole = [bos, *article, *separator, *summary, eos]
+    start = len(whole) - whole[::-1].index(separator[-1])
+    return whole[:-1], [pad] * (start - 1) + whole[start:]
+
+
 ROWS = {
     "one row": from_one_row,
     "parts": row(),
@@ -70,6 +82,8 @@ WRONG_ROWS = {
         [bos, *a, sep, *s],
         [pad] * (1 + len(a)) + [*s, eos],
     ),
+    "look for the separator's id": searched,
+    "the summary may hold it, too": searched_from_the_end,
     "other order": lambda *case: list(reversed(from_one_row(*case))),
     "equally long, yours have 7 and 3": lambda *case: (from_one_row(*case)[0][:7], [1, 2, 3]),
     "should have the shape": lambda *case: (from_one_row(*case)[0][:7], from_one_row(*case)[1][:7]),
@@ -115,6 +129,13 @@ WRONG_COUNTS = {
         [w for w in s.split() if w in "/".join(names) and w not in a.split()]
     ),
     "look for each name": lambda s, a, names: len([n for n in names if n in s and n not in a]),
+    "change the case of the words": lambda s, a, names: sum(
+        w.lower() in [n.lower() for n in names] and w not in a.split() for w in s.split()
+    ),
+    "the verb may is none": lambda s, a, names: sum(
+        w in [n.lower() for n in names] and w not in a.lower().split() for w in s.lower().split()
+    ),
+    "may is none": lambda s, a, names: sum(w.title() in names and w not in a.split() for w in s.split()),
     "returns nothing yet": lambda s, a, names: None,
     "raised AttributeError": lambda s, a, names: names.keys(),
     "the number should be 0, yours is 17": lambda s, a, names: 17,

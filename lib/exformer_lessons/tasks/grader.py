@@ -12,6 +12,8 @@ _ROWS = (
     ([11, 12, 13, 14], [7], [12, 14, 15], 1, 2, 0),
     ([21, 22], [8, 9], [22], 3, 5, 4),
     ([31, 32, 33], [6], [33, 31], 2, 1, 9),
+    ([21, 9, 8, 22], [8, 9], [9, 22, 8], 3, 5, 4),  # the separator's ids are words, too
+    ([31, 6, 33], [6], [33, 6], 2, 1, 7),
 )
 _SUMMARIES = (
     (
@@ -34,6 +36,8 @@ _SUMMARIES = (
     ("Ada met Ada", "Ada slept", ["Ada", "Bruno"]),
     ("Ada left in May , they say", "ada may come and they may not", ["Ada", "May"]),
     ("she met Ada, who slept", "he slept", ["Ada"]),
+    ("the mark may fade and may not", "Ada slept", ["Ada", "Mark", "May"]),
+    ("Mark may come", "the mark is here", ["Mark", "Ada"]),
     ("she slept on it", "Ada slept", ["Ada", "Conti"]),
 )
 

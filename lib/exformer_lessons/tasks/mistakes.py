@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from exformer_lessons.exercises.grading import Mistake
+
 Ids = list[int]
 
 
@@ -35,7 +37,21 @@ def _asked_for(n_early: int) -> Callable[..., tuple[Ids, Ids]]:
     return wrong
 
 
-ROW: dict[str, Callable[..., object]] = {
+def _searched(which: int, *, last: bool = False) -> Callable[..., tuple[Ids, Ids]]:
+    """Look in the whole row for an id of the separator, to find where the summary begins."""
+
+    def wrong(a: Ids, sep: Ids, s: Ids, bos: int, eos: int, pad: int) -> tuple[Ids, Ids]:
+        whole = [bos, *a, *sep, *s, eos]
+        found = [t for t, word in enumerate(whole) if word == sep[which]][-1 if last else 0]
+        start = found + (len(sep) if which == 0 else 1)
+        return whole[:-1], [pad] * (start - 1) + whole[start:]
+
+    return wrong
+
+
+ROW: dict[str, Mistake] = {
+    "You look for the separator's id in the row, and the article or the summary may hold it, too: add up the "
+    "lengths.": tuple(_searched(which, last=last) for which in (0, -1) for last in (False, True)),
     "Your targets hold the article too: before the summary, each target is pad_id.": (
         lambda a, sep, s, bos, eos, pad: ([bos, *a, *sep, *s], [*a, *sep, *s, eos])
     ),
@@ -103,7 +119,25 @@ def invented(summary: str, article: str, names: Sequence[str]) -> int:
     return sum(word in names and word not in said for word in summary.split())
 
 
-INVENTED: dict[str, Callable[..., object]] = {
+def _by_case(
+    counts: Callable[[str, list[str]], bool], read: Callable[[str], str] = str
+) -> Callable[..., int]:
+    """Count words by a rule of word and names, in texts whose case was changed."""
+    return lambda summary, article, names: sum(
+        counts(word, names) and word not in read(article).split() for word in read(summary).split()
+    )
+
+
+INVENTED: dict[str, Mistake] = {
+    "You change the case of the words: the month May is a name, the verb may is none.": (
+        _by_case(lambda word, names: word.lower() in [n.lower() for n in names]),
+        _by_case(lambda word, names: word in [n.lower() for n in names], str.lower),
+        _by_case(lambda word, names: word in names, str.lower),
+        _by_case(lambda word, names: word.title() in names),
+        lambda summary, article, names: sum(
+            w in names and w.lower() not in article.lower().split() for w in summary.split()
+        ),
+    ),
     "You count every word that is not in the article; count those in names.": (
         lambda summary, article, names: sum(w not in article.split() for w in summary.split())
     ),
