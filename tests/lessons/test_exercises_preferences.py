@@ -11,7 +11,7 @@ from answer_banks import answer_test
 from exformer import dpo_loss, group_advantages
 from exformer.training.preferences import completion_mask
 from exformer_lessons.preferences.grader import grade_dpo, grade_group
-from exformer_lessons.preferences.mistakes import DPO, GROUP, ROUNDED_GROUP
+from exformer_lessons.preferences.mistakes import DPO, FAR, GROUP, NOT_STABLE, ROUNDED_GROUP
 
 
 def margin(w, x, rw, rx):
@@ -68,6 +68,13 @@ WRONG_DPO = {
     "sigmoid is missing": lambda w, x, rw, rx, b: -b * margin(w, x, rw, rx),
     "logarithm is missing": lambda w, x, rw, rx, b: torch.sigmoid(-b * margin(w, x, rw, rx)),
     "references have the wrong signs": lambda w, x, rw, rx, b: loss(margin(w, x, -rw, -rx), b),
+    "Beta multiplies the whole margin": lambda w, x, rw, rx, b: F.softplus(
+        x.sum() - rx.sum() - b * (w.sum() - rw.sum())
+    ),
+    "You cut the margin or the sigmoid off": lambda *c: (
+        -(torch.sigmoid(c[4] * margin(*c[:4])).clamp(min=1e-6)).log()
+    ),
+    "of a pair that is wrong by far": lambda *c: loss(margin(*c[:4]).clamp(-50 / c[4], 50 / c[4]), c[4]),
     "compare probabilities": lambda w, x, rw, rx, b: loss(
         (w.sum() - rw.sum()).exp() - (x.sum() - rx.sum()).exp(), b
     ),
@@ -77,6 +84,29 @@ WRONG_DPO = {
 
 
 test_losses_of_a_pair = answer_test(grade_dpo, right=RIGHT_DPO, wrong=WRONG_DPO)
+
+
+def test_a_logarithm_of_a_sigmoid_is_right_but_told():
+    for answer in (
+        lambda *c: -torch.sigmoid(c[4] * margin(*c[:4])).log(),
+        lambda *c: (1 + (-c[4] * margin(*c[:4])).exp()).log(),
+    ):
+        verdict = grade_dpo(answer)
+        assert verdict, verdict
+        assert verdict.says.endswith(NOT_STABLE)
+    assert NOT_STABLE not in grade_dpo(of_python).says
+
+
+def test_constants_in_float32_are_right():
+    def by_product(w, x, rw, rx, b):
+        signs = torch.tensor([1.0, -1.0, -1.0, 1.0])
+        return loss(signs @ torch.stack([part.sum() for part in (w, x, rw, rx)]), b)
+
+    def by_float_mask(p, ids, r, n, eos):
+        return -(standard(r) @ torch.einsum("nt,nt->n", p, mask_of(ids, n, eos).float())) / len(r)
+
+    assert grade_dpo(by_product), grade_dpo(by_product)
+    assert grade_group(by_float_mask), grade_group(by_float_mask)
 
 
 def rows_of(ids, prompt_length, eos_id):
@@ -145,6 +175,13 @@ WRONG_GROUP = {
     "An end token in the prompt": lambda p, ids, r, n, eos: weighted(
         p, (((ids == eos).cumsum(1) - (ids == eos).int()) == 0) & (places(ids) >= n), standard(r)
     ),
+    "divide by 1 at least": lambda p, ids, r, n, eos: weighted(
+        p, mask_of(ids, n, eos), (r - r.mean()) / max(1.0, r.std().item())
+    ),
+    "cut off large advantages": lambda p, ids, r, n, eos: weighted(
+        p, mask_of(ids, n, eos), standard(r).clamp(-2, 2)
+    ),
+    "begins one token early": lambda p, ids, r, n, eos: by_loops(p, ids, r, n - 1, eos),
     "off by one": lambda p, ids, r, n, eos: weighted(
         p, mask_of(ids, n, eos) & (places(ids) != n), standard(r)
     ),
@@ -183,13 +220,15 @@ WRONG_GROUP = {
 test_losses_of_a_group = answer_test(grade_group, right=RIGHT_GROUP, wrong=WRONG_GROUP)
 
 
-@pytest.mark.parametrize(("grader", "bank"), [(grade_dpo, DPO), (grade_group, GROUP | ROUNDED_GROUP)])
+@pytest.mark.parametrize(
+    ("grader", "bank"), [(grade_dpo, DPO), (grade_dpo, FAR), (grade_group, GROUP | ROUNDED_GROUP)]
+)
 def test_each_known_mistake_gets_its_own_hint(grader, bank):
     for hint, mistakes in bank.items():
         for mistake in mistakes if isinstance(mistakes, tuple) else (mistakes,):
             verdict = grader(lambda *case, mistake=mistake: mistake(*case))
-            assert not verdict
-            assert verdict.says == hint
+            assert bool(verdict) == (hint == NOT_STABLE)
+            assert verdict.says.endswith(hint)
 
 
 def test_losses_that_are_nearly_right_are_refused():

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from exformer_lessons.exercises.grading import Verdict, grade, takes_functions
+from exformer_lessons.exercises.grading import Verdict, and_also, grade, takes_functions
 from exformer_lessons.preferences import mistakes as known
 
 
@@ -21,6 +21,13 @@ def _pairs() -> list[tuple[Any, ...]]:
     ]
 
 
+#: Pairs in float32, as models give them, of which the model prefers the wrong text by far.
+_FAR = [
+    (*(torch.tensor(part) for part in ([-60.0, -30.0], [-4.0], [-5.0, -5.0], [-4.0])), 0.5),
+    (*(torch.tensor(part) for part in ([-90.0, -30.0], [-2.0, -2.0], [-5.0, -5.0], [-80.0, -14.0])), 1.0),
+]
+
+
 @takes_functions
 def grade_dpo(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_dpo_loss(chosen, rejected, reference_chosen, reference_rejected, beta)``.
@@ -29,13 +36,19 @@ def grade_dpo(answer: Callable[..., object]) -> Verdict:
         answer: Takes the log-probabilities of the tokens of both texts, by the model and by the reference;
             returns the loss of this pair.
     """
-    return grade(
-        answer,
-        right=known.pair_loss,
-        mistakes=known.DPO,
-        cases=_pairs(),
-        praise="Sums over tokens, two log-ratios, beta inside the sigmoid.",
+    usual, far = (
+        grade(
+            answer,
+            right=known.pair_loss,
+            mistakes=mistakes,
+            cases=cases,
+            praise="Sums over tokens, two log-ratios, beta inside the sigmoid.",
+        )
+        for mistakes, cases in ((known.DPO, _pairs()), (known.FAR, _FAR))
     )
+    if usual and far.says == known.NOT_STABLE:
+        return Verdict(True, f"{usual.says} {far.says}")
+    return and_also(usual, far, "Where beta times the margin is -40 or -200")
 
 
 #: Groups of texts: the length of the prompt, the rows, and their rewards.
@@ -43,6 +56,8 @@ _GROUPS: list[tuple[int, list[list[int]], list[float]]] = [
     (2, [[1, 5, 6, 7, 2], [1, 5, 8, 2], [1, 5, 3, 4, 9, 7, 3], [1, 5, 2]], [4.0, 0.0, 1.0, 0.0]),
     (3, [[1, 2, 5, 6, 2], [1, 2, 5, 8, 7, 4, 2], [1, 2, 5, 2]], [0.0, 3.0, 5.0]),
     (1, [[1, 5, 6, 2], [1, 2], [1, 7, 7, 7, 8, 2]], [1.0, 1.0, 1.0]),
+    (1, [[1, 5, 2], [1, 2], [1, 7, 8, 2], [1, 6, 6, 2]], [1.0, 0.0, 1.0, 0.0]),  # a deviation below 1
+    (1, [[1, 5 + n % 3, 2] for n in range(8)], [0.0] * 7 + [9.0]),  # an advantage above 2
 ]
 #: A group of equal rewards whose mean rounds, so that the standard deviation is not exactly 0.
 _ROUNDED = [(1, [[1, 5, 6, 2], [1, 2], [1, 7, 7, 7, 8, 2]], [0.1, 0.1, 0.1])]

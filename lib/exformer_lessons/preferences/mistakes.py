@@ -52,6 +52,10 @@ DPO: dict[str, Mistake] = {
         _pair(how=lambda m, b: -F.logsigmoid(m) / b),
     ),
     "Beta is missing: it multiplies the margin.": _pair(how=lambda m, b: -F.logsigmoid(m)),
+    "Beta multiplies the whole margin: set parentheses around the difference of the two log-ratios.": (
+        lambda w, x, rw, rx, b: -F.logsigmoid(b * (w.sum() - rw.sum()) - (x.sum() - rx.sum())),
+        lambda w, x, rw, rx, b: -F.logsigmoid((w.sum() - rw.sum()) - b * (x.sum() - rx.sum())),
+    ),
     "You divide by beta: it multiplies the margin.": _pair(how=lambda m, b: -F.logsigmoid(m / b)),
     "The sigmoid is missing: the loss is minus the logarithm of the sigmoid of beta times the margin.": (
         _pair(how=lambda m, b: -b * m)
@@ -66,6 +70,30 @@ DPO: dict[str, Mistake] = {
     ),
     "You compare probabilities: the margin is a difference of log-ratios.": (
         _pair(margin=lambda w, x, rw, rx: (w - rw).exp() - (x - rx).exp())
+    ),
+}
+
+
+#: Said of a loss that is right where its sigmoid is not 0.
+NOT_STABLE = "But at -200 the sigmoid is 0 in float32, and its logarithm -inf: torch has logsigmoid."
+
+#: Wrong, or not stable, where the margin is large.
+FAR: dict[str, Mistake] = {
+    NOT_STABLE: _pair(how=lambda m, b: -torch.sigmoid(b * m).log()),
+    "You cut the margin or the sigmoid off: the loss of a pair that is wrong by far is as large as its "
+    "margin.": (
+        *(
+            _pair(how=lambda m, b, e=e: -torch.sigmoid(b * m).clamp(min=e).log())
+            for e in (1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12)
+        ),
+        *(
+            _pair(how=lambda m, b, e=e: -(torch.sigmoid(b * m) + e).log())
+            for e in (1e-7, 1e-8, 1e-9, 1e-10, 1e-12)
+        ),
+        *(
+            _pair(how=lambda m, b, most=most: -F.logsigmoid((b * m).clamp(-most, most)))
+            for most in (10.0, 20.0, 30.0, 50.0, 100.0)
+        ),
     ),
 }
 
@@ -119,8 +147,22 @@ GROUP: dict[str, Mistake] = {
         ),
         _group(mask=lambda ids, n, eos: completion_mask(ids, prompt_length=0, eos_id=eos)),
     ),
-    "Your mask is off by one: the first token after the prompt counts.": _group(
-        mask=lambda ids, n, eos: completion_mask(ids, prompt_length=n, eos_id=eos) & _after_prompt(ids, n + 1)
+    "Your mask is off by one: the first token after the prompt counts.": (
+        _group(
+            mask=lambda ids, n, eos: (
+                completion_mask(ids, prompt_length=n, eos_id=eos) & _after_prompt(ids, n + 1)
+            )
+        ),
+        _group(mask=lambda ids, n, eos: completion_mask(ids, prompt_length=n + 1, eos_id=eos)),
+    ),
+    "Your mask begins one token early: the last token of the prompt was given.": (
+        _group(mask=lambda ids, n, eos: completion_mask(ids, prompt_length=n - 1, eos_id=eos)),
+        _group(
+            mask=lambda ids, n, eos: (
+                completion_mask(ids, prompt_length=n, eos_id=eos)
+                | (_after_prompt(ids, n - 1) & ~_after_prompt(ids, n))
+            )
+        ),
     ),
     "In a group whose rewards are all the same you divide 0 by 0: its advantages are 0.": _group(
         advantages=lambda r: (r - r.mean()) / r.std()
@@ -133,6 +175,12 @@ GROUP: dict[str, Mistake] = {
     "You do not divide by the standard deviation.": _group(advantages=lambda r: r - r.mean()),
     "You divide by the variance: divide by its root.": _group(
         advantages=lambda r: (r - r.mean()) / r.var() if r.var() > 0 else torch.zeros_like(r)
+    ),
+    "You divide by 1 at least: rewards of 0 and 1 have a smaller deviation, and count as much.": (
+        _group(advantages=lambda r: (r - r.mean()) / r.std().clamp(min=1)),
+    ),
+    "You cut off large advantages: one good text among many may have more than 2.": tuple(
+        _group(advantages=lambda r, most=most: _advantages(r).clamp(-most, most)) for most in (1.0, 2.0)
     ),
     "Your standard deviation divides by n: divide by n - 1, as torch.std does.": (
         _group(
