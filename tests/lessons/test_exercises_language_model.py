@@ -23,7 +23,7 @@ def leak_by_clone(model, ids):
 
 
 def leak_by_cutting(model, ids):
-    """The text without its last token has the same outputs."""
+    """Take it that the text without its last token has the same outputs."""
     return not torch.allclose(model(ids)[:, :-1], model(ids[:, :-1]))
 
 
@@ -57,7 +57,6 @@ def leak_at_every_cut(model, ids):
 
 LEAKS = {
     "clone": leak_by_clone,
-    "cut": leak_by_cutting,
     "every token": leak_by_every_token,
     "one batch": leak_by_batch,
     "lists": leak_by_lists,

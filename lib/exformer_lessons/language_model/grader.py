@@ -33,9 +33,10 @@ def grade_leak(answer: Callable[..., object]) -> Verdict:
         (last_but_one, [5, 2, 0, 1, 3]),
         (everywhere, [4, 0, 3, 2]),
         (everywhere, [1, 5, 2, 3, 0, 4]),
+        (everywhere, [3, 0, 5, 1, 3]),  # the last token is the first
     ]
     cases = [
-        (known.model_with_leak(leak, salt=salt, centered=salt != 3), torch.tensor([ids]))
+        (known.model_with_leak(leak, salt=salt, centered=salt != 3, by_length=salt == 0), torch.tensor([ids]))
         for salt, (leak, ids) in enumerate(leaks)
     ]
     return grade(

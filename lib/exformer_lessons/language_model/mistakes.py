@@ -13,13 +13,16 @@ from exformer_lessons.exercises.grading import Mistake
 Model = Callable[[Tensor], Tensor]
 
 
-def model_with_leak(leak: Tensor, *, salt: int, centered: bool = True, vocab_size: int = 6) -> Model:
+def model_with_leak(
+    leak: Tensor, *, salt: int, centered: bool = True, by_length: bool = False, vocab_size: int = 6
+) -> Model:
     """Make a small language model: each position sums what its own and the earlier tokens say.
 
     Args:
         leak: How much each position (query) also reads of later positions (key); zero is no leak.
         salt: Another one, another model.
         centered: Whether a leak moves the logits, but not their sum.
+        by_length: Whether all outputs depend on the number of tokens, which is no leak.
         vocab_size: Number of tokens.
     """
     rng = torch.Generator().manual_seed(salt)
@@ -30,7 +33,7 @@ def model_with_leak(leak: Tensor, *, salt: int, centered: bool = True, vocab_siz
 
     def model(ids: Tensor) -> Tensor:
         n = ids.size(-1)
-        return reads[:n, :n] @ says[ids]
+        return reads[:n, :n] @ says[ids] * (n if by_length else 1)
 
     return model
 
@@ -56,6 +59,19 @@ def _set_to(token: int) -> Callable[[Model, Tensor], bool]:
     return answer
 
 
+def _copied(model: Model, ids: Tensor) -> bool:
+    """Take the first token as the new last one."""
+    return bool((model(torch.cat([ids[:, :-1], ids[:, :1]], dim=1)) - model(ids))[:, :-1].any())
+
+
+def _cut(model: Model, ids: Tensor) -> bool:
+    return bool((model(ids)[:, :-1] - model(ids[:, :-1])).abs().max() > 1e-9)
+
+
+def _lengthened(model: Model, ids: Tensor) -> bool:
+    return bool((model(torch.cat([ids, ids[:, :1]], dim=1))[:, :-1] - model(ids)).abs().max() > 1e-9)
+
+
 def _beyond(tolerance: float) -> Callable[[Model, Tensor], bool]:
     return lambda model, ids: bool((_moves(model, ids)[:, :-1].abs() > tolerance).any())
 
@@ -74,7 +90,12 @@ LEAK: dict[str, Mistake] = {
     "You find no leak in any model: are both of your texts the same? Copy ids before you change them.": (
         lambda f, x: False
     ),
-    "Your new last token may be the old one: choose one that differs.": tuple(map(_set_to, range(6))),
+    "Your new last token may be the old one: choose one that differs.": (*map(_set_to, range(6)), _copied),
+    "You leave a token out, or add one: outputs may depend on the length. Change the last token instead.": (
+        _cut,
+        _lengthened,
+        lambda f, x: _cut(f, x) or _lengthened(f, x),
+    ),
     "You look at the output just before the last alone: a leak may be at any earlier position.": (
         lambda f, x: bool(_moves(f, x)[:, -2].any())
     ),
