@@ -57,9 +57,6 @@ RIGHT = {
         j for j in ((table @ table[i]) / table.norm(dim=1)).argsort(descending=True).tolist() if j != i
     ][:n],
     "tuple of tensors": lambda table, i, n: tuple(by_angle(table, i, n)),
-    "the first dropped": lambda table, i, n: (
-        F.cosine_similarity(table, table[i : i + 1]).topk(n + 1).indices[1:]
-    ),
 }
 
 
@@ -73,6 +70,20 @@ WRONG = {
     "You rank by the dot product": lambda table, i, n: ranked(table @ table[i], i, n),
     "You rank by the distance": lambda table, i, n: ranked(-torch.cdist(table, table[i : i + 1])[:, 0], i, n),
     "its own neighbor": lambda table, i, n: F.cosine_similarity(table, table[i : i + 1]).topk(n).indices,
+    "You leave out each row whose cosine is 1": lambda table, i, n: [
+        j
+        for j in by_sorting(table, i, len(table) - 1)
+        if F.cosine_similarity(table[i], table[j], dim=0) < 0.9999
+    ][:n],
+    "You take the first": lambda table, i, n: (
+        F.cosine_similarity(table, table[i : i + 1]).topk(n + 1).indices[1:]
+    ),
+    "for row i itself": lambda table, i, n: np.argsort(
+        -F.cosine_similarity(table, table[i : i + 1]).numpy(), kind="stable"
+    )[1 : n + 1],
+    "move down by one": lambda table, i, n: (
+        F.cosine_similarity(table[torch.arange(len(table)) != i], table[i : i + 1]).topk(n).indices
+    ),
     "one neighbor is missing": lambda table, i, n: (
         F.cosine_similarity(table, table[i : i + 1]).topk(n).indices[1:]
     ),

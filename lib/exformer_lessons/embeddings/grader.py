@@ -50,6 +50,10 @@ def grade_neighbors(answer: Callable[..., object]) -> Verdict:
         rows = torch.randn((n_rows, width), generator=rng)
         rows *= torch.rand((n_rows, 1), generator=rng).mul(3).exp()  # long rows and short ones
         cases.append((rows, i, n))
+    for i, other in ((4, 1), (2, 5)):  # another row has the direction of row i, exactly
+        rows = torch.randn((8, 3), generator=rng)
+        rows[i], rows[other] = torch.tensor([[0.0, 2.0, 0.0], [0.0, 6.0, 0.0]])
+        cases.append((rows, i, 3))
     return grade(
         answer,
         right=known.neighbors,

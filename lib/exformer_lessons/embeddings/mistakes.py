@@ -76,6 +76,18 @@ def _best_by_dot_dropped(table: Tensor, i: int, n: int) -> list[int]:
     return (table @ table[i]).argsort(descending=True).tolist()[1 : n + 1]
 
 
+def _without_ones(table: Tensor, i: int, n: int) -> list[int]:
+    """Leave out every row whose cosine is 1."""
+    cosines = _cosines(table, i)
+    return [j for j in cosines.argsort(descending=True).tolist() if cosines[j] < 0.9999][:n]
+
+
+def _deleted(table: Tensor, i: int, n: int) -> list[int]:
+    """Delete row i, and count the ids of what is left from 0."""
+    others = torch.cat([table[:i], table[i + 1 :], table[i : i + 1]])
+    return _ranked(_cosines(others, len(table) - 1), len(table) - 1, n)
+
+
 #: Wrong neighbors.
 NEIGHBORS: dict[str, Callable[..., object] | tuple[Callable[..., object], ...]] = {
     "You rank by the dot product, which favors long rows: divide each row by its length first.": (
@@ -90,7 +102,21 @@ NEIGHBORS: dict[str, Callable[..., object] | tuple[Callable[..., object], ...]] 
         lambda table, i: table @ (table[i] / table[i].norm())
     ),
     "You count row i as its own neighbor: leave it out.": _first_of,
-    "You leave out row i only after taking n: one neighbor is missing.": _first_dropped,
+    "You leave out each row whose cosine is 1, and another may have that direction: leave out the id i.": (
+        _without_ones
+    ),
+    "You take the first for row i itself, and another row may have its direction: leave out the id i.": (
+        lambda table, i, n: _cosines(table, i).argsort(descending=True)[1 : n + 1],
+        lambda table, i, n: _cosines(table, i).topk(n + 1).indices[1:],
+        lambda table, i, n: _cosines(table, i).sort(descending=True, stable=True).indices[1 : n + 1],
+        lambda table, i, n: _cosines(table, i).sort(stable=True).indices.flip(0)[1 : n + 1],
+    ),
+    "You delete row i first, and the ids after it move down by one: map them back.": _deleted,
+    "You leave out row i only after taking n: one neighbor is missing.": (
+        _first_dropped,
+        lambda table, i, n: _first_of(table, i, n)[1:],
+        lambda table, i, n: _cosines(table, i).topk(n).indices[1:],
+    ),
     "You return the farthest rows: the largest cosines belong to the nearest.": _by(
         lambda table, i: -_cosines(table, i)
     ),
