@@ -64,6 +64,10 @@ WRONG_CONTEXTS = {
     "divide the scores by √d_model": lambda d, e, r: scaled_dot_product_attention(d, e, e, mask=r[:, None])[
         0
     ],
+    "mask of the first sentence": lambda d, e, r: torch.softmax(scores_of(d, e, r[:1]), dim=2) @ e,
+    "a little below the scores": lambda d, e, r: (
+        torch.softmax(scores_of(d, e, r, hide=(d @ e.mT).min().item() - 10), dim=2) @ e
+    ),
     "Padding gets weight": lambda d, e, r: torch.softmax(d @ e.transpose(1, 2), dim=2) @ e,
     "exp(0) is 1": lambda d, e, r: torch.softmax(scores_of(d, e, r, hide=0.0), dim=2) @ e,
     "out after the softmax": lambda d, e, r: torch.softmax(d @ e.mT, 2).mul(r.unsqueeze(1)) @ e,
@@ -223,7 +227,7 @@ WRONG_AGREEMENTS = {
     "of a column": lambda w, a: by_words(w.T, a),
     "number of links": lambda w, a: hits(w, a) / len(a),
     "number of all rows": lambda w, a: hits(w, a) / w.shape[0],
-    "return a share": hits,
+    "return a fraction": hits,
     "add up the weights": lambda w, a: mass(w, a) / len({y for _, y in a}),
     "mean weight on a link": lambda w, a: mass(w, a) / len(a),
     "one position late": lambda w, a: by_words(torch.cat((w[1:], w[:1])), a),

@@ -38,7 +38,9 @@ def grade_context(answer: Callable[..., object]) -> Verdict:
     """
     rng = torch.Generator().manual_seed(2)
     # In the square cases a mistake has the right shape, and can be named.
-    square = [_states(rng, lengths=(6, 4, 2), tgt=6, d_model=6) for _ in range(2)]
+    square = [_states(rng, lengths=(4, 6, 2), tgt=6, d_model=6) for _ in range(2)]
+    _, *rest = _states(rng, lengths=(2, 6), tgt=6, d_model=6)
+    square.append((torch.zeros(2, 6, 6), *rest))  # all scores are 0, far above none
     oblong = [_states(rng, lengths=(5, 3), tgt=4, d_model=9)]
     first, second, far = (
         grade(
@@ -83,7 +85,7 @@ def grade_agreement(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_agreement(weights, alignment)``.
 
     Args:
-        answer: Takes weights (tgt, src) and pairs (source position, target position); returns the share of
+        answer: Takes weights (tgt, src) and pairs (source position, target position); returns the fraction of
             aligned target positions whose largest weight is on a source position they are aligned with.
     """
     rng = torch.Generator().manual_seed(11)

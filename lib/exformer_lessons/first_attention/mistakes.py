@@ -53,6 +53,16 @@ def _by_exponentials(h_d: Tensor, h_e: Tensor, real: Tensor) -> Tensor:
     return fit / fit.sum(-1, keepdim=True) @ h_e
 
 
+def _filled(fill: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    """Fill masked scores with a number that depends on the scores."""
+
+    def wrong(h_d: Tensor, h_e: Tensor, real: Tensor) -> Tensor:
+        scores = h_d @ h_e.mT
+        return torch.where(real[:, None], scores, fill(scores)).softmax(-1) @ h_e
+
+    return wrong
+
+
 #: Wrong ways to compute the context vectors.
 CONTEXT: dict[str, Mistake] = {
     "You divide the scores by √d_model: the first attention did not. (Lesson 03 does, and says why.)": (
@@ -60,6 +70,13 @@ CONTEXT: dict[str, Mistake] = {
     ),
     "Your mask hides rows, but padding is in the columns: real[:, None] has the shape (batch, 1, src).": (
         lambda d, e, real: (d @ e.mT).masked_fill(~real[..., None], -1e9).softmax(-1) @ e
+    ),
+    "You use the mask of the first sentence for all of them: each sentence has its own row of real.": (
+        lambda d, e, real: context(d, e, real[:1].expand_as(real))
+    ),
+    "You fill padding with a number a little below the scores, and it keeps a little weight: use -inf.": (
+        *(_filled(lambda s, less=less: s.min() - less) for less in (0.0, 1.0, 2.0, 5.0, 10.0)),
+        *(_filled(lambda s, less=less: s.amin(-1, keepdim=True) - less) for less in (0.0, 1.0, 10.0)),
     ),
     "Padding gets weight: set its scores to -inf before the softmax.": (
         lambda d, e, real: (d @ e.mT).softmax(-1) @ e
@@ -123,7 +140,7 @@ FAR: dict[str, Mistake] = {
 
 
 def agreement(weights: Tensor, alignment: Links) -> float:
-    """Measure the agreement: the share of aligned target positions that attend to a word of theirs."""
+    """Measure the agreement: the fraction of aligned target positions that attend to a word of theirs."""
     rows = sorted({target for _, target in alignment})
     return sum((weights[t].argmax().item(), t) in set(alignment) for t in rows) / len(rows)
 
@@ -162,7 +179,7 @@ AGREEMENT: dict[str, Mistake] = {
     "You divide by the number of all rows: only words that are aligned count.": (
         lambda w, links: _hits(w.argmax(-1).tolist(), links) / len(w)
     ),
-    "You give a number of words: return a share, so divide.": (
+    "You give a number of words: return a fraction, so divide.": (
         lambda w, links: float(_hits(w.argmax(-1).tolist(), links))
     ),
     "You add up the weights on the links: count the words whose largest weight is on one.": (
@@ -180,7 +197,7 @@ AGREEMENT: dict[str, Mistake] = {
         lambda w, links: agreement(w, [(s, t) for t, s in {t: s for s, t in reversed(links)}.items()])
     ),
     "A word with two links agrees if its largest weight is on one of them: it cannot be on both.": _on_all,
-    "That is the share of words that look elsewhere: take 1 minus it.": (
+    "That is the fraction of words that look elsewhere: take 1 minus it.": (
         lambda w, links: 1 - agreement(w, links)
     ),
 }
