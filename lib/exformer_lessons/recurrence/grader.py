@@ -17,7 +17,7 @@ def grade_lstm_step(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_lstm_step(x, h, c, w, u, b)``.
 
     Args:
-        answer: Takes the input x, the state h and the store c (d_model,), the matrices w and u
+        answer: Takes the input x, the state h and the cell state c (d_model,), the matrices w and u
             (4, d_model, d_model) and the bias b (4, d_model), parts in the order i, f, g, o; returns the new
             h and the new c.
 
@@ -31,7 +31,7 @@ def grade_lstm_step(answer: Callable[..., object]) -> Verdict:
         right=known.lstm_step,
         mistakes=known.LSTM,
         cases=[_drawn(rng, (d,), (d,), (d,), (4, d, d), (4, d, d), (4, d)) for d in (5, 3)],
-        praise="Your step agrees with the library's, state and store.",
+        praise="Your step agrees with the library's, h and c.",
         frame=_two_vectors,
     )
 

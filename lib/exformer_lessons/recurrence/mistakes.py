@@ -46,6 +46,13 @@ def _wrong(sums: Callable[..., Tensor] = _sums, write: Callable[..., Tensor] = _
     return lambda x, h, c, w, u, b: write(sums(x, h, c, w, u, b), c, **how)
 
 
+def _tied(sums: Tensor, c: Tensor) -> Tensor:
+    """Let in as much as is forgotten."""
+    f, g, o = sums[1].sigmoid(), sums[2].tanh(), sums[3].sigmoid()
+    store = f * c + (1 - f) * g
+    return torch.stack([o * store.tanh(), store])
+
+
 def _shows_old(sums: Tensor, c: Tensor) -> Tensor:
     return torch.stack([sums[3].sigmoid() * c.tanh(), _write(sums, c)[1]])
 
@@ -53,27 +60,28 @@ def _shows_old(sums: Tensor, c: Tensor) -> Tensor:
 #: Wrong steps of an LSTM.
 LSTM: dict[str, Step] = {
     "You return c first: return h, then c.": lambda *case: lstm_step(*case).flip(0),
-    "Input gate and forget gate are exchanged: f keeps the old store, i lets in the new.": (
+    "Input gate and forget gate are exchanged: f keeps the old cell state, i lets in the new content.": (
         lambda *case: _write(_sums(*case)[[1, 0, 2, 3]], case[2])
     ),
-    "You take the parts in the order i, f, o, g: the third is the news, the fourth the output gate.": (
+    "You take the parts in the order i, f, o, g: the third is the new content, the fourth the output gate.": (
         lambda *case: _write(_sums(*case)[[0, 1, 3, 2]], case[2])
     ),
     "A sigmoid is missing: i, f and o must lie between 0 and 1.": _wrong(gate=lambda z: z),
     "Your gates have a tanh: a gate lies between 0 and 1, use a sigmoid.": _wrong(gate=torch.tanh),
-    "The news g has no tanh.": _wrong(news=lambda z: z),
-    "The news g has a sigmoid: a store that is only added to cannot take back; use tanh.": (
+    "The new content g has no tanh.": _wrong(news=lambda z: z),
+    "The new content g has a sigmoid: a cell state that is only added to cannot take back; use tanh.": (
         _wrong(news=torch.sigmoid)
     ),
-    "The tanh of the store is missing where it is shown: h = o ⊙ tanh(c).": _wrong(shown=lambda z: z),
-    "The store has a sigmoid where it is shown: h = o ⊙ tanh(c).": _wrong(shown=torch.sigmoid),
-    "You show the old store: h is made from the new c.": _wrong(write=_shows_old),
-    "The forget gate is missing: the old store is multiplied by f.": _wrong(parts="io"),
-    "The input gate is missing: the news is multiplied by i.": _wrong(parts="of"),
+    "The tanh of the cell state is missing where it is shown: h = o ⊙ tanh(c).": _wrong(shown=lambda z: z),
+    "The cell state has a sigmoid where it is shown: h = o ⊙ tanh(c).": _wrong(shown=torch.sigmoid),
+    "You show the old cell state: h is made from the new c.": _wrong(write=_shows_old),
+    "You take 1 - f for the input gate: an LSTM has an input gate of its own.": _wrong(write=_tied),
+    "The forget gate is missing: the old cell state is multiplied by f.": _wrong(parts="io"),
+    "The input gate is missing: the new content is multiplied by i.": _wrong(parts="of"),
     "The output gate is missing: tanh(c) is multiplied by o.": _wrong(parts="if"),
     "You do not read the state: U h is missing.": _wrong(lambda x, h, c, w, u, b: w @ x + b),
     "You do not read the input: W x is missing.": _wrong(lambda x, h, c, w, u, b: u @ h + b),
-    "U reads the store c: the gates see h.": _wrong(lambda x, h, c, w, u, b: w @ x + u @ c + b),
+    "U reads the cell state c: the gates see h.": _wrong(lambda x, h, c, w, u, b: w @ x + u @ c + b),
     "The bias is missing.": _wrong(lambda x, h, c, w, u, b: w @ x + u @ h),
     "The bias is added twice: there is one here, not two as in nn.LSTM.": (
         _wrong(lambda x, h, c, w, u, b: w @ x + u @ h + 2 * b)
