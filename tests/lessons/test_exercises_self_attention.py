@@ -145,6 +145,12 @@ MASKED_WRONG = {
     "0/0": changed(lambda s, m: s.masked_fill(~m, -torch.inf)),
     "mean of all values": changed(lambda s, m: s.masked_fill(~m, torch.finfo(s.dtype).min)),
     "sees everything": changed(lambda s, m: s - 1000.0 * (~m)),
+    "the root of the values' width": lambda q, k, v, m: (
+        torch.nan_to_num(torch.where(m, rooted(q, k, v.shape[1]), -torch.inf).softmax(-1)) @ v
+    ),
+    "the root of the number of keys": lambda q, k, v, m: (
+        torch.nan_to_num(torch.where(m, rooted(q, k, len(k)), -torch.inf).softmax(-1)) @ v
+    ),
     "returns nothing yet": lambda q, k, v, m: None,
 }
 
@@ -229,6 +235,15 @@ def test_exponentials_that_vanish_are_right_but_told(answer):
 @pytest.mark.parametrize("charge", [["divides by d_k"], {"divides by d_k"}, torch.ones(2), 3])
 def test_a_charge_that_is_no_text_is_not_on_the_list(charge):
     assert "is not on the list" in grade_diagnosis(a=charge, b="softmax over queries").says
+
+
+def test_a_charge_is_read_whatever_its_case():
+    assert grade_diagnosis(a="Divides by d_k ", b=" SOFTMAX over queries.")
+
+
+def test_a_call_with_other_names_or_without_stars_is_named():
+    assert "two stars" in grade_diagnosis({"a": "no scaling", "b": "no scaling"}).says
+    assert "no suspect c" in grade_diagnosis(a="no scaling", b="no scaling", c="no scaling").says
 
 
 def test_a_missing_charge_is_asked_for():

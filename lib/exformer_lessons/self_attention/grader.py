@@ -130,21 +130,28 @@ def suspect_b(
     return known.over_queries(q, k, v)
 
 
-def grade_diagnosis(*, a: object = None, b: object = None) -> Verdict:
+def grade_diagnosis(*given: object, a: object = None, b: object = None, **others: object) -> Verdict:
     """Grade what a reader says is wrong with the two suspects.
 
     Args:
+        given: Nothing; a dictionary needs two stars.
         a: The mistake of :func:`suspect_a`, one of :data:`CHARGES`.
         b: The mistake of :func:`suspect_b`.
+        others: Nothing; there are two suspects.
 
     Returns:
         The verdict; a wrong diagnosis is answered with an experiment that would refute it.
     """
-    for name, charge in (("a", a), ("b", b)):
+    if given:
+        return Verdict(False, "Call grade_diagnosis(**diagnosis): two stars give a and b by their names.")
+    if others:
+        return Verdict(False, f"There is no suspect {min(others)}: they are a and b.")
+    for name, said in (("a", a), ("b", b)):
+        charge = said.strip(" .").lower() if isinstance(said, str) else said
         if charge is None or charge is Ellipsis:
             return Verdict(False, f"You have not said yet what is wrong with suspect {name}.")
         if not isinstance(charge, str) or charge not in CHARGES:
-            return Verdict(False, f"{charge!r} is not on the list. Choose one of: {', '.join(CHARGES)}.")
+            return Verdict(False, f"{said!r} is not on the list. Choose one of: {', '.join(CHARGES)}.")
         if charge != _GUILTY[name]:
             return Verdict(False, f"Suspect {name} is innocent of that. {CHARGES[charge]}")
     return Verdict(True, "Both convicted: a is too flat when vectors are wide, b shares keys among queries.")

@@ -115,7 +115,7 @@ MASK: Mistakes = {
     ),
 }
 
-#: Wrong only where a query may attend to no key.
+#: Wrong only where a query may attend to no key, or where sizes differ.
 EMPTY_ROW: Mistakes = {
     "Right, but for a query that may see nothing: its softmax is 0/0, so you return NaN. Return zeros.": (
         lambda q, k, v, mask: _blocked(q, k, mask) @ v
@@ -125,6 +125,12 @@ EMPTY_ROW: Mistakes = {
     ),
     "Right, but for a query that may see nothing: yours sees everything. Return zeros.": (
         lambda q, k, v, mask: attention(q, k, v, mask | ~mask.any(dim=-1, keepdim=True))
+    ),
+    "You divide by the root of the values' width: it is the root of the keys' width, d_k.": (
+        lambda q, k, v, mask: attention(q * math.sqrt(q.size(-1) / v.size(-1)), k, v, mask)
+    ),
+    "You divide by the root of the number of keys: it is the root of their width, d_k.": (
+        lambda q, k, v, mask: attention(q * math.sqrt(q.size(-1) / len(k)), k, v, mask)
     ),
 }
 
