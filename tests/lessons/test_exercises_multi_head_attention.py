@@ -138,6 +138,9 @@ WRONG_MULTI_HEADS = {
     "divide by d_head: divide": lambda *case: looped(*case, root=float),
     "divide by d_model: divide": lambda *case: looped(*case, root=float, width=lambda d_model, d: d_model),
     "not scaled": lambda *case: looped(*case, root=lambda d: 1.0),
+    "keep one head alone": lambda x, q, k, v, o, n: looped(
+        x, q, k, v, torch.cat([torch.zeros_like(o[: -len(o) // n]), o[-len(o) // n :]]), n
+    ),
     "mean of the heads' shares": lambda *case: looped(*case, share=1 / case[-1]),
     "first slice of w_o alone": lambda x, q, k, v, o, n: (
         heads_of(x, q, k, v, n).unflatten(1, (n, -1)).mean(1) @ o[: x.size(1) // n]

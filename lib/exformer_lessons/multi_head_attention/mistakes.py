@@ -107,8 +107,12 @@ def _first_slice_only(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Ten
     return heads.mean(0) @ w_o[: heads.size(-1)]
 
 
+def _one_head(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n: int, which: int) -> Tensor:
+    return several(x, w_q, w_k, w_v, n)[0, which] @ w_o.chunk(n)[which]
+
+
 #: Wrong ways to attend with several heads.
-MULTI_HEAD: Mistakes = {
+MULTI_HEAD: dict[str, Mistake] = {
     "W^O is missing: after the heads are set side by side, multiply by w_o.": (
         lambda x, q, k, v, o, n: _beside(several(x, q, k, v, n))
     ),
@@ -122,6 +126,10 @@ MULTI_HEAD: Mistakes = {
     "Your scores are not scaled: divide them by √d_head.": _scaled(lambda d_model, d_head: 1.0),
     "You take the mean of the heads' shares: they are added, or set side by side before w_o.": (
         lambda x, q, k, v, o, n: multi_head(x, q, k, v, o, n) / n
+    ),
+    "You keep one head alone: add up what all heads give.": (
+        lambda x, q, k, v, o, n: _one_head(x, q, k, v, o, n, -1),
+        lambda x, q, k, v, o, n: _one_head(x, q, k, v, o, n, 0),
     ),
     "You average the heads and use the first slice of w_o alone: each head has a slice of its own.": (
         _first_slice_only
