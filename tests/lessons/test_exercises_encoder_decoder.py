@@ -189,6 +189,7 @@ WRONG_LIKELIHOODS = {
     "add probabilities": lambda z, y, p: torch.where(y == p, 0.0, of_words(F.softmax(z, 2), y)).sum(1),
     "likelihood itself": lambda z, y, p: torch.where(y == p, 1.0, of_words(F.softmax(z, 2), y)).prod(1),
     "count the padding": lambda z, y, p: of_words(F.log_softmax(z, 2), y).sum(1),
+    "take 0 for the padding token": lambda z, y, p: by_torch(z, y, 0),
     "sign is wrong": lambda z, y, p: F.cross_entropy(
         z.transpose(1, 2), y, ignore_index=p, reduction="none"
     ).sum(1),

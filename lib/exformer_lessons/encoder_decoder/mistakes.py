@@ -124,6 +124,9 @@ LOG_LIKELIHOOD: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
     "You count the padding: a position whose target is pad_id adds nothing.": (
         lambda z, y, pad: _of_targets(z.log_softmax(-1), y).sum(-1)
     ),
+    "You take 0 for the padding token: use pad_id, which may be another.": (
+        lambda z, y, pad: log_likelihood(z, y, 0)
+    ),
     "The sign is wrong: logarithms of probabilities are negative. Yours is the loss of each sentence.": (
         lambda z, y, pad: -log_likelihood(z, y, pad)
     ),
