@@ -192,6 +192,9 @@ WRONG_PERPLEXITIES = {
     "nll_loss wants log_softmax": lambda z, y, p: (
         (-z.softmax(2).take_along_dim(y.unsqueeze(2), dim=2).squeeze(2)[y != p]).mean().exp()
     ),
+    "You reshape after a transpose": lambda z, y, p: F.cross_entropy(
+        z.transpose(1, 2).reshape(-1, z.size(-1)), y.flatten(), ignore_index=p
+    ).exp(),
     "one position off": lambda z, y, p: perplexity_by_torch(z[:, :-1], y[:, 1:], p),
     "returns nothing yet": lambda z, y, p: None,
     "should be one number": lambda z, y, p: per_sentence(z, y, p).exp(),

@@ -175,6 +175,9 @@ PERPLEXITY: dict[str, Mistake] = {
     "You average probabilities, and no logarithms: nll_loss wants log_softmax.": (
         lambda z, y, pad: F.nll_loss(z.softmax(-1).flatten(0, 1), y.flatten(), ignore_index=pad).exp()
     ),
+    "You reshape after a transpose, and logits are mixed: flatten (batch, position) as they are.": (
+        lambda z, y, pad: mean_nats(z.mT.reshape(z.shape), y, pad).exp()
+    ),
     "You are one position off: the targets are already shifted.": (
         lambda z, y, pad: mean_nats(z[:, :-1], y[:, 1:], pad).exp()
     ),
