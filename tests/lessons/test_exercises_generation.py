@@ -77,9 +77,12 @@ WRONG_TOP_P = {
     "divide by the threshold": lambda p, t: cut(p, count(p, t), scale=lambda kept: kept / t),
     "bring the mask back": with_a_sorted_mask,
     "write to them": with_gather,
-    "above 1 - p": lambda p, t: torch.where(p < 1 - t, 0, p) / p[p >= 1 - t].sum(),
+    "above 1 - threshold": lambda p, t: torch.where(p < 1 - t, 0, p) / p[p >= 1 - t].sum(),
     "drop the token at which": lambda p, t: cut(
         p, int((p.sort(descending=True).values.cumsum(0) <= t).sum())
+    ),
+    "at which the sum reaches the threshold": lambda p, t: cut(
+        p, max(1, int((p.sort(descending=True).values.cumsum(0) <= t).sum()))
     ),
     "only while the sum is below": lambda p, t: cut(p, count(p, t) - 1),
     "one more: return the smallest set": lambda p, t: cut(

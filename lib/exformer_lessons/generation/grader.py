@@ -32,7 +32,7 @@ def grade_top_p(answer: Callable[..., object]) -> Verdict:
         right=known.top_p,
         mistakes=known.TOP_P,
         cases=cases,
-        praise="The smallest set that reaches p, each probability in its place, and their sum is 1.",
+        praise="The smallest set that reaches the threshold, each probability in its place, with the sum 1.",
         frame=_sorted_among_equals,
     )
 

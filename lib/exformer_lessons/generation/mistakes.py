@@ -5,6 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from exformer_lessons.exercises.grading import Mistake
+
 
 def beam_step(live: Tensor, further: Tensor, beam: int) -> Tensor:
     """Take the best of all continuations: sums, rows and tokens, one row of the result each."""
@@ -129,16 +131,17 @@ def _both(p: Tensor, threshold: float) -> Tensor:
     return kept / kept.sum()
 
 
-#: Wrong ways to keep the smallest set that reaches p.
-TOP_P: dict[str, Callable[[Tensor, float], Tensor]] = {
+#: Wrong ways to keep the smallest set that reaches the threshold.
+TOP_P: dict[str, Mistake] = {
     "Of equally probable tokens you keep all: the smallest set may need but one of them.": _both,
-    "You drop the token at which the sum reaches p: it belongs to the set.": (
-        lambda p, threshold: _kept(p, lambda reached, own: reached <= threshold)
+    "You drop the token at which the sum reaches the threshold: it belongs to the set.": (
+        lambda p, threshold: _kept(p, lambda reached, own: reached <= threshold),
+        lambda p, threshold: _kept(p, lambda reached, own: (reached <= threshold) | (own.cumsum(0) == own)),
     ),
-    "You keep a token only while the sum is below p: the one that reaches it belongs to the set.": (
+    "You keep a token only while the sum is below the threshold: the one that reaches it belongs, too.": (
         lambda p, threshold: _kept(p, lambda reached, own: reached < threshold)
     ),
-    "Where a sum is exactly p you keep one more: return the smallest set.": (
+    "Where a sum is exactly the threshold you keep one more: return the smallest set.": (
         lambda p, threshold: _kept(p, lambda reached, own: reached - own <= threshold)
     ),
     "What you keep does not sum to 1: divide by the sum that is left.": (
@@ -155,7 +158,7 @@ TOP_P: dict[str, Callable[[Tensor, float], Tensor]] = {
         _unsorted_mask
     ),
     "You read with the sorted indices (kept[order]): write to them, as scatter does.": _gathered,
-    "You keep what is above 1 - p: each alone is compared; it is their sum that must reach p.": (
+    "You keep what is above 1 - threshold: each alone is compared; their sum must reach the threshold.": (
         lambda p, threshold: p * (p >= 1 - threshold) / (p * (p >= 1 - threshold)).sum()
     ),
     "You take a softmax of probabilities: divide by the sum that is left.": (
@@ -170,7 +173,7 @@ TOP_P: dict[str, Callable[[Tensor, float], Tensor]] = {
         lambda p, threshold: _kept(p, lambda reached, own: reached - own < threshold, descending=False)
     ),
     "You sum in the order of the ids: sort by probability first.": _by_place,
-    "You compare each probability with p: it is their sum, the largest first, that must reach p.": _alone,
+    "You compare each probability with the threshold: their sum, the largest first, must reach it.": _alone,
     "You return what you were given: nothing is cut off.": lambda p, threshold: p,
     "Your result is sorted: put each probability back to its own index.": (
         lambda p, threshold: top_p(p, threshold).sort(descending=True).values
