@@ -137,7 +137,7 @@ test_fills = answer_test(grade_fill, right=[fill_by_lists, fill_by_tensors], wro
 @pytest.mark.parametrize(("masks", "wrong"), [(True, False), (False, True)])
 def test_limits_of_the_masking_probabilities(masks, wrong):
     def show(ids, chosen, chance, drawn, mask_id):
-        below = [chance < 0.8 + masks * 1e-9, chance < 0.9 + wrong * 1e-9]
+        below = [chance < 0.8 + masks * 1e-6, chance < 0.9 + wrong * 1e-6]
         out = torch.where(chosen & below[1], drawn, ids)
         return torch.where(chosen & below[0], torch.full_like(ids, mask_id), out)
 
