@@ -1,12 +1,14 @@
 """Graders: right answers in many spellings pass, each wrong one gets its own mistake's hint."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from answer_banks import answer_test
 
-from exformer_lessons.training.grader import grade_accumulation, grade_clinic
+from exformer_lessons.training.grader import LISTED, grade_accumulation, grade_clinic
 from exformer_lessons.training.mistakes import APART, SIGNS
-from exformer_lessons.training.programs import CAUSES, DOZEN
+from exformer_lessons.training.programs import CAUSES
 
 
 def clip(vector, limit):
@@ -100,6 +102,20 @@ def longest(w, windows, loss_sum, limit):
     )
 
 
+def tokens_so_far(w, windows, loss_sum, limit):
+    w.grad, n = None, 0
+    for window in windows:
+        nats, count = loss_sum(w, window)
+        n += count
+        (nats / n).backward()
+    return clip(w.grad, limit)
+
+
+def test_the_causes_are_those_that_the_exercise_lists():
+    text = (Path(__file__).parents[2] / "notebooks/14_training.ipynb").read_text(encoding="utf-8")
+    assert f"in these words: {', '.join(LISTED)}." in text
+
+
 WRONG = {
     "divide by the number of micro-batches": wrong(weigh=lambda nats, n, total, k: nats / n / k),
     "divide by the number of micro-batches although": wrong(weigh=lambda nats, n, total, k: nats / k),
@@ -126,6 +142,7 @@ WRONG = {
         limit,
     ),
     "You count the longest micro-batch for each": longest,
+    "divide each sum by the tokens so far": tokens_so_far,
     "gradient of an earlier step": wrong(zero="never"),
     "The sign is turned": lambda *case: -backward(*case),
     "returns nothing yet": lambda *case: None,
@@ -147,7 +164,7 @@ CLINICS = {
     "other order": dict(reversed(CAUSES.items())),
     "small letters": {letter.lower(): cause for letter, cause in CAUSES.items()},
     "capitals": {letter: cause.upper() for letter, cause in CAUSES.items()},
-    "blanks": {f" {letter}": f"{cause} " for letter, cause in CAUSES.items()},
+    "blanks": {f" {letter}": f"{cause}. " for letter, cause in CAUSES.items()},
     "a string that is more": {letter: str.__new__(type("S", (str,), {}), c) for letter, c in CAUSES.items()},
 }
 
@@ -158,7 +175,7 @@ def test_right_causes(answer):
 
 
 @pytest.mark.parametrize("letter", CAUSES)
-@pytest.mark.parametrize("cause", DOZEN)
+@pytest.mark.parametrize("cause", LISTED)
 def test_each_wrong_cause_is_told_apart_from_the_right_one(letter, cause):
     if cause == CAUSES[letter]:
         return
@@ -178,6 +195,7 @@ def test_each_wrong_cause_is_told_apart_from_the_right_one(letter, cause):
         (dict.fromkeys(CAUSES, ""), "no cause yet"),
         ({"X": "overfitting"}, "There is no patient X"),
         (CAUSES | {"A": "overfitting"}, "There is no patient A"),
+        (CAUSES | {"P": "healthy"}, "P: there is no cause 'healthy'"),
         (CAUSES | {"P": "flu"}, "P: there is no cause 'flu'"),
         (CAUSES | {"P": 3}, "P: there is no cause '3'"),
         (CAUSES | {"P": None}, "7 of 8 are right. P has no cause yet."),
@@ -193,5 +211,5 @@ def test_what_is_no_diagnosis_is_refused(answer, says):
 
 
 def test_pairs_that_are_told_apart_are_causes():
-    assert {cause for pair in APART for cause in pair} <= set(DOZEN)
+    assert {cause for pair in APART for cause in pair} <= set(LISTED)
     assert set(SIGNS) == set(CAUSES.values())

@@ -10,6 +10,9 @@ from exformer_lessons.exercises.grading import Verdict, grade, takes_functions
 from exformer_lessons.training import mistakes as known
 from exformer_lessons.training.programs import CAUSES, DOZEN
 
+#: What a patient may have, as the exercise lists it.
+LISTED = tuple(name for name in DOZEN if name not in ("healthy", "no warm-up, no clipping"))
+
 
 def grade_clinic(answer: object) -> Verdict:
     """Grade a reader's causes of the eight patients.
@@ -23,13 +26,13 @@ def grade_clinic(answer: object) -> Verdict:
     """
     if not isinstance(answer, Mapping):
         return Verdict(False, "Give a dictionary: the cause of each patient, by its letter.")
-    given = {str(letter).strip().upper(): str(cause).strip().lower() for letter, cause in answer.items()}
+    given = {str(letter).strip().upper(): str(cause).strip(" .").lower() for letter, cause in answer.items()}
     if strange := sorted(given.keys() - CAUSES.keys()):
         return Verdict(False, f"There is no patient {strange[0]}: they are {', '.join(CAUSES)}.")
-    named = {letter: cause for letter, cause in given.items() if cause not in ("", "none", "...")}
+    named = {letter: cause for letter, cause in given.items() if cause not in ("", "none")}
     for letter, cause in named.items():
-        if cause not in DOZEN:
-            return Verdict(False, f"{letter}: there is no cause {cause!r}. They are: {', '.join(DOZEN)}.")
+        if cause not in LISTED:
+            return Verdict(False, f"{letter}: there is no cause {cause!r}. They are: {', '.join(LISTED)}.")
     if not named:
         return Verdict(False, "You have named no cause yet.")
     wrong = [letter for letter, cause in CAUSES.items() if named.get(letter) != cause]

@@ -58,7 +58,6 @@ APART: dict[frozenset[str], str] = {
         ("dropout in evaluation", "learning rate too high"): (
             "Both end a little too high. Evaluate twice: are the two numbers equal?"
         ),
-        ("dropout in evaluation", "healthy"): "Evaluate twice: are the two numbers equal?",
         ("padding counted", "mean of means"): (
             "One of these two means is a little off, the other is far below the floor."
         ),
@@ -118,6 +117,14 @@ def _mean(gradients: list[Tensor]) -> Any:
     return sum(gradients) / len(gradients)
 
 
+def _running(gradients: list[Tensor], counts: list[int]) -> Any:
+    """Divide what has been added up at each micro-batch again."""
+    total: Any = 0.0
+    for i, each in enumerate(gradients):
+        total = (total + each) / sum(counts[: i + 1])
+    return total
+
+
 #: Wrong ways to add up the gradients of several micro-batches.
 ACCUMULATION: dict[str, Mistake] = {
     "You divide by the number of micro-batches although their tokens are not equally many: add the sums, "
@@ -159,6 +166,10 @@ ACCUMULATION: dict[str, Mistake] = {
     "You keep only the last micro-batch's gradient: zero it before the first one, not before each.": (
         _combined(lambda g, n, c: clipped(g[-1] / sum(n), c)),
         _combined(lambda g, n, c: clipped(g[-1] / n[-1], c)),
+    ),
+    "You divide each sum by the tokens so far, which are not yet all: divide once, after the last.": (
+        _combined(lambda g, n, c: clipped(sum(a / sum(n[: i + 1]) for i, a in enumerate(g)), c)),
+        _combined(lambda g, n, c: clipped(_running(g, n), c)),
     ),
     "You divide by the tokens of the last micro-batch: divide by those of all micro-batches.": _combined(
         lambda g, n, c: clipped(sum(g) / n[-1], c)
