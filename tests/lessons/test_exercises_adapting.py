@@ -236,6 +236,9 @@ WRONG_START = {
     "Return A first": lambda w, r: start(w, r)[::-1],
     "A must be 2 × 3 and B 5 × 2; yours are 3 × 2": lambda w, r: tuple(part.T for part in start(w, r)),
     "must return two matrices": lambda w, r: start(w, r)[0],
+    "two matrices of numbers": lambda w, r: (start(w, r)[0], None),
+    "matrices of numbers, A and B": lambda w, r: ("A", "B"),
+    "of numbers, A and B": lambda w, r: ([[1.0], [1.0, 2.0]], start(w, r)[1]),
     "raised NameError": lambda w, r: undefined,  # noqa: F821
     "not finite": lambda w, r: (torch.full((r, w.shape[1]), torch.nan), torch.zeros(len(w), r)),
     "You change W": lambda w, r: (w.mul_(2), start(w, r))[1],

@@ -90,7 +90,10 @@ def _begin(begin: Callable[..., Any]) -> str:
             return "Your first function returns nothing yet."
         if not isinstance(given, tuple | list) or len(given) != 2:
             return "The first function must return two matrices, A and B."
-        a, b = (torch.as_tensor(part).detach().double() for part in given)
+        try:
+            a, b = (torch.as_tensor(as_numbers(part)) for part in given)
+        except (TypeError, ValueError, RuntimeError, UnfitError):
+            return "The first function must return two matrices of numbers, A and B."
         if (a.shape, b.shape) == ((d_out, rank), (rank, d_in)) != ((rank, d_in), (d_out, rank)):
             return "Return A first and then B: A reads the input, so it has as many columns as W."
         if a.shape != (rank, d_in) or b.shape != (d_out, rank):
