@@ -177,6 +177,14 @@ def wrong(*, weigh=None, choose=None, dim=-1, add=False, loss=None):
     return answer
 
 
+def with_zeroed_logits(x, w, experts, k):
+    logits = x @ w
+    hidden = logits < logits.topk(k, dim=-1).values[:, -1:]
+    gates = logits.masked_fill(hidden, 0.0).softmax(dim=-1)
+    output = sum(gates[:, [e]] * expert(x) for e, expert in enumerate(experts))
+    return output, with_gates(x, w, experts, k)[1]
+
+
 WRONG_MIXTURES = {
     "The weights are not applied": wrong(weigh=torch.ones_like),
     "You average the chosen": wrong(weigh=lambda top: torch.ones_like(top) / top.size(1)),
@@ -187,6 +195,7 @@ WRONG_MIXTURES = {
     "Your softmax runs over the tokens": wrong(dim=0),
     "You take the softmax twice": wrong(weigh=lambda top: top.softmax(-1)),
     "given to the wrong experts": wrong(weigh=lambda top: (top / top.sum(-1, keepdim=True)).flip(1)),
+    "exp(0) is 1": with_zeroed_logits,
     "You add the input": wrong(add=True),
     "You multiply counts by counts": wrong(loss=lambda p, u, k: p.size(1) * (u.mean(0) ** 2).sum()),
     "You multiply probabilities by": wrong(loss=lambda p, u, k: p.size(1) * (p.mean(0) ** 2).sum()),

@@ -138,6 +138,14 @@ def _gates(p: Tensor, used: Tensor) -> Tensor:
     return (p * used) / (p * used).sum(dim=-1, keepdim=True)
 
 
+def _zeroed(x: Tensor, w: Tensor, experts: Sequence[Expert], k: int) -> Result:
+    """Set the logits of the other experts to 0, before the softmax."""
+    top, chosen = (x @ w).topk(k, dim=-1)
+    gates = torch.zeros_like(x @ w).scatter(-1, chosen, top).softmax(dim=-1)
+    output = torch.stack([gates[:, [e]] * expert(x) for e, expert in enumerate(experts)]).sum(dim=0)
+    return output, balance(x, w, experts, k)
+
+
 #: Wrong outputs.
 MIXTURE: dict[str, Mistake] = {
     "The weights are not applied: multiply what each chosen expert gives by its weight.": (
@@ -152,6 +160,7 @@ MIXTURE: dict[str, Mistake] = {
     "You use all experts: only the k most probable ones count.": (
         _mixture(choose=lambda p, k: p.topk(p.size(-1), dim=-1).indices)
     ),
+    "You set the logits of the other experts to 0, and exp(0) is 1: set them to -inf.": _zeroed,
     "You use the most probable expert alone: choose k.": (
         _mixture(choose=lambda p, k: p.topk(1, dim=-1).indices)
     ),
