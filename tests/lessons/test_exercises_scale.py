@@ -42,6 +42,14 @@ def searched(table, fit, budget):
     return size, budget / 6 / size, loss
 
 
+def of_arrays(table, fit, budget):
+    return plan(table, lambda *columns: fit(*(each.numpy() for each in columns)), budget)
+
+
+def of_lists(table, fit, budget):
+    return plan(table, lambda *columns: fit(*(torch.tensor(each.tolist()) for each in columns)), budget)
+
+
 def rounded_to_whole_tokens(*case):
     size, tokens, loss = plan(*case)
     return round(size), round(tokens), loss
@@ -76,7 +84,15 @@ WRONG_PLANS = {
             plan(table, fit, budget)[2],
         )
     )(*fit(*table[:-1].T)),
-    "You have exchanged the two terms": lambda *c: (*plan(*c, swap=True)[:2], plan(*c)[2]),
+    "You have exchanged parameters and tokens": lambda *c: (*plan(*c, swap=True)[:2], plan(*c)[2]),
+    "the parameters come first": with_third(lambda n, d, loss, c: (d, n, loss)),
+    "turned round": lambda table, fit, budget: (
+        lambda A, a, B, b: (  # noqa: N803
+            (n := (b * B / a / A) ** (1 / (a + b)) * (budget / 6) ** (b / (a + b))),
+            budget / 6 / n,
+            plan(table, fit, budget)[2],
+        )
+    )(*fit(*table[:-1].T)),
     "is raised to 1 / (a + b)": lambda table, fit, budget: (
         lambda A, a, B, b: (  # noqa: N803
             (n := (a * A / b / B) * (budget / 6) ** (b / (a + b))),
@@ -124,6 +140,10 @@ def all_reduce_in_numpy(sums, counts):
     return np.tile(sums.numpy().sum(0) / counts.numpy().sum(), (len(sums), 1))
 
 
+def by_ones(sums, counts):
+    return torch.ones(len(sums), len(sums)) @ sums / counts.sum()
+
+
 def worker_by_worker(sums, counts):
     for _ in sums:
         yield (sums.sum(0) / counts.sum()).tolist()
@@ -141,6 +161,7 @@ WRONG_REDUCED = {
     "Each worker divides by its own count": lambda s, n: s.sum(0) / n[:, None],
     "Each worker keeps its own gradient": lambda s, n: s / n[:, None],
     "Only the first worker has the sum": lambda s, n: torch.cat([expanded(s, n)[:1], (s / n[:, None])[1:]]),
+    "You weight the sums by the counts": lambda s, n: to_all(n @ s / n.sum(), s),
     "You drop the last worker": lambda s, n: to_all(s[:-1].sum(0) / n[:-1].sum(), s),
     "Your weights are turned around": lambda s, n: to_all(
         (s / n[:, None] / n[:, None]).sum(0) / (1 / n).sum(), s

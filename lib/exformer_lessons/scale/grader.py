@@ -13,7 +13,9 @@ from exformer_lessons.scale import mistakes as known
 from exformer_lessons.scale.law import POWERS, Law, fit
 
 
-def _coarse_fit(n: Tensor, d: Tensor, loss: Tensor) -> Law:
+def _coarse_fit(n: Any, d: Any, loss: Any) -> Law:
+    """Fit to columns of any kind: tensors of any type, arrays or lists."""
+    n, d, loss = (torch.as_tensor(each).double() for each in (n, d, loss))
     return fit(n, d, loss, powers=POWERS[::4])
 
 

@@ -51,8 +51,11 @@ PLAN: dict[str, Mistake] = {
     "The exponent of the size is b / (a + b): the faster the data pay, the larger the model may be.": _plan(
         power=lambda a, b: a / (a + b)
     ),
-    "You have exchanged the two terms: a and A belong to the parameters.": _plan(
+    "You have exchanged parameters and tokens: the parameters come first, and a and A belong to them.": _plan(
         ratio=lambda first, a, second, b: b * second / (a * first), power=lambda a, b: a / (a + b)
+    ),
+    "The ratio of the two terms is turned round: a A is above, b B below.": _plan(
+        ratio=lambda first, a, second, b: b * second / (a * first)
     ),
     "The ratio of the two terms is raised to 1 / (a + b).": _plan(root=lambda a, b: 1.0),
     "The third result is the loss of the last row of the table, not that of your plan.": _plan(
@@ -72,7 +75,7 @@ def _everywhere(how: Callable[[Tensor, Tensor], Any]) -> Callable[[Tensor, Tenso
 
 #: Wrong ways to combine the gradients of workers.
 REDUCED: dict[str, Mistake] = {
-    "You average the workers' means, but their shards are unequal: add the sums and the counts, then divide "
+    "You average the workers' means, but their parts are unequal: add the sums and the counts, then divide "
     "once.": _everywhere(lambda s, n: (s / n[:, None]).mean(dim=0)),
     "You add the workers' means: add the sums and the counts, then divide once.": _everywhere(
         lambda s, n: (s / n[:, None]).sum(dim=0)
@@ -91,6 +94,11 @@ REDUCED: dict[str, Mistake] = {
         lambda s, n: torch.cat([s.sum(dim=0, keepdim=True) / n.sum(), s[1:] / n[1:, None]]),
         lambda s, n: torch.cat([s.sum(dim=0, keepdim=True) / n.sum(), s[1:]]),
         lambda s, n: torch.cat([s.sum(dim=0, keepdim=True) / n.sum(), torch.zeros_like(s[1:])]),
+    ),
+    "You weight the sums by the counts: a sum has as many terms already. Add up, then divide once.": (
+        _everywhere(lambda s, n: (s * n[:, None]).sum(dim=0) / n.sum()),
+        _everywhere(lambda s, n: (s * n[:, None]).sum(dim=0) / n.sum() ** 2),
+        _everywhere(lambda s, n: (s * n[:, None]).mean(dim=0) / n.sum()),
     ),
     "You drop the last worker.": _everywhere(lambda s, n: s[:-1].sum(dim=0) / n[:-1].sum()),
     "Your weights are turned around: the worker with more examples counts for more.": _everywhere(
