@@ -82,6 +82,14 @@ WRONG_ROWS = {
         [bos, *a, sep, *s],
         [pad] * (1 + len(a)) + [*s, eos],
     ),
+    "first word is no target": lambda a, sep, s, bos, eos, pad: (
+        [bos, *a, *sep, *s],
+        [pad, *[pad] * len(a + sep), *s[1:], eos],
+    ),
+    "hide the summary in the input": lambda a, sep, s, bos, eos, pad: (
+        [bos, *a, *sep] + [pad] * len(s),
+        from_one_row(a, sep, s, bos, eos, pad)[1],
+    ),
     "look for the separator's id": searched,
     "the summary may hold it, too": searched_from_the_end,
     "other order": lambda *case: list(reversed(from_one_row(*case))),

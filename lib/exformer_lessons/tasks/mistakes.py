@@ -61,6 +61,18 @@ ROW: dict[str, Mistake] = {
     "Your targets are one position late, and the end token falls off: each position predicts the word after "
     "its own.": _asked_for(-1),
     "Your targets are one position early.": _asked_for(1),
+    "The summary's first word is no target: the last position of the separator predicts it.": (
+        lambda a, sep, s, bos, eos, pad: (
+            [bos, *a, *sep, *s],
+            [pad] * (1 + len(a) + len(sep)) + [*s[1:], eos],
+        )
+    ),
+    "You hide the summary in the input: in training the model sees its words before the target.": (
+        lambda a, sep, s, bos, eos, pad: (
+            [bos, *a, *sep, *[pad] * len(s)],
+            row(a, sep, s, bos, eos, pad)[1],
+        )
+    ),
     "The end token is never a target: the summary would not know where to stop.": (
         lambda a, sep, s, bos, eos, pad: (
             [bos, *a, *sep, *s],
