@@ -143,8 +143,10 @@ WRONG_BLOCKS = {
     "do not divide by the sum": lambda q, b: online(q, b, divide=False),
     "the last block alone": lambda q, b: each(q, b)[-1],
     "the first block alone": lambda q, b: each(q, b)[0],
-    "Your largest score begins at a number": lambda q, b: online(q, b, first=0.0),
-    "Your largest score begins at a number:": lambda q, b: online(q, b, first=-100.0),
+    "Your largest score begins at a number": [
+        lambda q, b: online(q, b, first=0.0),
+        lambda q, b: online(q, b, first=-100.0),
+    ],
     "You keep the first block's largest score": first_maximum,
     "divide by the root of d": lambda q, b: online(q / q.numel() ** 0.5, b),
     "overflow or vanish": plain,
@@ -269,12 +271,13 @@ WRONG_STEP = {
     "returns nothing yet": lambda *case: None,
     "A step returns a list of one or two new tokens, got 1.": lambda *case: 1,
     "A step returns a list of one or two new tokens, got [0, 0, 0].": lambda *case: [0, 0, 0],
-    "draft is not used": without_a_draft,
-    "draft is not used:": lambda ids, p, q, sharpen, draw: (lambda x: [x, draw(p([*ids, x]))])(draw(p(ids))),
+    "draft is not used": [
+        without_a_draft,
+        lambda ids, p, q, sharpen, draw: (lambda x: [x, draw(p([*ids, x]))])(draw(p(ids))),
+    ],
     "sample the proposal from q(ids)": without_sharpening,
     "After a rejection you return a second token": after_a_rejection_too,
-    "not proposed again": proposed_again(10**9),
-    "not proposed again:": proposed_again(50),
+    "not proposed again": [proposed_again(10**9), proposed_again(50)],
     "raised TypeError": lambda ids: [0],
 }
 

@@ -98,6 +98,12 @@ def always_the_first(model, ids):
     return not torch.equal(model(ids)[:, :-1], model(other)[:, :-1])
 
 
+def the_first_again(model, ids):
+    other = ids.clone()
+    other[0, -1] = ids[0, 0]
+    return not torch.equal(model(ids)[:, :-1], model(other)[:, :-1])
+
+
 WRONG_LEAKS = {
     "True where there is no leak": lambda f, x: torch.allclose(f(x)[:, :-1], f(other_than(x))[:, :-1]),
     "a leak in every model": [
@@ -108,7 +114,11 @@ WRONG_LEAKS = {
         loss_of_the_text,
     ],
     "no leak in any model": [in_place, lambda f, x: bool((f(x) != f(x)).any())],
-    "may be the old one": always_the_first,
+    "may be the old one": [always_the_first, the_first_again],
+    "outputs may depend on the length": [
+        leak_by_cutting,
+        lambda f, x: not torch.allclose(f(torch.cat([x, x[:, :1]], dim=1))[:, :-1], f(x)),
+    ],
     "output just before the last alone": lambda f, x: moved(f, x)[-2].max().item() > 1e-6,
     "first output alone": lambda f, x: moved(f, x)[0].max().item() > 1e-6,
     "most probable tokens": lambda f, x: (f(x).argmax(2) != f(other_than(x)).argmax(2))[:, :-1].any(),

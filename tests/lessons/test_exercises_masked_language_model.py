@@ -36,6 +36,16 @@ def by_numpy(ids, chosen, chance, drawn, mask_id):
     return np.where(chosen, hidden, ids)
 
 
+def by_buckets(ids, chosen, chance, drawn, mask_id):
+    part = torch.bucketize(chance, torch.tensor([0.8, 0.9]), right=True)  # limits in float32
+    what = torch.stack([torch.full_like(ids, mask_id), drawn, ids])
+    return torch.where(chosen, what.gather(0, part[None])[0], ids)
+
+
+def with_limits_of_numpy(ids, chosen, chance, drawn, mask_id):
+    return by_numpy(ids, chosen, chance.numpy().astype(np.float32), drawn, mask_id)
+
+
 def shows(masked, other, kept):
     """Make an answer from what is shown below 0.8, from 0.8 to 0.9, and above."""
 
@@ -75,7 +85,9 @@ WRONG_SHOWS = {
     "the numbers are not": shows("other", "mask", "other"),
 }
 
-test_shows = answer_test(grade_show, right=[by_loops, in_place, by_numpy], wrong=WRONG_SHOWS)
+test_shows = answer_test(
+    grade_show, right=[by_loops, in_place, by_numpy, by_buckets, with_limits_of_numpy], wrong=WRONG_SHOWS
+)
 
 
 def fill_by_lists(log_p, words, place, candidates):

@@ -55,7 +55,10 @@ def rounded_to_whole_tokens(*case):
     return round(size), round(tokens), loss
 
 
-RIGHT_PLANS = [plan, as_tensor, as_list, as_numpy, of_tensors, searched, rounded_to_whole_tokens]
+RIGHT_PLANS = [
+    *(plan, as_tensor, as_list, as_numpy, of_tensors, of_arrays, of_lists),
+    *(searched, rounded_to_whole_tokens),
+]
 
 
 def with_third(change):
@@ -174,6 +177,14 @@ WRONG_REDUCED = {
 
 test_gradients_of_workers = answer_test(
     grade_all_reduce,
-    right=[expanded, weighted, in_a_ring, all_reduce_in_lists, all_reduce_in_numpy, worker_by_worker],
+    right=[
+        expanded,
+        weighted,
+        in_a_ring,
+        all_reduce_in_lists,
+        all_reduce_in_numpy,
+        by_ones,
+        worker_by_worker,
+    ],
     wrong=WRONG_REDUCED,
 )
