@@ -46,8 +46,8 @@ class _Joined(TorchFunctionMode):
         super().__init__()
         self.n, self.seen = n, False
 
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = function(*args, **(kwargs or {}))
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
         self.seen |= isinstance(result, Tensor) and result.dim() == 2 and self.n in result.shape
         return result
 

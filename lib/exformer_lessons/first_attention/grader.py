@@ -39,8 +39,8 @@ def grade_context(answer: Callable[..., object]) -> Verdict:
     rng = torch.Generator().manual_seed(2)
     # In the square cases a mistake has the right shape, and can be named.
     square = [_states(rng, lengths=(4, 6, 2), tgt=6, d_model=6) for _ in range(2)]
-    _, *rest = _states(rng, lengths=(2, 6), tgt=6, d_model=6)
-    square.append((torch.zeros(2, 6, 6), *rest))  # all scores are 0, far above none
+    _, h_e, real = _states(rng, lengths=(2, 6), tgt=6, d_model=6)
+    square.append((torch.zeros(2, 6, 6), h_e, real))  # all scores are 0, far above none
     oblong = [_states(rng, lengths=(5, 3), tgt=4, d_model=9)]
     first, second, far = (
         grade(
