@@ -16,7 +16,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import yaml
-from slides import ANSWER, DARK_ON_LIGHT, MARKDOWN, Asked, blocks, inline
+from slides import ANSWER, DARK_ON_LIGHT, MARKDOWN, PARTS, Asked, blocks, excerpt, inline
 
 from exformer_lessons.notebook import find, key_of
 from exformer_lessons.teacher.questions import lessons_with_questions, read_questions, titles
@@ -36,17 +36,25 @@ PRETEST = re.compile(r"^(\d+)\. (.+?)\n(?=\d+\. |\n<details>)", flags=re.M | re.
 ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+?) \| (.+?) \|$", flags=re.M)
 
 
-def votes(cells):
+def votes(cells, before):
     """Yield the predictions of a lesson: each with its right letter, what is said of it, and its picture.
 
     Letters that stand in a picture are options without words, and the picture is given.
+
+    Args:
+        cells: Of its notebook.
+        before: The words that a prediction needs, by its order, as the slides show them.
     """
-    asked = figure = None
+    asked, figure, count, read = None, None, 0, []
     for kind, content in blocks(cells):
         if kind == "figure" and "(a)" in content.alt:
             figure = content
-        elif kind == "asked" and "(a)" in content:
-            asked = Asked(content)
+        elif kind in ("text", "list"):
+            read.append(content)
+        elif kind == "asked":
+            count += 1
+            if "(a)" in content:
+                asked = Asked(content, excerpt(before[count], read) if count in before else "")
         elif kind == "answer" and asked:
             sentences = SENTENCES.split(" ".join(content.split()))
             if len(sentences) > 1 and sentences[-1].rstrip('*")')[-1] not in ".!?":
@@ -109,13 +117,16 @@ def add_votes(bank, paths):
     """Add the predictions of lessons."""
     _, *found = SECTION.split((TEACH / "notes.md").read_text(encoding="utf-8"))
     notes = dict(zip(found[::2], found[1::2], strict=True))
+    chosen = yaml.safe_load((PARTS / "slides.yml").read_text(encoding="utf-8"))
     for path in paths:
         title = titles(TEACH)[key_of(path)]
+        before = chosen.get(key_of(path), {}).get("before", {})
         begin(bank, "Votes", title)
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         lines = [line for line in notes[key_of(path)].splitlines() if ASK.match(line)]
-        for (asked, letter, told, figure), line in zip(votes(cells), lines, strict=True):
-            reasons, text = expected(line), f"<p>{inline(asked.question)}</p>"
+        for (asked, letter, told, figure), line in zip(votes(cells, before), lines, strict=True):
+            reasons, told_before = expected(line), f"<p>{inline(asked.before)}</p>" * bool(asked.before)
+            text = f"{told_before}<p>{inline(asked.question)}</p>"
             if figure:
                 name, alt = f"{figure.name}.svg", html.escape(figure.alt)
                 text += f'<p><img src="@@PLUGINFILE@@/{name}" alt="{alt}"></p>'

@@ -3,9 +3,10 @@
     python book/_tools/slides.py [05 …] [--pdf]      # all, or those named, to _build/slides
 
 A deck follows its notebook: the question, the figures with their captions, the predictions with their
-options and then what was measured, the equations that ``book/slides/slides.yml`` names, and *In short*. What
-the lesson says around them becomes the speaker's notes. No slide needs a network: reveal.js and MathJax lie
-beside it.
+options and then what was measured, short lists that a colon or a question announces, the equations that
+``book/slides/slides.yml`` names, and *In short*. A prediction shows the words before it that this file names,
+where it could not be understood without them. What the lesson says around all this becomes the speaker's
+notes. No slide needs a network: reveal.js and MathJax lie beside it.
 """
 
 import argparse
@@ -40,8 +41,12 @@ SHOWN = ("reveal.js", "reveal.css", "notes.js", "slides.css", "LICENSE.txt")
 MATHJAX = "mathjax/tex-svg.js"
 #: Ink and paper of the figures that are files of their own.
 DARK_ON_LIGHT = "color: #22262a; background: #fffefb;"
+#: How many words a list on a slide has at most.
+LISTED = 60
+ITEM = re.compile(r"(?:-|\d+\.) ")
 ANSWER = re.compile(r"(?:The answer|It) is \((\w)\)[.,:;]?\s*(.*)", flags=re.S)
 OPTION = re.compile(r"\((?=[a-d]\) )")
+SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z*$])")
 TAG = re.compile(r"\\tag\{([^}]+)\}")
 LINK = re.compile(r"\[((?:[^][]|\[[^]]*\])+)\]\([^()\s]*(?:\([^()]*\))?[^()\s]*\)")
 
@@ -58,7 +63,7 @@ class Slide:
     @property
     def notes(self):
         """The notes in HTML."""
-        return "\n".join(f"<p>{inline(text)}</p>" for text in self.said)
+        return "\n".join(listed(text) if ITEM.match(text) else f"<p>{inline(text)}</p>" for text in self.said)
 
 
 def _tex(form):
@@ -79,6 +84,25 @@ def inline(text):
     """Return a paragraph of a lesson as HTML, its links as words."""
     text = LINK.sub(r"\1", " ".join(text.removeprefix("> ").split()))
     return MARKDOWN.renderInline(re.sub(r"\$\$(.+?)\$\$", r"$\1$", text)).replace("<br />", " ")
+
+
+def listed(text):
+    """Return a list of a lesson as HTML, its links as words."""
+    return MARKDOWN.render(LINK.sub(r"\1", text)).strip()
+
+
+def excerpt(named, said):
+    """Return words of a lesson: ``begin … end``, or from ``begin`` to the end of the paragraph.
+
+    Args:
+        named: The words, as ``slides.yml`` has them.
+        said: The paragraphs up to here, of which the last that has them counts.
+    """
+    begin, _, end = map(re.escape, named.partition(" … "))
+    for text in reversed(said):
+        if found := re.search(f"{begin}.*?{end or '$'}", " ".join(text.split())):
+            return found[0][:1].upper() + re.sub(":$", ".", found[0][1:])
+    raise ValueError(f"slides.yml: expected words of the lesson before a prediction, got {named!r}")
 
 
 def blocks(cells):
@@ -119,18 +143,21 @@ def _kind(text):
         return "answer"
     if text.startswith("> **In short.**"):
         return "short"
-    return "text" if text and not text.startswith(("|", ">", "```", "- ", "1. ")) else "other"
+    if ITEM.match(text):
+        return "list"
+    return "text" if text and not text.startswith(("|", ">", "```")) else "other"
 
 
-def deck(cells, *, equations=(), without=()):
+def deck(cells, *, equations=(), without=(), before=None):
     """Return the slides of a lesson; its words are notes of the next slide, at a section's end of the last.
 
     Args:
         cells: Of its notebook.
         equations: The numbers of those that get a slide.
         without: Names of figures that get none, and predictions by their order: ``predict 2``.
+        before: The words that a prediction needs, by its order, as :func:`excerpt` finds them.
     """
-    slides, said, asked, measured, section, count = [], [], None, {}, "", 0
+    slides, said, asked, measured, section, count, read = [], [], None, {}, "", 0, []
 
     def add(heading, body, asked=0):
         slides.append(Slide(heading, body, [*said], asked))
@@ -156,7 +183,10 @@ def deck(cells, *, equations=(), without=()):
             if f"predict {count}" in without or (asked and "(a) " not in content):
                 said.append(content.replace("\n>", " "))
                 continue
-            asked, measured = Asked(content), {}
+            asked, measured = (
+                Asked(content, excerpt(before[count], read) if count in (before or {}) else ""),
+                {},
+            )
             add(asked.name, asked.body, count)
         elif kind == "answer" and asked:
             said.append(content)
@@ -176,17 +206,22 @@ def deck(cells, *, equations=(), without=()):
             lines = re.findall(r"^> - (.+(?:\n>   .+)*)", content, flags=re.M)
             items = "".join(f"<li>{inline(line.replace(chr(10) + '>', ' '))}</li>" for line in lines)
             add("In short", f'<div class="body"><ul>{items}</ul></div>')
-        elif kind in ("text", "answer", "equation"):
+        elif kind == "list" and said and said[-1].endswith((":", "?")) and len(content.split()) <= LISTED:
+            lead = f'<p class="lead">{inline(SENTENCE.split(said[-1])[-1])}</p>'
+            add(inline(section), f'<div class="body listed">{lead}{listed(content)}</div>')
+        elif kind in ("text", "list", "answer", "equation"):
             said.append(TAG.sub("", content))
+            read.append(content)
         elif kind == "live":
             slides[-1].said.append("A live figure comes here: show it on the page of the lesson.")
     return slides
 
 
 class Asked:
-    """A prediction, from its box: the question and its options."""
+    """A prediction, from its box: the question and its options, and words that come before it."""
 
-    def __init__(self, box):
+    def __init__(self, box, before=""):
+        self.before = before
         found = PREDICTION.match(box)
         self.name, words = found[1], " ".join(box[found.end() :].replace("\n>", " ").split())
         question, *options = OPTION.split(words)
@@ -208,13 +243,14 @@ class Asked:
     def body(self):
         """The question and its options."""
         items = "".join(f"<li><b>({letter})</b>{inline(text)}</li>" for letter, text in self.options.items())
-        return f'<div class="body"><p class="asked">{inline(self.question)}</p><ol>{items}</ol></div>'
+        before = f'<p class="before">{inline(self.before)}</p>' if self.before else ""
+        return f'<div class="body">{before}<p class="asked">{inline(self.question)}</p><ol>{items}</ol></div>'
 
     def answered(self, text, measured, number):
         """The right option, what was measured, and the first sentence that the lesson says of it."""
         letter, told = ANSWER.match(text).groups()
         option = f'<p class="right"><b>({letter})</b>{inline(self.options.get(letter, ""))}</p>'
-        first = re.split(r"(?<=[.!?])\s+(?=[A-Z*$])", " ".join(told.split()))[0]
+        first = SENTENCE.split(" ".join(told.split()))[0]
         said = f'<p class="told">{inline(first[:1].upper() + first[1:])}</p>' if first else ""
         if "figure" in measured:
             return option + pictured(measured["figure"], number) + said

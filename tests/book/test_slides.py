@@ -118,6 +118,54 @@ def test_the_notes_are_what_the_lesson_says_around():
     assert slides.Slide("", "", ["[a *b*](x.md#y) of $d_k$"]).notes == r"<p>a <em>b</em> of \(d_k\)</p>"
 
 
+@pytest.mark.parametrize("lead", ["It takes three:", "What is a *so*?", "It takes three."])
+def test_a_short_list_that_is_announced_gets_a_slide(lead):
+    told = "1. One [word](x.md#y).\n2. Two."
+    [_, *deck] = slides.deck(
+        [markdown(f"# One: two\n\n## By hand\n\nFirst. {lead}\n\n{told}\n\nSo.\n\n$$\nx\\tag{{1.1}}\n$$")],
+        equations=["1.1"],
+    )
+    items = "<ol>\n<li>One word.</li>\n<li>Two.</li>\n</ol>"
+    if lead.endswith("."):
+        assert deck[0].said == [f"First. {lead}", told, "So."]
+        assert deck[0].notes == f"<p>First. {lead}</p>\n{items}\n<p>So.</p>"
+    else:
+        assert (
+            deck[0].body == f'<div class="body listed"><p class="lead">{slides.inline(lead)}</p>{items}</div>'
+        )
+        assert deck[1].said == ["So."]
+
+
+def test_a_long_list_is_for_the_notes():
+    told = "- " + "word " * 61
+    deck = slides.deck(
+        [markdown(f"# One: two\n\nThese:\n\n{told}\n\n$$\nx\\tag{{1.1}}\n$$")], equations=["1.1"]
+    )
+    assert deck[1].said == ["These:", told.strip()]
+
+
+def test_lists_that_were_lost_are_in_their_decks(written: Path) -> None:
+    for name, announced, words in (
+        ("14_training", "It assumes three things:", "The sum counts every token of the text once"),
+        ("09_embeddings", "What is a <em>plimmet</em>?", "He left his <em>plimmet</em>"),
+    ):
+        page = (written / f"{name}.html").read_text(encoding="utf-8")
+        shown = re.sub(r"<aside.*?</aside>", "", page, flags=re.S)
+        assert re.search(f'<p class="lead">{re.escape(announced)}</p><.l>[^§]*?{words}', shown)
+    page = (written / "03_self_attention.html").read_text(encoding="utf-8")
+    assert re.search(r'<aside class="notes">(?:(?!</aside>).)*<li><strong>Weigh', page, flags=re.S)
+
+
+def test_a_prediction_shows_the_words_that_it_needs():
+    [_, _, _, asked, *_] = slides.deck(LESSON, equations=["1.1"], before={1: "So it goes"})
+    assert asked.body.startswith('<div class="body"><p class="before">So it goes.</p><p class="asked">')
+    said = ["Two. Now: a *word* of $d$. The rest.", "Other."]
+    assert slides.excerpt("now … d$", [said[0].lower()]) == "Now: a *word* of $d$"
+    assert slides.excerpt("Now: a", said) == "Now: a *word* of $d$. The rest."
+    with pytest.raises(ValueError, match=r"slides.yml: expected words .*, got 'Three'"):
+        slides.excerpt("Three", said)
+
+
 def test_what_is_left_out_leaves_its_words():
     deck = slides.deck(LESSON, without=["second", "predict 1"])
     assert [slide.heading for slide in deck] == ["One", "One", "In short"]
@@ -150,6 +198,8 @@ def test_what_the_file_names_is_in_the_lessons():
         there = {content.name for kind, content in found if kind == "figure"}
         there |= {f"predict {n}" for n in range(1, 1 + sum(kind == "asked" for kind, _ in found))}
         assert set(about.get("without", [])) <= there, path.stem
+        shown = {slide.asked for slide in slides.deck(cells, **about) if 'class="before"' in slide.body}
+        assert set(about.get("before", {})) == shown, path.stem
         tags = {tag[1] for kind, text in found if kind == "equation" and (tag := slides.TAG.search(text))}
         assert set(about.get("equations", [])) <= tags, path.stem
 
