@@ -3,8 +3,10 @@
     python book/_tools/moodle.py [05 …]      # of all lessons, or of those named
 
 ``votes.xml`` has the predictions of the lessons, and reasons for the wrong answers that the lecturer's notes
-expect. ``pretest.xml`` has the pre-test, with wrong answers from ``book/teach/pretest.yml``. The bank is in
-``questions.xml``, a point a minute, without its answers.
+expect. ``pretest.xml`` has the pre-test, with wrong answers from ``book/teach/pretest.yml``, and the six
+statements to ask before and after a course, with their verdicts from the ledger. ``tests.xml`` has the public
+tests and mock exams as essays, whose schemes graders alone see. The bank is in ``questions.xml``, a point a
+minute, without its answers.
 """
 
 import base64
@@ -16,9 +18,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import yaml
-from slides import ANSWER, DARK_ON_LIGHT, MARKDOWN, PARTS, Asked, blocks, excerpt, inline
+from slides import ANSWER, DARK_ON_LIGHT, LINK, MARKDOWN, PARTS, Asked, blocks, excerpt, inline
 
 from exformer_lessons.notebook import find, key_of
+from exformer_lessons.teacher.mock import mocks, read_mock
 from exformer_lessons.teacher.questions import lessons_with_questions, read_questions, titles
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +36,9 @@ SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z*$[])")
 #: What the notes say to the lecturer alone.
 ADVICE = re.compile(r"(?:Then )?(?:[Aa]sk|Have|Draw|Write|The box)\b")
 PRETEST = re.compile(r"^(\d+)\. (.+?)\n(?=\d+\. |\n<details>)", flags=re.M | re.S)
+STATEMENT = re.compile(r"^- (.+) \[(\w\d\d)\]\(\.\./claims\.md#\w+\)$", flags=re.M)
+#: What may be answered to a statement.
+VERDICTS = {"holds": "It holds", "condition": "It holds under a condition", "wrong": "It is wrong"}
 ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+?) \| (.+?) \|$", flags=re.M)
 
 
@@ -158,13 +164,42 @@ def add_pretest(bank):
         choose(bank, f"Pre-test {number}", words, options, shuffle="true")
 
 
+def add_statements(bank):
+    """Add what students are asked before and after a course: whether a statement holds."""
+    page = (TEACH / "first_class.md").read_text(encoding="utf-8")
+    ledger = yaml.safe_load((TEACH.parent / "claims.yml").read_text(encoding="utf-8"))
+    rows = {row["id"]: row for row in ledger}
+    begin(bank, "What a course changes")
+    for words, key in STATEMENT.findall(page):
+        right, clause = rows[key]["verdict"], rows[key].get("clause", "")
+        options = [(told, verdict == right, "") for verdict, told in VERDICTS.items()]
+        made = choose(bank, f"Statement {key}", f"<p>{inline(words)}</p>", options)
+        told = html.escape(VERDICTS[right] + (f": {clause}." if clause else "."))
+        put(made, "generalfeedback", f"<p>{told}</p>", format="html")
+
+
+def add_tests(bank):
+    """Add the public tests and mock exams, with their schemes for graders."""
+    for key in mocks(TEACH):
+        exam = read_mock(TEACH, key)
+        begin(bank, "Tests and mock exams", exam.title)
+        for number, task in enumerate(exam.tasks, 1):
+            made = essay(bank, f"{key} {number}", task.question)
+            put(made, "graderinfo", MARKDOWN.render(LINK.sub(r"\1", task.scheme)), format="html")
+
+
+def essay(bank, name, question):
+    """Add a question whose points are its minutes, to be answered in words or by a photo of a page."""
+    told = {"defaultgrade": str(question.minutes), "responseformat": "editor", "attachments": "1"}
+    return add(bank, "essay", name, MARKDOWN.render(LINK.sub(r"\1", question.text)), **told)
+
+
 def add_questions(bank, slugs):
     """Add the questions of the bank, without answers."""
     for slug in slugs:
         begin(bank, "Questions", titles(TEACH)[slug])
         for each in read_questions(TEACH, slug):
-            told = {"defaultgrade": str(each.minutes), "responseformat": "editor", "attachments": "1"}
-            add(bank, "essay", f"{each.name} ({each.kind})", MARKDOWN.render(each.text), **told)
+            essay(bank, f"{each.name} ({each.kind})", each)
 
 
 def main(names, folder=FOLDER):
@@ -173,9 +208,11 @@ def main(names, folder=FOLDER):
     folder.mkdir(parents=True, exist_ok=True)
     paths = [path for path in find(names) if path.parent.name == "notebooks"]
     slugs = set(map(key_of, paths)) & set(lessons_with_questions(TEACH))
-    banks = {name: ElementTree.Element("quiz") for name in ("votes", "pretest", "questions")}
+    banks = {name: ElementTree.Element("quiz") for name in ("votes", "pretest", "tests", "questions")}
     add_votes(banks["votes"], paths)
     add_pretest(banks["pretest"])
+    add_statements(banks["pretest"])
+    add_tests(banks["tests"])
     add_questions(banks["questions"], [slug for slug in titles(TEACH) if slug in slugs])
     for name, bank in banks.items():
         ElementTree.ElementTree(bank).write(folder / f"{name}.xml", encoding="utf-8", xml_declaration=True)

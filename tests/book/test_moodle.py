@@ -1,6 +1,7 @@
 """What `make moodle` writes: question banks that parse, each vote with the right letter of its lesson."""
 
 import base64
+import html
 import json
 import re
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "book" / "_tools"), str(ROOT / "book" / "_ext")]
@@ -15,6 +17,7 @@ sys.path[:0] = [str(ROOT / "book" / "_tools"), str(ROOT / "book" / "_ext")]
 import moodle  # noqa: E402
 from notes import ASK, SECTION  # noqa: E402
 
+from exformer_lessons.teacher.mock import mocks, read_mock  # noqa: E402
 from exformer_lessons.teacher.questions import lessons_with_questions, read_questions, titles  # noqa: E402
 
 TEACH = ROOT / "book" / "teach"
@@ -89,6 +92,41 @@ def test_the_pretest_has_the_answers_of_its_page(banks):
         assert told.startswith(f"{moodle.MARKDOWN.renderInline(mistake)}. Repeat: ")
     code = '<pre><code class="language-python">w = torch.tensor('
     assert code in banks["Pre-test"][9].findtext("questiontext/text")
+
+
+def test_the_six_statements_have_the_verdicts_of_the_ledger(banks):
+    page = (TEACH / "first_class.md").read_text(encoding="utf-8")
+    keys = re.findall(r"^- .+ \[(\w+)\]\(\.\./claims\.md#\1\)$", page, flags=re.M)
+    rows = {row["id"]: row for row in yaml.safe_load((TEACH.parent / "claims.yml").read_text("utf-8"))}
+    assert len(keys) == 6
+    for question, key in zip(banks["What a course changes"], keys, strict=True):
+        assert question.findtext("name/text") == f"Statement {key}"
+        [right] = right_options(question)
+        assert right == moodle.VERDICTS[rows[key]["verdict"]]
+        told = html.unescape(question.findtext("generalfeedback/text"))
+        assert told.startswith(f"<p>{right}")
+        assert rows[key].get("clause", "") in told
+    root_of_width = banks["What a course changes"][2]
+    assert root_of_width.findtext("questiontext/text") == (
+        r"<p>Scores are divided by \(\sqrt{d_k}\) because that is their variance.</p>"
+    )
+
+
+def test_tests_and_mock_exams_have_their_schemes_for_graders(banks):
+    for key in mocks(TEACH):
+        exam = read_mock(TEACH, key)
+        found = banks[f"Tests and mock exams/{exam.title}"]
+        assert sum(int(each.findtext("defaultgrade")) for each in found) == exam.points
+        for question, task in zip(found, exam.tasks, strict=True):
+            assert question.get("type") == "essay"
+            assert question.find("graderinfo").get("format") == "html"
+            scheme = question.findtext("graderinfo/text")
+            assert "Common wrong answers" in scheme
+            assert re.search(r"<li>\d+ points?: ", scheme)
+            assert "Common wrong answers" not in question.findtext("questiontext/text")
+            assert 'href="' not in scheme + question.findtext("questiontext/text")
+            assert question.find("answer") is None
+            assert question.findtext("defaultgrade") == str(task.question.minutes)
 
 
 def test_questions_are_essays_of_their_minutes(banks):

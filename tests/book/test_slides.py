@@ -255,7 +255,7 @@ def test_the_page_for_teachers_offers_what_make_writes(book: Path, written: Path
     }
     given |= {f"notebooks/assignments/{path.name}" for path in (TEACH / "assignments").glob("*.ipynb")}
     assert {name for name in notebooks_in if not name.endswith("/")} == given
-    banks = {f"moodle/{name}.xml" for name in ("votes", "pretest", "questions")}
+    banks = {f"moodle/{name}.xml" for name in ("votes", "pretest", "tests", "questions")}
     assert {name for name in banks_in if not name.endswith("/")} == banks
     for path in LESSONS:
         deck = (book / "_static" / "slides" / f"{path.stem}.html").read_text(encoding="utf-8")
