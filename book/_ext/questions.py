@@ -13,6 +13,10 @@ MIX = "These consist of questions of the bank, by their names, or of other exams
 FIT = """(which-plan)=
 ## Which exam fits which plan
 
+The lessons of a plan that its exam and the resit do not ask about:
+
+{passed}
+
 A class leaves out the questions on lessons that [its plan](../teach.md) leaves out.
 `exformer-teacher exam F --key FILE --without 7,8` prints the others, with fewer points and minutes, and the
 limits of the grades fall in proportion.
@@ -54,7 +58,8 @@ def all_exams(folder):
     mixed = "\n".join(f"- {each.key}: `{'`, `'.join(each.questions)}`" for each in exams if each.questions)
     rows = {plan: shared(exams, told) for plan, told in fits(folder, exams).items()}
     plans = table("Plan", rows, ["All of", "Without"])
-    return "\n\n".join([EACH, about, ASK, asked, MIX, mixed, END, FIT, plans, END])
+    fit = FIT.format(passed=table("Plan", passed_over(folder, exams, title), ["Exam", "Resit", "Neither"]))
+    return "\n\n".join([EACH, about, fit, plans, END, ASK, asked, MIX, mixed, END])
 
 
 def asks(exam, title):
@@ -69,6 +74,20 @@ def fits(folder, exams):
         taught = {slug for words in way["meetings"] for _, slug in parts(words)}
         titled = same.setdefault(tuple(left_out(exam, taught) for exam in exams), {})
         titled.setdefault(way["title"], []).append(size(way))
+    return {"; ".join(", ".join([one, *of]) for one, of in named.items()): row for row, named in same.items()}
+
+
+def passed_over(folder, exams, title):
+    """Return, for plans in which it is the same, which taught lessons exam and resit do not ask about."""
+    asked = {exam.key: {lesson for lesson, *_ in exam.asks} for exam in exams}
+    same = {}
+    for way in yaml.safe_load((folder.parent / "courses.yml").read_text(encoding="utf-8")):
+        taught = {slug for words in way["meetings"] for _, slug in parts(words)} & {*title}
+        first, again = way["sealed"]
+        without = [taught - asked[first], taught - asked[again], taught - asked[first] - asked[again]]
+        told = [joined(sorted(int(title[slug].split()[0]) for slug in each)) or "–" for each in without]
+        row = (f"{first}: {told[0]}", f"{again}: {told[1]}", told[2])
+        same.setdefault(row, {}).setdefault(way["title"], []).append(size(way))
     return {"; ".join(", ".join([one, *of]) for one, of in named.items()): row for row, named in same.items()}
 
 
