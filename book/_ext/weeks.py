@@ -4,8 +4,10 @@ A plan is a row of ``book/courses.yml``, whose first lines say what it holds. A 
 slug of a lesson that is lectured, ``read SLUG`` for one that was read at home before, the name of a test in
 ``book/teach/mock``, a step of the challenge of ``book/teach/doubt.md``, ``lab``, and ``catch up`` for
 exercises that would be homework. Directive ``{weeks} key`` is its table, ``{weeks} key short`` a list of
-topics with the hours, and ``{plans}`` a table of all plans. Role ``{workload}`total key``` says what hours
-a plan takes, ``{workload}`longer key``` with ``book/teach/project.md`` in place of challenge and assignments.
+topics with the hours, ``{plans}`` a table of all plans, ``{forms}`` a line for each form of a course,
+``{told}`` what a class hears in place of a lesson, and ``{bundles} key ...`` a table of what may count, by
+``book/bundles.yml``. Role ``{workload}`total key``` says what hours a plan takes, ``{workload}`longer key```
+with ``book/teach/project.md`` in place of challenge and assignments.
 """
 
 import re
@@ -43,8 +45,14 @@ LAB, LAB_VOTES, LAB_EXERCISES = 25, 2, 25
 AT_BOARD, BANK, KINDS = 8, 3, ("apply", "prove", "design", "recall")
 #: Hours of a student: for an assignment, and for each lesson to prepare for the exam.
 ASSIGNMENT, PREPARE = 7, 2
-#: Groups of a tutorial; an assistant's hours to prepare one, and for an assignment of 60 students.
-GROUPS, READY, HEARD = 3, 1, 9
+#: Groups of a tutorial, and an assistant's hours to prepare one.
+GROUPS, READY = 3, 1
+#: Hours of the staff for what 60 students hand in: those of one person, and those that all share equally. For
+#: each assignment, the grader, then written parts and conversations; for 20 pages of the challenge and 30
+#: projects, reading and conversations.
+STAFF = {"assignment": (1, 9), "challenge": (0, 5), "project": (0, 33)}
+#: In which weeks the project runs beside the course.
+BESIDE = 6, 14
 #: On which lessons an assignment is, and the fewest weeks for it.
 NEEDED = {
     "gradients": {"recurrence", "first_attention", "self_attention"},
@@ -53,14 +61,16 @@ NEEDED = {
     "tuning": {"language_model", "adapting", "preferences"},
 }
 WEEKS = 2
+NUMBERS = {2: "two", 3: "three", 4: "four"}
 #: What a page may ask about the work of a plan.
 HOURS = ("class", "home", "again", "assigned", "exam_hours", "total", "credits", "project", "longer", "more")
+HOURS += ("both", "most", "alone", "weekly", "weekly_both", "project_staff", "both_staff")
 #: Hours of work that make a credit of the ECTS, at least and at most.
 CREDIT = 25, 30
 NUMBER = re.compile(r"^> \*\*Exercise (\d+\.\d) ", flags=re.M)
 ON_PAPER = re.compile(r"^(\d)\. \*\*(?:Recall|Apply|Prove|Design)\.\*\*", flags=re.M)
 #: A step of the project, and its hours.
-STEP_OF_PROJECT = re.compile(r"^\| (?:week|two weeks|three weeks) .*\| (\d+) \|$", flags=re.M)
+STEP_OF_PROJECT = re.compile(r"^\| ((?:week|two weeks|three weeks) .*?) \|.*\| (\d+) \|$", flags=re.M)
 BEGIN = re.compile(r"^\(notes-(\w+)\)=.*?In class: begin Exercise (\d+\.\d)\.", flags=re.M | re.S)
 
 
@@ -83,7 +93,7 @@ def weeks(root, key):
     if plan is None:
         known = ", ".join(each["key"] for each in plans)
         raise ValueError(f"expected a plan of courses.yml ({known}), got {key!r}")
-    plan = {"folded": False, "a_week": 1, "tutorial": 0, "assignments": {}, "instead": {}, "order": ""} | plan
+    plan = {"a_week": 1, "tutorial": 0, "assignments": {}, "instead": {}, "order": ""} | plan
     lessons, starts = {each["slug"]: each for each in written(root)}, starts_of(root)
     without, taught, rows = plan.get("without", {}), [], []
     for words in plan["meetings"]:
@@ -104,14 +114,14 @@ def weeks(root, key):
         row["tasks"] = [words for _, _, words, minutes in row["steps"] if minutes]
         row["minutes"] = row["home"] + sum(lesson["minutes"] for lesson in row["before"])
         row["minutes"] += sum(minutes for *_, minutes in row["steps"])
-    told = [(lessons[slug], words.strip()) for slug, words in without.items() if slug not in taught]
+    told = [(each, without[slug].strip()) for slug, each in lessons.items() if slug in {*without} - {*taught}]
     out = [each for slug, each in lessons.items() if slug not in taught]
     exam = test_of(root, plan.get("exam", "exam"), taught, key, least=0)
     made = plan | {"exam": exam, "rows": rows, "told": told, "left_out": out, "size": size(plan)}
     made |= {"challenge": any(row["steps"] for row in rows), "taught": taught, "lab": has_lab(plan)}
     check_assignments(made)
     made |= load_of(made)
-    return made | longer(made, project_hours(root))
+    return made | longer(made, project_steps(root))
 
 
 def row_of(root, words, lessons, taught, key):
@@ -161,10 +171,21 @@ def load_of(plan):
         "exam_hours": PREPARE * len(plan["taught"]),
     }
     total = sum(found.values())
-    room = GROUPS * len(rows) * plan["tutorial"] / 60
-    told = READY * len(rows), HEARD * len(plan["assignments"])
-    assistant = {"room": round(room), "ready": told[0], "heard": told[1], "all": round(room) + sum(told)}
+    room = round(GROUPS * len(rows) * plan["tutorial"] / 60)
+    ready = READY * len(rows)
+    heard = staff(len(plan["assignments"]), challenge=plan["challenge"])[2]
+    assistant = {"room": room, "ready": ready, "heard": heard, "all": room + ready + heard}
+    assistant["project"] = room + ready + staff(project=True)[2]
     return found | {"total": total, "credits": credits_of(total), "assistant": assistant, "groups": GROUPS}
+
+
+def staff(assignments=0, *, challenge=False, project=False):
+    """Return hours for what 60 students hand in: a lecturer's alone; with an assistant, of each of them."""
+    own = assignments * STAFF["assignment"][0]
+    shared = assignments * STAFF["assignment"][1]
+    for name, taken in (("challenge", challenge), ("project", project)):
+        own, shared = own + taken * STAFF[name][0], shared + taken * STAFF[name][1]
+    return own + shared, own + shared / 2, shared / 2
 
 
 def credits_of(hours):
@@ -172,17 +193,93 @@ def credits_of(hours):
     return " to ".join(f"{hours / each:.1f}" for each in CREDIT[::-1])
 
 
-def project_hours(root):
-    """Return how many hours the project asks of a student, as the table of its page says."""
+def project_steps(root):
+    """Return until when each step of the project is done, and its hours, as the table of its page says."""
     page = Path(root, "book", "teach", "project.md").read_text(encoding="utf-8")
-    return sum(map(int, STEP_OF_PROJECT.findall(page)))
+    return [(when, int(hours)) for when, hours in STEP_OF_PROJECT.findall(page)]
 
 
-def longer(plan, project):
-    """Return hours and credits with the project, without the assignments and the challenge at home."""
-    challenge = sum(minutes for row in plan["rows"] for *_, minutes in row["steps"])
-    hours = plan["total"] - plan["assigned"] + project - round(challenge / 60)
-    return {"project": project, "longer": hours, "more": credits_of(hours)}
+def hours_with(plan, assignments, *, challenge=False, project=0):
+    """Return a student's hours if so many assignments, the challenge, or a project of such hours count."""
+    at_home = round(sum(minutes for row in plan["rows"] for *_, minutes in row["steps"]) / 60)
+    lessons = plan["total"] - plan["assigned"] - at_home
+    return lessons + ASSIGNMENT * assignments + at_home * challenge + project
+
+
+def longer(plan, steps):
+    """Return hours and credits with the project: in place of assignments and challenge, or of this alone."""
+    project = sum(hours for _, hours in steps)
+    count = len(plan["assignments"])
+    hours, both = hours_with(plan, 0, project=project), hours_with(plan, count, project=project)
+    first, last = BESIDE
+    rows = plan["rows"][(first - 1) * plan["a_week"] : last * plan["a_week"]]
+    spent = len(rows) * (plan["meeting"] + plan["tutorial"])
+    spent += sum(row["minutes"] - sum(minutes for *_, minutes in row["steps"]) for row in rows)
+    spent += sum(lesson["minutes"] for row in rows for lesson in row["lectured"])
+    beside = spent / 60 + sum(hours for when, hours in steps if when.startswith("week"))
+    late = ASSIGNMENT * sum(to > first * plan["a_week"] for _, to in plan["assignments"].values())
+    weeks_beside = last - first + 1
+    return {
+        "project": project,
+        "longer": hours,
+        "more": credits_of(hours),
+        "both": both,
+        "most": credits_of(both),
+        "alone": both - plan["class"],
+        "weekly": round(beside / weeks_beside, 1),
+        "weekly_both": round((beside + late) / weeks_beside, 1),
+        "project_staff": staff(project=True)[0],
+        "both_staff": staff(count, project=True)[0],
+    }
+
+
+def bundles(root, *keys):
+    """Return what may count in a course: its shares of the grade, a student's hours, and the staff's.
+
+    The plans are forms of one course, with as many assignments; hours and credits are given for each.
+    """
+    plans = [weeks(root, key) for key in keys]
+    found = []
+    for each in yaml.safe_load(Path(root, "book", "bundles.yml").read_text(encoding="utf-8")):
+        count = {"none": 0, "plan": len(plans[0]["assignments"])}.get(each["assignments"])
+        count = len(plans[0]["assignments"]) + 1 if count is None else count
+        if count not in each["each"]:
+            continue
+        challenge, project = each.get("challenge", 0), each.get("project", 0)
+        exam = 100 - count * each["each"][count] - challenge - project
+        own = {"challenge": bool(challenge), "project": plans[0]["project"] * bool(project)}
+        hours = [hours_with(plan, count, **own) for plan in plans]
+        shares = [(f"{NUMBERS[count]} assignments", f"{each['each'][count]}% each")] if count else []
+        shares += [("challenge", f"{challenge}%")] * bool(challenge)
+        shares += [("project", f"{project}%")] * bool(project)
+        none = hours_with(plans[0], 0)
+        found.append(
+            {
+                "shares": [*shares, ("exam", f"{exam}%")],
+                "asked": hours[0] - none,
+                "hours": [(one, credits_of(one)) for one in hours],
+                "staff": staff(count, challenge=bool(challenge), project=bool(project)),
+            }
+        )
+    return plans, found
+
+
+def told_in_place(root):
+    """Return what a class is told in place of each lesson that a plan leaves out and others build on."""
+    found = {}
+    for plan in (weeks(root, each["key"]) for each in read_weeks(root)):
+        for lesson, words in plan["told"]:
+            if found.setdefault(lesson["slug"], (lesson, words))[1] != words:
+                raise ValueError(f"plan {plan['key']}: other words in place of {lesson['slug']}")
+    return sorted(found.values(), key=lambda each: each[0]["number"])
+
+
+def forms(root):
+    """Return the plans by their size, the shortest term first."""
+    found = {}
+    for plan in read_weeks(root):
+        found.setdefault(size(plan), []).append(plan)
+    return sorted(found.items(), key=lambda each: (len(each[1][0]["meetings"]), -len(each[0])), reverse=True)
 
 
 def test_of(root, name, taught, key, least):
@@ -286,6 +383,7 @@ def add_tutorials(root, rows, plan):
                 used += minutes
         row["tutorial"] = held | {"board": listed([board]), "on_board": AT_BOARD * len(board), "bank": bank}
         row["tutorial"] |= {"on_bank": used, "on_lab": lab, "slack": SLACK + left - used}
+        row["tutorial"]["not_on_board"] = listed([before[len(board) :]])
         before = [each for some in row["left"] for each in some]
 
 
@@ -363,7 +461,7 @@ class Made(Directive):
         """Say that the page changes with them."""
         super().note()
         teach = Path(self.env.srcdir, "book", "teach")
-        more = [teach / "notes.md", teach / "project.md", teach / "exams.yml"]
+        more = [teach / "notes.md", teach / "project.md", teach / "exams.yml", teach.parent / "bundles.yml"]
         for path in (*more, *teach.glob("mock/*.yml"), *teach.glob("questions/*.yml")):
             self.env.note_dependency(str(path))
 
@@ -393,10 +491,41 @@ class Plans(Made):
         return [raw(HTML.plans(overview(self.env.srcdir)))]
 
 
+class Forms(Made):
+    """Where the plan of each form is."""
+
+    def run(self):
+        """Return a list of links."""
+        self.note()
+        return [raw(HTML.forms(forms(self.env.srcdir)))]
+
+
+class Told(Made):
+    """What a class is told in place of a lesson."""
+
+    def run(self):
+        """Return a list."""
+        self.note()
+        return [raw(HTML.told(told_in_place(self.env.srcdir)))]
+
+
+class Bundles(Made):
+    """What may count in a course, and what that costs."""
+
+    required_arguments = 1
+    optional_arguments = 1
+
+    def run(self):
+        """Return a table."""
+        self.note()
+        return [raw(HTML.bundles(*bundles(self.env.srcdir, *self.arguments)))]
+
+
 class Workload(SphinxRole):
     """``{workload}`home today-14-90```: hours at home, in class, again, in total; credits.
 
-    ``project`` is what the project takes, ``longer`` the hours with it, and ``more`` their credits.
+    ``project`` is what the project takes, ``longer`` the hours with it, and ``more`` their credits; ``both``
+    and ``most`` are those with assignments too, ``alone`` without the class; ``weekly`` is a week of it.
     """
 
     def run(self):
@@ -404,7 +533,8 @@ class Workload(SphinxRole):
         kind, _, key = self.text.partition(" ")
         try:
             plan = weeks(self.env.srcdir, key)
-            return [nodes.Text(str({name: plan[name] for name in HOURS}[kind]))], []
+            found = {name: plan[name] for name in HOURS}[kind]
+            return [nodes.Text(f"{found:g}" if isinstance(found, float) else str(found))], []
         except (KeyError, ValueError) as error:
             return [], [self.inliner.reporter.error(str(error), line=self.lineno)]
 
@@ -413,5 +543,8 @@ def setup(app):
     """Register the extension."""
     app.add_directive("weeks", Weeks)
     app.add_directive("plans", Plans)
+    app.add_directive("forms", Forms)
+    app.add_directive("told", Told)
+    app.add_directive("bundles", Bundles)
     app.add_role("workload", Workload())
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -55,3 +55,11 @@ document.addEventListener("DOMContentLoaded", () => {
   window.addEventListener("load", () => window.MathJax?.startup?.promise?.then(reach));
   window.addEventListener("resize", reach);
 });
+// A link to what is folded opens it.
+const unfold = () => {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const folded = target?.closest("details:not([open])");
+  if (folded) { folded.open = true; target.scrollIntoView(); }
+};
+window.addEventListener("hashchange", unfold);
+document.addEventListener("DOMContentLoaded", unfold);
