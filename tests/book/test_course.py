@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 
 ROOT = Path(__file__).parents[2]
@@ -161,3 +162,23 @@ def test_notes_that_miss_a_prediction_are_refused():
 
 def test_every_lesson_says_what_it_teaches():
     assert all(lesson.get("able") for lesson in course.written(ROOT))
+
+
+def test_answers_of_the_pretest_are_right():
+    page = (ROOT / "book" / "teach" / "first_class.md").read_text(encoding="utf-8")
+    told = [
+        found.strip()
+        for found in re.findall(r"^\| \d+ \| (.+?) \|", page.partition("## What ")[0], flags=re.M)
+    ]
+    mean = torch.tensor([0.25, 0.75]) @ torch.tensor([[4.0, 2.0], [0.0, 8.0]])
+    x = torch.ones(2, 5, 3)
+    shapes = [tuple(each.shape) for each in (x.sum(dim=-1), x @ torch.ones(3, 4), x.mT)]
+    w = torch.tensor(2.0, requires_grad=True)
+    for _ in range(2):
+        (w * w).backward()
+    assert told[0] == str((torch.tensor([1, 2, 0]) * torch.tensor([3, -1, 4])).sum().item())
+    assert told[2] == f"$({mean[0]:g}, {mean[1]:g})$"
+    assert told[5] == f"{torch.tensor([2.0, 0.0]).softmax(dim=0)[0]:.2f}"
+    assert told[6] == f"{30 / 40:.2f}; {30 / 42:.2f}"
+    assert told[8] == "; ".join(map(str, shapes))
+    assert told[9] == f"{w.grad:g}"

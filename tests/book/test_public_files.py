@@ -20,7 +20,7 @@ VERSION = exformer.__version__
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[0-9]*.yml"))
 
 
-@pytest.mark.parametrize("name", ["troubleshooting", "licenses", "teach/doubt", "teach/first_class"])
+@pytest.mark.parametrize("name", ["troubleshooting", "licenses", "teach/doubt"])
 def test_the_examples_of_a_page_print_what_it_says(name: str) -> None:
     page = ROOT / "book" / f"{name}.md"
     examples = doctest.DocTestParser().get_doctest(page.read_text(encoding="utf-8"), {}, name, str(page), 0)

@@ -41,10 +41,17 @@ def plan_of(book, *meetings, minutes=90, **more):
 def test_there_is_a_plan_for_each_length():
     lengths = [(12, 90), (14, 90), (14, 120)]
     sizes = {(way, *length) for way in ("core", "today") for length in lengths}
-    sizes |= {("core", 14, 180), ("all", 28, 90), ("all", 24, 90), ("half", 8, 90), ("nlp", 8, 90)}
+    sizes |= {
+        ("core", 14, 180),
+        ("today", 14, 180),
+        ("all", 28, 90),
+        ("all", 24, 90),
+        ("half", 8, 90),
+        ("nlp", 8, 90),
+    }
     assert {tuple(int(part) if part.isdigit() else part for part in key.split("-")) for key in KEYS} == sizes
-    open_ones = [plan["key"] for plan in weeks.read_weeks(ROOT) if not plan.get("folded")]
-    assert open_ones == ["core-14-90", "core-14-180", "today-14-90", "all-28-90", "half-8-90", "nlp-8-90"]
+    shown = str(weeks.HTML.forms(weeks.forms(ROOT)))
+    assert sorted(re.findall(r'href="#plan-([\w-]+)"', shown)) == sorted(KEYS)
     page = (ROOT / "book" / "teach" / "plans.md").read_text(encoding="utf-8")
     assert re.findall(r"^```\{weeks\} (\S+)$", page, flags=re.M) == KEYS
 
@@ -68,10 +75,11 @@ def test_the_minutes_of_a_week_add_up(plans, key):
         head, *rows = table.split("<tr>")[1:]
         assert len(rows) == len(plan["rows"])
         assert all(len(re.findall("<t[hd][ >]", row)) == head.count("<th ") for row in rows)
-    assert ("In place of" in shown) == (key in ("today-14-90", "half-8-90", "nlp-8-90"))
+    assert ("#plans-told" in shown) == (key.split("-")[0] in ("today", "half", "nlp"))
     once = len(plan["rows"]) <= 14
     assert ('class="words">week</th>' in shown, 'class="words">meeting</th>' in shown) == (once, not once)
-    assert (", 2 a week<" in shown) == (not once)
+    assert (", 2 a week</summary>" in shown) == (not once)
+    assert (", with a tutorial</summary>" in shown) == (minutes == "180")
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -139,8 +147,8 @@ def test_a_plan_of_all_lessons_has_tests_and_time(plans):
     assert min(free["all-28-90"]) >= 45
 
 
-def test_two_plans_have_the_lab(plans):
-    assert {key for key, plan in plans.items() if plan["lab"]} == {"core-14-180", "all-28-90"}
+def test_three_plans_have_the_lab(plans):
+    assert {key for key, plan in plans.items() if plan["lab"]} == {"core-14-180", "today-14-180", "all-28-90"}
     lab = (ROOT / "notebooks" / "labs" / "island.ipynb").read_text(encoding="utf-8")
     notes = (ROOT / "book" / "teach" / "notes.md").read_text(encoding="utf-8").partition("(lab-notes)=")[2]
     assert f"The lab takes {weeks.LAB} minutes, and as long for the exercises" in lab
@@ -253,9 +261,13 @@ def test_a_long_plan_has_a_mock_exam_of_its_own(plans):
 def test_the_syllabus_has_the_weeks_of_its_plans(plans):
     text = (ROOT / "book" / "teach" / "syllabus.md").read_text(encoding="utf-8")
     parts = dict(part.split(")=\n", 1) for part in text.split("\n(syllabus-")[1:])
-    assert "two of the tests are written in class, and in the course of twenty lessons all four" in text
     for course, meetings, tests in (("core", 14, 2), ("today", 14, 2), ("all", 28, 4), ("nlp", 8, 2)):
-        (key,) = {*re.findall(r"\{(?:weeks\} |workload\}`\w+ )([\w-]+)", parts[course])}
+        key, *more = re.findall(r"\{(?:weeks\} |workload\}`\w+ )([\w-]+)", parts[course])
+        assert more == ([f"{course}-14-180"] if course in ("core", "today") else [])
+        for other in more:
+            shown = str(weeks.HTML.topics(plans[other]))
+            assert shown.count("; in the tutorial: ") == 3  # two tests, and the lab
+            assert f"{plans[other]['total']}, or {plans[other]['credits']} ECTS credits" in shown
         plan = plans[key]
         assert key.split("-") == [course, str(meetings), "90"]
         assert sum(len(row["tests"]) for row in plan["rows"]) == tests
@@ -298,12 +310,87 @@ def test_the_first_meetings_are_those_of_their_plans(plans):
 def test_the_project_brings_the_core_to_a_module(plans):
     page = (ROOT / "book" / "teach" / "project.md").read_text(encoding="utf-8")
     steps = [int(hours) for hours in re.findall(r"\| (\d+) \|$", page, flags=re.M)]
-    assert weeks.project_hours(ROOT) == sum(steps) == 78
+    assert sum(hours for _, hours in weeks.project_steps(ROOT)) == sum(steps) == 78
     plan = plans["core-14-90"]
     assert plan["longer"] == plan["total"] - 14 - 5 + 78  # the challenge takes 295 minutes at home
     assert plan["more"] == "4.8 to 5.8"
+    for key in ("core-14-180", "today-14-180"):
+        assert (plans[key]["both"], plans[key]["most"]) == (180, "6.0 to 7.2")
+        assert plans[key]["alone"] == 180 - plans[key]["class"]
+    assert (plan["weekly"], plans["core-14-180"]["weekly"]) == (9.5, 11.0)
     points = [int(found) for found in re.findall(r"^\| \w+, (\d) \|", page, flags=re.M)]
     assert sum(points) == 20
+
+
+def test_homework_that_no_tutorial_has_time_for_is_named(plans):
+    for plan in (plans["core-14-180"], plans["today-14-180"]):
+        for before, row in zip(plan["rows"], plan["rows"][1:], strict=False):
+            held = row["tutorial"]
+            told = [named(held[name]) if held[name] else set() for name in ("board", "not_on_board")]
+            assert set.union(*told) == (named(before["there"]) if before["there"] else set())
+    last = plans["core-14-180"]["rows"][-1]["tutorial"]
+    assert (last["board"], last["not_on_board"]) == ("13.3–13.5", "13.6")
+    assert "13.3–13.5; not 13.6<" in str(weeks.HTML.weeks(plans["core-14-180"]))
+
+
+def test_what_students_hand_in_is_shared_by_one_rule(plans):
+    assert weeks.staff(2) == (20, 2 + 9, 9)
+    assert weeks.staff(2, challenge=True) == (25, 2 + 23 / 2, 23 / 2)
+    assert weeks.staff(project=True) == (33, 16.5, 16.5)
+    challenge = (ROOT / "book" / "teach" / "doubt.md").read_text(encoding="utf-8")
+    assert "A page takes about ten minutes to mark" in challenge
+    assert "| 20 × 5 of yours |" in challenge
+    assert weeks.staff(challenge=True)[0] == 20 * (10 + 5) / 60
+    project = (ROOT / "book" / "teach" / "project.md").read_text(encoding="utf-8")
+    told = re.search(
+        r"thirty groups\. For each, .+ about (\d+) minutes, .+ report (\d+), .+ two .+ (ten)", project
+    )
+    assert weeks.staff(project=True)[0] == round(30 * (int(told[1]) + int(told[2]) + 10) / 60 + 0.1)
+    syllabus = (ROOT / "book" / "teach" / "syllabus.md").read_text(encoding="utf-8")
+    assert "takes ten: one to run the grader" in syllabus
+    assert sum(weeks.STAFF["assignment"]) == 10
+    held = plans["core-14-180"]["assistant"]
+    assert held["all"] == 63 + 14 + 11.5
+    assert held["project"] == 63 + 14 + 16.5
+    assert "together 88.5, or 93.5 with the project" in str(weeks.HTML.weeks(plans["core-14-180"]))
+
+
+@pytest.mark.parametrize(
+    ("keys", "counts"),
+    [(("core-14-90", "core-14-180"), 2), (("today-14-90", "today-14-180"), 2), (("all-28-90",), 3)],
+)
+def test_what_may_count_is_in_one_table(plans, keys, counts):
+    found = weeks.bundles(ROOT, *keys)[1]
+    assert len(found) == 5
+    names = [[name for name, _ in each["shares"]] for each in found]
+    assert names[0] == ["challenge", "exam"]
+    assert names[4] == [f"{weeks.NUMBERS[counts]} assignments", "project", "exam"]
+    for each in found:
+        numbers = {f"{word} assignments": n for n, word in weeks.NUMBERS.items()}
+        shares = [
+            numbers.get(name, 1) * int(share.removesuffix(" each").rstrip("%"))
+            for name, share in each["shares"]
+        ]
+        assert sum(shares) == 100
+    for key, *hours in zip(keys, *(each["hours"] for each in found), strict=True):
+        plan = plans[key]
+        assert hours[1] == (plan["total"], plan["credits"])
+        assert hours[3:] == [(plan["longer"], plan["more"]), (plan["both"], plan["most"])]
+    same = weeks.bundles(ROOT, "today-14-90", "today-14-180")[1]
+    assert same == weeks.bundles(ROOT, "core-14-90", "core-14-180")[1]  # the page shows one for both
+
+
+def test_words_in_place_of_a_lesson_are_the_same_in_all_plans(book):
+    told = weeks.told_in_place(ROOT)
+    assert [lesson["number"] for lesson, _ in told] == ["01", "02", "07", "08"]
+    rows = [
+        {"key": key, "title": "T", "meeting": 90, "meetings": ["self_attention"], "sealed": []}
+        | {"without": {"first_attention": key}}
+        for key in "kl"
+    ]
+    (book / "book" / "courses.yml").write_text(yaml.safe_dump(rows), encoding="utf-8")
+    with pytest.raises(ValueError, match="plan l: other words in place of first_attention"):
+        weeks.told_in_place(book)
 
 
 def test_what_a_course_changes_has_all_verdicts():
