@@ -9,11 +9,16 @@ _FOUND = json.loads(Path(__file__).with_name("passages.json").read_text(encoding
 
 
 class Entry(NamedTuple):
-    """A passage, a question that it alone answers, and a word that every right answer has in it."""
+    """A passage, a question that it alone answers, and a word that every right answer has in it.
+
+    For training there is another question about the same fact, with its answer.
+    """
 
     passage: str
     question: str
     word: str  # a regular expression
+    asked: str
+    answered: str
 
 
 #: The questions of the first eighteen use other words than their passages, the others a rare name.
