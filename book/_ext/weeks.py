@@ -11,6 +11,7 @@ with ``book/teach/project.md`` in place of challenge and assignments.
 """
 
 import re
+from functools import cache
 from math import ceil
 from pathlib import Path
 
@@ -122,6 +123,10 @@ def weeks(root, key):
     check_assignments(made)
     made |= load_of(made)
     return made | longer(made, project_steps(root))
+
+
+#: A page asks for the same plans many times, and each takes a quarter of a second; a build computes it once.
+planned = cache(weeks)
 
 
 def row_of(root, words, lessons, taught, key):
@@ -238,7 +243,7 @@ def bundles(root, *keys):
 
     The plans are forms of one course, with as many assignments; hours and credits are given for each.
     """
-    plans = [weeks(root, key) for key in keys]
+    plans = [planned(root, key) for key in keys]
     found = []
     for each in yaml.safe_load(Path(root, "book", "bundles.yml").read_text(encoding="utf-8")):
         count = {"none": 0, "plan": len(plans[0]["assignments"])}.get(each["assignments"])
@@ -267,7 +272,7 @@ def bundles(root, *keys):
 def told_in_place(root):
     """Return what a class is told in place of each lesson that a plan leaves out and others build on."""
     found = {}
-    for plan in (weeks(root, each["key"]) for each in read_weeks(root)):
+    for plan in (planned(root, each["key"]) for each in read_weeks(root)):
         for lesson, words in plan["told"]:
             if found.setdefault(lesson["slug"], (lesson, words))[1] != words:
                 raise ValueError(f"plan {plan['key']}: other words in place of {lesson['slug']}")
@@ -447,7 +452,7 @@ def overview(root):
     exams = {each.key: each for each in read_exams(Path(root, "book", "teach"))}
     numbers = {each["slug"]: each["number"] for each in written(root)}
     found = []
-    for plan in (weeks(root, each["key"]) for each in read_weeks(root)):
+    for plan in (planned(root, each["key"]) for each in read_weeks(root)):
         told = {"exams": [(key, left_out(exams[key], plan["taught"])) for key in plan["sealed"]]}
         told["numbers"] = join_neighbors(sorted(numbers[slug] for slug in plan["taught"]))
         found.append(plan | told)
@@ -476,7 +481,7 @@ class Weeks(Made):
         """Return a table, or a list of topics."""
         self.note()
         try:
-            plan = weeks(self.env.srcdir, self.arguments[0])
+            plan = planned(self.env.srcdir, self.arguments[0])
         except ValueError as error:
             raise self.error(str(error)) from error
         return [raw(HTML.topics(plan) if self.arguments[1:] else HTML.weeks(plan))]
@@ -532,7 +537,7 @@ class Workload(SphinxRole):
         """Return the number."""
         kind, _, key = self.text.partition(" ")
         try:
-            plan = weeks(self.env.srcdir, key)
+            plan = planned(self.env.srcdir, key)
             found = {name: plan[name] for name in HOURS}[kind]
             return [nodes.Text(f"{found:g}" if isinstance(found, float) else str(found))], []
         except (KeyError, ValueError) as error:
