@@ -21,11 +21,10 @@ from pathlib import Path
 
 import yaml
 from jinja2 import Environment
-from markdown_it import MarkdownIt
-from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from exformer_lessons.handout import DETAILS
 from exformer_lessons.notebook import find, key_of
+from exformer_lessons.teacher.printing import markdown_with_tex
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
@@ -66,18 +65,7 @@ class Slide:
         return "\n".join(listed(text) if ITEM.match(text) else f"<p>{inline(text)}</p>" for text in self.said)
 
 
-def _tex(form):
-    return lambda _, tokens, i, *rest: form.format(html.escape(tokens[i].content))
-
-
-def _markdown():
-    made = MarkdownIt("commonmark", {"html": False}).enable("table").use(dollarmath_plugin, allow_space=True)
-    made.add_render_rule("math_inline", _tex(r"\({}\)"))
-    made.add_render_rule("math_block", _tex("<p>\\[{}\\]</p>\n"))
-    return made
-
-
-MARKDOWN = _markdown()
+MARKDOWN = markdown_with_tex("<p>\\[{}\\]</p>\n")
 
 
 def inline(text):

@@ -35,17 +35,17 @@ _CONFIG = r"""window.MathJax = {
 _LINE = "_" * 24
 
 
-def _renderer() -> MarkdownIt:
+def markdown_with_tex(block: str = r"\[{}\]") -> MarkdownIt:
+    """Return a reader of Markdown that leaves formulas to MathJax, those on lines of their own as `block`."""
     made = MarkdownIt("commonmark", {"html": False}).enable("table").use(dollarmath_plugin, allow_space=True)
-    for kind, first, last in (("math_inline", r"\(", r"\)"), ("math_block", r"\[", r"\]")):
+    for kind, form in (("math_inline", r"\({}\)"), ("math_block", block)):
         made.add_render_rule(
-            kind,
-            lambda _, tokens, i, *rest, a=first, b=last: f"{a}{html.escape(tokens[i].content.strip())}{b}",
+            kind, lambda _, tokens, i, *rest, form=form: form.format(html.escape(tokens[i].content))
         )
     return made
 
 
-_MARKDOWN = _renderer()
+_MARKDOWN = markdown_with_tex()
 
 
 def page(sheet: Sheet, tasks: list[tuple[Question, str]], *, answers: bool) -> str:
