@@ -10,16 +10,30 @@ import yaml
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
-import weeks  # noqa: E402
+import homework  # noqa: E402
+import workload  # noqa: E402
+from course import HTML, written  # noqa: E402
 from notes import MINUTES, timed  # noqa: E402
+from plans import (  # noqa: E402
+    CHALLENGE,
+    LAB,
+    LAB_EXERCISES,
+    NUMBERS,
+    bundles,
+    forms,
+    overview,
+    plan_of,
+    read_plans,
+    told_in_place,
+)
 
-KEYS = [plan["key"] for plan in weeks.read_weeks(ROOT)]
+KEYS = [plan["key"] for plan in read_plans(ROOT)]
 
 
 @pytest.fixture(scope="module")
 def plans():
     """Give all plans of the book."""
-    return {key: weeks.weeks(ROOT, key) for key in KEYS}
+    return {key: plan_of(ROOT, key) for key in KEYS}
 
 
 @pytest.fixture
@@ -31,11 +45,11 @@ def book(tmp_path):
     return tmp_path
 
 
-def plan_of(book, *meetings, minutes=90, **more):
+def plan_with(book, *meetings, minutes=90, **more):
     """Return a plan of these meetings."""
     row = {"key": "k", "title": "T", "meeting": minutes, "meetings": [*meetings]} | more
     (book / "book" / "courses.yml").write_text(yaml.safe_dump([row]), encoding="utf-8")
-    return weeks.weeks(book, "k")
+    return plan_of(book, "k")
 
 
 def test_there_is_a_plan_for_each_length():
@@ -50,7 +64,7 @@ def test_there_is_a_plan_for_each_length():
         ("nlp", 8, 90),
     }
     assert {tuple(int(part) if part.isdigit() else part for part in key.split("-")) for key in KEYS} == sizes
-    shown = str(weeks.HTML.forms(weeks.forms(ROOT)))
+    shown = str(HTML.forms(forms(ROOT)))
     assert sorted(re.findall(r'href="#plan-([\w-]+)"', shown)) == sorted(KEYS)
     page = (ROOT / "book" / "teach" / "plans.md").read_text(encoding="utf-8")
     assert re.findall(r"^```\{weeks\} (\S+)$", page, flags=re.M) == KEYS
@@ -70,7 +84,7 @@ def test_the_minutes_of_a_week_add_up(plans, key):
             spent = [held[name] for name in ("on_board", "on_bank", "on_lab", "slack")]
             assert sum(spent) + sum(test["minutes"] for test in held["tests"]) == plan["tutorial"]
             assert held["slack"] >= 10
-    shown = str(weeks.HTML.weeks(plan))
+    shown = str(HTML.weeks(plan))
     for table in shown.split("<table>")[1:]:
         head, *rows = table.split("<tr>")[1:]
         assert len(rows) == len(plan["rows"])
@@ -88,17 +102,15 @@ def test_the_challenge_has_its_place_in_a_long_term(plans, key):
     steps = every[plans[key]["a_week"] - 1 :: plans[key]["a_week"]]  # the last meeting of each week
     assert sum(map(len, every)) == sum(map(len, steps))
     wanted = (
-        [[step[0]] for step in weeks.CHALLENGE.values()]
-        if len(steps) == 14 or key == "all-24-90"
-        else [[]] * 4
+        [[step[0]] for step in CHALLENGE.values()] if len(steps) == 14 or key == "all-24-90" else [[]] * 4
     )
     assert steps == [[]] * (len(steps) - 4) + wanted
     homework = (ROOT / "book" / "teach" / "doubt.md").read_text(encoding="utf-8")
     at_home = [int(found) for found in re.findall(r"\| (\d+) at home", homework)]
     found = re.findall(r"\| (?:(\d) × )?(\d+) \|$", homework, flags=re.M)
     in_class = [int(times or 1) * int(minutes) for times, minutes in found]
-    assert at_home == [minutes for *_, minutes in weeks.CHALLENGE.values() if minutes]
-    assert sum(in_class) == sum(minutes for _, minutes, *_ in weeks.CHALLENGE.values())
+    assert at_home == [minutes for *_, minutes in CHALLENGE.values() if minutes]
+    assert sum(in_class) == sum(minutes for _, minutes, *_ in CHALLENGE.values())
 
 
 def named(words):
@@ -115,10 +127,10 @@ def named(words):
 @pytest.mark.parametrize("key", KEYS)
 def test_each_exercise_has_its_place_and_none_is_made_up(plans, key):
     rows = plans[key]["rows"]
-    starts = weeks.starts_of(ROOT)
+    starts = homework.starts_of(ROOT)
     for lesson in (lesson for row in rows for lesson, _ in row["order"]):
         number = f"{int(lesson['number'])}."
-        wanted = weeks.exercises_of(ROOT, lesson, starts)
+        wanted = homework.exercises_of(ROOT, lesson, starts)
         assert len(wanted) == (5 if number in ("14.", "20.") else 6)
         cells = [row[name] for row in rows for name in ("here", "there") if row[name] != "of the lab"]
         told = [each for words in filter(None, cells) for each in named(words) if each.startswith(number)]
@@ -128,8 +140,8 @@ def test_each_exercise_has_its_place_and_none_is_made_up(plans, key):
 
 
 def test_what_is_caught_up_is_no_homework(book):
-    one, two, last = plan_of(book, "recurrence", "first_attention", "catch up")["rows"]
-    alone, _ = plan_of(book, "recurrence", "first_attention")["rows"]
+    one, two, last = plan_with(book, "recurrence", "first_attention", "catch up")["rows"]
+    alone, _ = plan_with(book, "recurrence", "first_attention")["rows"]
     assert (alone["there"], alone["home"]) == ("1.3–1.6", 50)
     assert (one["there"], two["there"], last["here"]) == ("1.3", "2.3", "1.4–1.6; 2.4–2.6")
     assert one["home"] == two["home"] == round(50 / 4)
@@ -139,7 +151,7 @@ def test_what_is_caught_up_is_no_homework(book):
 def test_a_plan_of_all_lessons_has_tests_and_time(plans):
     rows = plans["all-28-90"]["rows"]
     lectured = [" ".join(lesson["slug"] for lesson in row["lectured"]) for row in rows]
-    assert [*filter(None, lectured)] == [lesson["slug"] for lesson in weeks.written(ROOT)]
+    assert [*filter(None, lectured)] == [lesson["slug"] for lesson in written(ROOT)]
     tests = [(test["name"], test["without"]) for row in rows for test in row["tests"]]
     assert tests == [("test_06", []), ("test_13", []), ("test_20", []), ("test_20_scale", [])]
     free = {key: [row["exercises"] for row in plans[key]["rows"] if row["catch"]] for key in plans}
@@ -151,8 +163,8 @@ def test_three_plans_have_the_lab(plans):
     assert {key for key, plan in plans.items() if plan["lab"]} == {"core-14-180", "today-14-180", "all-28-90"}
     lab = (ROOT / "notebooks" / "labs" / "island.ipynb").read_text(encoding="utf-8")
     notes = (ROOT / "book" / "teach" / "notes.md").read_text(encoding="utf-8").partition("(lab-notes)=")[2]
-    assert f"The lab takes {weeks.LAB} minutes, and as long for the exercises" in lab
-    assert f"takes {weeks.LAB} minutes, six for two votes, and {weeks.LAB_EXERCISES}" in notes
+    assert f"The lab takes {LAB} minutes, and as long for the exercises" in lab
+    assert f"takes {LAB} minutes, six for two votes, and {LAB_EXERCISES}" in notes
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -162,13 +174,13 @@ def test_lessons_come_in_their_order_or_the_plan_says_why(plans, key):
 
 
 def test_all_plans_are_in_one_table(plans):
-    rows = str(weeks.HTML.plans(weeks.overview(ROOT))).split("<tr>")[2:]
+    rows = str(HTML.plans(overview(ROOT))).split("<tr>")[2:]
     assert len(rows) == len(KEYS)
     (core,) = (row for row in rows if "#plan-core-12-90" in row)
     assert "N (not 6, 8), C (not 7)" in core
     assert "01–08, 10–11, 13" in core
     assert "<i>gradients</i>\xa03–6" in core.replace("&nbsp;", "\xa0")
-    assert "No assignment fits" in str(weeks.HTML.weeks(plans["half-8-90"]))
+    assert "No assignment fits" in str(HTML.weeks(plans["half-8-90"]))
     assert [key for key in KEYS if not plans[key]["assignments"]] == ["half-8-90"]
 
 
@@ -183,11 +195,11 @@ def test_all_plans_are_in_one_table(plans):
 def test_an_assignment_that_does_not_fit_is_refused(book, dates, message):
     lessons = ("recurrence", "first_attention", "self_attention", "multi_head_attention")
     with pytest.raises(ValueError, match=message):
-        plan_of(book, *lessons, "catch up", "catch up", assignments={"gradients": dates})
+        plan_with(book, *lessons, "catch up", "catch up", assignments={"gradients": dates})
 
 
 def test_what_is_read_is_homework_of_the_week_before(book):
-    first, second = plan_of(book, "recurrence", "read first_attention")["rows"]
+    first, second = plan_with(book, "recurrence", "read first_attention")["rows"]
     assert [lesson["slug"] for lesson in first["before"]] == ["first_attention"]
     assert first["minutes"] == 80 - first["exercises"] + second["read"][0]["minutes"]
     assert second["lecture"] == 0
@@ -197,14 +209,17 @@ def test_what_is_read_is_homework_of_the_week_before(book):
 def test_questions_on_what_was_left_out_are_dropped(book):
     lessons = ("self_attention", "multi_head_attention", "positional_encoding", "transformer_layer")
     told = {"first_attention": "a sentence"}
-    rows = plan_of(book, *lessons, "test_06 + catch up", without=told)["rows"]
+    rows = plan_with(book, *lessons, "test_06 + catch up", without=told)["rows"]
     assert rows[-1]["tests"] == [{"name": "test_06", "title": "First test", "without": [1], "minutes": 24}]
     assert (rows[-1]["exercises"], rows[-1]["slack"]) == (50, 16)  # four exercises do not fill 55
 
 
 def test_a_long_meeting_leaves_less_for_home(book):
-    (short,), (long,) = plan_of(book, "recurrence")["rows"], plan_of(book, "recurrence", minutes=120)["rows"]
-    assert short["exercises"] < long["exercises"] == weeks.AT_MOST
+    (short,), (long,) = (
+        plan_with(book, "recurrence")["rows"],
+        plan_with(book, "recurrence", minutes=120)["rows"],
+    )
+    assert short["exercises"] < long["exercises"] == homework.AT_MOST
     assert (short["here"], short["there"]) == ("1.1–1.2", "1.3–1.6")
     assert (long["here"], long["there"]) == ("1.1–1.3", "1.4–1.6")
 
@@ -221,20 +236,20 @@ def test_a_long_meeting_leaves_less_for_home(book):
 )
 def test_a_plan_that_does_not_work_is_refused(book, meetings, minutes, message):
     with pytest.raises(ValueError, match=message):
-        plan_of(book, *meetings, minutes=minutes)
+        plan_with(book, *meetings, minutes=minutes)
 
 
 def test_an_unknown_plan_is_named(book):
-    plan_of(book, "recurrence")
+    plan_with(book, "recurrence")
     with pytest.raises(ValueError, match=r"expected a plan of courses.yml \(k\), got 'l'"):
-        weeks.weeks(book, "l")
+        plan_of(book, "l")
 
 
 def test_neighbors_are_joined():
-    assert weeks.exercise_list(["18.2", "18.1", "18.3", "18.6"]) == "18.1–18.3, 18.6"
-    assert weeks.exercise_list(["3.2", "3.paper 1", "3.paper 2"]) == "3.2, on paper\u00a01–2"
-    assert weeks.exercise_list(["3.paper 2"]) == "3 on paper\u00a02"
-    assert weeks.exercise_list([]) == ""
+    assert homework.exercise_list(["18.2", "18.1", "18.3", "18.6"]) == "18.1–18.3, 18.6"
+    assert homework.exercise_list(["3.2", "3.paper 1", "3.paper 2"]) == "3.2, on paper\u00a01–2"
+    assert homework.exercise_list(["3.paper 2"]) == "3 on paper\u00a02"
+    assert homework.exercise_list([]) == ""
 
 
 def test_hours_add_up_to_credits(plans):
@@ -254,7 +269,7 @@ def test_a_long_plan_has_a_mock_exam_of_its_own(plans):
         assert plan["exam"]["name"] == ("exam_today" if today else "exam")
         if key in ("core-14-90", "today-14-90", "all-28-90"):  # those of the syllabus
             assert not plan["exam"]["without"]
-    shown = str(weeks.HTML.weeks(plans["today-12-90"]))
+    shown = str(HTML.weeks(plans["today-12-90"]))
     assert '<a href="mock.html#mock-exam-today">Mock exam</a> without questions 5, 7, 8.' in shown
 
 
@@ -265,13 +280,13 @@ def test_the_syllabus_has_the_weeks_of_its_plans(plans):
         key, *more = re.findall(r"\{(?:weeks\} |workload\}`\w+ )([\w-]+)", parts[course])
         assert more == ([f"{course}-14-180"] if course in ("core", "today") else [])
         for other in more:
-            shown = str(weeks.HTML.topics(plans[other]))
+            shown = str(HTML.topics(plans[other]))
             assert shown.count("; in the tutorial: ") == 3  # two tests, and the lab
             assert f"{plans[other]['total']}, or {plans[other]['credits']} ECTS credits" in shown
         plan = plans[key]
         assert key.split("-") == [course, str(meetings), "90"]
         assert sum(len(row["tests"]) for row in plan["rows"]) == tests
-        topics = str(weeks.HTML.topics(plan))
+        topics = str(HTML.topics(plan))
         assert topics.count("<li>") == meetings
         assert "without question" not in topics
         assert f"{plan['total']}, or {plan['credits']} ECTS credits" in topics
@@ -310,7 +325,7 @@ def test_the_first_meetings_are_those_of_their_plans(plans):
 def test_the_project_brings_the_core_to_a_module(plans):
     page = (ROOT / "book" / "teach" / "project.md").read_text(encoding="utf-8")
     steps = [int(hours) for hours in re.findall(r"\| (\d+) \|$", page, flags=re.M)]
-    assert sum(hours for _, hours in weeks.project_steps(ROOT)) == sum(steps) == 78
+    assert sum(hours for _, hours in workload.project_steps(ROOT)) == sum(steps) == 78
     plan = plans["core-14-90"]
     assert plan["longer"] == plan["total"] - 14 - 5 + 78  # the challenge takes 295 minutes at home
     assert plan["more"] == "4.8 to 5.8"
@@ -330,27 +345,27 @@ def test_homework_that_no_tutorial_has_time_for_is_named(plans):
             assert set.union(*told) == (named(before["there"]) if before["there"] else set())
     last = plans["core-14-180"]["rows"][-1]["tutorial"]
     assert (last["board"], last["not_on_board"]) == ("13.3–13.5", "13.6")
-    assert "13.3–13.5; not 13.6<" in str(weeks.HTML.weeks(plans["core-14-180"]))
+    assert "13.3–13.5; not 13.6<" in str(HTML.weeks(plans["core-14-180"]))
 
 
 def test_what_students_hand_in_is_shared_by_one_rule(plans):
-    assert weeks.staff(2) == (20, 2 + 9, 9)
-    assert weeks.staff(2, challenge=True) == (25, 2 + 23 / 2, 23 / 2)
-    assert weeks.staff(project=True) == (33, 16.5, 16.5)
+    assert workload.staff(2) == (20, 2 + 9, 9)
+    assert workload.staff(2, challenge=True) == (25, 2 + 23 / 2, 23 / 2)
+    assert workload.staff(project=True) == (33, 16.5, 16.5)
     challenge = (ROOT / "book" / "teach" / "doubt.md").read_text(encoding="utf-8")
     assert "A page takes about ten minutes to mark" in challenge
     assert "| 20 × 5 of yours |" in challenge
-    assert weeks.staff(challenge=True)[0] == 20 * (10 + 5) / 60
+    assert workload.staff(challenge=True)[0] == 20 * (10 + 5) / 60
     project = (ROOT / "book" / "teach" / "project.md").read_text(encoding="utf-8")
     told = re.search(r"thirty groups\. For each, .+ about (\d+) minutes, .+ report (\d+), .+ (ten)", project)
-    assert weeks.staff(project=True)[0] == round(30 * (int(told[1]) + int(told[2]) + 10) / 60 + 0.1)
+    assert workload.staff(project=True)[0] == round(30 * (int(told[1]) + int(told[2]) + 10) / 60 + 0.1)
     syllabus = (ROOT / "book" / "teach" / "syllabus.md").read_text(encoding="utf-8")
     assert "takes ten: one to run the grader" in syllabus
-    assert sum(weeks.STAFF["assignment"]) == 10
+    assert sum(workload.STAFF["assignment"]) == 10
     held = plans["core-14-180"]["assistant"]
     assert held["all"] == 63 + 14 + 11.5
     assert held["project"] == 63 + 14 + 16.5
-    assert "together 88.5, or 93.5 with the project" in str(weeks.HTML.weeks(plans["core-14-180"]))
+    assert "together 88.5, or 93.5 with the project" in str(HTML.weeks(plans["core-14-180"]))
 
 
 @pytest.mark.parametrize(
@@ -358,13 +373,13 @@ def test_what_students_hand_in_is_shared_by_one_rule(plans):
     [(("core-14-90", "core-14-180"), 2), (("today-14-90", "today-14-180"), 2), (("all-28-90",), 3)],
 )
 def test_what_may_count_is_in_one_table(plans, keys, counts):
-    found = weeks.bundles(ROOT, *keys)[1]
+    found = bundles(ROOT, *keys)[1]
     assert len(found) == 5
     names = [[name for name, _ in each["shares"]] for each in found]
     assert names[0] == ["challenge", "exam"]
-    assert names[4] == [f"{weeks.NUMBERS[counts]} assignments", "project", "exam"]
+    assert names[4] == [f"{NUMBERS[counts]} assignments", "project", "exam"]
     for each in found:
-        numbers = {f"{word} assignments": n for n, word in weeks.NUMBERS.items()}
+        numbers = {f"{word} assignments": n for n, word in NUMBERS.items()}
         shares = [
             numbers.get(name, 1) * int(share.removesuffix(" each").rstrip("%"))
             for name, share in each["shares"]
@@ -374,12 +389,12 @@ def test_what_may_count_is_in_one_table(plans, keys, counts):
         plan = plans[key]
         assert hours[1] == (plan["total"], plan["credits"])
         assert hours[3:] == [(plan["longer"], plan["more"]), (plan["both"], plan["most"])]
-    same = weeks.bundles(ROOT, "today-14-90", "today-14-180")[1]
-    assert same == weeks.bundles(ROOT, "core-14-90", "core-14-180")[1]  # the page shows one for both
+    same = bundles(ROOT, "today-14-90", "today-14-180")[1]
+    assert same == bundles(ROOT, "core-14-90", "core-14-180")[1]  # the page shows one for both
 
 
 def test_words_in_place_of_a_lesson_are_the_same_in_all_plans(book):
-    told = weeks.told_in_place(ROOT)
+    told = told_in_place(ROOT)
     assert [lesson["number"] for lesson, _ in told] == ["01", "02", "07", "08"]
     rows = [
         {"key": key, "title": "T", "meeting": 90, "meetings": ["self_attention"], "sealed": []}
@@ -388,7 +403,7 @@ def test_words_in_place_of_a_lesson_are_the_same_in_all_plans(book):
     ]
     (book / "book" / "courses.yml").write_text(yaml.safe_dump(rows), encoding="utf-8")
     with pytest.raises(ValueError, match="plan l: other words in place of first_attention"):
-        weeks.told_in_place(book)
+        told_in_place(book)
 
 
 def test_what_a_course_changes_has_all_verdicts():
