@@ -1,6 +1,7 @@
 """What the commands ``exformer-lessons`` and ``exformer-teacher`` have in common."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,7 +22,14 @@ def run_command(parser: argparse.ArgumentParser, arguments: Sequence[str] | None
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
     try:
-        return asked.run(asked) or 0
+        status = asked.run(asked) or 0
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # the reader of our output has closed it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (ValueError, OSError) as error:
-        print(f"{parser.prog}: {' '.join(str(error).split())}", file=sys.stderr)
+        missing = isinstance(error, FileNotFoundError) and error.filename
+        said = f"there is no {error.filename}" if missing else str(error)
+        print(f"{parser.prog}: {' '.join(said.split())}", file=sys.stderr)
         return 2

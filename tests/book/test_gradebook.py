@@ -53,6 +53,26 @@ def test_one_row_a_student_whose_best_file_counts(tmp_path):
     assert said.endswith("3 students, 0 of them handed in nothing")
 
 
+def test_folders_of_weeks_hide_no_student(tmp_path):
+    rows = [
+        row(f"week3/{ZOE}/03.ipynb"),
+        row(f"week4/{ZOE}/04.ipynb", "split"),
+        row("week4/ada@example.org/a.ipynb"),
+    ]
+    found, said = written(tmp_path, rows, WORKSHEET)
+    assert [found[f"{who}@example.org"]["sum"] for who in ("zoe", "ada", "ada2")] == ["2", "1", "0"]
+    assert said.endswith("4 students, 2 of them handed in nothing")
+    found, said = written(tmp_path, rows[:2])
+    assert (found["Zoe\u0308 OHara"]["sum"], said[-40:]) == ("2", " 1 students, 0 of them handed in nothing")
+
+
+def test_a_worksheet_in_another_language_has_names(tmp_path):
+    _, *rest = WORKSHEET.splitlines(keepends=True)
+    french = "Identifiant,Nom complet,Adresse de courriel,Statut,Note\n" + "".join(rest)
+    found, _ = written(tmp_path, [row(f"{ZOE}/03.ipynb")], french.replace("Participant ", "Participant"))
+    assert (found["zoe@example.org"]["name"], found["zoe@example.org"]["sum"]) == ("Zoë O'Hara", "1")
+
+
 def test_points_of_an_assignment_add_up_once(tmp_path):
     told = {"lesson": "", "full": 4}
     rows = [

@@ -256,8 +256,13 @@ def test_what_is_no_key_is_refused(book: Book) -> None:
 def test_a_lesson_without_questions_is_named(book: Book) -> None:
     assert "with questions (numbers), got 'later'" in book.says("questions", "later", status=2)
     elsewhere = book.folder / "nowhere" / "teach"
-    refused = book.says("questions", "--folder", elsewhere, folder=False, status=2)
-    assert "run this in a clone of the book" in refused
+    for words in ("questions",), ("exam", "A"), ("mock", "exam"):
+        refused = book.says(*words, "--folder", elsewhere, folder=False, status=2)
+        assert "run this in a clone of the book" in refused
+    assert book.says("questions", "01") == book.says("questions", "numbers")
+    book.seal()
+    missing = book.folder / "no.key"
+    assert f"there is no {missing}\n" in book.answers(missing, status=2)
 
 
 @pytest.mark.parametrize(
@@ -318,7 +323,7 @@ def test_a_seed_draws_other_numbers_for_both(book: Book) -> None:
         asked.add(given)
     assert len(asked) > 2
     refused = book.says("exam", "A", "--seed", 1, status=2)
-    assert "exam A is public, its numbers are fixed; a sealed one has others (S)" in refused
+    assert "exam A is public, its numbers are fixed; a sealed exam has others (S)" in refused
 
 
 def test_an_exam_is_put_together_of_sealed_and_public_questions(book: Book) -> None:
@@ -339,6 +344,10 @@ def test_an_exam_is_put_together_of_sealed_and_public_questions(book: Book) -> N
     book.write("teach/exams.yml", EXAM + again.replace("S/1", "S/2"))
     refused = book.says("exam", "R", "--key", book.key, status=2)
     assert "exam R: the sealed exam S has 1 questions, got 'S/2'" in refused
+    book.write("teach/exams.yml", EXAM + again.replace("S/1", "T/1"))
+    assert "exam R: T/1 is of a sealed exam, and" in book.says("exam", "R", "--key", book.key, status=2)
+    book.write("teach/exams.yml", again.replace("rules: No aids.", "rules: *rules"))
+    assert "undefined alias" in book.says("exam", "R", status=2)
 
 
 def test_a_plan_leaves_out_questions(book: Book) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 from exformer_lessons.command import add_command
 from exformer_lessons.teacher import sandbox
-from exformer_lessons.teacher.questions import Question, add_folder, asked, read_questions, titles
+from exformer_lessons.teacher.questions import Question, add_folder, asked, read_questions, slug_of, titles
 
 #: The first line of a plain answer; a test refuses any file of the repository that has it.
 MARK = "<!-- private answer: keep it out of every repository -->"
@@ -202,7 +202,7 @@ def add_commands(commands: Any) -> None:
     what = "compute the key of a file that never changes and nobody else has, to make it again after a loss"
     parser.add_argument("--source", type=Path, metavar="SECRET", help=what)
     parser = add_command(commands, "answers", _answers, "print the answers of a lesson, computed again")
-    parser.add_argument("lesson", metavar="LESSON", help="such as self_attention")
+    parser.add_argument("lesson", metavar="LESSON", help="such as self_attention or 03")
     add_key(parser)
     add_trust(parser)
     add_folder(parser)
@@ -233,9 +233,10 @@ def _keygen(options: argparse.Namespace) -> None:
 
 
 def _answers(options: argparse.Namespace) -> None:
-    read_questions(options.folder, options.lesson)
-    found = read_answers(options.folder, options.lesson, options.key, trust=options.trust)
-    print(f"{MARK}\n## {titles(options.folder)[options.lesson]}: answers\n")
+    lesson = slug_of(options.folder, options.lesson)
+    read_questions(options.folder, lesson)
+    found = read_answers(options.folder, lesson, options.key, trust=options.trust)
+    print(f"{MARK}\n## {titles(options.folder)[lesson]}: answers\n")
     for number, (question, answer) in enumerate(found, 1):
         print(answered(question, number, answer), end="\n\n")
 

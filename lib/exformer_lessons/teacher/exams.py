@@ -84,9 +84,19 @@ def read_exams(folder: Path) -> list[Exam]:
     """Read what is public about all exams.
 
     Raises:
-        ValueError: If a question is unknown, or if an exam leaves too little time to read and to think.
+        ValueError: If the file is missing or no YAML, a question is unknown, or an exam leaves too little
+            time to read and to think.
     """
-    return [_exam(folder, row) for row in yaml.safe_load((folder / "exams.yml").read_text(encoding="utf-8"))]
+    path = folder / "exams.yml"
+    if not path.is_file():
+        raise ValueError(f"expected a list of exams in {path}: run this in a clone of the book")
+    try:
+        rows = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(
+            f"{path}: expected a list of exams, as in book/teach/exams.yml, got {error}"
+        ) from None
+    return [_exam(folder, row) for row in rows]
 
 
 def _exam(folder: Path, row: dict[str, Any]) -> Exam:
@@ -104,6 +114,10 @@ def _ask(folder: Path, key: str, name: str) -> tuple[str, str, int]:
         question = _named(folder, key, name)
         return question.lesson, question.kind, question.minutes
     asks, number = _asks(folder, found[1]), int(found[2])
+    if not asks:
+        raise ValueError(
+            f"exam {key}: {name} is of a sealed exam, and {folder / 'questions'} has none {found[1]}"
+        )
     if not 1 <= number <= len(asks):
         raise ValueError(f"exam {key}: the sealed exam {found[1]} has {len(asks)} questions, got {name!r}")
     return asks[number - 1]
@@ -138,7 +152,8 @@ def _write(options: argparse.Namespace) -> None:
     if exam.public and options.seed is not None:
         drawn = ", ".join(key for key, each in exams.items() if not each.public) or "none"
         raise ValueError(
-            f"exam {exam.key} is public, its numbers are fixed; a sealed one has others ({drawn})"
+            f"exam {exam.key} is public, its numbers are fixed; a sealed exam has others ({drawn}), "
+            f"and so has a public one that the command mock writes"
         )
     seeded = "" if options.seed is None else f", seed {options.seed}"
     sheet = sheets.Sheet(
@@ -158,7 +173,9 @@ def _solved(options: argparse.Namespace, exam: Exam) -> list[tuple[Question, str
     """Return the questions of an exam with their answers, or with nothing if no key is needed."""
     if (options.answers or not exam.public) and not options.key:
         what = "the answers are" if exam.public else f"exam {exam.key} is"
-        raise ValueError(f"{what} sealed: expected --key FILE, a private key that may read")
+        raise ValueError(
+            f"{what} sealed: expected --key FILE; book/teach/keys.md says how to get one, or do without"
+        )
     if not exam.questions:
         return solved(_opened(options, exam.key), seed=options.seed, trust=options.trust)
     found: dict[str, tuple[Question, str]] = {}

@@ -70,7 +70,7 @@ def _person(row: dict[str, str]) -> Person:
     name = " ".join(cell for head, cell in row.items() if re.search("name(?<!username)", head, re.I))
     both = [f"{one} {two}" for one, two in [*pairwise(cells), *pairwise(cells[::-1])]]
     return Person(
-        name or cells[0],
+        name or cells[bool(number and cells[1:])],
         number[1] if number else "",
         next((cell for cell in cells if "@" in cell), UNKNOWN),
         next((cell for head, cell in row.items() if _ID.search(head)), cells[0]) or UNKNOWN,
@@ -93,6 +93,14 @@ def _find(student: Person, roster: Sequence[Person]) -> Person:
     return found[0] if len(found) == 1 else student
 
 
+def _owner(path: str, roster: Sequence[Person]) -> Person:
+    """Find whose file this is; folders around those of students, such as one for each week, say nothing."""
+    parts = PurePosixPath(path).parts
+    told = [student_of("/".join(parts[n:])) for n in range(len(parts))]
+    known = next((found for each in told if (found := _find(each, roster)) in roster), None)
+    return known or next((each for each in told if each.number), told[0])
+
+
 def harmless(text: str) -> str:
     """Keep a spreadsheet from reading a text as a formula."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
@@ -112,7 +120,7 @@ def write_gradebook(results: Iterable["Result"], out: Path, roster: Sequence[Per
     best: dict[Person, dict[str, Result]] = {person: {} for person in roster}
     for each in results:
         if each.result != "total":
-            own = best.setdefault(_find(student_of(each.student), roster), {})
+            own = best.setdefault(_owner(each.student, roster), {})
             column = f"{each.lesson}/{each.exercise}".strip("/")
             own[column] = max(own.get(column, each), each, key=_points)
     columns = list(dict.fromkeys(column for own in best.values() for column in own if column))

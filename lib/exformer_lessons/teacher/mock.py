@@ -97,7 +97,12 @@ def mocks(folder: Path) -> list[str]:
 
     Args:
         folder: ``book/teach`` in a clone of the book.
+
+    Raises:
+        ValueError: If it has no folder of them.
     """
+    if not (folder / "mock").is_dir():
+        raise ValueError(f"expected public exams in {folder / 'mock'}: run this in a clone of the book")
     return sorted(path.stem for path in (folder / "mock").glob("*.yml"))
 
 

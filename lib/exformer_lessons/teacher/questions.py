@@ -99,6 +99,11 @@ def titles(folder: Path) -> dict[str, str]:
     return {row["slug"]: f"{row['number']} {row['title']}" for row in rows}
 
 
+def slug_of(folder: Path, name: str) -> str:
+    """Return the slug of a lesson that may be named by its number: 03."""
+    return next((slug for slug, title in titles(folder).items() if title.split()[0] == name), name)
+
+
 def sheet(questions: Iterable[Question], first: int = 1) -> str:
     """Return questions in Markdown, numbered."""
     return "\n\n".join(asked(number, each) for number, each in enumerate(questions, first))
@@ -123,7 +128,7 @@ def add_commands(commands: Any) -> None:
     what = "write a sheet of questions, in Markdown"
     parser = add_command(commands, "questions", _write, what)
     parser.add_argument(
-        "lessons", nargs="*", metavar="LESSON", help="such as self_attention; all if left out"
+        "lessons", nargs="*", metavar="LESSON", help="such as self_attention or 03; all if left out"
     )
     parser.add_argument("--kind", choices=KINDS, help="these only")
     add_folder(parser)
@@ -138,7 +143,8 @@ def add_folder(parser: argparse.ArgumentParser, option: str = "--folder") -> Non
 
 def _write(options: argparse.Namespace) -> None:
     title = titles(options.folder)
-    for lesson in options.lessons or lessons_with_questions(options.folder):
+    asked_for = [slug_of(options.folder, name) for name in options.lessons]
+    for lesson in asked_for or lessons_with_questions(options.folder):
         found = read_questions(options.folder, lesson)
         chosen = [each for each in found if options.kind in (None, each.kind)]
         print(f"## {title[lesson]}\n\n{sheet(chosen)}\n")
