@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bugs import all_bugs
-from mocks import all_mocks
+from mocks import all_mocks, all_tutorials
 from questions import all_exams, all_questions
 
 #: A page -> its folder -> what comes after its words, in Markdown.
@@ -11,6 +11,7 @@ MADE = {
     "book/teach/questions": all_questions,
     "book/teach/exams": all_exams,
     "book/teach/mock": all_mocks,
+    "book/teach/tutorials": all_tutorials,
     "book/bugs": all_bugs,
 }
 

@@ -3,14 +3,27 @@
 from exformer_lessons.teacher.mock import mocks, read_mock
 from exformer_lessons.teacher.questions import asked
 
+#: How names of sheets for tutorials begin.
+TUTORIAL = "tutorial_"
+
 
 def all_mocks(folder):
-    """Return the exams in Markdown; a number that its code does not give is an error.
+    """Return the exams and tests in Markdown; a number that its code does not give is an error.
 
     Args:
         folder: ``book/teach``.
     """
-    return "\n\n".join(one_mock(read_mock(folder, key)) for key in mocks(folder))
+    return "\n\n".join(one_mock(read_mock(folder, key)) for key in mocks(folder) if TUTORIAL not in key)
+
+
+def all_tutorials(folder):
+    """Return the sheets for tutorials, in the order of their lessons.
+
+    Args:
+        folder: ``book/teach``.
+    """
+    sheets = [read_mock(folder, key) for key in mocks(folder) if TUTORIAL in key]
+    return "\n\n".join(map(one_mock, sorted(sheets, key=lambda sheet: sheet.title)))
 
 
 def one_mock(exam):

@@ -18,7 +18,6 @@ from workload import credits_of, hours_with, load_of, longer, project_steps, sta
 
 from exformer_lessons.teacher.exams import FACTOR, read_exams
 from exformer_lessons.teacher.mock import mocks, read_mock
-from exformer_lessons.teacher.questions import read_questions
 from exformer_lessons.teacher.sheets import saved
 
 #: The least part of a test's points that is left when questions are dropped.
@@ -32,9 +31,8 @@ CHALLENGE = {
 }
 #: The lab: minutes to run it, its votes, and minutes for its exercises.
 LAB, LAB_VOTES, LAB_EXERCISES = 25, 2, 25
-#: In a tutorial: minutes at the board for an exercise that was homework; questions of the bank at most, of
-#: different kinds, these first.
-AT_BOARD, BANK, KINDS = 8, 3, ("apply", "prove", "design", "recall")
+#: Minutes at the board of a tutorial for an exercise that was homework.
+AT_BOARD = 8
 #: On which lessons an assignment is, and the fewest weeks for it.
 NEEDED = {
     "gradients": {"recurrence", "first_attention", "self_attention"},
@@ -156,7 +154,7 @@ def minutes_of(root, row, whole, key):
 
 
 def add_tutorials(root, rows, plan):
-    """Give each week its tutorial: last week's homework at the board, and questions of the bank."""
+    """Give each week its tutorial: last week's homework at the board, and the sheet of the lesson."""
     teach, before = Path(root, "book", "teach"), []
     for number, row in enumerate(rows, 1):
         words = plan.get("tutorials", {}).get(number)
@@ -165,24 +163,20 @@ def add_tutorials(root, rows, plan):
         left = plan["tutorial"] - SLACK - lab - sum(each["minutes"] for each in held["tests"])
         board = before[: left // AT_BOARD]
         left -= AT_BOARD * len(board)
-        bank, used = [], 0
-        for each in bank_of(teach, row["lectured"][0]["slug"]) if row["lectured"] else []:
-            minutes = ceil(FACTOR * each.minutes)  # as long as an exam gives
-            if used + minutes <= left:
-                bank.append(each.id)
-                used += minutes
-        row["tutorial"] = held | {"board": listed([board]), "on_board": AT_BOARD * len(board), "bank": bank}
-        row["tutorial"] |= {"on_bank": used, "on_lab": lab, "slack": SLACK + left - used}
+        tasks = read_mock(teach, sheet_of(row["lectured"][0])).tasks if row["lectured"] else ()
+        spent = [ceil(FACTOR * task.question.minutes) for task in tasks]  # as long as an exam gives
+        solved = [n for n in range(1, 1 + len(spent)) if sum(spent[:n]) <= left]
+        used = sum(spent[: len(solved)])
+        row["tutorial"] = held | {"board": listed([board]), "on_board": AT_BOARD * len(board)}
+        row["tutorial"] |= {"sheet": row["lectured"][:1], "solved": solved, "all": len(solved) == len(spent)}
+        row["tutorial"] |= {"on_sheet": used, "on_lab": lab, "slack": SLACK + left - used}
         row["tutorial"]["not_on_board"] = listed([before[len(board) :]])
         before = [each for some in row["left"] for each in some]
 
 
-def bank_of(teach, slug):
-    """Return questions of different kinds on a lesson, which no public exam has."""
-    taken = {name for exam in read_exams(teach) for name in exam.questions}
-    free = [each for each in read_questions(teach, slug) if each.name not in taken]
-    first = [next((each for each in free if each.kind == kind), None) for kind in KINDS]
-    return [each for each in first if each][:BANK]
+def sheet_of(lesson):
+    """Return the name of the sheet for a tutorial on a lesson."""
+    return f"tutorial_{lesson['slug']}"
 
 
 def has_lab(plan):
@@ -249,15 +243,16 @@ def bundles(root, *keys):
         exam = 100 - count * each["each"][count] - challenge - project
         own = {"challenge": bool(challenge), "project": plans[0]["project"] * bool(project)}
         hours = [hours_with(plan, count, **own) for plan in plans]
+        without = [one - (not exam) * plan["exam_hours"] for one, plan in zip(hours, plans, strict=True)]
         shares = [(f"{NUMBERS[count]} assignments", f"{each['each'][count]}% each")] if count else []
         shares += [("challenge", f"{challenge}%")] * bool(challenge)
         shares += [("project", f"{project}%")] * bool(project)
         none = hours_with(plans[0], 0)
         found.append(
             {
-                "shares": [*shares, ("exam", f"{exam}%")],
+                "shares": shares + [("exam", f"{exam}%")] * bool(exam),
                 "asked": hours[0] - none,
-                "hours": [(one, credits_of(one)) for one in hours],
+                "hours": [(one, credits_of(one)) for one in without],
                 "staff": staff(count, challenge=bool(challenge), project=bool(project)),
             }
         )

@@ -23,7 +23,7 @@ limits of the grades fall in proportion.
 
 <details><summary>Which questions to leave out, plan by plan</summary>
 
-The exams that are missing would lose half of their points or more."""
+Exams not named lose half of their points or more."""
 TESTED = """<details><summary>Which questions test which objective</summary>
 
 The bank's by their numbers below, with the exam that has them; then those of [mock exams and tests](mock.md).

@@ -57,7 +57,22 @@ def write(folder, **changes):
     (folder / "mock" / "small.yml").write_text(yaml.safe_dump(exam), encoding="utf-8")
 
 
-@pytest.mark.parametrize("key", mocks(TEACH))
+#: The sheets for tutorials.
+SHEETS = [key for key in mocks(TEACH) if key.startswith("tutorial_")]
+
+
+@pytest.mark.parametrize("key", SHEETS)
+def test_a_sheet_for_a_tutorial_is_on_its_lesson(key: str) -> None:
+    sheet, row = read_mock(TEACH, key), PLAN[key.removeprefix("tutorial_")]
+    assert sheet.title.startswith(f"Tutorial {row['number']}: ")
+    assert len({task.question.kind for task in sheet.tasks}) == len(sheet.tasks) == 3
+    assert all(task.question.lesson == row["slug"] for task in sheet.tasks)
+    assert all(1 <= task.question.objective <= len(row["able"]) for task in sheet.tasks)
+    assert 15 <= sheet.points <= 20
+    assert sheet.grades == {}
+
+
+@pytest.mark.parametrize("key", LESSONS)
 def test_a_public_exam_is_what_its_title_says(key: str) -> None:
     exam, (first, last) = read_mock(TEACH, key), LESSONS[key]
     assert exam.points == 2 * exam.minutes / 3

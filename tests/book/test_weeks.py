@@ -81,7 +81,7 @@ def test_the_minutes_of_a_week_add_up(plans, key):
         assert row["slack"] >= 10
         assert row["exercises"] >= (20 if row["lectured"] or row["read"] or row["tests"] else 0)
         if held := row["tutorial"]:
-            spent = [held[name] for name in ("on_board", "on_bank", "on_lab", "slack")]
+            spent = [held[name] for name in ("on_board", "on_sheet", "on_lab", "slack")]
             assert sum(spent) + sum(test["minutes"] for test in held["tests"]) == plan["tutorial"]
             assert held["slack"] >= 10
     shown = str(HTML.weeks(plan))
@@ -374,10 +374,13 @@ def test_what_students_hand_in_is_shared_by_one_rule(plans):
 )
 def test_what_may_count_is_in_one_table(plans, keys, counts):
     found = bundles(ROOT, *keys)[1]
-    assert len(found) == 5
+    assert len(found) == 6
     names = [[name for name, _ in each["shares"]] for each in found]
     assert names[0] == ["challenge", "exam"]
-    assert names[4] == [f"{NUMBERS[counts]} assignments", "project", "exam"]
+    assert names[4] == ["project"]  # and no hours to prepare an exam
+    alone = [plans[key]["longer"] - plans[key]["exam_hours"] for key in keys]
+    assert [hours for hours, _ in found[4]["hours"]] == alone
+    assert names[5] == [f"{NUMBERS[counts]} assignments", "project", "exam"]
     for each in found:
         numbers = {f"{word} assignments": n for n, word in NUMBERS.items()}
         shares = [
@@ -388,7 +391,7 @@ def test_what_may_count_is_in_one_table(plans, keys, counts):
     for key, *hours in zip(keys, *(each["hours"] for each in found), strict=True):
         plan = plans[key]
         assert hours[1] == (plan["total"], plan["credits"])
-        assert hours[3:] == [(plan["longer"], plan["more"]), (plan["both"], plan["most"])]
+        assert [hours[3], hours[5]] == [(plan["longer"], plan["more"]), (plan["both"], plan["most"])]
     same = bundles(ROOT, "today-14-90", "today-14-180")[1]
     assert same == bundles(ROOT, "core-14-90", "core-14-180")[1]  # the page shows one for both
 
