@@ -59,14 +59,15 @@ def model_of_suspects(letters: Mapping[str, str]) -> Diagram:
         for name, role in (("Q", "query"), ("K", "key"), ("V", "value"))
     )
     turned = [box("rotate", role=role, width=48, height=26, size=12) for role in ("query", "key")]
-    softmax, mean = box("softmax", width=96, height=26), box("mean", role="value", width=44, height=26)
+    softmax = box("softmax", width=84, height=26, size=13)
+    mean = box("mean", role="value", width=44, height=26, size=12)
     w_o = box("*W*^{O}", width=48, height=28, size=15.5)
     network = box("MLP with ReLU²", width=116, height=28, size=13)
     shapes = [
         (frame(blank(198, 310), padding=4), 75, -226), (text("four layers", size=12, bold=True), 124, -370),
         (ids, 0, 0), (embedding, 0, -36), (forks[0], 0, -80), (norms[0], 96, -98),
         (q, 40, -140), (k, 96, -140), (v, 148, -140), (turned[0], 40, -182), (turned[1], 96, -182),
-        (softmax, 66, -222), (mean, 148, -222), (w_o, 148, -262), (joins[0], 0, -262),
+        (softmax, 68, -222), (mean, 148, -222), (w_o, 148, -262), (joins[0], 0, -262),
         (forks[1], 0, -284), (norms[1], 92, -300), (network, 92, -338), (joins[1], 0, -338),
         (norms[2], 0, -410), (output, 0, -448), (logits, 0, -482),
     ]  # fmt: skip
@@ -85,8 +86,8 @@ def model_of_suspects(letters: Mapping[str, str]) -> Diagram:
         (norms[2], output), (output, logits),
     ]  # fmt: skip
     turns = [
-        arrow(turned[0], softmax.at(0.23, 1)),
-        arrow(turned[1], softmax.at(0.81, 1)),
+        arrow(turned[0], softmax.at(1 / 6, 1)),
+        arrow(turned[1], softmax.at(5 / 6, 1)),
         arrow(forks[0].right, norms[0].left, route="elbow"),
         arrow(forks[1].right, norms[1].left, route="elbow"),
     ]
