@@ -44,7 +44,7 @@ def draw_pass(
     gives = [box(f"*p*_{{{i}}}", role="high", width=_WIDTH, height=28, size=16) for i in range(1, n + 2)]
     judged = [_cell(word, "low" if i <= n_kept else "masked") for i, word in enumerate(words)]
     verdict = [text(f"{chance:.2f}", size=13) for chance in chances]
-    verdict += [text(word, size=12, muted=True) for word in [*["dropped"] * (n - 1 - n_kept), "if all stay"]]
+    verdict += [text(word, size=12, muted=True) for word in [*["dropped"] * (n - 1 - n_kept), "if all\nstay"]]
     new = [_cell(word, "low") for word in words[:n_kept]]
     new.append(_cell(tokenizer.decode([instead]).strip(), "high"))
     extra = _cell("extra", "masked")
