@@ -308,7 +308,7 @@
         return `M0 ${y[0]}${y.map((each, i) => `L${x(i)} ${each}`).join("")}L9 ${y.at(-1)}`;
       };
       const seeds = (key) => card(key)[0]["content by seed"].map((_, s) => line(card(key).map((each) => each["content by seed"][s])));
-      this.one(".plot svg").innerHTML = [25, 50, 75].map((y) => `<path class="grid" d="M0 ${y}H9"/>`).join("") + ["a", "b"].map((key) =>
+      this.one(".plot svg").innerHTML = [25, 50, 75, 100].map((y) => `<path class="grid" d="M0 ${y}H9"/>`).join("") + ["a", "b"].map((key) =>
         seeds(key).map((d) => `<path class="seed ${key}" d="${d}"/>`).join("") + `<path class="curve ${key}" d="${line(card(key).map(({ content }) => content))}"/>`).join("");
     }
 
