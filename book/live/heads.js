@@ -129,7 +129,7 @@
     // The words of the caption, and its end.
     words() {
       const { srcWords, srcIds } = this.whole;
-      return [...srcWords, { text: "(end)", tokens: [srcIds.length] }];
+      return [...srcWords, { text: "</s>", tokens: [srcIds.length] }];
     }
 
     // The weight that the whole model gives each word where a word looks, in a head.

@@ -30,7 +30,7 @@ CAPTIONS, HEAD_OUT, ALL_OUT = 40, (36, 40), 7
 
 def still() -> Diagram:
     """Draw the first state: two columns of words, and the weights between them."""
-    source, keys = _upright(WORDS, align="right"), _upright([*WORDS, "(end)"], align="left")
+    source, keys = _upright(WORDS, align="right"), _upright([*WORDS, "</s>"], align="left")
     return draw(row(source, keys, gap=110, align="top"), links(source, keys, WEIGHTS, role="high", least=0.1))
 
 
@@ -49,7 +49,7 @@ FIGURE = Live(
     ),
     caption=(
         "Where each word looks in one of the encoder's sixteen heads. Choose another head, take it out, and "
-        f"read what the translation becomes. Of {CAPTIONS} sentences, at least {HEAD_OUT[0]} keep theirs "
-        f"without any one head, {ALL_OUT} without all."
+        f"read what the translation becomes. Whichever head is out, at least {HEAD_OUT[0]} of {CAPTIONS} "
+        f"translations stay the same; without all heads, {ALL_OUT} do."
     ),
 )
