@@ -23,6 +23,7 @@ TEACH = {
     "keys": "keys",
     "questions": "bank",
     "mock": "mock exams",
+    "tutorials": "tutorials",
 }
 
 
