@@ -19,8 +19,8 @@ from exformer_lessons.diagrams import (
     text,
 )
 
-#: Names of mistakes that are too long for the picture.
-_SHORT = {"gain read as 1 + gain": "gain as 1 + gain", "w_o not transposed": "not transposed"}
+#: Names of mistakes that are too long for a picture.
+SHORT = {"gain read as 1 + gain": "gain as 1 + gain"}
 #: At which height each of them is.
 _HEIGHTS = {
     "ids off by one": -36, "biases dropped": -72, "norms exchanged": -98, "q and k exchanged": -140,
@@ -96,4 +96,4 @@ def model_of_suspects(letters: Mapping[str, str]) -> Diagram:
 
 def _suspect(name: str, letter: str) -> Shape:
     role = _KINDS[_KIND.get(name, "name")]
-    return row(operator(letter, role=role, radius=10), text(_SHORT.get(name, name), size=12), gap=5)
+    return row(operator(letter, role=role, radius=10), text(SHORT.get(name, name), size=12), gap=5)
