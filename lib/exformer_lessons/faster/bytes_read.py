@@ -38,7 +38,7 @@ def bars_of_bytes() -> Shape:
     other = "a different model"
     tricks = {
         "32 heads of keys and values": ("", read_per_token(kv_heads=32)),
-        "grouped: 8 heads": (f"{other}: Llama 3.1 8B", read_per_token()),
+        "grouped: 8 heads": ("Llama 3.1 8B itself", read_per_token()),
         "4 bits, a scale per group: 4.5 bits": (other, read_per_token(bits=4.5)),
         "a state of fixed size, no cache": (other, read_per_token(bits=4.5, fixed_state=True)),
     }

@@ -19,7 +19,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.ao.quantization import quantize_dynamic
-from torch.nn.functional import linear
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import linear, scaled_dot_product_attention
 
 from exformer import DecoderLM, DecoderLMConfig, Sampling, load_model
 from exformer.generation.generate import generate
@@ -158,6 +159,25 @@ def eight_bits() -> dict[str, Any]:
         "matrix": ratios(in_turns(products, rounds=100), to="32 bits")["8 bits"],
         "generating": ratios(in_turns(texts, rounds=7), to="32 bits")["8 bits"],
     }
+
+
+def blocks() -> dict[str, Any]:
+    """Let 4,096 queries of one head attend to 4,096 keys: all scores stored, and in blocks; times to blocks'.
+
+    Both are PyTorch's own, in float32 and without a mask.
+    """
+    q, k, v = torch.randn(3, 1, 1, 4096, 64)
+
+    @torch.no_grad()
+    def attend(way: SDPBackend) -> None:
+        with sdpa_kernel(way):
+            scaled_dot_product_attention(q, k, v)
+
+    ways: dict[Any, Callable[[], object]] = {
+        "stored": partial(attend, SDPBackend.MATH),
+        "in blocks": partial(attend, SDPBackend.FLASH_ATTENTION),
+    }
+    return {"ratio": ratios(in_turns(ways, rounds=20), to="in blocks")["stored"]}
 
 
 def uncached() -> dict[str, Any]:
@@ -332,6 +352,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
         batches,
         eight_bits,
         uncached,
+        blocks,
         passes,
         drafts,
         speed,
