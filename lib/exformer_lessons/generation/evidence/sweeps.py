@@ -172,6 +172,79 @@ def tail():
     return found
 
 
+@sweep("C28")
+def equal_diversity():
+    """Return the probability of a wrong word, in percent, by rule, over five seeds of the lesson's training.
+
+    Each rule is set to leave the grammar's diversity on 200 new sentences, top-k as nearly as it can.
+    """
+    from exformer import DecoderLM, DecoderLMConfig, WordTokenizer, cross_entropy, train
+    from exformer.corpora import english
+    from exformer.generation.sampling import keep_min_p
+    from exformer.training.schedules import linear_schedule
+
+    torch.set_num_threads(1)
+    words = WordTokenizer.from_texts(english.WORDS)
+
+    def encoded(texts):
+        return pad([[words.bos_id, *words.encode(s), words.eos_id] for s in texts], pad_id=words.pad_id)
+
+    def loss_of(model, ids):
+        return cross_entropy(model(ids[:, :-1]), ids[:, 1:], pad_id=words.pad_id)
+
+    def rate(step):
+        return linear_schedule(step, peak=8e-3, warmup=50, total=300)
+
+    def measured(z):
+        p = z.softmax(dim=-1)
+        return torch.special.entr(p).sum(dim=-1).mean().item(), 100 * (p * wrong).sum(dim=-1).mean().item()
+
+    def nearest(change, least, most):
+        """Halve the interval of a setting that leaves the more diversity, the larger it is."""
+        for _ in range(20):
+            middle = (least + most) / 2
+            wide = measured(change(middle))[0] > diversity
+            least, most = (least, middle) if wide else (middle, most)
+        return measured(change(middle))
+
+    written = english.sample(15_000, seed=0)
+    batches = [encoded(written[i : i + 50]) for i in range(0, 15_000, 50)]
+    read = encoded(english.sample(1_000, seed=1)[:200])
+    real = read[:, 1:] != words.pad_id
+    rows = []
+    for ids, n in zip(read.tolist(), real.sum(dim=1).tolist(), strict=True):
+        for t in range(n):
+            possible = english.prefix_distribution(words.decode(ids[1 : t + 1]))
+            p = torch.zeros(words.vocab_size, dtype=torch.float64)
+            for word, chance in possible.items():
+                p[words.eos_id if word == english.END else words.encode(word)[0]] = chance
+            rows.append(p)
+    exact = torch.stack(rows)
+    wrong = exact == 0
+    diversity = torch.special.entr(exact).sum(dim=-1).mean().item()
+
+    found = {name: [] for name in ("sampled", "top-k", "temperature", "top-p", "min-p")}
+    for seed in range(5):
+        torch.manual_seed(seed)
+        sizes = {"d_model": 48, "n_heads": 4, "d_ff": 192, "n_layers": 2}
+        model = DecoderLM(DecoderLMConfig(words.vocab_size, max_len=256, dropout=0.0, **sizes)).double()
+        adam = torch.optim.AdamW(model.parameters(), fused=True)
+        train(model, batches, loss_fn=loss_of, optimizer=adam, schedule=rate, clip_norm=1.0)
+        with torch.no_grad():
+            z = model.eval()(read[:, :-1])[real]
+        by_k = [measured(keep_top_k(z, k)) for k in range(10, 35)]
+        of_rule = {
+            "sampled": measured(z),
+            "top-k": min(by_k, key=lambda both: abs(both[0] - diversity)),
+            "temperature": nearest(lambda t, z=z: apply_temperature(z, t), 0.5, 1.0),
+            "top-p": nearest(lambda p, z=z: keep_top_p(z, p), 0.8, 1.0),
+            "min-p": nearest(lambda m, z=z: keep_min_p(z, -m), -0.3, 0.0),
+        }
+        for name, (_, percent) in of_rule.items():
+            found[name].append(percent)
+    return found
+
+
 def words_of(text):
     """Return the words, in small letters."""
     return re.findall(r"[a-z]+", text.lower())
