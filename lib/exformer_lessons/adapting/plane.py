@@ -16,44 +16,52 @@ GUESS = math.log(TOKENIZER.vocab_size) - english.entropy_per_token()
 def draw_plane(
     ax: Any,
     lines: Mapping[str, str],
-    names: Sequence[tuple[str, float, float, str]],
+    names: Sequence[tuple[str, float, float, str]] = (),
     *,
     level: float = 1.0,
+    part: str = "ways",
 ) -> None:
-    """Draw the mean curves of two ways of adapting, from their common start, and a star at the mixture.
+    """Draw the mean curves of two ways of adapting, from their common start.
 
     Args:
         ax: Where to draw: axes of matplotlib.
         lines: By the names of the ways, their colors.
-        names: Words, where they stand, and their color.
+        names: Words, where they stand, and their color. With names, there is a star at the mixture, too.
         level: An excess in the second language, which each of the five models reaches: points and numbers
-            tell how much is forgotten there, for the first way below its point, for the other above.
+            tell how much is forgotten there, for the first way below its point, for the other above;
+            a number that both share is written once.
+        part: Of the record: ``ways`` for reversed English, ``swapped`` for swapped words.
     """
     for way, color in lines.items():
-        across, up = _mean_curve(way)
+        across, up = _mean_curve(way, part)
         ax.plot(across, up, color=color, lw=2.2)
         ends = {"xy": (across[-1], up[-1]), "xytext": (across[-2], up[-2])}
         ax.annotate("", **ends, arrowprops={"arrowstyle": "-|>", "color": color, "mutation_scale": 15})
         ax.plot(across[0], up[0], "o", ms=8, color=INK, clip_on=False)
-    ax.text(across[0], 0.3, "start", ha="center", va="bottom")
     for words, x, y, color in names:
         ax.text(x, y, words, color=color, ha="right")
-    ax.plot(0.065, 0.065, "*", ms=11, color=INK, clip_on=False)
-    ax.text(0.08, 0.2, "mixture $q$", va="bottom", ha="right")
     ax.axhline(GUESS, color=INK, lw=0.8)
-    ax.text(0.06, GUESS + 0.1, "uniform guess", ha="right")
+    if names:
+        ax.plot(0.065, 0.065, "*", ms=11, color=INK, clip_on=False)
+        ax.text(0.08, 0.2, "mixture $q$", va="bottom", ha="right")
+        ax.text(0.06, GUESS + 0.1, "uniform guess", ha="right", size=9)
     ax.axvline(level, color=INK, lw=0.8, ls=":")
+    written = set()
     for way, right in zip(lines, (1, 0), strict=True):
-        forgotten = sum(lost_at(way, level)) / 5
+        forgotten = sum(lost_at(way, level, part)) / 5
         ax.plot(level, forgotten, "o", ms=6, color=INK)
+        number = f"{forgotten:.1f}"
+        if number in written:  # a second one would be on top of the first
+            continue
+        written.add(number)
         place = {"ha": "left", "va": "top"} if right else {"ha": "right", "va": "bottom"}
         shift = 1 if right else -1
-        ax.text(level / 1.08**shift, forgotten - 0.1 * shift, f"{forgotten:.1f}", **place)
+        ax.text(level / 1.08**shift, forgotten - 0.1 * shift, number, **place)
     ax.set_xscale("log")
     ax.set_xticks([9, 3, 1, 0.3, 0.1], ["9", "3", "1", "0.3", "0.1"])
     ax.minorticks_off()
     ax.set(xlim=(11, 0.055), ylim=(0, 9))
-    ax.set(xlabel="excess in the second language, nats per token", ylabel="excess in English")
+    ax.set(xlabel="in the second language", ylabel="excess in English")
 
 
 def draw_ends(
@@ -84,14 +92,15 @@ def draw_ends(
     axes[1].set_yticks([])
 
 
-def lost_at(way: str, excess: float = 1.0) -> list[float]:
+def lost_at(way: str, excess: float = 1.0, part: str = "ways") -> list[float]:
     """Return the excess in English of the five models when that in the second language is a value.
 
     Args:
         way: Name of the way.
         excess: In the second language.
+        part: Of the record.
     """
-    lost = [at_equal_learning(curve, excess) for curve in runs("ways")[way]["curves"]]
+    lost = [at_equal_learning(curve, excess) for curve in runs(part)[way]["curves"]]
     return [each for each in lost if each is not None]
 
 
@@ -100,9 +109,9 @@ def end_points(way: str) -> list[list[float]]:
     return [curve[-1] for curve in runs("ways")[way]["curves"]]
 
 
-def _mean_curve(way: str) -> list[list[float]]:
+def _mean_curve(way: str, part: str) -> list[list[float]]:
     """Return the excess in the second language and in English, each point a mean of the five models."""
-    five = runs("ways")[way]["curves"]
+    five = runs(part)[way]["curves"]
     return [
         [sum(point[side] for point in points) / 5 for points in zip(*five, strict=True)] for side in (0, 1)
     ]
