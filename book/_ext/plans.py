@@ -13,6 +13,7 @@ from pathlib import Path
 import yaml
 from course import SLACK, VOTE, meeting, parts, size, written
 from homework import AT_LEAST, AT_MOST, STEP, exercises_of, join_neighbors, listed, share, starts_of
+from mocks import TUTORIAL
 from questions import left_out
 from workload import credits_of, hours_with, load_of, longer, project_steps, staff
 
@@ -176,7 +177,7 @@ def add_tutorials(root, rows, plan):
 
 def sheet_of(lesson):
     """Return the name of the sheet for a tutorial on a lesson."""
-    return f"tutorial_{lesson['slug']}"
+    return f"{TUTORIAL}{lesson['slug']}"
 
 
 def has_lab(plan):
