@@ -29,7 +29,8 @@ def run_command(parser: argparse.ArgumentParser, arguments: Sequence[str] | None
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, OSError) as error:
-        missing = isinstance(error, FileNotFoundError) and error.filename
-        said = f"there is no {error.filename}" if missing else str(error)
+        said = str(error)
+        if isinstance(error, FileNotFoundError) and error.filename:
+            said = f"there is no {error.filename}"
         print(f"{parser.prog}: {' '.join(said.split())}", file=sys.stderr)
         return 2
