@@ -98,7 +98,7 @@ def loss_by_hand(model: DecoderLM, rows: Rows) -> float:
 def entropy_of_batch(rows: Rows) -> float:
     """Return the entropy per token of a language that has these sentences, each as often as it occurs.
 
-    >>> f"{entropy_of_batch([[1, 5, 2], [1, 6, 7, 8, 2]]):.4f}"  # ln 2 over 3 tokens
+    >>> f"{entropy_of_batch([[1, 5, 2], [1, 6, 7, 8, 2]]):.4f}"  # log 2 over 3 tokens
     '0.2310'
     """
     counts = Counter(map(tuple, rows))
@@ -146,7 +146,7 @@ CHECKS: dict[str, tuple[str, Callable[[Run], bool]]] = {
         lambda run: run["copied"] > 0.5,
     ),
     "3. Loss before the first step": (
-        "ln V or higher",
+        "log V or higher",
         lambda run: run["first"] < math.log(tokenizer().vocab_size) - 0.5,
     ),
     "4. Gradient of one token’s loss by each embedding that is read": (

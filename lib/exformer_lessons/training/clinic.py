@@ -42,5 +42,5 @@ def laboratory() -> Table:
         letter: [*(f"{run[name]:.3f}" for name in values), run["texts"][0]]
         for letter, run in runs("patients").items()
     }
-    columns = ["reported", "reported again", "measured correctly", "the small dog …"]
+    columns = ["reported", "again", "correct", "the small dog …"]
     return table(rows, columns=columns, corner="patient")
