@@ -14,8 +14,8 @@ from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, re
 
 TEACH = Path(__file__).parents[2] / "book" / "teach"
 #: The lessons that an exam may ask of, as its title says.
-LESSONS = {"exam": (1, 13), "exam_today": (4, 18), "test_06": (1, 6), "test_13": (7, 13)}
-LESSONS |= {"test_20": (14, 20), "test_20_scale": (19, 20)}
+LESSONS = {"exam": (1, 13), "exam_today": (4, 18), "test_1": (1, 6), "test_2": (7, 13)}
+LESSONS |= {"test_3": (14, 20), "test_4": (19, 20)}
 PLAN = {
     row["slug"]: row for row in yaml.safe_load((TEACH.parent / "lessons.yml").read_text(encoding="utf-8"))
 }
@@ -170,13 +170,13 @@ def test_a_browser_prints_a_page_for_each_question(browser, tmp_path, words: lis
 
 
 def test_a_class_gets_a_test_without_what_it_did_not_read(capsys) -> None:
-    words = ["mock", "test_06", "--folder", str(TEACH)]
+    words = ["mock", "test_1", "--folder", str(TEACH)]
     assert run([*words, "--without", "1"]) == 0
     told = capsys.readouterr().out
     assert "\n24 minutes, 15 points." in told
     assert "LSTM" not in told
     assert run([*words, "--without", "5"]) == 2
-    assert "test_06: expected some of its questions 1 to 4" in capsys.readouterr().err
+    assert "test_1: expected some of its questions 1 to 4" in capsys.readouterr().err
 
 
 def test_what_a_sheet_says_is_text(folder, tmp_path) -> None:

@@ -153,7 +153,7 @@ def add_commands(commands: Any) -> None:
     """Add ``mock`` to the parser."""
     what = "write a public exam, to read or to print, or its marking scheme"
     parser = add_command(commands, "mock", _write, what)
-    parser.add_argument("name", metavar="NAME", help="such as exam or test_06")
+    parser.add_argument("name", metavar="NAME", help="such as exam or test_1")
     parser.add_argument("--answers", action="store_true", help="write the marking scheme; no key is needed")
     parser.add_argument("--seed", type=int, help="other numbers, where the questions draw any")
     sheets.add_options(parser)
