@@ -134,7 +134,7 @@ def taught_in(key: str) -> set[str]:
     [
         ("ACDNP", "core-14-90"),
         ("BDG", "half-8-90"),
-        ("EFHMQR", "today-14-120"),
+        ("HMR", "today-14-90"),
         ("EFHLMQR", "all-28-90"),
         ("JK", "nlp-8-90"),
     ],
@@ -156,7 +156,7 @@ YEARS = [
 COURSE = {
     "*the core*": "core-14-90",
     "*the transformer alone*": "half-8-90",
-    "*to today's models*": "today-14-120",
+    "*to today's models*": "today-14-90",
     "*all twenty lessons*": "all-28-90",
     "*half of an NLP course*": "nlp-8-90",
     "*lessons 13 to 20, in a second term*": "all-28-90",
