@@ -53,7 +53,7 @@ def plan_with(book, *meetings, minutes=90, **more):
 
 
 def test_there_is_a_plan_for_each_length():
-    sizes = {(way, 14, minutes) for way in ("core", "today") for minutes in (90, 180)}
+    sizes = {(way, 14, minutes) for way in ("core", "today", "language") for minutes in (90, 180)}
     sizes |= {("all", 28, 90), ("half", 8, 90), ("nlp", 8, 90)}
     assert {tuple(int(part) if part.isdigit() else part for part in key.split("-")) for key in KEYS} == sizes
     shown = str(HTML.forms(forms(ROOT)))
@@ -81,7 +81,7 @@ def test_the_minutes_of_a_week_add_up(plans, key):
         head, *rows = table.split("<tr>")[1:]
         assert len(rows) == len(plan["rows"])
         assert all(len(re.findall("<t[hd][ >]", row)) == head.count("<th ") for row in rows)
-    assert ("#plans-told" in shown) == (key.split("-")[0] in ("today", "half", "nlp"))
+    assert ("#plans-told" in shown) == (key.split("-")[0] not in ("core", "all"))
     once = len(plan["rows"]) <= 14
     assert ('class="words">week</th>' in shown, 'class="words">meeting</th>' in shown) == (once, not once)
     assert (", 2 a week</summary>" in shown) == (not once)
@@ -149,8 +149,9 @@ def test_a_plan_of_all_lessons_has_tests_and_time(plans):
     assert min(free) >= 45
 
 
-def test_three_plans_have_the_lab(plans):
-    assert {key for key, plan in plans.items() if plan["lab"]} == {"core-14-180", "today-14-180", "all-28-90"}
+def test_plans_with_a_tutorial_or_all_lessons_have_the_lab(plans):
+    with_lab = {key for key, plan in plans.items() if plan["lab"]}
+    assert with_lab == {key for key, plan in plans.items() if plan["tutorial"]} | {"all-28-90"}
     lab = (ROOT / "notebooks" / "labs" / "island.ipynb").read_text(encoding="utf-8")
     notes = (ROOT / "book" / "teach" / "notes.md").read_text(encoding="utf-8").partition("(lab-notes)=")[2]
     assert f"The lab takes {LAB} minutes, and as long for the exercises" in lab
@@ -255,7 +256,7 @@ def test_hours_add_up_to_credits(plans):
 
 def test_a_long_plan_has_a_mock_exam_of_its_own(plans):
     for key, plan in plans.items():
-        today = key.split("-")[0] in ("today", "all")
+        today = key.split("-")[0] in ("today", "language", "all")
         assert plan["exam"]["name"] == ("exam_today" if today else "exam")
         if key in ("core-14-90", "today-14-90", "all-28-90"):  # those of the syllabus
             assert not plan["exam"]["without"]
@@ -319,7 +320,7 @@ def test_the_project_brings_the_core_to_a_module(plans):
     plan = plans["core-14-90"]
     assert plan["longer"] == plan["total"] - 14 - 5 + 78  # the challenge takes 295 minutes at home
     assert plan["more"] == "4.8 to 5.8"
-    for key in ("core-14-180", "today-14-180"):
+    for key in ("core-14-180", "today-14-180", "language-14-180"):
         assert (plans[key]["both"], plans[key]["most"]) == (180, "6.0 to 7.2")
         assert plans[key]["alone"] == 180 - plans[key]["class"]
     assert (plan["weekly"], plans["core-14-180"]["weekly"]) == (9.5, 11.0)
@@ -328,7 +329,7 @@ def test_the_project_brings_the_core_to_a_module(plans):
 
 
 def test_homework_that_no_tutorial_has_time_for_is_named(plans):
-    for plan in (plans["core-14-180"], plans["today-14-180"]):
+    for plan in (plan for plan in plans.values() if plan["tutorial"]):
         for before, row in zip(plan["rows"], plan["rows"][1:], strict=False):
             held = row["tutorial"]
             told = [named(held[name]) if held[name] else set() for name in ("board", "not_on_board")]
@@ -360,7 +361,8 @@ def test_what_students_hand_in_is_shared_by_one_rule(plans):
 
 @pytest.mark.parametrize(
     ("keys", "counts"),
-    [(("core-14-90", "core-14-180"), 2), (("today-14-90", "today-14-180"), 2), (("all-28-90",), 3)],
+    [((f"{course}-14-90", f"{course}-14-180"), 2) for course in ("core", "today", "language")]
+    + [(("all-28-90",), 3)],
 )
 def test_what_may_count_is_in_one_table(plans, keys, counts):
     found = bundles(ROOT, *keys)[1]
@@ -382,13 +384,13 @@ def test_what_may_count_is_in_one_table(plans, keys, counts):
         plan = plans[key]
         assert hours[1] == (plan["total"], plan["credits"])
         assert [hours[3], hours[5]] == [(plan["longer"], plan["more"]), (plan["both"], plan["most"])]
-    same = bundles(ROOT, "today-14-90", "today-14-180")[1]
-    assert same == bundles(ROOT, "core-14-90", "core-14-180")[1]  # the page shows one for both
+    shown = bundles(ROOT, "core-14-90", "core-14-180")[1]  # one on the page for all three
+    assert all(bundles(ROOT, f"{way}-14-90", f"{way}-14-180")[1] == shown for way in ("today", "language"))
 
 
 def test_words_in_place_of_a_lesson_are_the_same_in_all_plans(book):
     told = told_in_place(ROOT)
-    assert [lesson["number"] for lesson, _ in told] == ["01", "02", "07", "08"]
+    assert [lesson["number"] for lesson, _ in told] == ["01", "02", "07", "08", "14"]
     rows = [
         {"key": key, "title": "T", "meeting": 90, "meetings": ["self_attention"], "sealed": []}
         | {"without": {"first_attention": key}}
