@@ -267,9 +267,10 @@ def test_a_long_plan_has_a_mock_exam_of_its_own(plans):
 def test_the_syllabus_has_the_weeks_of_its_plans(plans):
     text = (ROOT / "book" / "teach" / "syllabus.md").read_text(encoding="utf-8")
     parts = dict(part.split(")=\n", 1) for part in text.split("\n(syllabus-")[1:])
-    for course, meetings, tests in (("core", 14, 2), ("today", 14, 2), ("all", 28, 4), ("nlp", 8, 2)):
+    courses = (("core", 14, 2), ("today", 14, 2), ("language", 14, 2), ("all", 28, 4), ("nlp", 8, 2))
+    for course, meetings, tests in courses:
         key, *more = re.findall(r"\{(?:weeks\} |workload\}`\w+ )([\w-]+)", parts[course])
-        assert more == ([f"{course}-14-180"] if course in ("core", "today") else [])
+        assert more == ([f"{course}-14-180"] if meetings == 14 else [])
         for other in more:
             shown = str(HTML.topics(plans[other]))
             assert shown.count("; in the tutorial: ") == 3  # two tests, and the lab
