@@ -22,7 +22,7 @@ from exformer_lessons.teacher.sealing import read_recipients
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 from course import parts  # noqa: E402
-from questions import all_exams, all_questions, left_out, passed_over, shared  # noqa: E402
+from questions import all_exams, all_questions, left_out  # noqa: E402
 
 TEACH = ROOT / "book" / "teach"
 LESSONS = lessons_with_questions(TEACH)
@@ -186,11 +186,15 @@ def test_the_table_of_years_has_a_row_for_each_course() -> None:
 @pytest.mark.parametrize("row", YEARS, ids=lambda row: COURSE[row[0]])
 def test_exams_of_a_course_ask_once_and_what_it_taught(row: list[str]) -> None:
     taught = taught_in(COURSE[row[0]])
-    told = re.findall(r"\b([A-Z])\b", ", ".join(row[1:]))
+    _, first, resit, neither, *later = row
+    told = re.findall(r"\b([A-Z])\b", ", ".join([first, resit, *later]))
     named = {exam.key: exam for exam in EXAMS if exam.key in told}
     asked = [name for exam in named.values() for name in numbered(exam)]
     assert len(named) >= 2
     assert len(asked) == len({*asked})
+    expected = {*LATE, "tasks"} if "second term" in row[0] else taught
+    missed = {*expected & {*LESSONS}} - {lesson for key in (first, resit) for lesson, *_ in named[key].asks}
+    assert neither == (", ".join(sorted(titles(TEACH)[lesson][:2] for lesson in missed)) or "–")
     for exam in named.values():
         assert left_out(exam, taught) == "all"
         late = sum(points for lesson, _, points in exam.asks if lesson in LATE)
@@ -215,16 +219,10 @@ def test_resits_of_the_core_ask_about_all_of_it() -> None:
     assert asked["N"] | asked["P"] == {*core.values()}
 
 
-def test_the_page_says_what_an_exam_and_its_resit_pass_over() -> None:
-    """The transformer alone has two exams on all of its lessons, the core two that together ask about all."""
-    found = passed_over(TEACH, EXAMS, titles(TEACH))
-    rows = [(words.partition(", ")[0], row) for plan, row in found.items() for words in plan.split("; ")]
-    assert ("The transformer alone", ("D: –", "G: –", "–")) in rows
-    core = ["C: 03, 05, 07, 09, 11", "N: 02, 04, 06, 10", "–"]
-    assert core in [sorted(row) for title, row in rows if title == "The core"]
-    assert ("R: 04, 05, 10, 13, 17", "M: 03, 06, 08, 11, 15", "–") in found.values()
-    told = all_exams(TEACH)
-    assert all(" | ".join([plan, *row]) in told for plan, row in found.items())
+def test_a_plan_has_the_exam_and_the_resit_of_its_course() -> None:
+    ways = yaml.safe_load((ROOT / "book" / "courses.yml").read_text(encoding="utf-8"))
+    sealed = {row[0].strip("*"): row[1:3] for row in YEARS}
+    assert all(sealed[way["title"][0].lower() + way["title"][1:]] == way["sealed"] for way in ways)
 
 
 def test_grades_may_be_thirds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -286,17 +284,10 @@ def test_a_variant_takes_what_the_page_says(tmp_path) -> None:
     assert (min(drawn.values()), max(drawn.values())) == (25, 34)
 
 
-def test_the_page_says_what_exams_ask_and_what_a_plan_leaves_out() -> None:
-    rows = [line.strip("| ").split(" | ") for line in all_exams(TEACH).splitlines()]
-    assert next(row for row in rows if row[0] == "H" and len(row) > 8)[8] == "18,\u00a08 apply"
-    assert next(row for row in rows if row[0].startswith("All twenty") and len(row) == 3)[1:] == [
-        ", ".join(exam.key for exam in EXAMS),
-        "–",
-    ]
-    assert shared(EXAMS[:4], ["–", "all", "not 7, 8", "not 5"]) == ["B", "C\u00a07, 8; D\u00a05"]
-    about = {row[0]: row[1:] for row in rows if len(row) == 4}
-    assert about["H"] == ["03–05, 11, 15–18", "31", "D, E"]
-    assert about["E"] == ["13–20", "55", "–"]  # lesson 13 is of the core
+def test_the_page_says_what_each_question_asks() -> None:
+    rows = {row[0]: row[1:] for row in (line.strip("| ").split(" | ") for line in all_exams(TEACH).splitlines())}
+    assert rows["H"][7] == "18,\u00a08 apply"
+    assert {exam.key for exam in EXAMS} <= rows.keys()
     exam = next(each for each in EXAMS if each.key == "H")
     assert left_out(exam, set(LESSONS) - {"faster"}) == "not 8"
     assert left_out(exam, set()) == "–"
