@@ -263,15 +263,24 @@ def test_each_question_of_the_bank_has_its_objective() -> None:
 
 
 def test_a_variant_takes_what_the_page_says(tmp_path) -> None:
-    shutil.copytree(TEACH, tmp_path / "teach")
-    shutil.copy(ROOT / "book" / "lessons.yml", tmp_path)
+    (tmp_path / "book").symlink_to(ROOT / "book")
+    commands = re.search(r"```bash\n(.+?)```", (TEACH / "keys.md").read_text("utf-8"), flags=re.S)[1]
+    subprocess.run(["bash", "-ec", commands], cwd=tmp_path, check=True)
     example = re.search(r"```yaml\n(.+?)```", (TEACH / "exams.md").read_text("utf-8"), flags=re.S)[1]
-    with (tmp_path / "teach" / "exams.yml").open("a", encoding="utf-8") as file:
+    with (tmp_path / "own" / "teach" / "exams.yml").open("a", encoding="utf-8") as file:
         file.write(f"\n{example}")
-    variant = read_exams(tmp_path / "teach")[-1]
+    *before, variant = read_exams(tmp_path / "own" / "teach")
     assert variant.points == 60
     assert {kind for _, kind, _ in variant.asks} == set(KINDS)
-    assert {"transformer_layer", "language_model"} <= {lesson for lesson, *_ in variant.asks}
+    asked = {name for exam in before for name in exam.questions}
+    again = [name in asked or bool(re.fullmatch(r"[A-Z]/\d", name)) for name in variant.questions]
+    assert sum(again) == 3
+    for old, (_, kind, _) in zip(again, variant.asks, strict=True):
+        assert old == (kind == "apply")  # a seed changes these, and the others are new
+    resit = next(exam for exam in before if exam.key == "D")  # as the page says
+    assert {lesson for lesson, *_ in resit.asks} <= taught_in("core-14-90")
+    assert "D" not in YEARS[0]
+    assert not numbered(resit) & {*variant.questions}
     bank = {each.name: each for lesson in LESSONS for each in read_questions(TEACH, lesson)}
     kinds = [each.kind for each in bank.values() if each.kind != "apply"]
     assert {kind: kinds.count(kind) for kind in {*kinds}} == dict.fromkeys(("recall", "prove", "design"), 40)
