@@ -10,25 +10,25 @@ EACH = """## What each question asks
 
 Its lesson, its points and its kind."""
 MIX = "These consist of questions of the bank, by their names, or of other exams: `D/3` is question 3 of D."
-TESTED = """<details><summary>Which questions test which objective</summary>
+TESTED = """## Which questions test which objective
 
-The bank's by their numbers below, with the exam that has them; then those of [mock exams and tests](mock.md).
+The bank's by their numbers above, with the exam that has them; then those of [mock exams and tests](mock.md).
 Of a sealed exam only lessons are public."""
-END = "</details>"
 
 
 def all_questions(folder):
-    """Return in Markdown which questions test which objective, folded, and the questions of all lessons.
+    """Return in Markdown the questions of all lessons, and last which of them test which objective.
 
     Args:
         folder: ``book/teach``.
     """
     title = titles(folder)
     heads = ["Bank", "Mock exams and tests"]
-    parts = [TESTED, table("Objective", tested(folder), heads), END]
-    for lesson in lessons_with_questions(folder):
-        parts.append(f"## {title[lesson]}\n\n{sheet(read_questions(folder, lesson))}")
-    return "\n\n".join(parts)
+    parts = [
+        f"## {title[lesson]}\n\n{sheet(read_questions(folder, lesson))}"
+        for lesson in lessons_with_questions(folder)
+    ]
+    return "\n\n".join([*parts, TESTED, table("Objective", tested(folder), heads)])
 
 
 def all_exams(folder):
