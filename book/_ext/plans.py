@@ -208,24 +208,22 @@ def told_in_place(root):
     return sorted(found.values(), key=lambda each: each[0]["number"])
 
 
-def forms(root):
-    """Return the plans by their size, the shortest term first."""
-    found = {}
-    for plan in read_plans(root):
-        found.setdefault(size(plan), []).append(plan)
-    return sorted(found.items(), key=lambda each: (len(each[1][0]["meetings"]), -len(each[0])), reverse=True)
-
-
 def overview(root):
-    """Return all plans, the longest term first, each with its lessons in numbers, its exam and the resit."""
+    """Return all plans twice: by form and hours, the longest term first, and by course.
+
+    A course has its lessons in numbers, its exam and the resit, and its assignments.
+    """
     exams = {each.key: each for each in read_exams(Path(root, "book", "teach"))}
     numbers = {each["slug"]: each["number"] for each in written(root)}
-    found = []
-    for plan in (planned(root, each["key"]) for each in read_plans(root)):
+    plans = [planned(root, each["key"]) for each in read_plans(root)]
+    forms, courses = {}, {}
+    for plan in plans:
         told = {"exams": [(key, left_out(exams[key], plan["taught"])) for key in plan["sealed"]]}
         told["numbers"] = join_neighbors(sorted(numbers[slug] for slug in plan["taught"]))
-        found.append(plan | told)
-    return sorted(found, key=lambda plan: (-len(plan["rows"]) / plan["a_week"], plan["class"]))
+        courses.setdefault(str([plan["title"], told, plan["assignments"], plan["instead"]]), plan | told)
+    for plan in sorted(plans, key=lambda plan: (-len(plan["rows"]) / plan["a_week"], -plan["class"])):
+        forms.setdefault((plan["size"], plan["total"], plan["longer"], plan["both"]), []).append(plan)
+    return list(forms.values()), list(courses.values())
 
 
 def bundles(root, *keys):

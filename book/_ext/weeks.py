@@ -1,10 +1,10 @@
 """The plans of ``book/courses.yml`` on a page.
 
 Directive ``{weeks} key`` is a plan's table, ``{weeks} key short`` a list of topics with the hours,
-``{plans}`` a table of all plans, ``{forms}`` a line for each form of a course, ``{told}`` what a class hears
-in place of a lesson, and ``{bundles} key ...`` a table of what may count, by ``book/bundles.yml``. Role
-``{workload}`total key``` says what hours a plan takes, ``{workload}`longer key``` with
-``book/teach/project.md`` in place of challenge and assignments.
+``{plans}`` two tables of all plans, ``{told}`` what a class hears in place of a lesson, and
+``{bundles} key ...`` a table of what may count, by ``book/bundles.yml``. Role ``{workload}`total key```
+says what hours a plan takes, ``{workload}`longer key``` with ``book/teach/project.md`` in place of
+challenge and assignments.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 from course import HTML, Directive
 from docutils import nodes
 from ledger import raw
-from plans import bundles, forms, overview, planned, told_in_place
+from plans import bundles, overview, planned, told_in_place
 from sphinx.util.docutils import SphinxRole
 
 
@@ -45,21 +45,12 @@ class Weeks(Made):
 
 
 class Plans(Made):
-    """All plans in one table."""
+    """All plans by form, and by course."""
 
     def run(self):
-        """Return the table."""
+        """Return two tables."""
         self.note()
-        return [raw(HTML.plans(overview(self.env.srcdir)))]
-
-
-class Forms(Made):
-    """Where the plan of each form is."""
-
-    def run(self):
-        """Return a list of links."""
-        self.note()
-        return [raw(HTML.forms(forms(self.env.srcdir)))]
+        return [raw(HTML.plans(*overview(self.env.srcdir)))]
 
 
 class Told(Made):
@@ -104,7 +95,6 @@ def setup(app):
     """Register the extension."""
     app.add_directive("weeks", Weeks)
     app.add_directive("plans", Plans)
-    app.add_directive("forms", Forms)
     app.add_directive("told", Told)
     app.add_directive("bundles", Bundles)
     app.add_role("workload", Workload())

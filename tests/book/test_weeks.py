@@ -20,7 +20,6 @@ from plans import (  # noqa: E402
     LAB_EXERCISES,
     NUMBERS,
     bundles,
-    forms,
     overview,
     plan_of,
     read_plans,
@@ -56,8 +55,8 @@ def test_there_is_a_plan_for_each_length():
     sizes = {(way, 14, minutes) for way in ("core", "today", "language") for minutes in (90, 180)}
     sizes |= {("all", 28, 90), ("half", 8, 90), ("nlp", 8, 90)}
     assert {tuple(int(part) if part.isdigit() else part for part in key.split("-")) for key in KEYS} == sizes
-    shown = str(HTML.forms(forms(ROOT)))
-    assert sorted(re.findall(r'href="#plan-([\w-]+)"', shown)) == sorted(KEYS)
+    shown = str(HTML.plans(*overview(ROOT)))
+    assert sorted(re.findall(r'href="teach/plans.html#plan-([\w-]+)"', shown)) == sorted(KEYS)
     page = (ROOT / "book" / "teach" / "plans.md").read_text(encoding="utf-8")
     assert re.findall(r"^```\{weeks\} (\S+)$", page, flags=re.M) == KEYS
 
@@ -164,10 +163,16 @@ def test_lessons_come_in_their_order_or_the_plan_says_why(plans, key):
     assert (numbers == sorted(numbers)) != bool(plans[key]["order"])
 
 
-def test_all_plans_are_in_one_table(plans):
-    rows = str(HTML.plans(overview(ROOT))).split("<tr>")[2:]
-    assert len(rows) == len(KEYS)
-    (core,) = (row for row in rows if "#plan-core-14-90" in row)
+def test_plans_are_listed_by_form_and_by_course(plans):
+    forms, courses = (table.split("<tr>")[2:] for table in str(HTML.plans(*overview(ROOT))).split("<table>")[1:])
+    for form in forms:
+        for key in re.findall(r"#plan-([\w-]+)", form):
+            numbers = [int(number) for number in re.findall(r'"words">(\d+)<br>', form)]
+            plan = plans[key]
+            assert numbers == [plan["total"], *([plan["longer"], plan["both"]] if plan["challenge"] else [])]
+            assert f"<th scope=\"row\">{plan['size']}</th>" in form
+    assert len(courses) == len({plan["title"] for plan in plans.values()})
+    (core,) = (course for course in courses if ">The core<" in course)
     assert "N, C" in core
     assert "01–13" in core
     assert "<i>gradients</i>\xa03–6" in core.replace("&nbsp;", "\xa0")
