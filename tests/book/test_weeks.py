@@ -235,6 +235,25 @@ def test_a_plan_that_does_not_work_is_refused(book, meetings, minutes, message):
         plan_with(book, *meetings, minutes=minutes)
 
 
+def test_a_plan_of_ones_own_is_shown_and_refused_as_the_page_says(book):
+    page = (ROOT / "book" / "teach" / "plans.md").read_text(encoding="utf-8").partition("(plans-own)=")[2]
+    row = re.search(r"```yaml\n(.+?)```", page, flags=re.S)[1]
+    courses = book / "book" / "courses.yml"
+    courses.write_text(row, encoding="utf-8")
+    key = yaml.safe_load(row)[0]["key"]
+    shown = str(HTML.plans(*overview(book)))
+    for told in (f"{plan_of(book, key)['total']} hours", "N (not 6, 8)"):
+        assert told in page
+        assert told.removesuffix(" hours") in shown
+    refused = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \| (\w.+) \|$", page, flags=re.M)
+    assert len(refused) == 4
+    for old, new, message in refused:
+        assert row.count(old) == 1
+        courses.write_text(row.replace(old, new), encoding="utf-8")
+        with pytest.raises(ValueError, match=f"plan {key}: {re.escape(message)}"):
+            plan_of(book, key)
+
+
 def test_an_unknown_plan_is_named(book):
     plan_with(book, "recurrence")
     with pytest.raises(ValueError, match=r"expected a plan of courses.yml \(k\), got 'l'"):
