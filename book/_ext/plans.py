@@ -172,7 +172,18 @@ def add_tutorials(root, rows, plan):
         row["tutorial"] |= {"sheet": row["lectured"][:1], "solved": solved, "all": len(solved) == len(spent)}
         row["tutorial"] |= {"on_sheet": used, "on_lab": lab, "slack": SLACK + left - used}
         row["tutorial"]["not_on_board"] = listed([before[len(board) :]])
+        row["tutorial"]["duties"] = duties_of(plan, number)
         before = [each for some in row["left"] for each in some]
+
+
+def duties_of(plan, number):
+    """Return what happens to assignments in a week: what, which, and whether it replaces the challenge."""
+    found = []
+    for replaces, dates in enumerate((plan["assignments"], plan["instead"])):
+        for name, (first, last) in dates.items():
+            what = {first: "handed out", last: "due", last + 1: "conversations"}.get(number)
+            found += [(what, name, bool(replaces))] if what else []
+    return found
 
 
 def sheet_of(lesson):

@@ -353,6 +353,21 @@ def test_the_project_brings_the_core_to_a_module(plans):
     assert sum(points) == 20
 
 
+def test_an_assistant_sees_when_assignments_need_work(plans):
+    for plan in (plan for plan in plans.values() if plan["tutorial"]):
+        told = [(week, *duty) for week, row in enumerate(plan["rows"], 1) for duty in row["tutorial"]["duties"]]
+        assert len(told) == 3 * len({**plan["assignments"], **plan["instead"]})
+        assert (7, "due", "tokenizer", False) in told or (10, "due", "tokenizer", False) in told
+        assert (11, "handed out", [*plan["instead"]][0], True) in told
+        assert (14, "conversations", [*plan["instead"]][0], True) in told
+    page = (ROOT / "book" / "teach" / "plans.md").read_text(encoding="utf-8")
+    plan = plans["core-14-180"]
+    room = len(plan["rows"]) * plan["tutorial"] / 60
+    assert f"{2 * room:.0f} hours in the room and {plan['assistant']['ready']} to prepare" in page
+    assert round(70 * 5 / 60 / 3) == 2
+    assert "70 × 5 minutes outside the tutorials: two hours for each" in page
+
+
 def test_homework_that_no_tutorial_has_time_for_is_named(plans):
     for plan in (plan for plan in plans.values() if plan["tutorial"]):
         for before, row in zip(plan["rows"], plan["rows"][1:], strict=False):
