@@ -294,7 +294,9 @@ def test_a_variant_takes_what_the_page_says(tmp_path) -> None:
 
 
 def test_the_page_says_what_each_question_asks() -> None:
-    rows = {row[0]: row[1:] for row in (line.strip("| ").split(" | ") for line in all_exams(TEACH).splitlines())}
+    rows = {
+        row[0]: row[1:] for row in (line.strip("| ").split(" | ") for line in all_exams(TEACH).splitlines())
+    }
     assert rows["H"][7] == "18,\u00a08 apply"
     assert {exam.key for exam in EXAMS} <= rows.keys()
     exam = next(each for each in EXAMS if each.key == "H")

@@ -164,13 +164,15 @@ def test_lessons_come_in_their_order_or_the_plan_says_why(plans, key):
 
 
 def test_plans_are_listed_by_form_and_by_course(plans):
-    forms, courses = (table.split("<tr>")[2:] for table in str(HTML.plans(*overview(ROOT))).split("<table>")[1:])
+    forms, courses = (
+        table.split("<tr>")[2:] for table in str(HTML.plans(*overview(ROOT))).split("<table>")[1:]
+    )
     for form in forms:
         for key in re.findall(r"#plan-([\w-]+)", form):
             numbers = [int(number) for number in re.findall(r'"words">(\d+)<br>', form)]
             plan = plans[key]
             assert numbers == [plan["total"], *([plan["longer"], plan["both"]] if plan["challenge"] else [])]
-            assert f"<th scope=\"row\">{plan['size']}</th>" in form
+            assert f'<th scope="row">{plan["size"]}</th>' in form
     assert len(courses) == len({plan["title"] for plan in plans.values()})
     (core,) = (course for course in courses if ">The core<" in course)
     assert "N, C" in core
@@ -355,11 +357,13 @@ def test_the_project_brings_the_core_to_a_module(plans):
 
 def test_an_assistant_sees_when_assignments_need_work(plans):
     for plan in (plan for plan in plans.values() if plan["tutorial"]):
-        told = [(week, *duty) for week, row in enumerate(plan["rows"], 1) for duty in row["tutorial"]["duties"]]
+        told = [
+            (week, *duty) for week, row in enumerate(plan["rows"], 1) for duty in row["tutorial"]["duties"]
+        ]
         assert len(told) == 3 * len({**plan["assignments"], **plan["instead"]})
         assert (7, "due", "tokenizer", False) in told or (10, "due", "tokenizer", False) in told
-        assert (11, "handed out", [*plan["instead"]][0], True) in told
-        assert (14, "conversations", [*plan["instead"]][0], True) in told
+        assert (11, "handed out", next(iter(plan["instead"])), True) in told
+        assert (14, "conversations", next(iter(plan["instead"])), True) in told
     page = (ROOT / "book" / "teach" / "plans.md").read_text(encoding="utf-8")
     plan = plans["core-14-180"]
     room = len(plan["rows"]) * plan["tutorial"] / 60
