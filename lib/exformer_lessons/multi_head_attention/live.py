@@ -48,7 +48,7 @@ FIGURE = Live(
         "lines from the left to the right: most words look at the word before them."
     ),
     caption=(
-        "Where each word looks in one of the encoder's sixteen heads. Choose another head, take it out, and "
+        "Where each word looks in one of the encoder’s sixteen heads. Choose another head, take it out, and "
         f"read what the translation becomes. Whichever head is out, at least {HEAD_OUT[0]} of {CAPTIONS} "
         f"translations stay the same; without all heads, {ALL_OUT} do."
     ),
