@@ -64,7 +64,7 @@ FIGURE = Live(
         "ck, and after six, which also make ed, ick, pick and per."
     ),
     caption=(
-        "Write a text, and predict which pair byte-pair encoding merges next. Press a pair: the counts "
-        "appear, and the merge is made. Below, a new word is encoded with the merges so far."
+        "Press a pair: the counts appear, and the merge is made. Below, a new word is encoded with the "
+        "merges so far."
     ),
 )
