@@ -1,5 +1,6 @@
-"""Checks of numbers: sizes, counts, seeds, rates. Every package may import this; it imports none."""
+"""Checks of settings: integers, numbers, seeds, choices. Every package may import this; it imports none."""
 
+from collections.abc import Mapping
 from numbers import Real
 from operator import index
 from typing import SupportsIndex
@@ -56,3 +57,32 @@ def check_real(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError(f"{name} must be a number, got {value!r}")
     return float(value)
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Check that a setting is one of its choices.
+
+    >>> check_choice("activation", "tanh", ("relu", "gelu"))
+    Traceback (most recent call last):
+        ...
+    ValueError: activation must be one of relu, gelu, got 'tanh'
+    """
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+
+
+def check_choices(config: object, choices: Mapping[str, tuple[str, ...]]) -> None:
+    """Check that each setting of a configuration is one of its choices."""
+    for name, known in choices.items():
+        check_choice(name, getattr(config, name), known)
+
+
+def check_integers(config: object, least: Mapping[str, int]) -> None:
+    """Check integers of a configuration and their least values; integers of NumPy become Python's."""
+    for name, low in least.items():
+        object.__setattr__(config, name, check_integer(name, getattr(config, name), least=low))
+
+
+def check_seed(config: object, name: str) -> None:
+    """Check that a setting is a seed that NumPy takes; an integer of NumPy becomes Python's."""
+    object.__setattr__(config, name, check_integer(name, getattr(config, name), least=0, most=2**32 - 1))

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import sacrebleu
 
+from exformer.checks import check_choice
+
 _BLEU_TOKENIZERS = ("13a", "intl", "char", "none")  # those of sacrebleu that need no download
 
 
@@ -69,8 +71,7 @@ def bleu_signature(*, tokenize: str = "13a") -> str:
 
 
 def _bleu(tokenize: str) -> sacrebleu.BLEU:
-    if tokenize not in _BLEU_TOKENIZERS:
-        raise ValueError(f"tokenize must be one of {', '.join(_BLEU_TOKENIZERS)}, got {tokenize!r}")
+    check_choice("tokenize", tokenize, _BLEU_TOKENIZERS)
     is_tokenized = tokenize == "none"  # force: sacrebleu would warn that the text is tokenized already
     return sacrebleu.BLEU(tokenize=tokenize, force=is_tokenized)
 

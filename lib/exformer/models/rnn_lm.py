@@ -5,7 +5,7 @@ from typing import ClassVar
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.checks import check_integer
+from exformer.checks import check_choice, check_integer
 from exformer.data.windows import shift_by_one
 from exformer.models.checks import check_batch_type, check_padding_at_end
 from exformer.nn.embedding import TokenEmbedding
@@ -27,8 +27,7 @@ def recurrent_layers(d_model: int, *, cell: str, n_layers: int = 1, dropout: flo
     Raises:
         ValueError: If the cell is unknown, or a number is not whole or below 1.
     """
-    if cell not in CELLS:
-        raise ValueError(f"cell must be one of {', '.join(CELLS)}, got {cell!r}")
+    check_choice("cell", cell, tuple(CELLS))
     d_model, n_layers = (
         check_integer(name, n, least=1) for name, n in (("d_model", d_model), ("n_layers", n_layers))
     )

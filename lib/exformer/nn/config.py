@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from exformer.checks import check_integer
+from exformer.checks import check_choice, check_integer
 from exformer.nn.feedforward import ACTIVATIONS, default_d_ff
 from exformer.nn.normalization import NORMS
 from exformer.nn.positions.rotary import RopeScaling
@@ -216,9 +216,3 @@ def check_config(config: object, kind: type) -> None:
     if not isinstance(config, kind):
         unpacked = f": {kind.__name__}(**settings) makes one" if isinstance(config, dict) else ""
         raise ValueError(f"config must be a {kind.__name__}, got {type(config).__name__}{unpacked}")
-
-
-def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Check that a setting is one of its choices."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from exformer.checks import check_choice
 from exformer.nn.dropout import Dropout
 from exformer.nn.initialization import init_linear
 from exformer.nn.normalization import check_width
@@ -97,10 +98,7 @@ class FeedForward(nn.Module):
         zero_init: bool = False,
     ) -> None:
         super().__init__()
-        if activation not in (*ACTIVATIONS, "swiglu"):
-            raise ValueError(
-                f"activation must be one of {', '.join((*ACTIVATIONS, 'swiglu'))}, got {activation!r}"
-            )
+        check_choice("activation", activation, (*ACTIVATIONS, "swiglu"))
         d_ff = default_d_ff(d_model, activation=activation) if d_ff is None else d_ff
         self.activation_name = activation
         self.activation = F.silu if activation == "swiglu" else ACTIVATIONS[activation]

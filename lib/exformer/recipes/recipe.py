@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from exformer.checks import check_choices, check_integers, check_seed
 from exformer.storage.upgrade import upgrade_recipe
-from exformer.training.config import TrainingConfig, check_choices, check_integers, check_seed
+from exformer.training.config import TrainingConfig
 
 
 @dataclass(frozen=True)

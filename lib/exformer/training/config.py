@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from exformer.checks import check_integer
+from exformer.checks import check_choices, check_integer, check_integers, check_seed
 from exformer.training.schedules import Schedule, cosine_schedule, inverse_sqrt_schedule, linear_schedule
 
 _SCHEDULES: Mapping[str, Callable[..., float]] = {
@@ -127,21 +127,3 @@ def check_clip_norm(clip_norm: float | None) -> None:
     """
     if clip_norm is not None and not 0 < clip_norm < math.inf:
         raise ValueError(f"clip_norm must be above 0, got {clip_norm}: None sets no limit")
-
-
-def check_choices(config: object, choices: Mapping[str, tuple[str, ...]]) -> None:
-    """Check that each setting is one of its choices."""
-    for name, known in choices.items():
-        if getattr(config, name) not in known:
-            raise ValueError(f"{name} must be one of {', '.join(known)}, got {getattr(config, name)!r}")
-
-
-def check_integers(config: object, least: Mapping[str, int]) -> None:
-    """Check integers and their least values; integers of NumPy become Python's."""
-    for name, low in least.items():
-        object.__setattr__(config, name, check_integer(name, getattr(config, name), least=low))
-
-
-def check_seed(config: object, name: str) -> None:
-    """Check that a setting is a seed that NumPy takes; an integer of NumPy becomes Python's."""
-    object.__setattr__(config, name, check_integer(name, getattr(config, name), least=0, most=2**32 - 1))
