@@ -95,7 +95,7 @@ def count_padding(ids: Int64[Tensor, "batch position"], *, pad_id: int | None) -
     return count
 
 
-def check_integers(ids: Tensor) -> None:
+def check_integer_ids(ids: Tensor) -> None:
     """Check that ids are a tensor of integers.
 
     Raises:
@@ -116,7 +116,7 @@ def check_batch(ids: Tensor) -> None:
     Raises:
         ValueError: If the ids are not a tensor of integers (batch, position).
     """
-    check_integers(ids)
+    check_integer_ids(ids)
     if ids.dim() != 2:
         raise ValueError(
             f"ids must be (batch, position), got the shape {tuple(ids.shape)}: one text is ids[None]"

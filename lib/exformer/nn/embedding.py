@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.data.padding import check_integers
+from exformer.data.padding import check_integer_ids
 
 
 def embed(
@@ -31,7 +31,7 @@ def embed(
     tensor([[5., 6.],
             [1., 2.]])
     """
-    check_integers(ids)
+    check_integer_ids(ids)
     if ids.numel() == 0:
         raise ValueError(f"there is nothing to embed: the ids have the shape {tuple(ids.shape)}")
     try:
