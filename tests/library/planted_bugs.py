@@ -134,7 +134,7 @@ BUGS = [
         "library/test_batching.py::test_a_batch_by_hand",
     ),
     Bug(
-        "data.translation._cut_by_sentences",
+        "data.length_bucketing.cut_by_sentences",
         "last batch dropped",
         "range(0, len(rows), batch_size)",
         "range(0, len(rows) - batch_size + 1, batch_size)",

@@ -1,9 +1,14 @@
 """Length bucketing: the batches of an epoch, each of rows of similar length."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from jaxtyping import Int64
+
+# Batches in a bucket, within which sentences are sorted by length: with more there is less padding, with
+# fewer the batches are more random. Batches by tokens are larger.
+BUCKET_BATCHES = 50
+TOKEN_BUCKET_BATCHES = 20
 
 
 def shuffled_batches(
@@ -29,3 +34,20 @@ def shuffled_batches(
         rows = order[start : start + bucket_size]
         batches += cut(rows[np.lexsort(lengths[rows].T)])
     return [batches[index] for index in rng.permutation(len(batches))]
+
+
+def cut_by_sentences(rows: Int64[np.ndarray, " batch"], *, batch_size: int) -> list[np.ndarray]:
+    """Cut rows into batches of so many sentences; the last may have fewer."""
+    return [rows[first : first + batch_size] for first in range(0, len(rows), batch_size)]
+
+
+def cut_by_tokens(
+    rows: Int64[np.ndarray, " batch"], *, lengths: Int64[np.ndarray, " all"], tokens: int
+) -> Iterator[np.ndarray]:
+    """Cut rows, sorted by the lengths of their targets, before a batch would have too many tokens."""
+    first = 0
+    for end, width in enumerate(lengths[rows].tolist()):
+        if first < end and (end + 1 - first) * width > tokens:
+            yield rows[first:end]
+            first = end
+    yield rows[first:]

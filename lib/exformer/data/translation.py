@@ -12,14 +12,15 @@ from torch import Tensor
 
 from exformer.checks import check_integer
 from exformer.corpora.examples import Pair
-from exformer.data.length_bucketing import shuffled_batches
+from exformer.data.length_bucketing import (
+    BUCKET_BATCHES,
+    TOKEN_BUCKET_BATCHES,
+    cut_by_sentences,
+    cut_by_tokens,
+    shuffled_batches,
+)
 from exformer.data.padding import pad
 from exformer.tokenizers.tokenizer import Tokenizer
-
-# Batches in a bucket, within which sentences are sorted by length: with more there is less padding, with
-# fewer the batches are more random. Batches by tokens are larger.
-_BUCKET_BATCHES = 50
-_TOKEN_BUCKET_BATCHES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +115,13 @@ class TranslationBatches:
     def epochs(self) -> Iterator[list[np.ndarray]]:
         """Yield the rows of all batches of an epoch, epoch after epoch."""
         if self.tokens is not None:
-            bucket_size = max(1, round(_TOKEN_BUCKET_BATCHES * self.tokens / self.lengths[:, 1].mean()))
-            cut = partial(_cut_by_tokens, lengths=self.lengths[:, 1], tokens=self.tokens)
+            bucket_size = max(1, round(TOKEN_BUCKET_BATCHES * self.tokens / self.lengths[:, 1].mean()))
+            cut = partial(cut_by_tokens, lengths=self.lengths[:, 1], tokens=self.tokens)
             rngs = (np.random.default_rng((self.seed, epoch)) for epoch in count())
         else:
             batch_size = self.batch_size or 1  # never None here
-            bucket_size = _BUCKET_BATCHES * batch_size
-            cut = partial(_cut_by_sentences, batch_size=batch_size)
+            bucket_size = BUCKET_BATCHES * batch_size
+            cut = partial(cut_by_sentences, batch_size=batch_size)
             rngs = repeat(np.random.default_rng(self.seed))
         for rng in rngs:
             yield shuffled_batches(self.lengths, cut, bucket_size=bucket_size, rng=rng)
@@ -132,20 +133,6 @@ class TranslationBatches:
     def n_targets(self, rows: np.ndarray) -> int:
         """Return how many target tokens some sentences have, without padding."""
         return int(self.lengths[rows, 1].sum())
-
-
-def _cut_by_sentences(rows: np.ndarray, *, batch_size: int) -> list[np.ndarray]:
-    return [rows[first : first + batch_size] for first in range(0, len(rows), batch_size)]
-
-
-def _cut_by_tokens(rows: np.ndarray, *, lengths: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
-    """Cut rows, sorted by the lengths of their targets, before a batch would have too many tokens."""
-    first = 0
-    for end, width in enumerate(lengths[rows].tolist()):
-        if first < end and (end + 1 - first) * width > tokens:
-            yield rows[first:end]
-            first = end
-    yield rows[first:]
 
 
 def take_rows(
