@@ -1,7 +1,7 @@
 """Scores of a trained model: BLEU in the two ways that papers report it, and bits per byte."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -12,65 +12,16 @@ from torch import nn
 from exformer.corpora.examples import Pair
 from exformer.evaluation.metrics import bits_per_byte, bleu_signature, corpus_bleu
 from exformer.generation.translate import translate
-from exformer.hub.pretrained import Pretrained, load_model, save_model
+from exformer.hub.pretrained import Pretrained, load_model
 from exformer.models.decoder_lm import DecoderLM
 from exformer.models.encoder_decoder import EncoderDecoder
-from exformer.recipes.datasets import CORPORA, Pairs, Text, licenses
+from exformer.recipes.datasets import CORPORA, Pairs, Text
 from exformer.recipes.machine_facts import describe_machine
 from exformer.recipes.recipe import Recipe
-from exformer.recipes.run_folder import RunFolder
-from exformer.recipes.task import Task, validation_batches
+from exformer.recipes.task import validation_batches
 from exformer.tokenizers.tokenizer import Tokenizer
-from exformer.training.checkpoint import average_weights
 from exformer.training.loop import default_loss
-from exformer.training.trainer import Trainer
 from exformer.training.validation import mean_loss
-
-_FILE_TYPE = torch.float16  # of the final weights: half the bytes
-
-
-def finish_run(
-    recipe: Recipe,
-    task: Task,
-    data: Pairs | Text,
-    trainer: Trainer,
-    folder: RunFolder,
-    *,
-    times: Mapping[str, Mapping[str, float]],
-    progress: bool = False,
-) -> None:
-    """Write the final model, the mean of the last checkpoints, and its card with all facts about it.
-
-    Args:
-        recipe: Recipe of the run.
-        task: The trained task.
-        data: The training data, with the translations of teachers.
-        trainer: The Trainer of the run.
-        folder: Folder of the run.
-        times: Seconds of the run, and of each teacher, by the names of their recipes.
-        progress: Show progress bars.
-    """
-    device = next(task.model.parameters()).device
-    last = trainer.last_checkpoints()
-    task.model.load_state_dict(average_weights(last, dtype=_FILE_TYPE))  # scored as it will be loaded
-    task.model.eval().cpu()
-    card = {
-        "recipe": recipe.settings(),
-        "data": data.hashes,
-        "data_licenses": licenses(data.hashes),
-        "seed": recipe.training.seed,
-        "steps": trainer.step,
-        "mean_of": [path.stem for path in last],
-        "parameters": sum(p.numel() for p in task.model.parameters()),
-        "training": {
-            clock: round(sum(each[clock] for each in times.values()), 3) for clock in times[recipe.name]
-        },
-        **({"times": times} if recipe.teachers else {}),
-        "machine": describe_machine(device),
-        "scores": score(task.model, task.tokenizer, data, recipe, progress=progress),
-        "history": trainer.history,
-    }
-    save_model(folder.model, task.model, task.tokenizer, card=card, dtype=_FILE_TYPE)
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,31 @@
 """A recipe -> a trained model in a folder, however often the run is interrupted."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from exformer.hub.pretrained import load_model
+from exformer.hub.pretrained import load_model, save_model
 from exformer.recipes import find_recipe
-from exformer.recipes.datasets import CORPORA, Pairs, Text
-from exformer.recipes.evaluate import finish_run
+from exformer.recipes.datasets import CORPORA, Pairs, Text, licenses
+from exformer.recipes.evaluate import score
+from exformer.recipes.machine_facts import describe_machine
 from exformer.recipes.malloc import disable_malloc_trim
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run_folder import RunFolder
-from exformer.recipes.task import learn_tokenizer, make_task, training_batches
+from exformer.recipes.task import Task, learn_tokenizer, make_task, training_batches
 from exformer.recipes.teachers import add_answers, ask_teacher, check_teachers, texts_for
 from exformer.tokenizers.tokenizer import Tokenizer
+from exformer.training.checkpoint import average_weights
 from exformer.training.distributed import Processes
 from exformer.training.loop import set_seed
 from exformer.training.optimizers import make_optimizers
 from exformer.training.trainer import Trainer
 
+_FILE_TYPE = torch.float16  # of the final weights: half the bytes
 _Times = dict[str, dict[str, float]]  # seconds by clock, of each run by the name of its recipe
 
 
@@ -138,7 +141,7 @@ class _Run:
         trainer.fit(resume=True)
         if is_main:
             times = {recipe.name: trainer.clock.read(), **spent}
-            finish_run(recipe, task, data, trainer, folder, times=times, progress=self.progress)
+            _finish_run(recipe, task, data, trainer, folder, times=times, progress=self.progress)
         self.processes.wait()
 
     def _teach(self, data: Pairs | Text, tokenizer: Tokenizer) -> tuple[Pairs, _Times]:
@@ -169,3 +172,47 @@ class _Run:
             training = load_model(run.folder.model).card["training"]
             spent[name] = {what: round(training[what] + found["time"][what], 3) for what in training}
         return add_answers(data, answers, tokenizer=tokenizer), spent
+
+
+def _finish_run(
+    recipe: Recipe,
+    task: Task,
+    data: Pairs | Text,
+    trainer: Trainer,
+    folder: RunFolder,
+    *,
+    times: Mapping[str, Mapping[str, float]],
+    progress: bool = False,
+) -> None:
+    """Write the final model, the mean of the last checkpoints, and its card with all facts about it.
+
+    Args:
+        recipe: Recipe of the run.
+        task: The trained task.
+        data: The training data, with the translations of teachers.
+        trainer: The Trainer of the run.
+        folder: Folder of the run.
+        times: Seconds of the run, and of each teacher, by the names of their recipes.
+        progress: Show progress bars.
+    """
+    device = next(task.model.parameters()).device
+    last = trainer.last_checkpoints()
+    task.model.load_state_dict(average_weights(last, dtype=_FILE_TYPE))  # scored as it will be loaded
+    task.model.eval().cpu()
+    card = {
+        "recipe": recipe.settings(),
+        "data": data.hashes,
+        "data_licenses": licenses(data.hashes),
+        "seed": recipe.training.seed,
+        "steps": trainer.step,
+        "mean_of": [path.stem for path in last],
+        "parameters": sum(p.numel() for p in task.model.parameters()),
+        "training": {
+            clock: round(sum(each[clock] for each in times.values()), 3) for clock in times[recipe.name]
+        },
+        **({"times": times} if recipe.teachers else {}),
+        "machine": describe_machine(device),
+        "scores": score(task.model, task.tokenizer, data, recipe, progress=progress),
+        "history": trainer.history,
+    }
+    save_model(folder.model, task.model, task.tokenizer, card=card, dtype=_FILE_TYPE)
