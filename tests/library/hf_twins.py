@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch_twins import close
 from transformers.models.mixtral.modeling_mixtral import MixtralTopKRouter
 
-from exformer.hub.hugging_face.names import BERT, GPT2, LLAMA, MARIAN
-from exformer.hub.hugging_face.tensors import in_our_order, their_name
+from exformer.hub.hugging_face.names import BERT, GPT2, LLAMA, MARIAN, their_name
+from exformer.hub.hugging_face.tensors import in_our_order
 
 FAMILIES = {
     "GPT2LMHeadModel": GPT2,

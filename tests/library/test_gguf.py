@@ -11,7 +11,7 @@ from gguf.quants import dequantize, quantize
 from exformer import DecoderLM, DecoderLMConfig, from_gguf, load_model
 from exformer.cli.main import main
 from exformer.hub.gguf import _NAMES
-from exformer.hub.hugging_face.tensors import their_name
+from exformer.hub.hugging_face.names import their_name
 
 TOKENS = ["<|end|>", "<|start|>", "1", "2", "a", "b", "Ġ", "ab", "12", "ĠĠ"]
 MERGES = ["a b", "1 2", "Ġ Ġ"]

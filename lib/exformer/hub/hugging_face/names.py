@@ -4,6 +4,7 @@
 are called so on both sides.
 """
 
+import re
 from typing import NamedTuple
 
 
@@ -27,6 +28,25 @@ class Family(NamedTuple):
     copies: dict[str, tuple[str, ...]]
     ignored: tuple[str, ...]
     halves: bool = False
+
+
+def their_name(name: str, family: Family) -> str:
+    """Return what one of our parameters is called in a family's file.
+
+    Raises:
+        ValueError: If the family has no such parameter.
+
+    >>> their_name("layers.3.feed_forward.w_1.weight", LLAMA)
+    'model.layers.3.mlp.gate_proj.weight'
+    """
+    numbers = re.findall(r"\.(\d+)\.", name)
+    template = re.sub(r"\.\d+\.", ".{}.", name)
+    module, _, leaf = template.rpartition(".")
+    if template in family.names:  # a parameter of the model itself
+        return family.names[template]
+    if module not in family.names:
+        raise ValueError(f"{family.architecture} has no parameter like {name}")
+    return f"{family.names[module].format(*numbers)}.{leaf}"
 
 
 GPT2 = Family(

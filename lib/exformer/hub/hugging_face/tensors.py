@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from exformer.hub.hugging_face.names import GPT2, Family
+from exformer.hub.hugging_face.names import GPT2, Family, their_name
 from exformer.storage.safetensors_file import first_names
 
 
@@ -32,26 +32,6 @@ def halves(matrix: Float[Tensor, "*shape"], *, d_head: int) -> Float[Tensor, "*s
     [0, 1, 2, 3]
     """
     return matrix.unflatten(0, (-1, d_head // 2, 2)).transpose(1, 2).flatten(0, 2)
-
-
-def their_name(name: str, family: Family) -> str:
-    """Return what one of our parameters is called in a family's file.
-
-    Raises:
-        ValueError: If the family has no such parameter.
-
-    >>> from exformer.hub.hugging_face.names import LLAMA
-    >>> their_name("layers.3.feed_forward.w_1.weight", LLAMA)
-    'model.layers.3.mlp.gate_proj.weight'
-    """
-    numbers = re.findall(r"\.(\d+)\.", name)
-    template = re.sub(r"\.\d+\.", ".{}.", name)
-    module, _, leaf = template.rpartition(".")
-    if template in family.names:  # a parameter of the model itself
-        return family.names[template]
-    if module not in family.names:
-        raise ValueError(f"{family.architecture} has no parameter like {name}")
-    return f"{family.names[module].format(*numbers)}.{leaf}"
 
 
 def in_our_order(name: str, tensor: Tensor, family: Family, *, d_head: int) -> Tensor:
