@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from exformer.checks import check_integer
 from exformer.generation.beam_search import beam_search, check_beams
-from exformer.generation.next_token import Continuation, cached_texts
+from exformer.generation.next_token import Continuation, texts_at_once
 from exformer.generation.prompts import Row, begin_rows
 from exformer.generation.sampling import Sampling, decode
 from exformer.generation.speculative import Draft, speculate
@@ -138,7 +138,7 @@ def generate(
         for each in rows:
             _speculate(model, each, sampling, draft=draft, n_drafts=n_drafts, ends=ends)
         return _texts(rows, prompt)
-    at_once = cached_texts(positions=num_beams * model.config.max_len)
+    at_once = texts_at_once(positions=num_beams * model.config.max_len)
     with evaluating(model):
         # Texts of one length need no padding and outgrow max_len together, so that none depends on others.
         for _, same in groupby(sorted(rows, key=_length), key=_length):

@@ -16,10 +16,10 @@ from exformer.models.kinds import can_translate
 _CACHED_POSITIONS = 2**15
 
 
-def cached_texts(positions: int) -> int:
+def texts_at_once(positions: int) -> int:
     """Return how many texts of a length, each with its beams, may be generated at once: 1 or more.
 
-    >>> cached_texts(positions=8 * 128)  # 8 beams of 128 tokens
+    >>> texts_at_once(positions=8 * 128)  # 8 beams of 128 tokens
     32
     """
     return max(1, _CACHED_POSITIONS // positions)

@@ -8,7 +8,7 @@ from tqdm import tqdm
 from exformer.checks import check_integer
 from exformer.data.padding import pad
 from exformer.generation.beam_search import beam_search, check_beams
-from exformer.generation.next_token import Continuation, cached_texts
+from exformer.generation.next_token import Continuation, texts_at_once
 from exformer.generation.sampling import greedy
 from exformer.models.encoder_decoder import EncoderDecoder
 from exformer.models.kinds import can_translate, has_cache
@@ -91,7 +91,7 @@ def translate(
     found = [[""] for _ in sentences]
     order = [number for number, row in enumerate(rows) if len(row) > 1]
     order.sort(key=lambda number: len(sentences[number]))
-    at_once = min(batch_size, cached_texts(positions=num_beams * longest))
+    at_once = min(batch_size, texts_at_once(positions=num_beams * longest))
     for start in tqdm(range(0, len(order), at_once), desc=progress, disable=not progress, leave=False):
         numbers = order[start : start + at_once]
         src = pad([rows[number] for number in numbers], pad_id=src_tokenizer.pad_id)
