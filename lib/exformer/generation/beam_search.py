@@ -8,12 +8,9 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from exformer.checks import check_integer, check_real
-from exformer.generation.hypotheses import Hypothesis, NBest
+from exformer.generation.hypotheses import LARGEST_PENALTY, MOST_BEAMS, Hypothesis, NBest
 from exformer.generation.sampling import check_prompts, end_tokens, first_end
 from exformer.nn.loss import log_probabilities
-
-_MOST_BEAMS = 10_000  # rows of the model per prompt: more would fill the memory
-_LARGEST_PENALTY = 10.0  # far beyond what prefers long texts; larger powers of a length overflow
 
 
 @overload
@@ -126,15 +123,15 @@ def check_beams(num_beams: int, *, length_penalty: float, n_best: int | None = N
         ValueError: If ``num_beams`` is outside 1 to 10,000, ``length_penalty`` outside 0 to 10, or ``n_best``
             outside 1 to ``num_beams``.
     """
-    check_integer("num_beams", num_beams, least=1, most=_MOST_BEAMS)
+    check_integer("num_beams", num_beams, least=1, most=MOST_BEAMS)
     if n_best is not None and not 1 <= check_integer("n_best", n_best, least=1) <= num_beams:
         raise ValueError(
             f"n_best must be at most num_beams ({num_beams}), got {n_best}: "
             "a beam completes one text per slot, so give num_beams too"
         )
-    if not 0.0 <= check_real("length_penalty", length_penalty) <= _LARGEST_PENALTY:
+    if not 0.0 <= check_real("length_penalty", length_penalty) <= LARGEST_PENALTY:
         raise ValueError(
-            f"length_penalty must lie from 0 to {_LARGEST_PENALTY:g}, got {length_penalty}: "
+            f"length_penalty must lie from 0 to {LARGEST_PENALTY:g}, got {length_penalty}: "
             "0 ignores the length, 1 takes the mean"
         )
 

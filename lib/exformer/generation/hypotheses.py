@@ -3,6 +3,9 @@
 import math
 from dataclasses import dataclass, field
 
+MOST_BEAMS = 10_000  # rows of the model per prompt: more would fill the memory
+LARGEST_PENALTY = 10.0  # far beyond what prefers long texts; larger powers of a length overflow
+
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:

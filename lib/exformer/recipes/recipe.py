@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from exformer.checks import check_choices, check_integers, check_seed
+from exformer.generation.hypotheses import LARGEST_PENALTY, MOST_BEAMS
 from exformer.storage.upgrade import upgrade_recipe
 from exformer.training.config import TrainingConfig
 
@@ -56,10 +57,11 @@ class Recipe:
             raise ValueError(f"model must be settings by their names, got {self.model!r}")
         check_choices(self, {"tokenizer": ("byte-pair", "character", "word")})
         check_integers(self, {"tokens": 1, "n_merges": 0, "num_beams": 1})
-        if self.num_beams > 10_000 or not 0 <= self.length_penalty <= 10:  # so that NaN is refused too
+        fits = self.num_beams <= MOST_BEAMS and 0 <= self.length_penalty <= LARGEST_PENALTY
+        if not fits:  # so NaN is refused too
             raise ValueError(
-                "num_beams must be at most 10,000 and length_penalty lie from 0 to 10, "
-                f"got {self.num_beams} and {self.length_penalty}"
+                f"num_beams must be at most {MOST_BEAMS:,} and length_penalty lie from 0 to "
+                f"{LARGEST_PENALTY:g}, got {self.num_beams} and {self.length_penalty}"
             )
         if self.teachers_seed is not None:
             check_seed(self, "teachers_seed")
