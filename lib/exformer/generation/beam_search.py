@@ -9,7 +9,7 @@ from torch import Tensor
 
 from exformer.checks import check_integer, check_real
 from exformer.generation.hypotheses import LARGEST_PENALTY, MOST_BEAMS, Hypothesis, NBest
-from exformer.generation.sampling import check_prompts, end_tokens, first_end
+from exformer.generation.sampling import check_log_probabilities, check_prompts, end_tokens, first_end
 from exformer.nn.loss import log_probabilities
 
 
@@ -134,16 +134,6 @@ def check_beams(num_beams: int, *, length_penalty: float, n_best: int | None = N
             f"length_penalty must lie from 0 to {LARGEST_PENALTY:g}, got {length_penalty}: "
             "0 ignores the length, 1 takes the mean"
         )
-
-
-def check_log_probabilities(values: Tensor) -> None:
-    """Check log-probabilities of any shape; logits that give no distribution become NaN.
-
-    Raises:
-        ValueError: If one is NaN.
-    """
-    if values.isnan().any():
-        raise ValueError("the logits must give a distribution: some are not numbers, or no token is left")
 
 
 def _extend(live: Tensor, logits: Tensor, *, slots: Tensor) -> tuple[Tensor, Tensor, Tensor]:

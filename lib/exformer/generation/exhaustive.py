@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from exformer.generation.beam_search import check_beams, check_log_probabilities
+from exformer.generation.beam_search import check_beams
 from exformer.generation.hypotheses import Hypothesis
-from exformer.generation.sampling import check_prompts
+from exformer.generation.sampling import check_log_probabilities, check_prompts
 from exformer.nn.loss import log_probabilities
 
 _MOST_TEXTS = 1_000_000

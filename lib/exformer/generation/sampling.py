@@ -11,6 +11,7 @@ from torch import Tensor
 from exformer.checks import check_integer, check_real
 
 _COLD = 0.01  # below this temperature the quotient of a logit may overflow
+_NO_DISTRIBUTION = "the logits must give a distribution: some are not numbers, or no token is left"
 
 
 @dataclass(frozen=True)
@@ -439,7 +440,17 @@ def check_prompts(prompts: Tensor, *, max_new_tokens: int) -> None:
 def check_distribution(of_rows: Tensor) -> None:
     """Check a number of each row that is finite if and only if its scores give a distribution."""
     if not of_rows.isfinite().all():
-        raise ValueError("the logits must give a distribution: some are not numbers, or no token is left")
+        raise ValueError(_NO_DISTRIBUTION)
+
+
+def check_log_probabilities(values: Tensor) -> None:
+    """Check log-probabilities of any shape; logits that give no distribution become NaN.
+
+    Raises:
+        ValueError: If one is NaN.
+    """
+    if values.isnan().any():
+        raise ValueError(_NO_DISTRIBUTION)
 
 
 def _cut_at_end(steps: Iterator[Tensor], *, eos_id: int | Sequence[int]) -> list[list[int]]:
