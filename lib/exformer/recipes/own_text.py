@@ -14,6 +14,7 @@ from exformer.generation.translate import translate
 from exformer.recipes.datasets import Pairs, Text
 from exformer.recipes.evaluate import longest_translation
 from exformer.recipes.recipe import Recipe
+from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.zoo import BYTE_PAIRS, EN_DE_ALONE
 from exformer.storage.text_files import decode_text, read_data
 from exformer.tokenizers.loading import load_tokenizer
@@ -140,7 +141,7 @@ def describe(trainer: Trainer, data: Pairs | Text) -> str:
     """Describe the progress of a run: its loss, and a text or translations of held-out sentences."""
     loss = trainer.history[-1]["validation_loss"]
     lines = [f"step {trainer.step:,} of {trainer.config.steps:,}: validation loss {loss:.3f} nats per token"]
-    tokenizer = load_tokenizer(trainer.checkpoints.parent / "tokenizer.json")
+    tokenizer = load_tokenizer(RunFolder(trainer.folder).tokenizer)
     if isinstance(data, Pairs):
         pairs = data.val[:2]
         sources, most = [pair.source for pair in pairs], longest_translation(pairs, tokenizer)

@@ -127,6 +127,10 @@ class Trainer:
         return self.folder / "checkpoints"
 
     @property
+    def _log(self) -> TrainingLog:
+        return TrainingLog(self.checkpoints.parent / "log.jsonl")
+
+    @property
     def ended(self) -> bool:
         """Whether all steps are done, or ``patience`` validations have brought no improvement."""
         return self.step >= self.config.steps or is_patience_over(self._notes, self.config.patience)
@@ -213,7 +217,7 @@ class Trainer:
         self.clock = Clock(self._notes)
         if self.processes.is_main:
             self.checkpoints.mkdir(parents=True, exist_ok=True)
-            lines = TrainingLog(self.checkpoints.parent / "log.jsonl").cut(done=self.step)
+            lines = self._log.cut(done=self.step)
             self.history = [line for line in lines if "validation_loss" in line]
 
     def _micro_batches(self) -> Iterator[list[MicroBatch]]:
@@ -301,7 +305,7 @@ class Trainer:
         for line, loss in zip(lines, losses[-len(lines) :], strict=True):
             line["loss"] = loss
             if self.folder is not None:
-                TrainingLog(self.folder / "log.jsonl").append(line)
+                self._log.append(line)
 
     def _save(self) -> None:
         """Write a checkpoint, if there is a folder."""
