@@ -1,6 +1,5 @@
 """The result as tables to read; the JSON holds the same and every round."""
 
-import json
 import os
 import platform
 from argparse import ArgumentParser, Namespace
@@ -13,7 +12,7 @@ import torch
 
 from bench.timing import CLOCKS
 from exformer.recipes.machine_facts import processor_name
-from exformer.storage.files import check_writable, replace_file
+from exformer.storage.files import check_writable, write_json
 
 PACKAGES = ("exformer", "torch", "transformers", "x-transformers", "numpy")
 RATIO = "ours / it: median, over the rounds, of our time divided by its time; below 1 we are faster"
@@ -180,7 +179,7 @@ def write(result: dict[str, Any], file: Path) -> None:
         file: Where to; its folder is made if need be. What was there stays until all is written.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file, (json.dumps(_shortened(result), indent=1) + "\n").encode())
+    write_json(file, _shortened(result), indent=1)
     print(f"\nall rounds: {file}", flush=True)
 
 

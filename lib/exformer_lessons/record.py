@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exformer.storage.files import replace_file
+from exformer.storage.files import write_json
 from exformer_lessons.execution import Execution, execute, in_new_process
 from exformer_lessons.notebook import UNTRAINED, Cell, Claim, Notebook, find, fingerprint, load, with_seed
 from exformer_lessons.tolerances import read_tags, same_claim
@@ -32,7 +32,7 @@ def write_record(key: str, record: dict[str, Any], home: Path = HOME) -> None:
     """Write the record of a notebook, as a whole or not at all."""
     path = home_of(key, home) / "trials.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode())
+    write_json(path, record, indent=1, ensure_ascii=False)
 
 
 def stale(notebook: Notebook, record: dict[str, Any], run: str) -> list[Claim]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from exformer.storage.files import replace_file
+from exformer.storage.files import write_json
 from exformer_lessons.execution import execute, in_new_process
 from exformer_lessons.notebook import Notebook, find, key_of, load
 from exformer_lessons.tolerances import read_tags, same_claim
@@ -160,8 +160,8 @@ def store(key: str, rows: Iterable[dict[str, Any]], home: Path = HOME) -> None:
         row["claim"]: {name: row[name] for name in row if name != "wrong"} for row in rows
     }
     results[key] = {name: kept[name] for name in sorted(kept)}
-    text = json.dumps({name: results[name] for name in sorted(results)}, indent=1, ensure_ascii=False)
-    replace_file(home / "doubts.json", f"{text}\n".encode())
+    ordered = {name: results[name] for name in sorted(results)}
+    write_json(home / "doubts.json", ordered, indent=1, ensure_ascii=False)
 
 
 def problems(notebook: Notebook, listed: Sequence[Sabotage], results: dict[str, Any]) -> list[str]:

@@ -19,6 +19,7 @@ from exformer.storage.files import (
     remove_partial_files,
     replace_file,
     staged_file,
+    write_json,
 )
 from exformer.storage.safetensors_file import (
     check_weights,
@@ -208,6 +209,13 @@ def test_a_strangers_json(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "x.json").write_bytes(content)
     with pytest.raises(ValueError, match=message):
         read_json(tmp_path / "x.json", what="a list of plays", kind=list)
+
+
+def test_json_is_written_as_json_writes_it_with_a_line_break(tmp_path: Path) -> None:
+    write_json(tmp_path / "x.json", {"è": [1]})
+    assert (tmp_path / "x.json").read_bytes() == b'{"\\u00e8": [1]}\n'
+    write_json(tmp_path / "x.json", {"è": 1}, indent=2, ensure_ascii=False)
+    assert (tmp_path / "x.json").read_bytes() == '{\n  "è": 1\n}\n'.encode()
 
 
 def test_json_that_begins_with_a_mark_of_byte_order(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """``exformer train`` and ``exformer bench``: a recipe or a text -> a model; models -> their scores."""
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Collection
@@ -22,7 +21,7 @@ from exformer.recipes.options import OPTIONS, change_recipe
 from exformer.recipes.own_text import OWN_TEXT, describe, read_pairs, read_text, recipe_for
 from exformer.recipes.run import run_recipe
 from exformer.recipes.run_folder import RunFolder
-from exformer.storage.files import check_writable, read_json, replace_file
+from exformer.storage.files import check_writable, read_json, write_json
 from exformer.training.distributed import destroy_process_group
 from exformer.training.trainer import Trainer
 
@@ -98,7 +97,7 @@ def score_models(args: argparse.Namespace) -> None:
         for what, number in found[-1]["scores"].items():
             print(f"{candidate.name}: {what}: {number}")
     if args.json is not None:
-        replace_file(args.json, (json.dumps(others + found, indent=1, ensure_ascii=False) + "\n").encode())
+        write_json(args.json, others + found, indent=1, ensure_ascii=False)
 
 
 def _scores_of_others(path: str, names: Collection[str]) -> list[dict[str, Any]]:

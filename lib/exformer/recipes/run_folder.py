@@ -1,6 +1,5 @@
 """The folder of a run: its recipe, the hashes of its inputs, its log, its checkpoints, the final model."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,7 +9,7 @@ from filelock import FileLock, Timeout
 
 from exformer.hub.pretrained import load_model
 from exformer.recipes.recipe import Recipe
-from exformer.storage.files import check_name, read_json, remove_partial_files, replace_file
+from exformer.storage.files import check_name, read_json, remove_partial_files, write_json
 from exformer.storage.upgrade import upgrade_recipe
 from exformer.training.same_run import differences
 
@@ -87,7 +86,7 @@ class RunFolder:
                 "this one"
             )
         self.path.mkdir(parents=True, exist_ok=True)
-        replace_file(self.recipe, (json.dumps(recipe.settings(), indent=2) + "\n").encode())
+        write_json(self.recipe, recipe.settings(), indent=2)
 
     def read_recipe(self) -> Recipe:
         """Return the recipe of the run.
@@ -109,7 +108,7 @@ class RunFolder:
         """
         known = read_json(self.inputs, what="the inputs of a run") if self.inputs.exists() else {}
         if name not in known:  # the run begins, or is older than these notes
-            replace_file(self.inputs, (json.dumps({**known, name: found}, indent=2) + "\n").encode())
+            write_json(self.inputs, {**known, name: found}, indent=2)
         elif known[name] != found:
             raise ValueError(
                 f"{self.path}: the {name} changed since the run began: bring back what was there, or choose "

@@ -166,6 +166,12 @@ def read_json(path: str | Path, *, what: str, kind: type = dict) -> Any:
     return found
 
 
+def write_json(path: str | Path, found: Any, *, indent: int | None = None, ensure_ascii: bool = True) -> None:
+    """Write a JSON file atomically, with a line break at its end; the options are those of ``json.dumps``."""
+    text = json.dumps(found, indent=indent, ensure_ascii=ensure_ascii)
+    replace_file(path, f"{text}\n".encode())
+
+
 def read_json_lines(path: str | Path, *, what: str) -> list[dict[str, Any]]:
     """Read a file of JSON objects, one a line; lines that are none, as those cut by a stop, are left out.
 

@@ -1,10 +1,9 @@
 """The content of a tokenizer <-> a JSON file, which can run no code."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-from exformer.storage.files import read_json, replace_file
+from exformer.storage.files import read_json, write_json
 
 _FORMAT = "exformer tokenizer 1"
 
@@ -17,8 +16,7 @@ def write_content(path: str | Path, *, kind: str, content: dict[str, Any]) -> No
         kind: The kind of tokenizer: "word", "character" or "byte-pair".
         content: Values that JSON can hold.
     """
-    text = json.dumps({"format": _FORMAT, "kind": kind, **content}, ensure_ascii=False)
-    replace_file(path, f"{text}\n".encode())
+    write_json(path, {"format": _FORMAT, "kind": kind, **content}, ensure_ascii=False)
 
 
 def kind_of_tokenizer(path: str | Path) -> str:

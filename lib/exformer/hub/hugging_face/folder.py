@@ -1,6 +1,5 @@
 """A folder that transformers' ``save_pretrained`` wrote <-> our model; nothing in it is executed."""
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,7 +19,7 @@ from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.models.unwrap import unwrap
 from exformer.nn.lora import check_merged
-from exformer.storage.files import make_folder, read_json, replace_file
+from exformer.storage.files import make_folder, read_json, replace_file, write_json
 from exformer.storage.safetensors_file import check_weights, read_tensors
 from exformer.tokenizers.hugging_face import HuggingFaceTokenizer
 from exformer.tokenizers.tokenizer import end_ids
@@ -158,7 +157,7 @@ def to_hugging_face(folder: str | Path, model: nn.Module, tokenizer: Any = None)
         old.unlink(missing_ok=True)
     if isinstance(first, HuggingFaceTokenizer):
         replace_file(folder / "tokenizer.json", first.content.encode())
-    replace_file(folder / "config.json", f"{json.dumps(settings, indent=2)}\n".encode())
+    write_json(folder / "config.json", settings, indent=2)
 
 
 def _family(kind: str, config: Any) -> Family:
