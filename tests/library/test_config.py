@@ -316,7 +316,7 @@ IDS = {
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
-@pytest.mark.parametrize("kind", sorted(MODELS.keys() - {"recurrent"}))
+@pytest.mark.parametrize("kind", MODELS)
 def test_one_text_is_a_batch_of_one(kind: str) -> None:
     ids = torch.tensor([1])
     for inputs in ((ids, ids[None]), (ids[None], ids)) if "translator" in kind else ((ids,),):

@@ -6,6 +6,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from exformer.checks import check_choice, check_integer
+from exformer.data.padding import check_batch
 from exformer.data.windows import shift_by_one
 from exformer.models.checks import check_batch_type, check_padding_at_end
 from exformer.nn.embedding import TokenEmbedding
@@ -85,12 +86,13 @@ class RecurrentLM(nn.Module):
             Logits; at position t they are the scores of the token at t + 1.
 
         Raises:
-            ValueError: If there are no tokens, or one is unknown.
+            ValueError: If the ids are not (batch, position), there are none, or one is unknown.
         """
         return self.embedding.logits(self.states(ids))
 
     def states(self, ids: Int64[Tensor, "batch position"]) -> Float[Tensor, "batch position d_model"]:
         """Return the state of the last layer after each token: all that the model still knows of the text."""
+        check_batch(ids)
         return self.dropout(self.recurrent(self.dropout(self.embedding(ids)))[0])
 
     def loss(
