@@ -171,6 +171,19 @@ def test_the_first_batch_is_looked_at_without_a_trace() -> None:
     assert hash_first_batch(Masked()) == masked
 
 
+def test_a_look_at_the_first_batch_seeds_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two GPUs are simulated by the numbers that their generators were seeded with."""
+    seeds = [5, 7]
+    if hasattr(torch, "accelerator"):  # a Mac's is another
+        monkeypatch.setattr("torch.accelerator.current_accelerator", lambda *_: None)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: len(seeds))
+    monkeypatch.setattr("torch.cuda.manual_seed_all", lambda seed: seeds.__setitem__(slice(None), [seed] * 2))
+    monkeypatch.setattr("torch.cuda.get_rng_state", lambda device: seeds[device])
+    monkeypatch.setattr("torch.cuda.set_rng_state", lambda seed, device: seeds.__setitem__(device, seed))
+    hash_first_batch(Masked())
+    assert seeds == [5, 7]
+
+
 def test_the_hash_of_a_batch_counts_every_number() -> None:
     ids = torch.tensor([[1, 2], [3, 4]])
     batch = Seq2SeqBatch(ids, ids, ids)

@@ -76,14 +76,15 @@ def hash_first_batch(batches: Any) -> str | None:
     """
     if not isinstance(batches, BatchSampler) and not (isinstance(batches, Sequence) and len(batches)):
         return None
-    states = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    states = random.getstate(), np.random.get_state()
+    gpus = range(torch.cuda.device_count()) or None  # PyTorch warns of several that are not named
     try:
-        set_seed(0)  # a batch may be masked at random
-        first = batches.batch(next(batches.steps())) if isinstance(batches, BatchSampler) else batches[0]
+        with torch.random.fork_rng(gpus):
+            set_seed(0)  # a batch may be masked at random
+            first = batches.batch(next(batches.steps())) if isinstance(batches, BatchSampler) else batches[0]
     finally:
         random.setstate(states[0])
         np.random.set_state(states[1])
-        torch.set_rng_state(states[2])
     digest = hashlib.sha256()
     _add(digest, first)
     return digest.hexdigest()
