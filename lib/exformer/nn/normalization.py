@@ -5,6 +5,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+#: What is added under the root if nothing else is set.
+LAYER_NORM_EPS, RMS_NORM_EPS = 1e-5, 1e-6
+
 
 def check_width(x: Float[Tensor, "*batch columns"], d_model: int, *, of: str) -> None:
     """Check that vectors have the width ``d_model``, for which a module, ``of``, was made.
@@ -21,7 +24,7 @@ def layer_norm(
     weight: Float[Tensor, " d_model"],
     bias: Float[Tensor, " d_model"],
     *,
-    eps: float = 1e-5,
+    eps: float = LAYER_NORM_EPS,
 ) -> Float[Tensor, "*batch d_model"]:
     r"""Normalize each vector to mean 0 and variance 1, then scale and shift every column.
 
@@ -70,7 +73,7 @@ class LayerNorm(nn.Module):
 
     def __init__(self, d_model: int, *, eps: float | None = None, bias: bool = True) -> None:
         super().__init__()
-        self.eps = 1e-5 if eps is None else eps
+        self.eps = LAYER_NORM_EPS if eps is None else eps
         self.weight = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model)) if bias else None
 
@@ -90,7 +93,7 @@ class LayerNorm(nn.Module):
 
 
 def rms_norm(
-    x: Float[Tensor, "*batch d_model"], weight: Float[Tensor, " d_model"], *, eps: float = 1e-6
+    x: Float[Tensor, "*batch d_model"], weight: Float[Tensor, " d_model"], *, eps: float = RMS_NORM_EPS
 ) -> Float[Tensor, "*batch d_model"]:
     r"""Normalize each vector to mean square 1, then scale every column; the mean is left where it is.
 
@@ -132,7 +135,7 @@ class RMSNorm(nn.Module):
 
     def __init__(self, d_model: int, *, eps: float | None = None) -> None:
         super().__init__()
-        self.eps = 1e-6 if eps is None else eps
+        self.eps = RMS_NORM_EPS if eps is None else eps
         self.weight = nn.Parameter(torch.ones(d_model))
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:

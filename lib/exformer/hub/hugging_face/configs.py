@@ -9,6 +9,7 @@ from exformer.models.decoder_lm import DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLMConfig
 from exformer.nn.config import TransformerConfig
+from exformer.nn.normalization import LAYER_NORM_EPS, RMS_NORM_EPS
 from exformer.nn.positions.rotary import RopeScaling
 
 #: Their names of our activations; the first one is written.
@@ -386,7 +387,7 @@ def _meaning(config: Any, name: str) -> Any:
 def _eps(config: TransformerConfig) -> float:
     if config.norm_eps is not None:
         return config.norm_eps
-    return 1e-6 if config.norm == "rms" else 1e-5
+    return RMS_NORM_EPS if config.norm == "rms" else LAYER_NORM_EPS
 
 
 def _their_activation(config: TransformerConfig) -> str:
