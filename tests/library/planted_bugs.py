@@ -787,7 +787,7 @@ BUGS = [
     Bug(
         "nn.loss.log_probabilities",
         "the loss in half precision",
-        "torch.float32 if half else None",
+        "torch.promote_types(logits.dtype, torch.float32)",
         "None",
         "library/test_loss.py::test_half_precision_loses_no_digit_of_the_loss",
     ),

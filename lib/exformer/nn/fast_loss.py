@@ -28,8 +28,8 @@ class _MeanNLL(torch.autograd.Function):
     def forward(
         ctx: FunctionCtx, logits: Tensor, targets: Tensor, counts: Tensor, label_smoothing: float
     ) -> Tensor:
-        half = logits.dtype in (torch.bfloat16, torch.float16)
-        log_p = F.log_softmax(logits, dim=-1, dtype=torch.float32 if half else None)  # (batch, vocab_size)
+        wide = torch.promote_types(logits.dtype, torch.float32)
+        log_p = F.log_softmax(logits, dim=-1, dtype=wide)  # (batch, vocab_size)
         ctx.save_for_backward(log_p, targets, counts)
         ctx.label_smoothing, ctx.dtype = label_smoothing, logits.dtype
         nll = -log_p.gather(-1, targets[:, None]).squeeze(-1)  # (batch)

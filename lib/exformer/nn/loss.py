@@ -22,8 +22,7 @@ def log_probabilities(
     Returns:
         The log-probability of each token of the vocabulary, in nats.
     """
-    half = logits.dtype in (torch.bfloat16, torch.float16)
-    return F.log_softmax(logits, dim=-1, dtype=torch.float32 if half else None)
+    return F.log_softmax(logits, dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))
 
 
 def nll(

@@ -105,8 +105,7 @@ def add_balance_loss(
 
 
 def _probabilities(logits: Tensor) -> Tensor:
-    half = logits.dtype in (torch.bfloat16, torch.float16)
-    return logits.softmax(dim=-1, dtype=torch.float32 if half else None)
+    return logits.softmax(dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))
 
 
 class MixtureOfExperts(nn.Module):
