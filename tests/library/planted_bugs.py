@@ -246,14 +246,14 @@ BUGS = [
         "library/test_attention.py::test_a_fully_masked_row_gives_zeros_and_finite_gradients",
     ),
     Bug(
-        "nn.heads.split_heads",
+        "nn.attention_heads.split_heads",
         "heads cut by view for transpose",
         "x.unflatten(-1, (n_heads, -1)).transpose(1, 2)",
         "x.reshape(x.size(0), n_heads, x.size(1), -1)",
         "library/test_multi_head.py::test_split_heads_by_hand",
     ),
     Bug(
-        "nn.heads.merge_heads",
+        "nn.attention_heads.merge_heads",
         "heads not put back: view for transpose",
         "x.transpose(1, 2).flatten(start_dim=2)",
         "x.reshape(x.size(0), x.size(2), -1)",
@@ -512,7 +512,7 @@ BUGS = [
         "library/test_alibi.py::test_bias_by_hand",
     ),
     Bug(
-        "nn.heads.repeat_kv_heads",
+        "nn.attention_heads.repeat_kv_heads",
         "groups of heads share the wrong keys",
         "x.repeat_interleave(n_heads // x.size(1), dim=1)",
         "x.repeat(1, n_heads // x.size(1), 1, 1)",

@@ -15,8 +15,8 @@ from torch_twins import close, copy, normal, papers_formula, randomize, recorded
 
 from exformer.models.checks import check_ids, check_step
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.nn.attention_heads import merge_heads, split_heads
 from exformer.nn.config import TransformerConfig
-from exformer.nn.heads import merge_heads, split_heads
 from exformer.nn.loss import cross_entropy
 from exformer.nn.masks import causal_mask
 

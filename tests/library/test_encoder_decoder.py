@@ -21,8 +21,8 @@ from torch_twins import (
 )
 
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from exformer.nn.attention_heads import merge_heads, split_heads
 from exformer.nn.config import TransformerConfig
-from exformer.nn.heads import merge_heads, split_heads
 from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import MultiHeadAttention
 from exformer.nn.normalization import LayerNorm, RMSNorm

@@ -12,8 +12,8 @@ from torch_twins import close, copy, normal, randomize, recorded, same_gradients
 
 from exformer.models.classification import ClassHead, TagHead
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
+from exformer.nn.attention_heads import merge_heads, split_heads
 from exformer.nn.config import TransformerConfig
-from exformer.nn.heads import merge_heads, split_heads
 from exformer.nn.normalization import LayerNorm, RMSNorm
 
 pytestmark = pytest.mark.usefixtures("float64")

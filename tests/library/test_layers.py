@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from torch import nn
 from torch_twins import backward, close, copy, normal, randomize, same_gradients, twins
 
+from exformer.nn.attention_heads import merge_heads, split_heads
 from exformer.nn.config import TransformerConfig
-from exformer.nn.heads import merge_heads, split_heads
 from exformer.nn.layers import DecoderLayer, EncoderLayer, residual
 from exformer.nn.masks import causal_mask, from_torch_mask, padding_mask
 from exformer.nn.normalization import LayerNorm, RMSNorm

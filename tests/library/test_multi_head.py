@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch_twins import backward, close, copy, normal, randomize, recorded, same_gradients, twins
 
-from exformer.nn.heads import merge_heads, split_heads
+from exformer.nn.attention_heads import merge_heads, split_heads
 from exformer.nn.masks import causal_mask, from_torch_mask, padding_mask
 from exformer.nn.multi_head import MultiHeadAttention
 from exformer.nn.positions.alibi import ALiBi

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from torch_twins import close
 
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
+from exformer.nn.attention_heads import merge_heads, split_heads
 from exformer.nn.cache import KVCache
-from exformer.nn.heads import merge_heads, split_heads
 from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import MultiHeadAttention
 from exformer.nn.positions import rotary as module

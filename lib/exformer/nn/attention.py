@@ -1,6 +1,7 @@
 """Attention: each query is compared with all keys, and its output is a weighted mean of their values.
 
-Dropout of the weights is in ``fast_attention.py``, heads of keys that several queries share in ``heads.py``.
+Dropout of the weights is in ``fast_attention.py``, heads of keys that several queries share in
+``attention_heads.py``.
 """
 
 import math
@@ -10,8 +11,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from exformer.nn.attention_heads import repeat_kv_heads
 from exformer.nn.fast_attention import fast_attention
-from exformer.nn.heads import repeat_kv_heads
 from exformer.nn.masks import causal_mask, check_mask, is_broadcastable_to
 
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from exformer.nn.heads import repeat_kv_heads
+from exformer.nn.attention_heads import repeat_kv_heads
 from exformer.nn.masks import causal_mask
 
 

@@ -4,8 +4,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from exformer.nn.attention import attend
+from exformer.nn.attention_heads import merge_heads, split_heads
 from exformer.nn.cache import KVCache, MemoryCache
-from exformer.nn.heads import merge_heads, split_heads
 from exformer.nn.initialization import init_linear
 from exformer.nn.masks import check_mask
 from exformer.nn.normalization import RMSNorm

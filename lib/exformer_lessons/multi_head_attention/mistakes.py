@@ -6,7 +6,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from exformer.nn.attention import scaled_dot_product_attention
-from exformer.nn.heads import merge_heads, split_heads
+from exformer.nn.attention_heads import merge_heads, split_heads
 from exformer_lessons.exercises.grading import Mistake
 
 Mistakes = dict[str, Callable[..., Tensor]]

@@ -1,4 +1,4 @@
-"""Heads: vectors cut into pieces, the pieces put together again, and those that several queries share."""
+"""Attention heads: cut vectors into pieces, put them together again, share some among several queries."""
 
 from jaxtyping import Float
 from torch import Tensor
