@@ -416,8 +416,8 @@ BUGS = [
     Bug(
         "nn.normalization.RMSNorm.__init__",
         "an ε of zero is taken for none",
-        "1e-6 if eps is None else eps",
-        "eps or 1e-6",
+        "RMS_NORM_EPS if eps is None else eps",
+        "eps or RMS_NORM_EPS",
         "library/test_normalization.py::test_an_eps_of_zero_is_an_eps",
     ),
     Bug(
