@@ -40,8 +40,5 @@ FIGURE = Live(
         "the colon and the line break cost 0.0. Below are bars: after your crest? a line break has 0.82, "
         "four other tokens 0.01 to 0.02 each, and 1,254 others together 0.13."
     ),
-    caption=(
-        "The book\u2019s language model of 1.1 million parameters, trained on Shakespeare, reads a line that "
-        "it has not seen. Beneath each token is its loss in nats. Choose a token, or type a text."
-    ),
+    caption="Beneath each token is its loss in nats. Choose a token, or type your own text.",
 )
