@@ -40,6 +40,19 @@ def run(arguments: Sequence[str] | None = None) -> int:
     ).add_argument
     add("lessons", nargs="*", metavar="LESSON", help="05, positional_encoding, …; all if left out")
     add("--out", required=True, metavar="FOLDER", help="where they are written")
+    add = add_command(
+        group,
+        "hub",
+        _hub,
+        "write the lessons where they are not yet, then run the server that a JupyterHub asks for",
+    ).add_argument
+    add("--folder", metavar="FOLDER", help="the student's notebooks; what is there stays as it is")
+    add(
+        "words",
+        nargs=argparse.REMAINDER,
+        metavar="WORD",
+        help="the server's command; jupyterhub-singleuser if left out",
+    )
     add = add_command(group, "claim", _claim, "reproduce rows of the ledger").add_argument
     add("ids", nargs="+", metavar="ID", help="such as A18")
     add = add_command(
@@ -81,6 +94,12 @@ def _handout(asked: argparse.Namespace) -> int:
     written, _ = hand_out(asked.lessons, asked.out)
     print(f"{asked.out}: {len(written)} notebooks")
     return 0
+
+
+def _hub(asked: argparse.Namespace) -> None:
+    from exformer_lessons.handout import serve
+
+    serve(asked.words, asked.folder)
 
 
 def _claim(asked: argparse.Namespace) -> int:

@@ -1,12 +1,15 @@
 """Hand out notebooks: no outputs, no solutions, and in each the address of its repository."""
 
 import json
+import os
 import re
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from posixpath import normpath
 from typing import Any
 
+from exformer_lessons import __version__
 from exformer_lessons.notebook import find, labs, readable_folder
 
 #: What is folded away, such as a solution.
@@ -61,6 +64,31 @@ def handout(notebook: Mapping[str, Any], name: str, *, together: Collection[str]
             cell = cell | {"outputs": [], "execution_count": None}
         cells.append(cell)
     return dict(notebook) | {"cells": cells}
+
+
+def own_folder() -> Path:
+    """Return where the lessons of this version are written if the reader names no folder."""
+    return Path.home() / f"transformer-lessons-{__version__}"
+
+
+def serve(command: Sequence[str] = (), folder: str | Path | None = None) -> None:
+    """Write the lessons where they are not yet, then become a JupyterHub's server for one user.
+
+    Args:
+        command: What the hub runs; none stands for ``jupyterhub-singleuser``.
+        folder: Where the reader's notebooks are; None: :func:`own_folder`.
+
+    Raises:
+        FileNotFoundError: If there is no such command.
+    """
+    folder = Path(folder or own_folder()).expanduser()
+    try:
+        written, kept = hand_out([], folder, keep=True)
+        print(f"Lessons in {folder}: {len(written)} new, {len(kept)} kept.", flush=True)
+    except OSError as error:  # a full disk: the server must start, or nobody can make room
+        print(f"Not all lessons are in {folder}: {error}", file=sys.stderr, flush=True)
+    words = [*command] or ["jupyterhub-singleuser"]
+    os.execvp(words[0], words)
 
 
 def hand_out(

@@ -13,16 +13,11 @@ from typing import Any
 
 from exformer.cli.doctor import conclude, describe
 from exformer_lessons import __version__
-from exformer_lessons.handout import hand_out
+from exformer_lessons.handout import hand_out, own_folder
 from exformer_lessons.notebook import find, key_of, readable_folder
 
 _PROGRAM = re.compile(r"^```python\n(.*?)^```$", flags=re.M | re.S)
 _NO_LAB = "JupyterLab is missing: pip install jupyterlab"
-
-
-def own_folder() -> Path:
-    """Return where the lessons of this version are written if the reader names no folder."""
-    return Path.home() / f"transformer-lessons-{__version__}"
 
 
 def start(lesson: str = "01", folder: str | Path | None = None, options: Sequence[str] = ()) -> None:

@@ -2,13 +2,14 @@
 
 import ast
 import json
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from exformer_lessons import lab, notebook
+from exformer_lessons import handout, lab, notebook
 from exformer_lessons.__main__ import run
 
 LESSON = "01_sums.ipynb"
@@ -65,6 +66,37 @@ def test_start_leaves_a_readers_work_alone(installed: Path, opened, capsys) -> N
     assert run(["start", "--folder", "mine"]) == 0
     assert (installed / "mine" / LESSON).read_text(encoding="utf-8") == "my work"
     assert "0 new, 1 kept" in capsys.readouterr().out
+
+
+@pytest.fixture
+def executed(monkeypatch):
+    """Note the command that this process would become."""
+    words: list[str] = []
+    monkeypatch.setattr(os, "execvp", lambda program, command: words.extend(command))
+    return words
+
+
+@pytest.mark.parametrize("words", [[], ["jupyterhub-singleuser", "--port=1", "--folder=x"]])
+def test_a_hub_gets_lessons_and_then_its_server(installed: Path, executed, capsys, words) -> None:
+    assert run(["hub", *words]) == 0
+    assert "Solution" not in (handout.own_folder() / LESSON).read_text(encoding="utf-8")
+    assert executed == (words or ["jupyterhub-singleuser"])
+    assert "1 new, 0 kept" in capsys.readouterr().out
+
+
+def test_a_hub_leaves_a_students_work_alone(installed: Path, executed, capsys) -> None:
+    (installed / "mine").mkdir()
+    (installed / "mine" / LESSON).write_text("my work", encoding="utf-8")
+    assert run(["hub", "--folder", "mine", "x"]) == 0
+    assert (installed / "mine" / LESSON).read_text(encoding="utf-8") == "my work"
+    assert "0 new, 1 kept" in capsys.readouterr().out
+
+
+def test_a_hub_starts_where_lessons_cannot_be_written(installed: Path, executed, capsys) -> None:
+    (installed / "full").write_text("", encoding="utf-8")
+    assert run(["hub", "--folder", "full", "x"]) == 0
+    assert executed == ["x"]
+    assert "Not all lessons are in full" in capsys.readouterr().err
 
 
 def test_start_without_jupyterlab(installed: Path, monkeypatch, capsys) -> None:
