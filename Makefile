@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 NB ?=
 PDF ?=
+STUDENTS ?=
 ROWS ?= models agreement run generation byte_pairs shakespeare live
 READY := $(VENV)/.ready
 PY := $(VENV)/bin/python
@@ -16,7 +17,7 @@ export ATEN_CPU_CAPABILITY = avx2
 export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test evidence lab notebooks lesson student slides moodle claim doubt trials elsewhere lint format bench board live rehearsal clean
+.PHONY: help book serve test evidence lab notebooks lesson student slides moodle claim doubt trials elsewhere lint format bench board live rehearsal hub clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 \t/p' Makefile | expand -t 20
@@ -98,6 +99,14 @@ rehearsal: $(READY) ## install the wheels as a student does, without a network: 
 	$(PY) -m pip download --quiet --dest _build/wheelhouse $$(grep -o '^torch==[^ ]*' requirements.txt) \
 		_build/release/exformer-*.whl "$$(ls _build/release/exformer_lessons-*.whl)[lab]"
 	nice $(PY) book/_tools/rehearse.py _build/release --wheelhouse _build/wheelhouse --json book/rehearsal.json
+
+hub: $(READY) ## run a JupyterHub, and do a lesson as two of its students: from PyPI, with npm; as root, STUDENTS="ada grace"
+	$(PY) book/_tools/release.py
+	$(PYTHON) -m venv _build/hub
+	_build/hub/bin/python -m pip install --quiet $$(grep -o '^torch==[^ ]*' requirements.txt)
+	_build/hub/bin/python -m pip install --quiet --constraint requirements.txt _build/release/*.whl jupyterlab jupyterhub==6.1.1
+	npm install --silent --prefix _build/hub configurable-http-proxy@5.3.0
+	PATH="$(CURDIR)/_build/hub/node_modules/.bin:$$PATH" nice _build/hub/bin/python book/_tools/rehearse_hub.py $(STUDENTS) --json book/hub/rehearsal.json
 
 clean: ## remove what was built, the environment too
 	rm -rf _build $(VENV) .pytest_cache .ruff_cache .hypothesis
