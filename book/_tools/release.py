@@ -20,6 +20,8 @@ from repo_links import PUBLISHED, find_repository  # noqa: E402
 
 FOLDER = ROOT / "_build" / "release"
 PAGES = ROOT / "_build" / "html"
+#: What the image of a JupyterHub is built from, besides the wheels.
+HUB = ("book/hub/Dockerfile", "requirements.txt")
 #: Where a version is written, and how.
 VERSIONS = {
     "lib/exformer/__init__.py": r'^__version__ = "(.+)"$',
@@ -98,6 +100,8 @@ def build(tag=None, folder=FOLDER):
     if tag:
         shutil.copy(PAGES / "_static" / "notebooks.zip", folder / "notebooks.zip")
         shutil.make_archive(str(folder / "book"), "zip", PAGES)
+        for name in HUB:
+            shutil.copy(ROOT / name, folder)
         sums = [f"{digest(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
         (folder / "SHA256SUMS").write_text("".join(sums), encoding="utf-8", newline="\n")
     return base
