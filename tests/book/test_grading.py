@@ -45,7 +45,7 @@ PASS = {
 }
 #: What else is handed in: its code, the result, and words of the hint.
 OTHER = {
-    "untouched": (["def my_encode(word, merges): ...\n"], "refused", "returns nothing yet"),
+    "untouched": (["def my_encode(word, merges): ...\n"], "refused", "returns nothing"),
     "as it came": (["def my_encode(word, merges): return word\n"], "refused", ""),
     "a number": (["my_encode = 3\n"], "refused", "function itself"),
     "an object": (["class Cut: pass\n", "my_encode = lambda w, m: Cut()\n"], "refused", "got Cut"),

@@ -108,7 +108,7 @@ WRONG = {
         if j != i
     ][:n],
     "without their cosines": lambda table, i, n: tuple(ranked(table @ table[i], i, n)[None].repeat(2, 1)),
-    "returns nothing yet": lambda table, i, n: None,
+    "returns nothing": lambda table, i, n: None,
 }
 
 
@@ -175,7 +175,7 @@ WRONG_GRADIENTS = {
     "count how often": lambda ids, ahead, n: by_one_hot(ids, torch.ones_like(ahead), n),
     "You subtract": lambda ids, ahead, n: -by_one_hot(ids, ahead, n),
     "should have the shape": lambda ids, ahead, n: by_one_hot(ids, ahead, n).T,
-    "returns nothing yet": lambda *case: None,
+    "returns nothing": lambda *case: None,
     "raised NotImplementedError": lambda ids, ahead, n: (_ for _ in ()).throw(NotImplementedError("todo")),
     "the numbers are not": lambda ids, ahead, n: 3 * by_one_hot(ids, ahead, n),
 }

@@ -150,7 +150,7 @@ WRONG_BLOCKS = {
     "You keep the first block's largest score": first_maximum,
     "divide by the root of d": lambda q, b: online(q / q.numel() ** 0.5, b),
     "overflow or vanish": plain,
-    "returns nothing yet": lambda q, b: None,
+    "returns nothing": lambda q, b: None,
     "raised TypeError": lambda q: q,
 }
 
@@ -268,7 +268,7 @@ WRONG_STEP = {
     "Your residual is |p - q|": changed(replace=lambda p, q: (p - q).abs()),
     "you sample from the draft": changed(replace=lambda p, q: q),
     "you sample the free token from p before it": changed(bonus=False),
-    "returns nothing yet": lambda *case: None,
+    "returns nothing": lambda *case: None,
     "A step returns a list of one or two new tokens, got 1.": lambda *case: 1,
     "A step returns a list of one or two new tokens, got [0, 0, 0].": lambda *case: [0, 0, 0],
     "draft is not used": [

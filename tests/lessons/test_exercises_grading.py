@@ -280,7 +280,7 @@ def test_answer_in_place_without_return():
 
     says = "Your function changes what it was given, and returns nothing: return the result."
     assert check_doubling(doubled).says == says
-    assert check_doubling(lambda x: None).says == "Your function returns nothing yet."
+    assert check_doubling(lambda x: None).says == "Your function returns nothing."
 
 
 def test_equal_infinities_are_no_difference():

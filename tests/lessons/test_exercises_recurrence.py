@@ -111,7 +111,7 @@ WRONG_STEPS = {
     "W and U are transposed": step(z=lambda x, h, c, w, u, b: x @ w + h @ u + b),
     "two vectors": lambda *case: by_torch(*case)[0],
     "both have the shape": lambda *case: (torch.zeros(4), by_torch(*case)[1]),
-    "returns nothing yet": lambda *case: None,
+    "returns nothing": lambda *case: None,
     "raised RuntimeError": lambda x, h, c, w, u, b: (w @ torch.zeros(99), c),
     "largest difference": lambda *case: tuple(part + 1 for part in by_torch(*case)),
 }
@@ -184,7 +184,7 @@ WRONG_CLIPS = {
     "absolute values": shortened(lambda gs: sum(g.abs().sum() for g in gs)),
     "mean of the squares": shortened(lambda gs: torch.cat([g.flatten() for g in gs]).square().mean() ** 0.5),
     "list of tensors": lambda gs, limit: torch.cat([g.flatten() for g in gs]),
-    "returns nothing yet": lambda gs, limit: None,
+    "returns nothing": lambda gs, limit: None,
     "raised AttributeError": lambda gs, limit: gs.norm(),
     "largest difference": lambda gs, limit: [g + 1 for g in plain(gs, limit)],
 }

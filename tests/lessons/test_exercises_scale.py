@@ -106,7 +106,7 @@ WRONG_PLANS = {
     "not that of your plan": with_third(own_loss),
     "Return three numbers": lambda *c: plan(*c)[0],
     "must be above 0": lambda *c: (0, 1, 2),
-    "returns nothing yet": lambda *c: None,
+    "returns nothing": lambda *c: None,
     "raised TypeError": lambda table, fit: None,
 }
 
@@ -170,7 +170,7 @@ WRONG_REDUCED = {
         (s / n[:, None] / n[:, None]).sum(0) / (1 / n).sum(), s
     ),
     "should have the shape": lambda s, n: expanded(s, n)[0],
-    "returns nothing yet": lambda s, n: None,
+    "returns nothing": lambda s, n: None,
     "raised AttributeError": lambda s, n: s.total(),
 }
 

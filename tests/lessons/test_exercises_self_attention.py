@@ -77,7 +77,7 @@ WRONG = {
     "number of keys": lambda q, k, v: F.softmax(rooted(q, k, len(k)), dim=1) @ v,
     "number of queries": lambda q, k, v: F.softmax(rooted(q, k, len(q)), dim=1) @ v,
     "values' width": lambda q, k, v: F.softmax(rooted(q, k, v.shape[1]), dim=1) @ v,
-    "returns nothing yet": lambda q, k, v: None,
+    "returns nothing": lambda q, k, v: None,
     "raised ZeroDivisionError": lambda q, k, v: 1 / 0,
     "raised RuntimeError: The size": lambda q, k, v: q + v,
     "the largest difference": lambda q, k, v: F.scaled_dot_product_attention(q, k, v) + 1,
@@ -151,7 +151,7 @@ MASKED_WRONG = {
     "the root of the number of keys": lambda q, k, v, m: (
         torch.nan_to_num(torch.where(m, rooted(q, k, len(k)), -torch.inf).softmax(-1)) @ v
     ),
-    "returns nothing yet": lambda q, k, v, m: None,
+    "returns nothing": lambda q, k, v, m: None,
 }
 
 

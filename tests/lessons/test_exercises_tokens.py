@@ -174,7 +174,7 @@ WRONG_CUTS = {
     "lose the last token": all_of(lambda w, p, n: walk(w, p, n, rest=False)),
     "a token for two pairs": all_of(overlapping),
     "nothing in its place": all_of(lambda w, p, n: tuple(x for x in walk(w, p, n) if x != n)),
-    "returns nothing yet": lambda *case: None,
+    "returns nothing": lambda *case: None,
     "raised IndexError": lambda word, merges: [word[0]],
     "must return numbers, got str": lambda word, merges: "aaa",
     "should have 2 numbers, yours has 1": lambda word, merges: [99],
@@ -229,7 +229,7 @@ WRONG_DECODES = {
     "a space between": lambda t, ids: b" ".join(t[i] for i in ids).decode(errors="replace"),
     "raised UnicodeDecodeError": lambda t, ids: b"".join(t[i] for i in ids).decode(),
     "You return bytes": lambda t, ids: b"".join(t[i] for i in ids),
-    "returns nothing yet": lambda t, ids: None,
+    "returns nothing": lambda t, ids: None,
     "Return a text, yours is a list": lambda t, ids: ["a"],
     "The text should be 'perché!', yours is 'perché a'": lambda t, ids: "perché a",
     "yours is '\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}'": lambda t, ids: byte_by_byte(

@@ -87,7 +87,7 @@ def _begin(begin: Callable[..., Any]) -> str:
         except Exception as error:  # whatever a reader's code raises is shown to the reader
             return f"Your function raised {type(error).__name__}: {error}"
         if given is None or given is Ellipsis:
-            return "Your first function returns nothing yet."
+            return "Your first function returns nothing."
         if not isinstance(given, tuple | list) or len(given) != 2:
             return "The first function must return two matrices, A and B."
         try:

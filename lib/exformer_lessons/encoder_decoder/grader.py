@@ -23,7 +23,7 @@ def grade_shift(answer: Callable[..., object]) -> Verdict:
 
     Examples:
         >>> grade_shift(lambda sentences, pad_id, bos_id, eos_id: None)
-        Not yet. Your function returns nothing yet.
+        Not yet. Your function returns nothing.
     """
     return grade(
         answer,

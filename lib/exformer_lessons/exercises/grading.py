@@ -234,7 +234,7 @@ def _result(
         raise UnfitError(f"Your function raised {type(error).__name__}: {error}") from error
     if result is None or result is Ellipsis:
         if same(own, case):
-            raise UnfitError("Your function returns nothing yet.")
+            raise UnfitError("Your function returns nothing.")
         raise UnfitError("Your function changes what it was given, and returns nothing: return the result.")
     try:
         return result, as_numbers(frame(result, *case)), same(own, case)

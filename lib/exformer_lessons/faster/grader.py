@@ -150,7 +150,7 @@ def grade_step(answer: Callable[..., object]) -> Verdict:
             that samples an index; returns one or two new tokens.
     """
     if _first(answer) is None:
-        return Verdict(False, "Your function returns nothing yet.")
+        return Verdict(False, "Your function returns nothing.")
 
     texts = grade(
         lambda seed: _probabilities(answer, seed),

@@ -34,7 +34,7 @@ def grade_context(answer: Callable[..., object]) -> Verdict:
 
     Examples:
         >>> grade_context(lambda h_d, h_e, real: None)
-        Not yet. Your function returns nothing yet.
+        Not yet. Your function returns nothing.
     """
     rng = torch.Generator().manual_seed(2)
     # In the square cases a mistake has the right shape, and can be named.

@@ -18,7 +18,7 @@ def grade_leak(answer: Callable[..., object]) -> Verdict:
 
     Examples:
         >>> grade_leak(lambda model, ids: None)
-        Not yet. Your function returns nothing yet.
+        Not yet. Your function returns nothing.
     """
     everywhere, first, last_but_one = torch.ones(9, 9), torch.zeros(9, 9), torch.zeros(9, 9)
     first[0] = last_but_one[3] = 1.0

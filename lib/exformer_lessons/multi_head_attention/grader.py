@@ -21,7 +21,7 @@ def grade_split(split: Callable[..., object], merge: Callable[..., object]) -> V
 
     Examples:
         >>> grade_split(lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(1, 2), lambda heads: None)
-        Not yet. my_split is right. my_merge: Your function returns nothing yet.
+        Not yet. my_split is right. my_merge: Your function returns nothing.
     """
     rng = torch.Generator().manual_seed(4)
     cases = [(torch.randn(b, t, d, generator=rng), n) for b, t, d, n in ((2, 3, 20, 4), (1, 5, 6, 3))]

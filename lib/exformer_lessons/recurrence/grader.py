@@ -23,7 +23,7 @@ def grade_lstm_step(answer: Callable[..., object]) -> Verdict:
 
     Examples:
         >>> grade_lstm_step(lambda x, h, c, w, u, b: None)
-        Not yet. Your function returns nothing yet.
+        Not yet. Your function returns nothing.
     """
     rng = torch.Generator().manual_seed(1)
     return grade(

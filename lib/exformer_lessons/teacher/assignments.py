@@ -102,7 +102,7 @@ def _fault(answer: Callable[..., Any], check: dict[str, Any]) -> str:
         except Exception as error:
             return f"Your function raised {type(error).__name__}: {error}"
     if all(each is None for each in given):
-        return "Your function returns nothing yet."
+        return "Your function returns nothing."
     right = decode(check["right"])
     if agree(given, right):
         return ""

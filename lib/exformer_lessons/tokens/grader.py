@@ -45,7 +45,7 @@ def grade_encode(answer: Callable[..., object]) -> Verdict:
 
     Examples:
         >>> grade_encode(lambda word, merges: None)
-        Not yet. Your function returns nothing yet.
+        Not yet. Your function returns nothing.
     """
     return grade(
         answer,
