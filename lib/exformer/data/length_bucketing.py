@@ -42,7 +42,7 @@ def cut_by_sentences(rows: Int64[np.ndarray, " batch"], *, batch_size: int) -> l
 
 
 def cut_by_tokens(
-    rows: Int64[np.ndarray, " batch"], *, lengths: Int64[np.ndarray, " all"], tokens: int
+    rows: Int64[np.ndarray, " batch"], *, lengths: Int64[np.ndarray, "..."], tokens: int
 ) -> Iterator[np.ndarray]:
     """Cut rows, sorted by the lengths of their targets, before a batch would have too many tokens."""
     first = 0
