@@ -471,13 +471,14 @@ def test_weights_in_several_files(tmp_path: Path, kind: str) -> None:
     close(logits(from_hugging_face(tmp_path).model), logits(theirs))
 
 
-def test_an_export_replaces_weights_in_several_files(tmp_path: Path) -> None:
+def test_an_export_leaves_no_file_of_an_earlier_model(tmp_path: Path) -> None:
     saved(gpt2(), tmp_path, max_shard_size="10KB")
+    (tmp_path / "generation_config.json").write_text('{"eos_token_id": 3}')
     index = (tmp_path / "model.safetensors.index.json").read_text()
     model = from_hugging_face(tmp_path).model
     nn.init.ones_(model.embedding.weight)
     to_hugging_face(tmp_path, model)
-    assert sorted(path.name for path in tmp_path.glob("model*")) == ["model.safetensors"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
     (tmp_path / "model.safetensors.index.json").write_text(index)  # one that another program left
     assert (from_hugging_face(tmp_path).model.embedding.weight == 1).all()
 
