@@ -193,8 +193,10 @@ def test_what_is_no_notebook_is_named(sandbox_kind, tmp_path):
     (tmp_path / "text.ipynb").write_text("[" * 100_000)
     (tmp_path / "other.ipynb").write_text(notebook("x = 1"))
     (tmp_path / "list.ipynb").write_text("[]")
+    (tmp_path / ".ipynb_checkpoints").mkdir()
+    (tmp_path / ".ipynb_checkpoints" / "list-checkpoint.ipynb").write_text("[]")
     rows = [*grade.grade_folder(tmp_path, caps=CAPS, kind=sandbox_kind)]
-    assert {row.result for row in rows} == {"error"}
+    assert [row.result for row in rows] == ["error"] * 4
     hints = {row.student.removesuffix(".ipynb"): row.hint for row in rows}
     assert "it is a link" in hints["link"]
     assert "Say it with --lesson" in hints["other"]
