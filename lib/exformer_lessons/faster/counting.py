@@ -28,6 +28,8 @@ class CountedDraft:
     >>> draft = CountedDraft([[1, 2, 1, 2, 0]], vocab_size=3, n=2)
     >>> draft(torch.tensor([[0, 1]])).argmax().item()  # after 1 comes 2
     2
+    >>> draft.distribution((0,))  # nothing has followed 0, so single tokens are counted
+    tensor([0.3270, 0.3365, 0.3365], dtype=torch.float64)
     """
 
     def __init__(self, rows: Iterable[list[int]], *, vocab_size: int, n: int = 3) -> None:
