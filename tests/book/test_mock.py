@@ -102,6 +102,8 @@ def test_parts_of_a_public_question_have_its_points(key: str) -> None:
         assert not_plain(question.text, TEACH) == []
         assert not_plain(task.scheme, TEACH) == []
         assert "[[" not in question.text + task.scheme
+        lost = r"^\d+\. \d+[.)] "  # a list in a list, whose number the page does not show as an answer
+        assert not re.search(lost, question.text + task.scheme, flags=re.M)
 
 
 @pytest.mark.parametrize("key", mocks(TEACH))
