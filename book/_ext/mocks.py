@@ -29,7 +29,7 @@ def all_tutorials(folder):
 def one_mock(exam):
     """Return an exam: on paper a page of its own, whose schemes stay folded."""
     head = f"(mock-{exam.key.replace('_', '-')})=\n## {exam.title}\n\n"
-    head += f"`{exam.key}`: {exam.minutes} minutes, {exam.points} points. {exam.rules}"
+    head += f"`{exam.key}`: {exam.minutes} minutes, {exam.points} points. {exam.rules} {exam.spared}".rstrip()
     if exam.grades:
         head += f" Grades, as a proposal: {exam.said}."
     parts = ['<div class="new-page"></div>', head]

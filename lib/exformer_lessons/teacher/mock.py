@@ -5,6 +5,7 @@ is run before it and not shown; and ``wrong``, common wrong answers with the poi
 """
 
 import argparse
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +18,14 @@ from exformer_lessons.command import add_command
 from exformer_lessons.teacher import sheets
 from exformer_lessons.teacher.answers import compute
 from exformer_lessons.teacher.questions import Question, add_folder, questions_of
+from exformer_lessons.teacher.sheets import FACTOR
 
 #: What is done in a minute: words read, words of an answer written, numbers computed, lines of code.
 READ, WRITTEN, COMPUTED, LINES = 100, 15, 4, 2
 _CODE = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 _WORD = re.compile(r"\S*\w\S*")
+#: A part of a question, and its points.
+_PART = re.compile(r"^(\d)\. .*\*\*\[(\d+)\]\*\*$", flags=re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -50,10 +54,11 @@ class Mock:
         rules: What is allowed.
         grades: From how many points on a grade is reached, the best first; a test has none.
         tasks: Its questions.
+        late: Of a sheet for a tutorial, the question and its part to leave out when time is short.
 
     Raises:
-        ValueError: If it has more points than its time has room for, or if a question takes longer than its
-            minutes.
+        ValueError: If it has more points than its time has room for, if a question takes longer than its
+            minutes, or if there is no such part to leave out.
     """
 
     key: str
@@ -62,6 +67,7 @@ class Mock:
     rules: str
     grades: dict[str, int]
     tasks: tuple[Task, ...]
+    late: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         if self.points > self.fits:
@@ -75,11 +81,13 @@ class Mock:
                     f"{each.question.name}: expected at least {each.least:.1f} minutes, as its question is "
                     f"read and its answer written by hand, got {each.question.minutes}"
                 )
+        if self.late and not self.spared:
+            raise ValueError(f"{self.key}: expected a question and its part, got {list(self.late)}")
 
     @property
     def fits(self) -> int:
-        """How many points its time has room for: a ninth is to read, and a point takes 4/3 minutes."""
-        return 2 * self.minutes // 3
+        """How many points its time has room for: a point takes 4/3 minutes, and an exam a ninth to read."""
+        return math.floor(self.minutes / FACTOR) if self.late else 2 * self.minutes // 3
 
     @property
     def points(self) -> int:
@@ -90,6 +98,16 @@ class Mock:
     def said(self) -> str:
         """From how many points on there is which grade."""
         return ", ".join(f"{grade} from {points}" for grade, points in self.grades.items())
+
+    @property
+    def spared(self) -> str:
+        """What to leave out when time is short, in a sentence; nothing for an exam."""
+        for question, part in (self.late,) if len(self.late) == 2 else ():
+            for task in self.tasks[question - 1 : question]:
+                if points := dict(_PART.findall(task.question.text)).get(str(part)):
+                    saved = math.ceil(FACTOR * int(points))
+                    return f"If you run late, leave out part {part} of question {question}, {saved} minutes."
+        return ""
 
 
 def mocks(folder: Path) -> list[str]:
@@ -166,7 +184,7 @@ def _write(options: argparse.Namespace) -> None:
         name=exam.key,
         heading=exam.title,
         minutes=exam.minutes,
-        rules=exam.rules,
+        rules=f"{exam.rules} {exam.spared}".strip() if options.answers else exam.rules,
         grades=exam.grades,
         points=tuple(task.question.minutes for task in exam.tasks),
         fits=exam.fits,
