@@ -58,7 +58,7 @@ student: $(READY) ## lessons without outputs and solutions, to hand out: all, or
 slides: $(READY) ## slides with speaker notes, and each figure as SVG: all, or NB=05, in _build/slides; PDF=--pdf prints them
 	$(PY) book/_tools/slides.py $(NB) $(PDF)
 
-moodle: $(READY) ## votes, pre-test, tests and questions as Moodle XML: all, or NB=05, in _build/moodle
+moodle: $(READY) ## votes, pre-test, tests, questions and weeks for Moodle: all, or NB=05, in _build/moodle
 	$(PY) book/_tools/moodle.py $(NB)
 
 claim: $(READY) ## reproduce a row of the ledger: ID=A18

@@ -6,7 +6,8 @@
 expect. ``pretest.xml`` has the pre-test, with wrong answers from ``book/teach/pretest.yml``, and the six
 statements to ask before and after a course, with their verdicts from the ledger. ``tests.xml`` has the public
 tests and mock exams as essays, whose schemes graders alone see. The bank is in ``questions.xml``, a point a
-minute, without its answers.
+minute, without its answers. The folder ``weeks`` has a page for each plan of ``book/courses.yml``, whose
+paragraphs a lecturer pastes into the sections of a course.
 """
 
 import base64
@@ -28,6 +29,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "book" / "_ext"))
 
 from notes import ASK, SECTION  # noqa: E402
+from plans import planned, read_plans  # noqa: E402
 
 FOLDER = ROOT / "_build" / "moodle"
 TEACH = ROOT / "book" / "teach"
@@ -202,8 +204,42 @@ def add_questions(bank, slugs):
             essay(bank, f"{each.name} ({each.kind})", each)
 
 
+def week(plan, number):
+    """Return what a section of a course says of a meeting: its lesson, exercises, and what is due."""
+    row, unit = plan["rows"][number - 1], "meeting" if plan["a_week"] > 1 else "week"
+    tutorial = row["tutorial"] or {"tests": [], "lab": False}
+    told = [
+        f"Lesson {each['number']}, {each['title']}{', to be read before' * read}. {each['question']}"
+        for each, read in row["order"]
+    ]
+    told += [each["title"] for each in (*row["tests"], *tutorial["tests"])]
+    told += ["Lab: answers from texts"] * (row["lab"] or tutorial["lab"])
+    told += [f"{words[:1].upper()}{words[1:]}" for words, *_ in row["steps"]]
+    told += [f"Exercises in class: {row['here']}"] * bool(row["here"])
+    home = [f"exercises {row['there']}"] * bool(row["there"])
+    home += [f"read lesson {each['number']}, {each['title']}" for each in row["before"]]
+    home += [f"for the challenge, {task}" for task in row["tasks"]]
+    told += [f"For the next {unit}: {'; '.join(home)}"] * bool(home)
+    for dates, place in ((plan["assignments"], ""), (plan["instead"], ", in place of the challenge")):
+        for name, (first, last) in dates.items():
+            due = {first: f"handed out, due in {unit} {last}", last: "due"}.get(number)
+            told += [f"Assignment {name}{place}: {due}"] * bool(due)
+    return told
+
+
+def weeks(key):
+    """Return the page of a plan."""
+    plan = planned(ROOT, key)
+    unit, title = "Meeting" if plan["a_week"] > 1 else "Week", html.escape(f"{plan['title']}, {plan['size']}")
+    parts = [f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>']
+    for number in range(1, len(plan["rows"]) + 1):
+        items = "".join(f"<li>{html.escape(each)}</li>" for each in week(plan, number))
+        parts.append(f"<h3>{unit} {number}</h3>\n<ul>{items}</ul>")
+    return "\n".join(parts) + "\n</html>\n"
+
+
 def main(names, folder=FOLDER):
-    """Write the questions of the named lessons, or of all; say how many there are."""
+    """Write the questions of the named lessons, or of all, and the weeks of plans; say how many there are."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     paths = [path for path in find(names) if path.parent.name == "notebooks"]
@@ -216,8 +252,13 @@ def main(names, folder=FOLDER):
     add_questions(banks["questions"], [slug for slug in titles(TEACH) if slug in slugs])
     for name, bank in banks.items():
         ElementTree.ElementTree(bank).write(folder / f"{name}.xml", encoding="utf-8", xml_declaration=True)
+    (folder / "weeks").mkdir(exist_ok=True)
+    plans = [plan["key"] for plan in read_plans(ROOT)]
+    for key in plans:
+        (folder / "weeks" / f"{key}.html").write_text(weeks(key), encoding="utf-8")
     counts = {name: sum(each.get("type") != "category" for each in bank) for name, bank in banks.items()}
-    return ", ".join(f"{count} in {name}.xml" for name, count in counts.items()) + f", in {folder}"
+    told = [f"{count} in {name}.xml" for name, count in counts.items()]
+    return ", ".join([*told, f"{len(plans)} plans in weeks", f"in {folder}"])
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ sys.path[:0] = [str(ROOT / "book" / "_tools"), str(ROOT / "book" / "_ext")]
 
 import moodle  # noqa: E402
 from notes import ASK, SECTION  # noqa: E402
+from plans import planned, read_plans  # noqa: E402
 
 from exformer_lessons.teacher.mock import mocks, read_mock  # noqa: E402
 from exformer_lessons.teacher.questions import lessons_with_questions, read_questions, titles  # noqa: E402
@@ -30,7 +31,7 @@ def banks(tmp_path_factory):
     folder = tmp_path_factory.mktemp("moodle")
     moodle.main([], folder)
     found = {}
-    for path in folder.iterdir():
+    for path in folder.glob("*.xml"):
         for each in ElementTree.parse(path).getroot():
             if each.get("type") == "category":
                 name = each.findtext("category/text").removeprefix("$course$/The Executable Transformer/")
@@ -158,6 +159,31 @@ def test_formulas_and_links_are_rendered(banks):
 )
 def test_what_notes_tell_students(note, wanted):
     assert moodle.expected(f"- Predict (d). {note}") == wanted
+
+
+@pytest.mark.parametrize("key", [plan["key"] for plan in read_plans(ROOT)])
+def test_the_weeks_of_a_plan_are_ready_to_paste(key):
+    plan, page = planned(ROOT, key), moodle.weeks(key)
+    sections = page.split("<h3>")[1:]
+    assert len(sections) == len(plan["rows"])
+    for number, (section, row) in enumerate(zip(sections, plan["rows"], strict=True), 1):
+        items = [html.unescape(each) for each in re.findall(r"<li>(.+?)</li>", section)]
+        assert items == moodle.week(plan, number)
+        told = "\n".join(items)
+        taught = [each["number"] for each, _ in row["order"]]
+        assert re.findall(r"^Lesson (\d+), ", told, flags=re.M) == taught
+        assert re.findall(r"read lesson (\d+)", told) == [each["number"] for each in row["before"]]
+        assert ("Exercises in class" in told) == (f"Exercises in class: {row['here']}\n" in f"{told}\n")
+        assert bool(row["there"]) == (f": exercises {row['there']}" in told)
+    due = re.findall(r"Assignment (\w+)[\w, ]*: handed out, due in \w+ (\d+)", page)
+    assert due == [(name, str(last)) for name, (_, last) in assigned(plan)]
+    for name, (_, last) in assigned(plan):
+        assert re.search(rf"Assignment {name}[\w, ]*: due<", sections[last - 1])
+
+
+def assigned(plan):
+    """Return the assignments of a plan with their dates, in the order in which they are handed out."""
+    return sorted((plan["assignments"] | plan["instead"]).items(), key=lambda each: each[1])
 
 
 def test_slashes_do_not_split_a_category():

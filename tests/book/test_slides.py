@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 from axe_playwright_python.sync_playwright import Axe
 from page_checks import RULES, go, visit
 
@@ -256,6 +257,8 @@ def test_the_page_for_teachers_offers_what_make_writes(book: Path, written: Path
     given |= {f"notebooks/assignments/{path.name}" for path in (TEACH / "assignments").glob("*.ipynb")}
     assert {name for name in notebooks_in if not name.endswith("/")} == given
     banks = {f"moodle/{name}.xml" for name in ("votes", "pretest", "tests", "questions")}
+    plans = yaml.safe_load((TEACH.parent / "courses.yml").read_text(encoding="utf-8"))
+    banks |= {f"moodle/weeks/{plan['key']}.html" for plan in plans}
     assert {name for name in banks_in if not name.endswith("/")} == banks
     for path in LESSONS:
         deck = (book / "_static" / "slides" / f"{path.stem}.html").read_text(encoding="utf-8")
