@@ -3,6 +3,7 @@
 import doctest
 import re
 from pathlib import Path
+from statistics import mean, stdev
 
 import pytest
 import torch
@@ -14,13 +15,14 @@ from exformer.corpora.real.manifest import FILES
 from exformer.hub.pretrained import load_model
 from exformer.hub.shipped import shipped_models
 from exformer.recipes.datasets import licenses
+from exformer_lessons.todays_block.measure import runs
 
 ROOT = Path(__file__).parents[2]
 VERSION = exformer.__version__
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[0-9]*.yml"))
 
 
-@pytest.mark.parametrize("name", ["troubleshooting", "licenses", "teach/doubt"])
+@pytest.mark.parametrize("name", ["troubleshooting", "licenses", "teach/doubt", "teach/project"])
 def test_the_examples_of_a_page_print_what_it_says(name: str) -> None:
     page = ROOT / "book" / f"{name}.md"
     examples = doctest.DocTestParser().get_doctest(page.read_text(encoding="utf-8"), {}, name, str(page), 0)
@@ -28,6 +30,34 @@ def test_the_examples_of_a_page_print_what_it_says(name: str) -> None:
     said: list[str] = []
     with torch.random.fork_rng():
         assert doctest.DocTestRunner().run(examples, out=said.append).failed == 0, "".join(said)
+
+
+def test_a_marked_report_states_the_numbers_of_its_runs() -> None:
+    page = (ROOT / "book" / "teach" / "project.md").read_text(encoding="utf-8")
+    _, report = page.split("(marked-report)=\n")
+    rubric = {name: int(most) for name, most in re.findall(r"^\| (\w+), (\d) \|", page, flags=re.M)}
+    marks = [
+        (name, int(got), int(most)) for name, got, most in re.findall(r"\*(\w+), (\d) of (\d):\*", report)
+    ]
+    assert {name: most for name, _, most in marks} == rubric
+    assert all(got in (most, most / 2) for _, got, most in marks)
+    total = sum(got for _, got, _ in marks)
+    assert f"**{total} of {sum(rubric.values())}.**" in report
+    assert 0.7 <= total / 20 <= 0.85
+    assert len(report.split()) <= 1500
+    alone, common = runs("alone"), runs("common")
+    old, new = (alone[name]["excess"] for name in ("2017", "QK-norm"))
+    assert f"{1000 * old[0]:.0f} millinats without QK-norm and {1000 * new[0]:.0f} with it" in report
+    assert f"{1000 * mean(old):.1f}, from {1000 * min(old):.1f} to {1000 * max(old):.1f}" in report
+    assert max(old) == old[0]  # the worst of them, as the page says
+    worse = [
+        1000 * (alone[name]["sweep"]["0.02"] - alone[name]["sweep"]["0.01"]) for name in ("2017", "QK-norm")
+    ]
+    assert "worse by {:.0f} millinats, with QK-norm only by {:.0f}".format(*worse) in report
+    lead = [1000 * (a - b) for a, b in zip(old, alone["pre-norm"]["excess"], strict=True)]
+    assert f"{mean(lead):.1f} ± {2.776 * stdev(lead) / 5**0.5:.1f}, and QK-norm" in report
+    lead = [1000 * (a - b) for a, b in zip(common["2017"]["0.02"], common["pre-norm"]["0.02"], strict=True)]
+    assert f"leads there by {mean(lead):.0f} ± {2.776 * stdev(lead) / 5**0.5:.0f} millinats" in report
 
 
 def test_headings_of_troubleshooting_say_what_one_sees() -> None:
