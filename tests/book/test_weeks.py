@@ -351,6 +351,13 @@ def test_the_project_brings_the_core_to_a_module(plans):
         assert (plans[key]["both"], plans[key]["most"]) == (180, "6.0 to 7.2")
         assert plans[key]["alone"] == 180 - plans[key]["class"]
     assert (plan["weekly"], plans["core-14-180"]["weekly"]) == (9.5, 11.0)
+    week, plan = 8, plans["core-14-180"]
+    row, dates = plan["rows"][week - 1], plan["assignments"].values()
+    minutes = plan["meeting"] + plan["tutorial"] + row["minutes"]
+    hours = (minutes + sum(lesson["minutes"] for lesson in row["lectured"])) / 60
+    hours += dict(workload.project_steps(ROOT))[f"week {week}"]
+    hours += sum(workload.ASSIGNMENT / (to - since) for since, to in dates if since <= week < to)
+    assert f"week {week}, with plan and half an assignment, then takes {hours:.0f}." in page
     points = [int(found) for found in re.findall(r"^\| \w+, (\d) \|", page, flags=re.M)]
     assert sum(points) == 20
 
