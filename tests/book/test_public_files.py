@@ -1,6 +1,7 @@
 """What strangers look for: how to cite, what changed, where to report, whose data it is."""
 
 import doctest
+import json
 import re
 from pathlib import Path
 from statistics import mean, stdev
@@ -58,6 +59,43 @@ def test_a_marked_report_states_the_numbers_of_its_runs() -> None:
     assert f"{mean(lead):.1f} ± {2.776 * stdev(lead) / 5**0.5:.1f}, and QK-norm" in report
     lead = [1000 * (a - b) for a, b in zip(common["2017"]["0.02"], common["pre-norm"]["0.02"], strict=True)]
     assert f"leads there by {mean(lead):.0f} ± {2.776 * stdev(lead) / 5**0.5:.0f} millinats" in report
+
+
+#: Sweeps of which the project asks: a lesson's folder, the row, the name; what the page says of its figures.
+ASKED = {
+    ("tokens/evidence", "C22", "captions_crossed"): lambda found: [
+        f"needs {found['English']['German']:.0f} tokens",
+        f"on German needs {found['German']['German']:.0f}",
+    ],
+    ("embeddings", "A08", "nearest_words"): lambda found: [
+        {10: "all ten", 0: "fewer than one"}[int(mean(found["tasks"][name]["synonym"]))]
+        for name in ("translation", "neighbors")
+    ],
+    ("language_model/evidence", "D03", "batching"): lambda found: [
+        f"{mean(found['batches by length']['share']):.0%} where the language has "
+        f"{mean(found['the language']['share']):.0%}"
+    ],
+    ("generation/evidence", "C28", "equal_diversity"): lambda found: [
+        f"min-p leaves {mean(found['min-p']):.1f}%",
+        *(f"{name} {mean(found[name]):.1f}%" for name in ("top-p", "temperature", "top-k")),
+    ],
+    ("masked_language_model/evidence", "C29", "minimal_pairs"): lambda found: [f"judges {mean(found):.0%}"],
+}
+
+
+@pytest.mark.parametrize("sweep", ASKED, ids=lambda sweep: sweep[1])
+def test_a_project_question_states_what_was_recorded(sweep: tuple[str, str, str]) -> None:
+    home, row, name = sweep
+    page = (ROOT / "book" / "teach" / "project.md").read_text(encoding="utf-8")
+    question = re.search(rf"^- .* row \[{row}\].*$", page, flags=re.M)[0]
+    record = ROOT / "lib" / "exformer_lessons" / home / "trials.json"
+    kept = json.loads(record.read_text(encoding="utf-8"))["sweeps"][row]
+    assert question.endswith(f", {kept[name]['minutes']:.1f} minutes.")
+    for words in ASKED[sweep](kept[name]["figures"]):
+        assert words in question
+    if name == "minimal_pairs":
+        others = kept["labels"]["figures"]["from scratch, 1,600 steps"]["256"]
+        assert f"{mean(others):.0%} after 256 other labels" in question
 
 
 def test_headings_of_troubleshooting_say_what_one_sees() -> None:
