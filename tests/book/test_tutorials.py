@@ -26,10 +26,13 @@ WITH_TUTORIAL = [plan["key"] for plan in read_plans(ROOT) if plan.get("tutorial"
 @pytest.mark.parametrize("key", SHEETS)
 def test_a_sheet_says_what_to_leave_out_when_late(key):
     sheet = read_mock(TEACH, key)
-    question, part = sheet.late
+    question, part, *reserve = sheet.late
     points = re.search(rf"^{part}\. .+\[(\d)\]\*\*$", sheet.tasks[question - 1].question.text, flags=re.M)[1]
-    wanted = f"leave out part {part} of question {question}, {ceil(FACTOR * int(points))} minutes."
-    assert sheet.spared == f"If you run late, {wanted}"
+    wanted = f"leave out part {part} of question {question}, {ceil(FACTOR * int(points))} minutes"
+    for number in reserve:
+        whole = ceil(FACTOR * sheet.tasks[number - 1].question.minutes)
+        wanted += f", or all of question {number}, {whole} minutes"
+    assert sheet.spared == f"If you run late, {wanted}."
     told = f"{sheet.minutes} minutes, {sheet.points} points. {sheet.rules} {sheet.spared}\n"
     assert told in one_mock(sheet)
 
@@ -40,7 +43,7 @@ def test_students_do_not_read_what_is_left_out(capsys):
         assert capsys.readouterr().out.count("If you run late") == count
 
 
-@pytest.mark.parametrize("late", [[1, 9], [4, 1], [2], [0, 1]], ids=str)
+@pytest.mark.parametrize("late", [[1, 9], [4, 1], [2], [0, 1], [1, 1, 4], [1, 1, 0], [1, 1, 2, 3]], ids=str)
 def test_a_part_that_is_not_there_cannot_be_left_out(tmp_path, late):
     (tmp_path / "mock").mkdir()
     row = yaml.safe_load((TEACH / "mock" / f"{SHEETS[0]}.yml").read_text(encoding="utf-8")) | {"late": late}

@@ -54,7 +54,8 @@ class Mock:
         rules: What is allowed.
         grades: From how many points on a grade is reached, the best first; a test has none.
         tasks: Its questions.
-        late: Of a sheet for a tutorial, the question and its part to leave out when time is short.
+        late: Of a sheet for a tutorial, the question and its part to leave out when time is short; perhaps
+            also a whole question.
 
     Raises:
         ValueError: If it has more points than its time has room for, if a question takes longer than its
@@ -102,11 +103,14 @@ class Mock:
     @property
     def spared(self) -> str:
         """What to leave out when time is short, in a sentence; nothing for an exam."""
-        for question, part in (self.late,) if len(self.late) == 2 else ():
+        known = all(1 <= number <= len(self.tasks) for number in self.late[2:])
+        for question, part, *reserve in (self.late,) if known and len(self.late) in (2, 3) else ():
             for task in self.tasks[question - 1 : question]:
                 if points := dict(_PART.findall(task.question.text)).get(str(part)):
-                    saved = math.ceil(FACTOR * int(points))
-                    return f"If you run late, leave out part {part} of question {question}, {saved} minutes."
+                    saved = {f"part {part} of question {question}": int(points)}
+                    saved |= {f"all of question {n}": self.tasks[n - 1].question.minutes for n in reserve}
+                    told = [f"{what}, {math.ceil(FACTOR * each)} minutes" for what, each in saved.items()]
+                    return f"If you run late, leave out {', or '.join(told)}."
         return ""
 
 
