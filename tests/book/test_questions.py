@@ -213,8 +213,10 @@ def test_resits_of_the_core_ask_about_all_of_it() -> None:
     }
     asked = {exam.key: {lesson for lesson, _, _ in exam.asks} for exam in EXAMS}
     page = (TEACH / "exams.md").read_text(encoding="utf-8")
-    assert "N and R come first, because C and M ask nothing about self-attention" in page
+    assert "N, R and T come first, because C and M ask nothing about self-attention" in page
     assert [key for key in "NCRM" if "self_attention" in asked[key]] == ["N", "R"]
+    assert "and S nothing about language models" in page
+    assert [key for key in "TS" if "language_model" in asked[key]] == ["T"]
     assert {*core.values()} - asked["C"] == {core[n] for n in ("03", "05", "07", "09", "11")} <= asked["N"]
     assert asked["N"] | asked["P"] == {*core.values()}
 
