@@ -35,6 +35,7 @@ def load_of(plan):
     heard = staff(len(plan["assignments"]), challenge=plan["challenge"])[2]
     assistant = {"room": room, "ready": ready, "heard": heard, "all": room + ready + heard}
     assistant["project"] = room + ready + staff(project=True)[2]
+    assistant["both"] = room + ready + staff(len(plan["assignments"]), project=True)[2]
     return found | {"total": total, "credits": credits_of(total), "assistant": assistant, "groups": GROUPS}
 
 

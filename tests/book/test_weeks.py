@@ -407,7 +407,9 @@ def test_what_students_hand_in_is_shared_by_one_rule(plans):
     held = plans["core-14-180"]["assistant"]
     assert held["all"] == 63 + 14 + 11.5
     assert held["project"] == 63 + 14 + 16.5
-    assert "together 88.5, or 93.5 with the project" in str(HTML.weeks(plans["core-14-180"]))
+    assert held["both"] == 63 + 14 + 9 + 16.5
+    told = "together 88.5; with the project in place of assignments and challenge 93.5, of the challenge alone 102.5."
+    assert told in str(HTML.weeks(plans["core-14-180"]))
 
 
 @pytest.mark.parametrize(
