@@ -2,8 +2,8 @@
 
 A plan is a row of ``book/courses.yml``, whose first lines say what it holds. A meeting joins by `` + `` the
 slug of a lesson that is lectured, ``read SLUG`` for one that was read at home before, the name of a test in
-``book/teach/mock``, a step of the challenge of ``book/teach/doubt.md``, ``lab``, and ``catch up`` for
-exercises that would be homework.
+``book/teach/mock``, a step of the challenge of ``book/teach/doubt.md``, ``lab``, ``catch up`` for exercises
+that would be homework, and ``own TITLE`` for a topic that the book lacks, or a holiday.
 """
 
 from functools import cache
@@ -101,7 +101,7 @@ planned = cache(plan_of)
 
 def row_of(root, words, lessons, taught, key):
     """Return what a meeting holds."""
-    row = {"lectured": [], "read": [], "order": [], "tests": [], "steps": [], "lab": False, "catch": False}
+    row = {"lectured": [], "read": [], "order": [], "tests": [], "steps": [], "lab": False, "catch": False, "own": ""}
     for part, slug in parts(words):
         if part in mocks(Path(root, "book", "teach")):
             row["tests"].append(test_of(root, part, taught, key, least=LEAST))
@@ -112,8 +112,11 @@ def row_of(root, words, lessons, taught, key):
             row["steps"].append(CHALLENGE[part])
         elif part in ("lab", "catch up"):
             row[part.partition(" ")[0]] = True
+        elif part.startswith("own "):
+            row["own"] = part.removeprefix("own ")
         else:
-            raise ValueError(f"plan {key}: expected a lesson, a test, a step, lab or catch up, got {part!r}")
+            known = "a lesson, a test, a step, lab, catch up or own TITLE"
+            raise ValueError(f"plan {key}: expected {known}, got {part!r}")
     return row
 
 
@@ -141,6 +144,8 @@ def minutes_of(root, row, whole, key):
     votes = sum(each["votes"] + each["board"] for each in about) + VOTE * LAB_VOTES * row["lab"]
     test = sum(each["minutes"] for each in row["tests"])
     challenge = sum(minutes for _, minutes, *_ in row["steps"])
+    if row["own"]:  # it fills what else the meeting leaves
+        lecture = whole - votes - test - challenge - SLACK
     free = whole - lecture - votes - test - challenge
     exercises = (free - SLACK) // STEP * STEP
     if about or row["lab"]:

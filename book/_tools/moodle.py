@@ -212,6 +212,7 @@ def week(plan, number):
         f"Lesson {each['number']}, {each['title']}{', to be read before' * read}. {each['question']}"
         for each, read in row["order"]
     ]
+    told += [row["own"]] * bool(row["own"])
     told += [each["title"] for each in (*row["tests"], *tutorial["tests"])]
     told += ["Lab: answers from texts"] * (row["lab"] or tutorial["lab"])
     told += [f"{words[:1].upper()}{words[1:]}" for words, *_ in row["steps"]]

@@ -181,6 +181,12 @@ def test_the_weeks_of_a_plan_are_ready_to_paste(key):
         assert re.search(rf"Assignment {name}[\w, ]*: due<", sections[last - 1])
 
 
+def test_a_meeting_of_ones_own_has_its_title():
+    plan = planned(ROOT, "core-14-90")
+    row = plan["rows"][0] | {"order": [], "own": "Tagging"}
+    assert moodle.week(plan | {"rows": [row, *plan["rows"][1:]]}, 1)[0] == "Tagging"
+
+
 def assigned(plan):
     """Return the assignments of a plan with their dates, in the order in which they are handed out."""
     return sorted((plan["assignments"] | plan["instead"]).items(), key=lambda each: each[1])

@@ -26,6 +26,8 @@ from plans import (  # noqa: E402
     told_in_place,
 )
 
+from exformer_lessons.teacher.exams import read_exams  # noqa: E402
+
 KEYS = [plan["key"] for plan in read_plans(ROOT)]
 
 
@@ -227,8 +229,8 @@ def test_a_long_meeting_leaves_less_for_home(book):
     [
         (["self_attention"], 90, "self_attention builds on first_attention"),
         (["recurrence", "test_1 + catch up"], 90, "test_1 has 5 points on lessons that came before"),
-        (["recurrences"], 90, "expected a lesson, a test, a step, lab or catch up, got 'recurrences'"),
-        (["read nothing"], 90, "expected a lesson, a test, a step, lab or catch up, got 'read nothing'"),
+        (["recurrences"], 90, "expected a lesson, a test, a step, lab, catch up or own TITLE, got 'recurrences'"),
+        (["read nothing"], 90, "expected .*, got 'read nothing'"),
         (["recurrence"], 75, "minutes are left for exercises and slack, fewer than 30"),
     ],
 )
@@ -241,19 +243,49 @@ def test_a_plan_of_ones_own_is_refused_as_the_page_says(book):
     page = (ROOT / "book" / "teach" / "plans.md").read_text(encoding="utf-8").partition("(plans-own)=")[2]
     row = re.search(r"```yaml\n(.+?)```", page, flags=re.S)[1]
     courses = book / "book" / "courses.yml"
-    courses.write_text(row, encoding="utf-8")
-    key = yaml.safe_load(row)[0]["key"]
+    before = (ROOT / "book" / "courses.yml").read_text(encoding="utf-8")
+    courses.write_text(f"{before}\n{row}", encoding="utf-8")
+    key = read_plans(book)[-1]["key"]
     shown = str(HTML.plans(*overview(book)))
-    for told in (f"{plan_of(book, key)['total']} hours", "N (not 6, 8)"):
+    for told in (f"{plan_of(book, key)['total']} hours", "T, S (not 5)"):
         assert told in page
         assert told.removesuffix(" hours") in shown
     refused = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \| (\w.+) \|$", page, flags=re.M)
     assert len(refused) == 4
     for old, new, message in refused:
         assert row.count(old) == 1
-        courses.write_text(row.replace(old, new), encoding="utf-8")
+        courses.write_text(f"{before}\n{row.replace(old, new)}", encoding="utf-8")
         with pytest.raises(ValueError, match=f"plan {key}: {re.escape(message)}"):
             plan_of(book, key)
+
+
+def test_a_meeting_of_ones_own_takes_the_time_that_is_left(book):
+    plan = plan_with(book, "recurrence", "own Tagging + choose", "catch up")
+    row = plan["rows"][1]
+    assert (row["own"], row["exercises"], row["slack"]) == ("Tagging", 0, 10)
+    assert row["lecture"] + row["challenge"] == 80
+    assert plan["rows"][2]["exercises"] > 0  # those of lesson 01 wait for the meeting after
+    assert "Tagging<br>" in str(HTML.weeks(plan))
+    assert "<li>Tagging; groups choose a claim</li>" in str(HTML.topics(plan))
+    with pytest.raises(ValueError, match="10 minutes are left for exercises and slack, fewer than 30"):
+        plan_with(book, "own Tagging + recurrence")
+
+
+def test_what_a_language_course_leaves_out_first_is_told(plans):
+    page = (ROOT / "book" / "teach" / "plans.md").read_text(encoding="utf-8")
+    assert "leave out 18, 09 or 12 first" in page
+    taught = plans["language-14-180"]["taught"]
+    lessons = [each for each in written(ROOT) if each["slug"] in taught]
+    needed = {slug for each in lessons for slug in each["after"]}
+    free = {each["slug"]: each["number"] for each in lessons if each["slug"] not in needed}
+    exams = {each.key: each for each in read_exams(ROOT / "book" / "teach")}
+    asked = {
+        number: {key: sum(lesson == slug for lesson, *_ in exams[key].asks) for key in "TS"}
+        for slug, number in free.items()
+    }
+    assert asked.pop("16") == {"T": 1, "S": 1}  # and it would take the assignment on tuning with it
+    assert asked == {"18": {"T": 0, "S": 0}, "09": {"T": 0, "S": 1}, "12": {"T": 1, "S": 0}}
+    assert "18 costs no question of T and S, 09 one of S, 12 one of T" in page
 
 
 def test_an_unknown_plan_is_named(book):
