@@ -411,6 +411,25 @@ def test_an_assistant_sees_when_assignments_need_work(plans):
     assert "70 × 5 minutes outside the tutorials: two hours for each" in page
 
 
+def test_three_people_can_read_off_their_hours(plans):
+    page = (ROOT / "book" / "teach" / "plans.md").read_text(encoding="utf-8")
+    plan = plans["language-14-180"]
+    alone, with_one, other = workload.staff(2, project=True)
+    assert f"takes [{alone:g} hours](#syllabus-assignments); all but the {with_one - other:g} of the grader" in page
+    assert plan["both_staff"] == alone
+    each = round(2 * other * 70 / 60 / 3)
+    room = 2 * round(len(plan["rows"]) * plan["tutorial"] / 60)
+    assert f"{each} for each of the three of you" in page
+    assert f"an assistant works {room + plan['assistant']['ready'] + each} hours" in page
+    assert f"and you {2 + each} besides" in page
+    project = (ROOT / "book" / "teach" / "project.md").read_text(encoding="utf-8")
+    told = re.search(r"about (\d+) minutes, .+ report (\d+), .+ ten", project)
+    assert (round(35 * int(told[1]) / 60 / 3), round(35 * (int(told[2]) + 10) / 60 / 3)) == (3, 10)
+    assert "three hours for each of you in a week. Reports take each of you ten hours" in page
+    assert round(70 * 6 / 60) == 7
+    assert "six seconds on two cores for a solved notebook, so seven minutes for 70" in page
+
+
 def test_homework_that_no_tutorial_has_time_for_is_named(plans):
     for plan in (plan for plan in plans.values() if plan["tutorial"]):
         for before, row in zip(plan["rows"], plan["rows"][1:], strict=False):
