@@ -6,9 +6,7 @@ from exformer_lessons.teacher.exams import read_exams
 from exformer_lessons.teacher.mock import mocks, read_mock
 from exformer_lessons.teacher.questions import lessons_with_questions, read_questions, sheet, titles
 
-EACH = """## What each question asks
-
-Its lesson, its points and its kind."""
+EACH = "What each question asks: its lesson, its points and its kind"
 MIX = "These consist of questions of the bank, by their names, or of other exams: `D/3` is question 3 of D."
 TESTED = """## Which questions test which objective
 
@@ -40,7 +38,7 @@ def all_exams(folder):
     title, exams = titles(folder), read_exams(folder)
     asked = table("Exam", {each.key: asks(each, title) for each in exams})
     mixed = "\n".join(f"- {each.key}: `{'`, `'.join(each.questions)}`" for each in exams if each.questions)
-    return "\n\n".join([EACH, asked, MIX, mixed])
+    return "\n\n".join([f"<details><summary>{EACH}</summary>", asked, MIX, mixed, "</details>"])
 
 
 def asks(exam, title):
