@@ -296,9 +296,9 @@ def test_a_variant_takes_what_the_page_says(tmp_path) -> None:
 
 
 def test_the_page_says_what_each_question_asks() -> None:
-    rows = {
-        row[0]: row[1:] for row in (line.strip("| ").split(" | ") for line in all_exams(TEACH).splitlines())
-    }
+    text = all_exams(TEACH)
+    assert (text.startswith("<details><summary>"), text.endswith("\n\n</details>")) == (True, True)
+    rows = {row[0]: row[1:] for row in (line.strip("| ").split(" | ") for line in text.splitlines())}
     assert rows["H"][7] == "18,\u00a08 apply"
     assert {exam.key for exam in EXAMS} <= rows.keys()
     exams = {exam.key: exam for exam in EXAMS}
@@ -306,6 +306,18 @@ def test_the_page_says_what_each_question_asks() -> None:
     half = {"training", "preferences", "pretrained_weights", "scale"}  # 30 of the 60 points of F
     assert left_out(exams["F"], set(LESSONS) - half) == "–"
     assert left_out(exams["F"], set(LESSONS) - half | {"pretrained_weights"}) == "not 5, 6, 8"
+
+
+def test_an_exam_without_a_key_has_what_its_course_taught() -> None:
+    page = (TEACH / "keys.md").read_text(encoding="utf-8")
+    names = re.findall(r"`(\w+/[\w-]+)`", page.partition("these have 60 points:")[2].partition("\n")[0])
+    bank = {each.name: each for lesson in LESSONS for each in read_questions(TEACH, lesson)}
+    chosen = [bank[name] for name in names]
+    assert len({*names}) == 8
+    assert sum(each.minutes for each in chosen) == 60
+    assert {each.kind for each in chosen} == set(KINDS)
+    assert {each.lesson for each in chosen} <= taught_in("language-14-180")
+    assert not {*names} & {name for exam in EXAMS for name in exam.questions}
 
 
 def test_no_question_of_the_bank_is_in_two_exams() -> None:
