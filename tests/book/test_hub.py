@@ -8,9 +8,12 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "book" / "_tools"))
+sys.path += [str(ROOT / "book" / "_tools"), str(ROOT / "book" / "_ext")]
 
 import release  # noqa: E402
+from ledger_data import cost_of  # noqa: E402
+
+from exformer_lessons.island.published import DECODER, ENCODER  # noqa: E402
 
 DOCKERFILE = (ROOT / "book" / "hub" / "Dockerfile").read_text(encoding="utf-8")
 LINES = re.sub(r"\\\n\s*", "", re.sub(r"^#.*\n", "", DOCKERFILE, flags=re.M)).splitlines()
@@ -36,6 +39,16 @@ def test_the_image_pins_what_the_books_environment_does_not() -> None:
     assert "--torch-backend cpu" in install
     (version,) = words_of("ARG")
     assert re.fullmatch(r"JUPYTERHUB=\d+\.\d+\.\d+", version)
+
+
+def test_the_models_of_the_labs_are_those_that_the_labs_check() -> None:
+    page = (ROOT / "book" / "how_to_read.md").read_text(encoding="utf-8")
+    wanted = " ".join(f"{each.name}=={each.version}" for each in (DECODER, ENCODER))
+    assert f"--no-deps {wanted}\n" in page
+    assert words_of("RUN")[2].endswith(f"--no-deps {wanted}")
+    labs = [cost_of(ROOT, f"notebooks/labs/{name}")["gigabytes"] for name in ("island", "by_heart")]
+    assert 2 < max(labs) < 3
+    assert "and 3 GB for a lab" in page
 
 
 def test_the_image_names_no_host_and_no_secret() -> None:
@@ -73,7 +86,7 @@ def test_the_release_runs_the_hub_of_the_image() -> None:
 def test_the_page_says_what_was_run() -> None:
     page = (ROOT / "book" / "how_to_read.md").read_text(encoding="utf-8")
     (paragraph,) = re.findall(r"^\*\*On a JupyterHub\*\*.*?(?=^A lesson runs)", page, flags=re.M | re.S)
-    assert len(paragraph.split()) <= 110
+    assert len(paragraph.split()) <= 215
     found = json.loads((ROOT / "book" / "hub" / "rehearsal.json").read_text(encoding="utf-8"))
     assert found["students"]
-    assert ("*not yet run*" in paragraph) == (found["image"] is None)
+    assert ("Image and Kubernetes are *not yet run*" in paragraph) == (found["image"] is None)
