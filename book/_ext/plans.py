@@ -101,7 +101,8 @@ planned = cache(plan_of)
 
 def row_of(root, words, lessons, taught, key):
     """Return what a meeting holds."""
-    row = {"lectured": [], "read": [], "order": [], "tests": [], "steps": [], "lab": False, "catch": False, "own": ""}
+    row = {"lectured": [], "read": [], "order": [], "tests": [], "steps": []}
+    row |= {"lab": False, "catch": False, "own": ""}
     for part, slug in parts(words):
         if part in mocks(Path(root, "book", "teach")):
             row["tests"].append(test_of(root, part, taught, key, least=LEAST))
