@@ -64,6 +64,15 @@ class Verdict:
         return f'<p class="verdict {kind}"><strong>{word}</strong> {html.escape(self.says)}</p>'
 
 
+def runs_inside(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a function of a case through which an answer differentiates.
+
+    A sandbox imports it by its name, since the values that it would get from outside have no gradients.
+    """
+    vars(function)["runs_inside"] = True
+    return function
+
+
 def takes_functions(grader: Callable[..., Verdict]) -> Callable[..., Verdict]:
     """Let a grader say what is wrong where it gets a result in place of a function, or too few of them.
 

@@ -8,6 +8,7 @@ import ast
 import base64
 import builtins
 import dis
+import importlib
 import json
 import os
 import struct
@@ -15,11 +16,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, ValuesView
 from itertools import islice
 from pathlib import Path
-from types import CodeType
+from types import CodeType, SimpleNamespace
 from typing import Any, BinaryIO
 
 #: Bytes of the longest message, and how many things an answer may yield.
 LONGEST, MOST = 16_000_000, 10_000
+#: What an answer may use of a tokenizer.
+TOKENIZER = ("vocab_size", "pad_id", "bos_id", "eos_id", "encode", "decode")
 
 
 def send(out: BinaryIO, message: dict[str, Any]) -> None:
@@ -62,8 +65,9 @@ def encode(value: Any, functions: list[Callable[..., Any]] | None = None) -> Any
 
     Args:
         value: What is sent.
-        functions: Gets the functions that are met, which the other side may then call back. Without it, and
-            for what cannot be sent, the name of the type is sent.
+        functions: Gets the functions that are met, which the other side may then call back; with it, weights
+            keep their gradients, and a function with ``runs_inside`` is imported there. Without it, and for
+            what cannot be sent, the name of the type is sent.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value if type(value) in (type(None), bool, int, float, str) else _plain(value)
@@ -81,6 +85,8 @@ def encode(value: Any, functions: list[Callable[..., Any]] | None = None) -> Any
         return {"ellipsis": 0}
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     if torch and isinstance(value, torch.Tensor):
+        if functions is not None and value.requires_grad and value.is_leaf:
+            return {"weights": [encode(value), encode(value.grad)]}
         flat = value.detach().to_dense().cpu().contiguous().flatten()
         data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
         name = str(value.dtype).removeprefix("torch.")
@@ -88,9 +94,13 @@ def encode(value: Any, functions: list[Callable[..., Any]] | None = None) -> Any
     if numpy and isinstance(value, numpy.ndarray | numpy.generic) and value.dtype.kind in "biuf":
         value = numpy.asarray(value)
         return {"array": [value.dtype.str, list(value.shape), base64.b64encode(value.tobytes()).decode()]}
+    if functions is not None and getattr(value, "runs_inside", False):
+        return {"import": [value.__module__, value.__name__]}
     if functions is not None and callable(value):
         functions.append(value)
         return {"function": len(functions) - 1}
+    if functions is not None and all(hasattr(value, name) for name in TOKENIZER):
+        return {"tokenizer": [encode(getattr(value, name), functions) for name in TOKENIZER]}
     return {"other": type(value).__name__}
 
 
@@ -124,6 +134,15 @@ def decode(value: Any, function: Callable[[int], Any] | None = None) -> Any:
         return Ellipsis
     if kind == "function" and function is not None:
         return function(int(given))
+    if kind == "import" and function is not None:
+        return getattr(importlib.import_module(given[0]), given[1])
+    if kind == "tokenizer" and function is not None:
+        parts = [decode(each, function) for each in given]
+        return SimpleNamespace(**dict(zip(TOKENIZER, parts, strict=True)))
+    if kind == "weights" and function is not None:
+        weights = decode(given[0]).requires_grad_()
+        weights.grad = decode(given[1])
+        return weights
     if kind == "other":
         return type(str(given)[:60], (), {})()
     name, shape, data = given

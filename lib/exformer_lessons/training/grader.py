@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from exformer_lessons.exercises.grading import Verdict, grade, takes_functions
+from exformer_lessons.exercises.grading import Verdict, grade, runs_inside, takes_functions
 from exformer_lessons.training import mistakes as known
 from exformer_lessons.training.programs import CAUSES, DOZEN
 
@@ -46,6 +46,7 @@ def grade_clinic(answer: object) -> Verdict:
     return Verdict(False, f"{right} {first}: {known.APART.get(pair, known.SIGNS[CAUSES[first]])}")
 
 
+@runs_inside
 def _loss_sum(w: Tensor, micro_batch: tuple[Tensor, Tensor]) -> tuple[Tensor, int]:
     states, targets = micro_batch
     nats = -(states @ w).log_softmax(dim=-1).gather(-1, targets[:, None])
