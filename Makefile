@@ -100,7 +100,7 @@ rehearsal: $(READY) ## install the wheels as a student does, without a network: 
 		_build/release/exformer-*.whl "$$(ls _build/release/exformer_lessons-*.whl)[lab]"
 	nice $(PY) book/_tools/rehearse.py _build/release --wheelhouse _build/wheelhouse --json book/rehearsal.json
 
-hub: $(READY) ## run a JupyterHub, and do a lesson as two of its students: from PyPI, with npm; as root, STUDENTS="ada grace"
+hub: $(READY) ## run a JupyterHub, and do a lesson as two of its students: from PyPI, with npm; as root, STUDENTS="ada grace" and a PYTHON that they can run
 	$(PY) book/_tools/release.py
 	$(PYTHON) -m venv _build/hub
 	_build/hub/bin/python -m pip install --quiet $$(grep -o '^torch==[^ ]*' requirements.txt)
