@@ -30,7 +30,7 @@ from exformer_lessons.teacher import sandbox
 from exformer_lessons.teacher.answers import add_key
 from exformer_lessons.teacher.assignments import Part, read_parts
 from exformer_lessons.teacher.gradebook import harmless, read_roster, write_gradebook
-from exformer_lessons.teacher.inside import decode, encode, receive, send
+from exformer_lessons.teacher.inside import decode, encode, grades, receive, send
 from exformer_lessons.teacher.questions import add_folder
 
 #: Bytes of the largest notebook that is read.
@@ -119,9 +119,8 @@ def exercises() -> dict[str, list[Exercise]]:
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             if "exercise" in cell["metadata"].get("tags", []):
                 last = ast.parse("".join(cell["source"])).body[-1]
-                called = last.value if isinstance(last, ast.Expr) else None
-                if isinstance(called, ast.Call) and ast.unparse(called.func).startswith("grade_"):
-                    found.setdefault(key_of(path), []).append(Exercise(key_of(path), called))
+                if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and grades(last):
+                    found.setdefault(key_of(path), []).append(Exercise(key_of(path), last.value))
     return found
 
 

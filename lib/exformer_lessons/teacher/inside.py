@@ -180,7 +180,7 @@ def choose(cells: list[str], wanted: list[str]) -> tuple[list[tuple[int, ast.stm
                 error = f"{type(found).__name__}: {found}"
             continue
         answers = any(set(wanted) & _bound(node) for node in tree.body)
-        statements += [(number, answers, node) for node in tree.body if not _grades(node)]
+        statements += [(number, answers, node) for node in tree.body if not grades(node)]
     used, chosen = set(wanted), set[int]()
     more = [node for _, answers, node in statements if answers]
     while more:
@@ -232,7 +232,7 @@ def _without_magics(source: str) -> str:
     return "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in source.split("\n"))
 
 
-def _grades(node: ast.stmt) -> bool:
+def grades(node: ast.stmt) -> bool:
     """Whether a statement imports or calls a grader, for which there is no use here."""
     if isinstance(node, ast.ImportFrom):
         return all(each.name.startswith("grade_") for each in node.names)
