@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "book" / "_ext"))
 
 from notes import ASK, SECTION  # noqa: E402
-from plans import planned, read_plans  # noqa: E402
+from plans import duties_of, planned, read_plans  # noqa: E402
 
 FOLDER = ROOT / "_build" / "moodle"
 TEACH = ROOT / "book" / "teach"
@@ -221,10 +221,11 @@ def week(plan, number):
     home += [f"read lesson {each['number']}, {each['title']}" for each in row["before"]]
     home += [f"for the challenge, {task}" for task in row["tasks"]]
     told += [f"For the next {unit}: {'; '.join(home)}"] * bool(home)
-    for dates, place in ((plan["assignments"], ""), (plan["instead"], ", in place of the challenge")):
-        for name, (first, last) in dates.items():
-            due = {first: f"handed out, due in {unit} {last}", last: "due"}.get(number)
-            told += [f"Assignment {name}{place}: {due}"] * bool(due)
+    dates = plan["assignments"] | plan["instead"]
+    for what, name, replaces in duties_of(plan, number):
+        if what != "conversations":
+            until = f", due in {unit} {dates[name][1]}" * (what == "handed out")
+            told.append(f"Assignment {name}{', in place of the challenge' * replaces}: {what}{until}")
     return told
 
 

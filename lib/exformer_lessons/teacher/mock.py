@@ -103,15 +103,18 @@ class Mock:
     @property
     def spared(self) -> str:
         """What to leave out when time is short, in a sentence; nothing for an exam."""
-        known = all(1 <= number <= len(self.tasks) for number in self.late[2:])
-        for question, part, *reserve in (self.late,) if known and len(self.late) in (2, 3) else ():
-            for task in self.tasks[question - 1 : question]:
-                if points := dict(_PART.findall(task.question.text)).get(str(part)):
-                    saved = {f"part {part} of question {question}": int(points)}
-                    saved |= {f"all of question {n}": self.tasks[n - 1].question.minutes for n in reserve}
-                    told = [f"{what}, {math.ceil(FACTOR * each)} minutes" for what, each in saved.items()]
-                    return f"If you run late, leave out {', or '.join(told)}."
-        return ""
+        if len(self.late) not in (2, 3):
+            return ""
+        question, part, *reserve = self.late
+        if not all(1 <= number <= len(self.tasks) for number in (question, *reserve)):
+            return ""
+        points = dict(_PART.findall(self.tasks[question - 1].question.text)).get(str(part))
+        if not points:
+            return ""
+        saved = {f"part {part} of question {question}": int(points)}
+        saved |= {f"all of question {n}": self.tasks[n - 1].question.minutes for n in reserve}
+        told = [f"{what}, {math.ceil(FACTOR * each)} minutes" for what, each in saved.items()]
+        return f"If you run late, leave out {', or '.join(told)}."
 
 
 def mocks(folder: Path) -> list[str]:
