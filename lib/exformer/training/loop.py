@@ -205,8 +205,8 @@ def training_steps(
         optimizers: Each with the learning rate of step 1, 2, ...; None leaves its own.
         losses: Gets the loss before each step; None: nobody wants to read them.
         first_step: Number of the first step, for the schedules.
-        backward: Adds the gradients of a batch and returns its loss; the
-            :class:`~exformer.training.trainer.Trainer` splits a batch here.
+        backward: Adds the gradients of a batch and returns its loss, as
+            :func:`~exformer.training.gradient_accumulation.accumulate_gradients` does of several parts.
 
     Yields:
         The number of each step that was taken.

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 from tqdm import tqdm
 
 from exformer.data.sampler import BatchSampler, MicroBatch, split_steps
@@ -20,6 +19,7 @@ from exformer.training.checkpoint import checkpoint_path, restore_run, save_chec
 from exformer.training.clock import Clock
 from exformer.training.config import TrainingConfig
 from exformer.training.distributed import ModelWithLoss, Processes
+from exformer.training.gradient_accumulation import accumulate_gradients
 from exformer.training.log import TrainingLog
 from exformer.training.loop import (
     Losses,
@@ -31,7 +31,7 @@ from exformer.training.loop import (
 )
 from exformer.training.optimizers import make_optimizers
 from exformer.training.same_run import describe_run
-from exformer.training.to_device import device_of, to_device
+from exformer.training.to_device import device_of
 from exformer.training.validation import compare_with_best, is_patience_over, mean_loss
 
 
@@ -161,7 +161,7 @@ class Trainer:
             losses=losses,
             clip_norm=self.config.clip_norm,
             first_step=self.step + 1,
-            backward=self._backward,
+            backward=partial(accumulate_gradients, processes=self.processes, precision=self.config.precision),
         )
         shown = bool(self.progress) and self.processes.is_main
         bar = tqdm(steps, desc=self.progress, initial=self.step, total=self.config.steps, disable=not shown)
@@ -258,25 +258,6 @@ class Trainer:
         """Seed all random number generators with the run's seed and some more numbers."""
         sequence = np.random.SeedSequence((self.config.seed, *numbers))
         set_seed(int(sequence.generate_state(1)[0]))
-
-    def _backward(self, model: nn.Module, micro_batches: list[MicroBatch], loss_fn: LossFn) -> Tensor:
-        r"""Add up the gradients and losses of the micro-batches of all processes, each with its weight.
-
-        .. math:: L = \sum_i w_i \, L_i
-        """
-        device, losses = device_of(self.model), []
-        for batch in micro_batches:
-            last = batch is micro_batches[-1]  # processes talk once per step
-            with nullcontext() if last else self.processes.no_sync(model), self._autocast(device):
-                loss = loss_fn(model, to_device(batch.batch, device)) * batch.weight
-                # Processes take the mean of their gradients; the weights want a sum.
-                (loss * self.processes.count).backward()
-            losses.append(loss.detach())
-        return self.processes.sum(torch.stack(losses).sum())
-
-    def _autocast(self, device: torch.device) -> AbstractContextManager[Any]:
-        half = self.config.precision == "bf16"
-        return torch.autocast(device.type, torch.bfloat16) if half else nullcontext()
 
     def _after_step(self, losses: Losses) -> None:
         """Measure and save where it is due, and write the log."""
