@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from exformer.data.sampler import MicroBatch
 from exformer.training.distributed import Processes
 from exformer.training.loop import LossFn
+from exformer.training.precision import autocast
 from exformer.training.to_device import device_of, to_device
 
 
@@ -38,8 +39,7 @@ def accumulate_gradients(
     device, losses = device_of(model), []
     for micro_batch in micro_batches:
         last = micro_batch is micro_batches[-1]  # processes talk once per step
-        half = torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
-        with nullcontext() if last else processes.no_sync(model), half:
+        with nullcontext() if last else processes.no_sync(model), autocast(device, precision):
             loss = loss_fn(model, to_device(micro_batch.batch, device)) * micro_batch.weight
             # Processes take the mean of their gradients; the weights want a sum.
             (loss * processes.count).backward()
