@@ -5,7 +5,6 @@ mean and range over the seeds, ``{recorded}`C01 lstm sabotaged``` what the sabot
 ``{counted}`claims``` is one of `COUNTS`. Directive ``{colophon}`` writes what CITATION.cff says.
 """
 
-import re
 from datetime import date
 from pathlib import Path
 
@@ -69,8 +68,7 @@ def lines_of_models(root):
 
 def planted_bugs(root):
     """Return how many bugs the tests plant in the library."""
-    text = Path(root, "tests/library/planted_bugs.py").read_text(encoding="utf-8")
-    return len(re.findall(r"^    Bug\($", text, flags=re.M))
+    return len(yaml.safe_load(Path(root, "tests/library/planted_bugs.yml").read_text(encoding="utf-8")))
 
 
 def diverged_runs(found):

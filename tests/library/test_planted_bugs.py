@@ -6,15 +6,31 @@ A third of the bank runs each time; EVERYTHING=1 plants all of it.
 import ast
 import os
 from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
 
 import planting
 import pytest
-from planted_bugs import BUGS, Bug
+import yaml
 from rotation import rotating_part
 
+
+@dataclass(frozen=True)
+class Bug:
+    """Hold one planted bug: a row of planted_bugs.yml, which says what its fields mean."""
+
+    name: str
+    where: str
+    right: str
+    wrong: str
+    test: str
+
+
+BANK = Path(__file__).with_name("planted_bugs.yml")
+BUGS = [Bug(**row) for row in yaml.safe_load(BANK.read_text(encoding="utf-8"))]
 HARMLESS = Bug(
-    "nn.masks.causal_mask",
     "harmless",
+    "nn.masks.causal_mask",
     "at least 1.\n",
     "1 or more.\n",
     "library/test_masks.py::test_causal_mask_by_hand",
