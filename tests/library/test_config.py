@@ -4,7 +4,6 @@ import json
 import pickle
 import re
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,18 +25,13 @@ from exformer import (
     RecurrentLM,
     RopeScaling,
     TransformerConfig,
-    WordTokenizer,
     load_model,
-    save_model,
 )
 from exformer.models.rnn_encoder_decoder import RecurrentConfig, RecurrentEncoderDecoder
 from exformer.nn.embedding import embed
 from exformer.nn.feedforward import default_d_ff
 from exformer.nn.positions.absolute import SinusoidalPositions, sinusoidal_encoding
 from exformer.nn.positions.rotary import RotaryPositions, rotate
-
-WORDS = WordTokenizer.from_texts(["the red fox sleeps"])
-
 
 # --- sizes that follow from others ---
 
@@ -379,54 +373,6 @@ def test_setting_messages(settings: dict, message: str) -> None:
 def test_rope_scaling_of_another_kind() -> None:
     with pytest.raises(ValueError, match=r"rope_scaling must be a RopeScaling or None, got 8\.0"):
         TransformerConfig(rope_scaling=8.0)
-
-
-# --- in a folder ---
-
-
-def test_new_settings_come_back(tmp_path: Path) -> None:
-    config = DecoderLMConfig(
-        WORDS.vocab_size,
-        d_model=8,
-        n_heads=2,
-        d_head=6,
-        norm="rms",
-        norm_eps=1e-5,
-        activation="gelu_tanh",
-        positions="rotary",
-        rope_base=5e5,
-        rope_scaling=RopeScaling(8.0, original_max_len=64),
-        bias=False,
-        qkv_bias=True,
-        scale_embedding=False,
-        tie_output=False,
-    )
-    model = DecoderLM(config).eval()
-    save_model(tmp_path, model, WORDS, card={})
-    found = load_model(tmp_path).model
-    ids = torch.tensor([[3, 4, 5]])
-    assert found.config == config
-    assert torch.equal(found(ids), model(ids))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"rope_scaling": {"factor": "8"}}, "config has factor '8', expected float"),
-        ({"rope_scaling": {"speed": 8.0}}, "the card's config must have settings of RopeScaling"),
-        ({"rope_scaling": {"factor": 0.1}}, "makes no model: factor must be at least 1"),
-        ({"rope_scaling": 8.0}, "config has rope_scaling 8.0, expected"),
-        ({"norm_eps": "0"}, "config has norm_eps '0', expected"),
-    ],
-)
-def test_cards_with_wrong_settings(tmp_path: Path, change: dict, message: str) -> None:
-    save_model(tmp_path, DecoderLM(DecoderLMConfig(WORDS.vocab_size, d_model=8, n_heads=2)), WORDS, card={})
-    path = tmp_path / "model.json"
-    card = json.loads(path.read_text())
-    card["config"] |= change
-    path.write_text(json.dumps(card))
-    with pytest.raises(ValueError, match=message):
-        load_model(tmp_path)
 
 
 def test_cards_of_shipped_models_state_d_ff() -> None:

@@ -11,7 +11,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
-from torch_twins import close, copy, normal, papers_formula, randomize, recorded, same_gradients, twins
+from torch_twins import (
+    close,
+    copy,
+    normal,
+    papers_formula,
+    random_model,
+    randomize,
+    recorded,
+    same_gradients,
+    twins,
+)
 
 from exformer.models.checks import check_ids, check_step
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
@@ -29,10 +39,7 @@ EVERY_POSITION = pytest.mark.parametrize("positions", ALL_POSITIONS)
 
 
 def build(seed: int = 0, **changes) -> DecoderLM:
-    torch.manual_seed(seed)
-    model = DecoderLM(dataclasses.replace(CONFIG, **changes)).eval()
-    randomize(model, seed=seed)
-    return model
+    return random_model(DecoderLM, dataclasses.replace(CONFIG, **changes), seed=seed)
 
 
 @pytest.mark.parametrize("tie_output", [True, False], ids=["tied", "untied"])

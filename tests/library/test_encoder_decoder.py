@@ -14,6 +14,7 @@ from torch_twins import (
     copy,
     normal,
     papers_formula,
+    random_model,
     randomize,
     recorded,
     same_gradients,
@@ -45,10 +46,7 @@ CROSS = [f"decoder.{i}.cross_attention" for i in range(LAYERS)]
 
 
 def build(seed: int = 0, **changes) -> EncoderDecoder:
-    torch.manual_seed(seed)
-    model = EncoderDecoder(dataclasses.replace(CONFIG, **changes)).eval()
-    randomize(model, seed=seed)
-    return model
+    return random_model(EncoderDecoder, dataclasses.replace(CONFIG, **changes), seed=seed)
 
 
 def torch_twin(config: EncoderDecoderConfig) -> nn.Transformer:

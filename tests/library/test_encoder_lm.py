@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
-from torch_twins import close, copy, normal, randomize, recorded, same_gradients, twins
+from torch_twins import close, copy, normal, random_model, randomize, recorded, same_gradients, twins
 
 from exformer.models.classification import ClassHead, TagHead
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
@@ -26,10 +26,7 @@ EITHER = (LayerNorm, RMSNorm)
 
 
 def build(seed: int = 0, **changes) -> EncoderLM:
-    torch.manual_seed(seed)
-    model = EncoderLM(dataclasses.replace(CONFIG, **changes)).eval()
-    randomize(model, seed=seed)
-    return model
+    return random_model(EncoderLM, dataclasses.replace(CONFIG, **changes), seed=seed)
 
 
 def test_parity_with_torch():

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch_twins import close, randomize
+from torch_twins import close, random_model
 
 from exformer.generation import next_token
 from exformer.generation import prompts as prompts_module
@@ -29,10 +29,7 @@ WORDS = WordTokenizer.from_texts(["the red fox sleeps"])
 
 def build(tokenizer=CHARACTERS, seed: int = 0, **options) -> DecoderLM:
     sizes = {"d_model": 12, "n_heads": 2, "d_ff": 7, "n_layers": 2, "max_len": 17, "positions": "rotary"}
-    torch.manual_seed(seed)
-    model = DecoderLM(DecoderLMConfig(tokenizer.vocab_size, **{**sizes, **options}))
-    randomize(model, seed=seed)
-    return model.eval()
+    return random_model(DecoderLM, DecoderLMConfig(tokenizer.vocab_size, **{**sizes, **options}), seed=seed)
 
 
 def first(tokenizer, prompt: str) -> torch.Tensor:

@@ -1,7 +1,5 @@
 """Mixture of experts: who is chosen, what they give together, the balance loss, and models made of them."""
 
-import json
-
 import pytest
 import torch
 from torch import nn
@@ -10,8 +8,6 @@ from torch_twins import close, randomize
 from exformer.data.masking import MaskedBatch
 from exformer.data.padding import pad
 from exformer.data.translation import Seq2SeqBatch
-from exformer.generation.generate import generate
-from exformer.hub.pretrained import load_model, save_model
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
@@ -19,7 +15,6 @@ from exformer.nn.config import TransformerConfig
 from exformer.nn.feedforward import FeedForward
 from exformer.nn.loss import cross_entropy
 from exformer.nn.mixture_of_experts import MixtureOfExperts, balance_loss, record_routing, route
-from exformer.tokenizers.characters_and_words import CharTokenizer
 from exformer.training.config import TrainingConfig
 from exformer.training.trainer import Trainer
 
@@ -177,31 +172,6 @@ def test_a_mixture_of_one_is_its_expert() -> None:
     ids = torch.tensor([[3, 4, 5]])
     close(one(ids), plain(ids))
     assert sum(p.numel() for p in model.parameters()) > sum(p.numel() for p in plain.parameters())
-
-
-def test_a_mixture_is_saved_loaded_and_generates(tmp_path) -> None:
-    tokenizer = CharTokenizer.from_texts(["abcdefghij"])
-    model = decoder().eval()
-    save_model(tmp_path, model, tokenizer, card={})
-    loaded = load_model(tmp_path).model
-    assert (loaded.config.n_experts, loaded.config.experts_per_token) == (5, 2)
-    ids = torch.tensor([[1, *tokenizer.encode("abc")]])
-    assert torch.equal(loaded(ids), model(ids))
-    for _ in range(6):
-        ids = torch.cat((ids, model(ids)[:, -1:].argmax(dim=-1)), dim=1)
-    assert generate(loaded, tokenizer, "abc", max_new_tokens=6, temperature=0.0) == tokenizer.decode(
-        ids[0, 4:].tolist()
-    )
-
-
-def test_a_card_with_more_experts_than_its_file(tmp_path) -> None:
-    save_model(tmp_path, decoder(), CharTokenizer.from_texts(["abcdefghij"]), card={})
-    path = tmp_path / "model.json"
-    card = json.loads(path.read_text())
-    card["config"]["n_experts"] = 2**24
-    path.write_text(json.dumps(card))
-    with pytest.raises(ValueError, match=r"does not fit the model: .* numbers, the card's config makes"):
-        load_model(tmp_path)
 
 
 @pytest.mark.usefixtures("unchecked_shapes")

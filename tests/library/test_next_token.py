@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_decoder_lm import ALL_POSITIONS, IDS, VOCAB, build
-from torch_twins import close, randomize
+from torch_twins import close, random_model
 
 from exformer.data.padding import pad_left
 from exformer.generation.beam_search import beam_search
@@ -40,10 +40,7 @@ def strategies(seed: int = 0):
 
 
 def build_translator(seed: int = 0, **changes) -> EncoderDecoder:
-    torch.manual_seed(seed)
-    model = EncoderDecoder(dataclasses.replace(CONFIG, **changes)).eval()
-    randomize(model, seed=seed)
-    return model
+    return random_model(EncoderDecoder, dataclasses.replace(CONFIG, **changes), seed=seed)
 
 
 def test_texts_that_their_owner_changes_are_noticed():

@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
+from torch_twins import random_model
 
 from exformer.hub import shipped
 from exformer.hub.pretrained import load_model, save_model
@@ -18,6 +19,7 @@ from exformer.hub.shipped import shipped_models
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
+from exformer.nn.positions.rotary import RopeScaling
 from exformer.recipes import RECIPES, Recipe, find_recipe
 from exformer.tokenizers.bpe import BPETokenizer
 from exformer.tokenizers.characters_and_words import CharTokenizer, WordTokenizer
@@ -42,15 +44,37 @@ def saved(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("positions", ["learned", "rotary", "sinusoidal"])
-def test_a_language_model_comes_back(tmp_path: Path, positions: str) -> None:
-    model = DecoderLM(DecoderLMConfig(CHARACTERS.vocab_size, **SIZES, positions=positions))
+LLAMA = {"norm": "rms", "activation": "swiglu", "positions": "rotary", "bias": False}
+REST = {"norm_eps": 1e-5, "rope_base": 5e5, "qkv_bias": True, "scale_embedding": False, "tie_output": False}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"positions": "learned"},
+        {"positions": "sinusoidal"},
+        {"d_ff": None},
+        {"d_ff": None, "d_head": 3},
+        {"d_ff": None, "d_model": 9, "d_head": 4},
+        {"d_ff": 12},
+        LLAMA,
+        LLAMA | REST | {"rope_scaling": RopeScaling(8.0, original_max_len=64)},
+        {"positions": "rotary", "qk_norm": True, "zero_init": True, "activation": "squared_relu"},
+        {"positions": "rotary", "window": 4},
+        {"n_experts": 5, "experts_per_token": 1},
+    ],
+    ids=str,
+)
+def test_a_language_model_comes_back(tmp_path: Path, settings: dict[str, Any]) -> None:
+    config = DecoderLMConfig(CHARACTERS.vocab_size, **SIZES | settings)
+    model = random_model(DecoderLM, config)
     save_model(tmp_path, model, CHARACTERS, card={"seed": 3})
     found = load_model(tmp_path)
     ids = torch.tensor([CHARACTERS.encode("a fox")])
-    assert torch.equal(found.model(ids), model.eval()(ids))
+    assert torch.equal(found.model(ids), model(ids))
     assert not found.model.training
-    assert found.model.config == model.config
+    assert found.model.config == config
+    assert replace(found.model.config, d_model=64) == replace(config, d_model=64)  # derived sizes still are
     assert found.card["seed"] == 3
     assert isinstance(found.tokenizer, CharTokenizer)
 
@@ -66,29 +90,6 @@ def test_what_every_text_begins_with(tmp_path: Path, begin: str | None, wanted: 
         save_model(tmp_path, model, CHARACTERS, card={"begin": wrong})
         with pytest.raises(ValueError, match="begin must be a text of a character or more, got"):
             load_model(tmp_path)
-
-
-@pytest.mark.parametrize("sizes", [{}, {"d_head": 3}, {"d_ff": 12}, {"d_model": 9, "d_head": 4}])
-def test_sizes_that_follow_from_others_still_do(tmp_path: Path, sizes: dict[str, int]) -> None:
-    config = DecoderLMConfig(WORDS.vocab_size, **{"d_model": 8, "n_heads": 2, "n_layers": 1, **sizes})
-    save_model(tmp_path, DecoderLM(config), WORDS, card={})
-    found = load_model(tmp_path).model.config
-    assert found == config
-    assert replace(found, d_model=64) == replace(config, d_model=64)
-
-
-def test_the_switches_come_back(tmp_path: Path) -> None:
-    torch.manual_seed(0)
-    switches = {"positions": "rotary", "qk_norm": True, "zero_init": True, "activation": "squared_relu"}
-    model = DecoderLM(DecoderLMConfig(WORDS.vocab_size, **SIZES, **switches)).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():  # the zeros too
-            parameter.add_(torch.randn_like(parameter))
-    save_model(tmp_path, model, WORDS, card={})
-    found = load_model(tmp_path).model
-    assert found.config == model.config
-    ids = torch.tensor([WORDS.encode("the red fox")])
-    assert torch.equal(found(ids), model(ids))
 
 
 def test_the_other_kinds_come_back(tmp_path: Path) -> None:
@@ -222,10 +223,14 @@ def test_the_folder_of_a_run_names_its_model(tmp_path: Path) -> None:
         ({"d_model": "6"}, "config has d_model '6', expected int"),
         ({"n_heads": True}, "config has n_heads True, expected int"),
         ({"dropout": 1.5}, r"the card's config makes no model: dropout must lie in \[0, 1\)"),
-        (
-            {"n_layers": 1_000_000},
-            "numbers, the card's config makes 240,000,... or more",
-        ),
+        ({"dropout": True}, "config has dropout True, expected float"),
+        ({"norm_eps": "0"}, "config has norm_eps '0', expected"),
+        ({"rope_scaling": {"factor": "8"}}, "config has factor '8', expected float"),
+        ({"rope_scaling": {"speed": 8.0}}, "the card's config must have settings of RopeScaling"),
+        ({"rope_scaling": {"factor": 0.1}}, "makes no model: factor must be at least 1"),
+        ({"rope_scaling": 8.0}, "config has rope_scaling 8.0, expected"),
+        ({"n_layers": 1_000_000}, "numbers, the card's config makes 240,000,... or more"),
+        ({"n_experts": 2**24}, "does not fit the model: .* numbers, the card's config makes"),
         ({"n_layers": 2}, "weights missing"),
         ({"d_model": 2**20}, "does not fit the model: .* numbers, the card's config makes"),
         ({"vocab_size": 9}, "tokenizer has 8 tokens, the model was made for 9"),
@@ -333,10 +338,6 @@ def test_settings_at_their_bounds_are_read(tmp_path: Path) -> None:
     path.write_text(json.dumps(card), encoding="utf-8")
     with pytest.raises(ValueError, match=r"0 weights missing \(none\), 1 unknown \(positions"):
         load_model(tmp_path)  # nothing is wrong with the settings themselves
-    card["config"]["dropout"] = True
-    path.write_text(json.dumps(card), encoding="utf-8")
-    with pytest.raises(ValueError, match="config has dropout True, expected float"):
-        load_model(tmp_path)
 
 
 def test_weights_load_in_the_default_dtype(tmp_path: Path) -> None:

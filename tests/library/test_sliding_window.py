@@ -8,7 +8,6 @@ from torch_twins import close, randomize
 
 from exformer.generation.generate import generate, stream
 from exformer.generation.next_token import Continuation
-from exformer.hub.pretrained import load_model, save_model
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.models.encoder_decoder import EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLMConfig
@@ -90,11 +89,6 @@ def test_absolute_positions_end_at_max_len(positions) -> None:
         added_positions(positions, 12, max_len=None)
 
 
-def test_without_a_window_max_len_stays() -> None:
-    with pytest.raises(ValueError, match="the text has 12 tokens and max_len is 11"):
-        build(window=None)(text(12))
-
-
 @RELATIVE
 def test_generation_beyond_max_len_reads_nothing_anew(positions) -> None:
     model, ids = build(positions), text(5)
@@ -126,15 +120,6 @@ def test_generate_stream_and_beams_agree_with_the_plain_model() -> None:
     beams = generate(model, tokenizer, ["abc", "jihgf"], max_new_tokens=30, num_beams=3)
     assert [len(each) > 0 for each in beams] == [True, True]
     assert beams[0] == generate(model, tokenizer, "abc", max_new_tokens=30, num_beams=3)
-
-
-def test_a_model_with_a_window_is_saved_and_loaded(tmp_path) -> None:
-    tokenizer = CharTokenizer.from_texts(["abcdefghij"])
-    model = build(vocab_size=tokenizer.vocab_size)
-    save_model(tmp_path, model, tokenizer, card={})
-    loaded = load_model(tmp_path).model
-    assert loaded.config.window == 4
-    assert torch.equal(loaded(text(30)), model(text(30)))
 
 
 def test_both_sides_and_a_window() -> None:

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
-from torch_twins import randomize
+from torch_twins import random_model
 
 from exformer.generation import next_token
 from exformer.generation import translate as module
@@ -30,25 +30,20 @@ TOKENIZERS = (SRC_WORDS, TGT_WORDS)
 
 def build(seed: int = 0, **options) -> EncoderDecoder:
     sizes = {"d_model": 10, "n_heads": 2, "d_ff": 13, "n_layers": 2, "max_len": 11}
-    model = EncoderDecoder(
-        EncoderDecoderConfig(SRC_WORDS.vocab_size, TGT_WORDS.vocab_size, **sizes, **options)
-    )
-    randomize(model, seed=seed)
-    return model
+    config = EncoderDecoderConfig(SRC_WORDS.vocab_size, TGT_WORDS.vocab_size, **sizes, **options)
+    return random_model(EncoderDecoder, config, seed=seed)
 
 
 def build_recurrent(seed: int = 0) -> RecurrentEncoderDecoder:
-    sizes = {"d_model": 6, "max_len": 11}
-    model = RecurrentEncoderDecoder(RecurrentConfig(SRC_WORDS.vocab_size, TGT_WORDS.vocab_size, **sizes))
-    randomize(model, seed=seed)
-    return model
+    config = RecurrentConfig(SRC_WORDS.vocab_size, TGT_WORDS.vocab_size, d_model=6, max_len=11)
+    return random_model(RecurrentEncoderDecoder, config, seed=seed)
 
 
 @pytest.mark.parametrize("make", [build, build_recurrent])
 @settings(max_examples=8)
 @given(seed=st.integers(0, 2**20), penalty=st.sampled_from([0.0, 0.6, 1.0]), beam=st.sampled_from([1, 3]))
 def test_translate_searches_for_each_sentence_alone(make, seed, penalty, beam):
-    model = make(seed).eval()
+    model = make(seed)
     options = {"max_new_tokens": 5, "num_beams": beam, "length_penalty": penalty}
     wanted = []
     for sentence in SENTENCES:
@@ -77,7 +72,6 @@ def batches(monkeypatch) -> list[tuple[int, int]]:
 
 
 def test_many_sentences_come_back_in_their_order(monkeypatch):
-    torch.manual_seed(15)
     model = build(15)
     sentences = ["the dog saw", "", "the fox", "the dog saw the fox", " ", "fox", "dog slept"]
     wanted = [translate(model, TOKENIZERS, one, num_beams=2, max_new_tokens=5) for one in sentences]
@@ -101,18 +95,27 @@ def test_fewer_sentences_at_once_with_a_wide_beam(monkeypatch):
     assert shapes[3:] == [(1, 2)] * 2
 
 
-@pytest.mark.parametrize("batch_size", [0, -1])
-def test_batch_size_below_1(batch_size):
-    with pytest.raises(ValueError, match=f"batch_size must be at least 1, got {batch_size}"):
-        translate(build(), TOKENIZERS, SENTENCES, batch_size=batch_size)
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ({"batch_size": -1}, "batch_size must be at least 1, got -1"),
+        ({"max_new_tokens": 0}, "max_new_tokens must be at least 1, got 0"),
+        ({"num_beams": -1}, "num_beams must lie from 1 to 10,000, got -1"),
+        ({"num_beams": 2, "length_penalty": -0.5}, r"length_penalty must lie from 0 to 10, got -0\.5"),
+        ({"n_best": 2}, r"n_best must be at most num_beams \(1\), got 2"),
+    ],
+)
+def test_numbers_that_no_search_can_follow(numbers, message):
+    with pytest.raises(ValueError, match=message):
+        translate(build(), TOKENIZERS, SENTENCES, **numbers)
 
 
 def test_too_long_sentence_is_refused_first(monkeypatch):
     monkeypatch.setattr(module, "_translate_batch", None)
     long = " ".join(["the"] * 11)
-    with pytest.raises(
-        ValueError, match=r"sentence 3 is longer than .* \(11\): 12 tokens .* begins '(the ){10}'$"
-    ):
+    message = r"sentence 3 is longer than the model's max_len \(11\): 12 tokens with the end.* '(the ){10}'$"
+    with pytest.raises(ValueError, match=message):
         translate(build(), TOKENIZERS, ["the fox", "", long])
 
 
@@ -130,7 +133,7 @@ def test_translate_needs_two_tokenizers():
 
 def test_translate_switches_dropout_off_and_on_again():
     model = build(dropout=0.5)
-    wanted = translate(model.eval(), TOKENIZERS, SENTENCES)
+    wanted = translate(model, TOKENIZERS, SENTENCES)
     model.train()
     for _ in range(3):
         assert translate(model, TOKENIZERS, SENTENCES) == wanted
@@ -139,7 +142,7 @@ def test_translate_switches_dropout_off_and_on_again():
 
 @pytest.mark.parametrize(("asked", "calls"), [(None, 11), (3, 3), (11, 11), (1000, 11)])
 def test_translation_ends_at_the_smaller_limit(asked, calls, monkeypatch):
-    model, lengths = build(tie_output=False).eval(), []
+    model, lengths = build(tie_output=False), []
     nn.init.zeros_(model.output.weight)  # all logits are 0: the end token, 2, is never the first best
     score = Continuation.__call__
     monkeypatch.setattr(
@@ -149,31 +152,9 @@ def test_translation_ends_at_the_smaller_limit(asked, calls, monkeypatch):
     assert lengths == list(range(1, calls + 1))
 
 
-@pytest.mark.parametrize(
-    ("sentences", "message"),
-    [
-        (["the fox", "the dgo"], "sentence 2: .*unknown ones: 'dgo' .*'dog'"),
-        (
-            ["the fox", " ".join(["the"] * 11)],
-            r"longer than the model's max_len \(11\): 12 tokens with the end",
-        ),
-    ],
-)
-def test_unknown_words_and_long_sentences_are_named(sentences, message):
-    with pytest.raises(ValueError, match=message):
-        translate(build(), TOKENIZERS, sentences)
-
-
-def test_translation_of_no_tokens_is_refused():
-    with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
-        translate(build(), TOKENIZERS, SENTENCES, max_new_tokens=0)
-
-
-def test_translate_refuses_a_beam_without_a_candidate():
-    with pytest.raises(ValueError, match="num_beams must lie from 1 to 10,000, got -1"):
-        translate(build(), TOKENIZERS, SENTENCES, num_beams=-1)
-    with pytest.raises(ValueError, match=r"length_penalty must lie from 0 to 10, got -0\.5"):
-        translate(build(), TOKENIZERS, SENTENCES, num_beams=2, length_penalty=-0.5)
+def test_unknown_words_are_named():
+    with pytest.raises(ValueError, match=r"sentence 2: .*unknown ones: 'dgo' .*'dog'"):
+        translate(build(), TOKENIZERS, ["the fox", "the dgo"])
 
 
 def test_translate_takes_a_sentence_of_the_longest_length():
@@ -192,7 +173,7 @@ def test_translate_refuses_a_tokenizer_of_another_model(side):
 
 
 def test_n_best_translations():
-    model = build(15).eval()
+    model = build(15)
     options = {"num_beams": 4, "max_new_tokens": 5}
     best = translate(model, TOKENIZERS, SENTENCES, **options)
     several = translate(model, TOKENIZERS, SENTENCES, n_best=3, **options)
@@ -203,13 +184,11 @@ def test_n_best_translations():
         [translate(model, TOKENIZERS, "fox")],
         [""],
     ]
-    with pytest.raises(ValueError, match=r"n_best must be at most num_beams \(1\), got 2"):
-        translate(model, TOKENIZERS, "fox", n_best=2)
 
 
 @pytest.mark.parametrize("make", [build, build_recurrent])
 def test_compiled_model_translates(make):
-    model = make(3).eval()
+    model = make(3)
     compiled = torch.compile(model, backend="eager")
     assert translate(compiled, TOKENIZERS, SENTENCES) == translate(model, TOKENIZERS, SENTENCES)
 

@@ -132,6 +132,14 @@ def randomize(module: nn.Module, *, seed: int = 0) -> None:
             p.add_(0.3 * torch.randn(p.shape, generator=generator, dtype=p.dtype))
 
 
+def random_model(kind: type[nn.Module], config: object, *, seed: int = 0) -> nn.Module:
+    """Build a model in evaluation mode, all of whose parameters are random."""
+    torch.manual_seed(seed)
+    model = kind(config).eval()
+    randomize(model, seed=seed)
+    return model
+
+
 def copy(pairs: Twins) -> None:
     """Give our parameters the numbers of theirs."""
     with torch.no_grad():
