@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from exformer.generation.beam_search import beam_search
 from exformer.generation.exhaustive import exhaustive_search
 from exformer.generation.hypotheses import Hypothesis, length_normalized
 from exformer.generation.next_token import next_logits_of
-from exformer.generation.sampling import greedy
+from exformer.generation.sampling import greedy, sample
 
 pytestmark = pytest.mark.usefixtures("float64")
 PENALTIES = st.sampled_from([0.0, 0.6, 1.0, 2.0])
@@ -273,17 +274,27 @@ def test_impossible_texts_are_left_out():
     same(found, texts[0])
 
 
-SEARCHES = [lambda *args, **rest: beam_search(*args, num_beams=2, **rest), exhaustive_search]
+SEARCHES = {"beam": partial(beam_search, num_beams=2), "exhaustive": exhaustive_search}
+STRATEGIES = SEARCHES | {"greedy": greedy, "sample": partial(sample, generator=torch.Generator())}
 
 
-@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_prompts_and_lengths_that_no_strategy_takes(name):
+    for shape in ((0, 3), (2, 0), (3,), ()):
+        prompts = torch.zeros(shape, dtype=torch.int64)
+        with pytest.raises(
+            ValueError, match=r"\(batch, position\) with at least one token each, got the sha"
+        ):
+            STRATEGIES[name](memory(3, 0), prompts, eos_id=0, max_new_tokens=2)
+    for n in (0, -1):
+        with pytest.raises(ValueError, match=f"max_new_tokens must be at least 1, got {n}"):
+            STRATEGIES[name](memory(3, 0), START, eos_id=0, max_new_tokens=n)
+
+
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 def test_messages_of_both_searches(search):
     next_logits, limits = memory(3, 0), {"eos_id": 0, "max_new_tokens": 2}
-    for shape in ((0, 3), (2, 0)):
-        with pytest.raises(ValueError, match="with at least one token each, got the shape"):
-            search(next_logits, torch.zeros(shape, dtype=torch.int64), **limits)
-    with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
-        search(next_logits, START, eos_id=0, max_new_tokens=0)
     for penalty in (-0.5, math.nan, math.inf, 10.5):
         with pytest.raises(
             ValueError,

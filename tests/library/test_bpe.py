@@ -338,21 +338,6 @@ def test_lone_surrogate_after_the_same_bytes(mixed):
         mixed.encode("la \udce9")
 
 
-@pytest.mark.parametrize("ids", [[-1], [3, 99_999]])
-def test_ids_outside_the_vocabulary(mixed, ids):
-    for decode in (mixed.decode, mixed.decode_bytes):
-        with pytest.raises(
-            ValueError, match=rf"expected ids from 0 to {mixed.vocab_size - 1}, got \[{ids[-1]}\]"
-        ):
-            decode(ids)
-
-
-def test_the_last_id_and_the_next(mixed):
-    assert mixed.decode_bytes([mixed.vocab_size - 1]) == mixed.tokens[-1]
-    with pytest.raises(ValueError, match=rf"got \[{mixed.vocab_size}\]"):
-        mixed.decode([mixed.vocab_size])
-
-
 def test_more_merges_than_ids():
     with pytest.raises(ValueError, match="at most 1,113,853 merges, got 1,113,854"):
         BPETokenizer([(3, 4)] * 1_113_854)

@@ -105,17 +105,13 @@ def found_in(part) -> list[str]:
     return found
 
 
-def test_one_thread_per_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+@pytest.mark.parametrize(("instructions", "machine"), [("AVX2", "AMD64"), ("DEFAULT", "arm64")])
+def test_settings_that_are_not_slow(monkeypatch: pytest.MonkeyPatch, instructions: str, machine: str) -> None:
+    """A thread per core; and an ARM has no names of instructions."""
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: instructions)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    assert found_in(doctor._pytorch) == []
-
-
-def test_processor_without_instruction_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "DEFAULT")
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
-    monkeypatch.setattr(platform, "machine", lambda: "arm64")
     assert found_in(doctor._pytorch) == []
 
 
@@ -172,9 +168,7 @@ def test_home_folder_in_the_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert doctor._shorten(f"{tmp_path}b") == f"{tmp_path}b"
 
 
-def test_settings_and_instructions_in_the_report(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_settings_and_instructions_in_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OMP_NUM_THREADS", "ATEN_CPU_CAPABILITY", "EXFORMER_DATA", "CUDA_VISIBLE_DEVICES"):
         monkeypatch.setenv(name, f"of {name}")
         assert f"{name}=of {name}" in list(doctor._system())

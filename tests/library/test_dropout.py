@@ -10,15 +10,9 @@ from exformer.nn.dropout import Dropout, dropout
 N = 100_003
 
 
-def by_function(x: torch.Tensor, *, rate: float) -> torch.Tensor:
-    return dropout(x, rate=rate)
-
-
-def by_module(x: torch.Tensor, *, rate: float) -> torch.Tensor:
-    return Dropout(rate)(x)
-
-
-BOTH = pytest.mark.parametrize("drop", [by_function, by_module])
+BOTH = pytest.mark.parametrize(
+    "drop", [dropout, lambda x, *, rate: Dropout(rate)(x)], ids=["function", "module"]
+)
 
 
 @BOTH

@@ -8,15 +8,22 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_decoder_lm import VOCAB, build
+from test_logits import LOGITS
 from torch_twins import normal
 
 from exformer.data.padding import pad_left
 from exformer.generation.next_token import next_logits_of
-from exformer.generation.sampling import apply_temperature, draw, greedy, keep_top_k, keep_top_p, sample
+from exformer.generation.sampling import (
+    apply_temperature,
+    best_token,
+    draw,
+    greedy,
+    keep_top_k,
+    keep_top_p,
+    sample,
+)
 
 pytestmark = pytest.mark.usefixtures("float64")
-#: Many equal scores, so that it shows which of equals is kept.
-LOGITS = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=9)
 
 
 def test_draw_by_hand():
@@ -44,9 +51,10 @@ def test_random_numbers_outside_0_to_1(uniform):
 
 
 @pytest.mark.parametrize("scores", [[-math.inf, -math.inf], [0.0, math.nan], [0.0, math.inf]])
-def test_scores_without_a_distribution_are_refused(scores):
+@pytest.mark.parametrize("choose", [best_token, lambda logits: draw(logits, torch.tensor([0.5, 0.5]))])
+def test_scores_without_a_distribution_are_refused(scores, choose):
     with pytest.raises(ValueError, match="must give a distribution: some are not numbers, or no token"):
-        draw(torch.tensor([[0.0, 0.0], scores]), torch.tensor([0.5, 0.5]))
+        choose(torch.tensor([[0.0, 1.0], scores]))
 
 
 def bigrams(vocab_size: int, seed: int = 0):
@@ -123,12 +131,3 @@ def test_the_narrowest_choice_is_greedy(change):
     prompts = torch.arange(11)[:, None]
     found = sample(next_logits, prompts, **options, generator=torch.Generator(), logits_processor=change)
     assert found == greedy(next_logits, prompts, **options)
-
-
-def test_sample_checks_its_prompts():
-    options = {"eos_id": 0, "generator": torch.Generator()}
-    for shape in ((0, 3), (2, 0)):
-        with pytest.raises(ValueError, match="with at least one token each, got the shape"):
-            sample(bigrams(3)[0], torch.zeros(shape, dtype=torch.int64), max_new_tokens=1, **options)
-    with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
-        sample(bigrams(3)[0], torch.tensor([[1]]), max_new_tokens=0, **options)

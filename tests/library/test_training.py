@@ -1,4 +1,4 @@
-"""Training: the schedules' formulas, one step by hand, and what must not go wrong in silence."""
+"""Training: one step by hand, and what must not go wrong in silence."""
 
 import math
 import random
@@ -11,7 +11,6 @@ from torch import nn
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.nn.loss import cross_entropy
 from exformer.training.loop import DivergenceError, Losses, set_seed, train, training_steps
-from exformer.training.schedules import linear_schedule
 
 
 class Weights(nn.Module):
@@ -46,18 +45,6 @@ def test_set_seed_sets_all_three_generators():
         a != b
         for a, b in zip(drawn[0], (random.random(), np.random.random(), torch.rand(()).item()), strict=True)
     )
-
-
-def test_linear_schedule_by_hand():
-    # Up by thirds to 6, then down by quarters: step 7 would be 0.
-    got = [linear_schedule(step, peak=6.0, warmup=3, total=6) for step in range(1, 7)]
-    assert got == pytest.approx([2, 4, 6, 4.5, 3, 1.5], rel=1e-12)
-
-
-@pytest.mark.parametrize(("step", "warmup", "total"), [(0, 2, 5), (6, 2, 5), (1, 0, 5), (1, 5, 5)])
-def test_linear_schedule_refuses_steps_out_of_order(step, warmup, total):
-    with pytest.raises(ValueError, match=f"got warmup {warmup}, step {step}, total {total}"):
-        linear_schedule(step, peak=1.0, warmup=warmup, total=total)
 
 
 def test_one_step_by_hand():
