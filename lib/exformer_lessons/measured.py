@@ -1,9 +1,13 @@
-"""What the commands that measure for a lesson share: their file, and a sweep that goes on at its edges."""
+"""What the commands that measure for a lesson share: their parts and file, and a sweep beyond its edges."""
 
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from exformer_lessons.formatting import rounded
+from exformer_lessons.setup import start
 
 
 def read_runs(file: Path) -> dict[str, Any]:
@@ -14,6 +18,22 @@ def read_runs(file: Path) -> dict[str, Any]:
 def write_runs(file: Path, found: dict[str, Any]) -> None:
     """Write all parts on one line."""
     file.write_text(json.dumps(found, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def measure_parts(file: Path, *parts: Callable[[], dict[str, Any]], exact: Sequence[str] = ()) -> None:
+    """Measure the parts that the command names, or all; write the file as each is done.
+
+    Args:
+        file: Where they are kept, each under the name of its function.
+        parts: Each returns what it has measured, and begins with the same random numbers.
+        exact: Names of parts whose numbers are not rounded.
+    """
+    known = {part.__name__: part for part in parts}
+    for name in sys.argv[1:] or known:
+        start(seed=0)
+        measured = known[name]()
+        write_runs(file, read_runs(file) | {name: measured if name in exact else rounded(measured)})
+        print(name, flush=True)
 
 
 def sweep_on(

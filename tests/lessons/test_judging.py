@@ -1,6 +1,5 @@
-"""What the lesson on preferences trains with: judges, samples, votes, and the file of its runs."""
+"""What the lesson on preferences trains with: judges, samples, votes, and the runs."""
 
-import json
 import math
 from dataclasses import replace
 from statistics import median
@@ -207,12 +206,3 @@ def test_the_file_holds_what_the_page_says():
     assert round(measure.runs("base")["grammar"]["words"], 1) == 9.6
     each = [run["each"] for run in measure.runs("optimum")["0"]]
     assert 7 < median(each) < 8
-
-
-def test_the_command_writes_the_parts_that_are_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(measure, "FILE", tmp_path / "runs.json")
-    monkeypatch.setattr(measure, "PARTS", {"one": lambda: {"a": [1.00004]}, "two": lambda: {"b": 2}})
-    measure.main(["two"])
-    measure.main(["one"])
-    found = json.loads((tmp_path / "runs.json").read_text(encoding="utf-8"))
-    assert found == {"two": {"b": 2}, "one": {"a": [1.0]}}

@@ -1,6 +1,5 @@
 """The programs of the lesson on training: what each does wrong, and the file of their runs."""
 
-import json
 import math
 from collections import Counter
 from dataclasses import replace
@@ -108,16 +107,6 @@ def test_the_file_holds_what_the_page_says():
         worst = sorted(zip([run["right"] for run in runs], dozen, strict=True))[-2:]
         assert [name for _, name in worst] == ["no causal mask", "targets not shifted"]
     assert measure.runs("patients").keys() == CAUSES.keys()
-
-
-def test_the_command_writes_the_parts_that_are_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(measure, "FILE", tmp_path / "runs.json")
-    monkeypatch.setattr(measure, "PARTS", {"one": lambda: {"a": [1.0]}, "two": lambda: {"b": 2}})
-    measure.main(["two"])
-    measure.main(["one"])
-    found = json.loads((tmp_path / "runs.json").read_text(encoding="utf-8"))
-    assert found.keys() == {"floor", "one", "two"}
-    assert measure.runs("one") == {"a": [1.0]}
 
 
 def by_the_chart(run, entropy):

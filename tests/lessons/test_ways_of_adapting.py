@@ -1,6 +1,5 @@
 """The ways of adapting a model in the lesson: what each trains, its languages, and the file of the runs."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -226,19 +225,3 @@ def test_the_file_holds_what_the_page_says():
     kept = [curve[-1][1] for curve in found["tag and replay"]["curves"]]
     alone = [curve[-1][1] for curve in found["tag"]["curves"]]
     assert max(kept) < 0.5 < 6.5 < min(alone)
-
-
-def test_the_command_writes_the_parts_that_are_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(measure, "FILE", tmp_path / "runs.json")
-    monkeypatch.setattr(measure, "PARTS", {"one": lambda: {"a": [1.0]}, "two": lambda: {"b": 2}})
-    measure._file.cache_clear()
-    try:
-        measure.main(["two"])
-        assert json.loads((tmp_path / "runs.json").read_text(encoding="utf-8")) == {"two": {"b": 2}}
-        measure.main(["one"])
-        assert json.loads((tmp_path / "runs.json").read_text(encoding="utf-8")) == {
-            "one": {"a": [1.0]},
-            "two": {"b": 2},
-        }
-    finally:
-        measure._file.cache_clear()

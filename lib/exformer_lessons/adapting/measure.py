@@ -7,10 +7,8 @@ one thread.
 """
 
 import copy
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,8 +26,7 @@ from exformer_lessons.adapting.ways import (
     relearn,
     trained_weights,
 )
-from exformer_lessons.measured import read_runs, write_runs
-from exformer_lessons.setup import start
+from exformer_lessons.measured import measure_parts, read_runs
 
 FILE = Path(__file__).with_name("runs.json")
 SEEDS = range(5)
@@ -51,18 +48,13 @@ WAYS: dict[str, tuple[Way, tuple[float, ...]]] = {
 }
 
 
-@cache
-def _file() -> dict[str, Any]:
-    return read_runs(FILE)
-
-
 def runs(part: str) -> dict[str, Any]:
     """Return what was measured, by the name of its function.
 
     >>> runs("ways")["LoRA, rank 4"]["weights"]
     9216
     """
-    return _file()[part]
+    return read_runs(FILE)[part]
 
 
 def at_equal_learning(curve: list[list[float]], excess: float, *, side: int = 1) -> float | None:
@@ -195,11 +187,6 @@ def swapped() -> dict[str, Any]:
     return found
 
 
-PARTS: dict[str, Callable[[], dict[str, Any]]] = {
-    part.__name__: part for part in (rates, before, ways, allowed, short, fractions, fresh, again, swapped)
-}
-
-
 def _run(way: Way, rate: float, seed: int) -> tuple[Any, list[list[float]]]:
     model, curve = adapt(pretrained(seed), way, peak=rate, seed=seed)
     print(way, rate, seed, curve[-1], flush=True)
@@ -230,14 +217,5 @@ def _relearned(model: nn.Module, seed: int) -> float:
     return min(relearn(copy.deepcopy(model), peak=rate, seed=seed) for rate in (1e-3, 3e-3, 1e-2))
 
 
-def main(parts: list[str]) -> None:
-    """Measure the parts, and write the file."""
-    start(seed=0)
-    found = _file()
-    for part in parts or PARTS:
-        found[part] = PARTS[part]()
-        write_runs(FILE, found)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    measure_parts(FILE, rates, before, ways, allowed, short, fractions, fresh, again, swapped)

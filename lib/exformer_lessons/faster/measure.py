@@ -7,7 +7,6 @@ on one thread. Times are seconds of the processor, taken in turns, and only thei
 round: the machine may have had other work.
 """
 
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -33,9 +32,7 @@ from exformer_lessons.faster.rounding import (
     rounded_model,
     with_one_large_channel,
 )
-from exformer_lessons.formatting import rounded
-from exformer_lessons.measured import read_runs, write_runs
-from exformer_lessons.setup import start
+from exformer_lessons.measured import measure_parts, read_runs
 
 FILE = Path(__file__).with_name("runs.json")
 SEEDS = range(5)
@@ -44,7 +41,7 @@ LARGE = DecoderLMConfig(65, d_model=384, n_heads=6, d_ff=1536, n_layers=6, max_l
 
 
 def runs(part: str) -> dict[str, Any]:
-    """Return what was measured, of a part by its name: one of `PARTS`."""
+    """Return what was measured, of a part by the name of its function."""
     return read_runs(FILE)[part]
 
 
@@ -342,35 +339,9 @@ def longer() -> dict[str, Any]:
     }
 
 
-PARTS: dict[str, Callable[[], dict[str, Any]]] = {
-    part.__name__: part
-    for part in (
-        matrix,
-        rearranged,
-        halved,
-        reading,
-        batches,
-        eight_bits,
-        uncached,
-        blocks,
-        passes,
-        drafts,
-        speed,
-        bits,
-        recall,
-        longer,
-    )
-}
-
-
-def main(parts: list[str]) -> None:
-    """Measure the parts, and write the file."""
-    found = read_runs(FILE)
-    for part in parts or PARTS:
-        start(seed=0)
-        found[part] = rounded(PARTS[part]())
-        write_runs(FILE, found)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    measure_parts(
+        FILE,
+        *(matrix, rearranged, halved, reading, batches, eight_bits, uncached, blocks),
+        *(passes, drafts, speed, bits, recall, longer),
+    )

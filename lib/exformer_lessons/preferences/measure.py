@@ -6,7 +6,6 @@ writes ``runs.json`` beside this file: all parts, or those that are named. All t
 thread.
 """
 
-import sys
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
@@ -16,12 +15,10 @@ import torch
 
 from exformer import DecoderLM
 from exformer.corpora import english
-from exformer_lessons.formatting import rounded
-from exformer_lessons.measured import read_runs, write_runs
+from exformer_lessons.measured import measure_parts, read_runs
 from exformer_lessons.preferences import judging
 from exformer_lessons.preferences.free_logits import different, reinforce_free_logits, texts_as_logits
 from exformer_lessons.preferences.judging import base_model, is_right, measure, policy_gradient
-from exformer_lessons.setup import start
 from exformer_lessons.training.programs import encode, tokenizer
 
 FILE = Path(__file__).with_name("runs.json")
@@ -35,7 +32,7 @@ _base = cache(lambda seed: base_model(seed=seed))
 
 
 def runs(part: str) -> dict[str, Any]:
-    """Return what was measured of a part, one of ``PARTS``.
+    """Return what was measured of a part, by the name of its function.
 
     >>> len(runs("base")["base"])
     5
@@ -289,13 +286,6 @@ def vote(p: torch.Tensor, n: int) -> float:
     return logs.exp().sum(dim=1).mean().item()
 
 
-_MEASURED = (
-    *(base, optimum, samples, policy, winners, again, free, kl, longer, accepted),
-    *(own, verbs, length, votes),
-)
-PARTS: dict[str, Callable[[], dict[str, Any]]] = {part.__name__: part for part in _MEASURED}
-
-
 def _five(make: Callable[[int], DecoderLM]) -> list[dict[str, Any]]:
     return [measure(make(seed)) for seed in SEEDS]
 
@@ -318,15 +308,9 @@ def _course(seed: int) -> dict[str, Any]:
     return _moved(model, seed) | {"course": course}
 
 
-def main(parts: list[str]) -> None:
-    """Measure the parts, and write the file."""
-    start(seed=0)
-    found = read_runs(FILE)
-    for part in parts or PARTS:
-        found[part] = rounded(PARTS[part]())
-        write_runs(FILE, found)
-        print(part, flush=True)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    measure_parts(
+        FILE,
+        *(base, optimum, samples, policy, winners, again, free, kl, longer, accepted),
+        *(own, verbs, length, votes),
+    )

@@ -7,8 +7,6 @@ Tiny Shakespeare and Multi30k are fetched, or read from the folder that EXFORMER
 """
 
 import re
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -19,10 +17,8 @@ from exformer import generate, load_model
 from exformer.corpora.real import multi30k, tiny_shakespeare
 from exformer.data.translation import encode_pairs
 from exformer.nn.loss import nll
-from exformer_lessons.formatting import rounded
-from exformer_lessons.measured import read_runs, write_runs
+from exformer_lessons.measured import measure_parts, read_runs
 from exformer_lessons.pretrained_weights.imports import WINDOW, WRONG, largest_gaps, last_layer, wrong_import
-from exformer_lessons.setup import start
 
 FILE = Path(__file__).with_name("runs.json")
 NAMES = ("right", *WRONG, WINDOW)
@@ -151,20 +147,5 @@ def translators() -> dict[str, Any]:
     return found
 
 
-PARTS: dict[str, Callable[[], dict[str, Any]]] = {
-    part.__name__: part for part in (losses, texts, gaps, layer, translators)
-}
-
-
-def main(parts: list[str]) -> None:
-    """Measure the parts, and write the file."""
-    start(seed=0)
-    found = read_runs(FILE)
-    for part in parts or PARTS:
-        measured = PARTS[part]()
-        found[part] = measured if part == "gaps" else rounded(measured)
-        write_runs(FILE, found)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    measure_parts(FILE, losses, texts, gaps, layer, translators, exact=("gaps",))

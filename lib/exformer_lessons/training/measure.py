@@ -6,17 +6,14 @@ writes ``runs.json`` beside this file: all parts, or those that are named. All t
 one thread.
 """
 
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from exformer.corpora import english
-from exformer_lessons.formatting import rounded
-from exformer_lessons.measured import read_runs, write_runs
-from exformer_lessons.setup import start
+from exformer_lessons.measured import measure_parts, read_runs
 from exformer_lessons.training.checks import check
 from exformer_lessons.training.programs import CAUSES, DOZEN, Program, fresh_rows, train, write
 
@@ -31,6 +28,12 @@ def runs(part: str) -> dict[str, Any]:
     True
     """
     return read_runs(FILE)[part]
+
+
+def floor() -> dict[str, Any]:
+    """Return what no model can fall below: the grammar's entropy, and its loss on the sentences of a test."""
+    sentences = english.sample(len(fresh_rows()), seed=10_000)
+    return {"entropy": english.entropy_per_token(), "grammar": english.nats_per_token(sentences)}
 
 
 def dozen() -> dict[str, Any]:
@@ -86,19 +89,14 @@ def patients() -> dict[str, Any]:
     return {letter: _with_texts(replace(DOZEN[cause], **sizes), 7) for letter, cause in CAUSES.items()}
 
 
-PARTS: dict[str, Callable[[], dict[str, Any]]] = {
-    part.__name__: part for part in (dozen, rates, helpers, optimizers, small, patients, checks)
-}
-
-
 def _with_texts(program: Program, seed: int) -> dict[str, Any]:
     model, found = train(program, seed=seed)
     print(program, seed, found["reported"], found["right"], flush=True)
-    return rounded(found | {"texts": write(model, n=4)})
+    return found | {"texts": write(model, n=4)}
 
 
 def _checked(name: str, seed: int) -> dict[str, Any]:
-    found = rounded(check(DOZEN[name], seed=seed)) | {"reported": runs("dozen")[name][seed]["reported"]}
+    found = check(DOZEN[name], seed=seed) | {"reported": runs("dozen")[name][seed]["reported"]}
     print(name, seed, found, flush=True)
     return found
 
@@ -122,7 +120,7 @@ def _sweep(
             setting: dict[str, Any] = {name: value}
             run = train(replace(program, **setting), seed=seed, curves=curves)[1]
             print(name, value, seed, run["right"], flush=True)
-            found[f"{value:g}"].append(rounded(_kept(run, curves)))
+            found[f"{value:g}"].append(_kept(run, curves))
     return found
 
 
@@ -130,16 +128,5 @@ def _kept(run: Mapping[str, Any], curves: bool) -> dict[str, Any]:
     return {name: run[name] for name in (("training", "validation", "right") if curves else ("right",))}
 
 
-def main(parts: list[str]) -> None:
-    """Measure the parts, and write the file."""
-    start(seed=0)
-    found = read_runs(FILE)
-    sentences = english.sample(len(fresh_rows()), seed=10_000)
-    found["floor"] = {"entropy": english.entropy_per_token(), "grammar": english.nats_per_token(sentences)}
-    for part in parts or PARTS:
-        found[part] = PARTS[part]()
-        write_runs(FILE, found)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    measure_parts(FILE, floor, dozen, rates, helpers, optimizers, small, patients, checks, exact=("floor",))
