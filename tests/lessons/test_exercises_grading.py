@@ -26,7 +26,7 @@ from exformer_lessons.language_model.mistakes import finds_leak
 from exformer_lessons.multi_head_attention.grader import grade_split
 from exformer_lessons.positional_encoding.grader import grade_rotate
 from exformer_lessons.recurrence.grader import grade_clip, grade_lstm_step
-from exformer_lessons.self_attention.grader import grade_attention
+from exformer_lessons.self_attention.grader import grade_masked_attention
 from exformer_lessons.transformer_layer.grader import grade_parameters
 
 CASES = ((torch.ones(2),), (torch.zeros(3),))
@@ -191,11 +191,10 @@ def test_ragged_lists_are_not_called_errors_of_the_reader():
 
 
 def test_attention_as_a_list_with_its_weights():
-    def both(q, k, v):
-        weights = (q @ k.mT / math.sqrt(q.size(-1))).softmax(dim=-1)
-        return [weights @ v, weights]
+    def both(q, k, v, mask):
+        return [*scaled_dot_product_attention(q, k, v, mask=mask)]
 
-    assert grade_attention(both), grade_attention(both)
+    assert grade_masked_attention(both), grade_masked_attention(both)
 
 
 @takes_functions
@@ -305,8 +304,11 @@ def test_a_hint_may_have_several_mistakes():
     [
         ("the library's own rotate", grade_rotate, rotate),
         ("the library's own rotate", grade_rotate, partial(rotate, base=10_000.0)),
-        ("the library's own scaled_dot_product_attention", grade_attention, scaled_dot_product_attention),
-        ("PyTorch's own scaled_dot_product_attention", grade_attention, F.scaled_dot_product_attention),
+        (
+            "PyTorch's own scaled_dot_product_attention",
+            grade_masked_attention,
+            F.scaled_dot_product_attention,
+        ),
         ("the library's own finds_leak", grade_leak, finds_leak),
     ],
 )

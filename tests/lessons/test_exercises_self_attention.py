@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -12,7 +11,6 @@ from exformer.nn.attention import scaled_dot_product_attention
 from exformer_lessons.exercises.grading import FINITE_FILL, NOT_STABLE, grade
 from exformer_lessons.self_attention.grader import (
     CHARGES,
-    grade_attention,
     grade_diagnosis,
     grade_masked_attention,
     suspect_a,
@@ -20,71 +18,8 @@ from exformer_lessons.self_attention.grader import (
 )
 
 
-def loops(q, k, v):
-    out = []
-    for query in q:
-        shares = [math.exp(float(query @ key) / math.sqrt(len(query))) for key in k]
-        out.append(sum(share / sum(shares) * value for share, value in zip(shares, v, strict=True)))
-    return torch.stack(out)
-
-
-def numpy_attention(q, k, v):
-    s = q.numpy() @ k.numpy().T / np.sqrt(q.shape[1])
-    e = np.exp(s - s.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True) @ v.numpy()
-
-
-def columns(q, k, v):
-    return (v.T @ torch.softmax(k @ q.T / math.sqrt(k.shape[1]), dim=0)).T
-
-
-RIGHT = {
-    "matrices": lambda q, k, v: (q @ k.T / math.sqrt(q.shape[-1])).softmax(-1) @ v,
-    "einsum": lambda q, k, v: torch.einsum(
-        "ij,jd->id", F.softmax(torch.einsum("id,jd->ij", q, k) * k.size(1) ** -0.5, dim=1), v
-    ),
-    "loops": loops,
-    "numpy": numpy_attention,
-    "columns": columns,
-    "torch": F.scaled_dot_product_attention,
-    "library, with its weights": scaled_dot_product_attention,
-    "scaled before": lambda q, k, v: (q / q.size(1) ** 0.25 @ (k / k.size(1) ** 0.25).T).softmax(1) @ v,
-    "nested lists": lambda q, k, v: loops(q, k, v).tolist(),
-    "float64": lambda q, k, v: F.scaled_dot_product_attention(q.double(), k.double(), v.double()),
-}
-
-
 def rooted(q, k, d):
     return torch.einsum("qd,kd->qk", q, k) / d**0.5
-
-
-WRONG = {
-    "are not scaled": lambda q, k, v: torch.softmax(torch.einsum("qd,kd->qk", q, k), 1) @ v,
-    "divide by d_k": lambda q, k, v: torch.softmax(torch.einsum("qd,kd->qk", q, k) / q.shape[1], 1) @ v,
-    "divide the weights": lambda q, k, v: F.softmax(rooted(q, k, 1), 1) * k.shape[1] ** -0.5 @ v,
-    "transpose the keys": lambda q, k, v: torch.einsum("qd,dk->qk", q, k).div(7**0.5).softmax(1) @ v,
-    "5 keys of width 11 and values of width 2: Your function raised": lambda q, k, v: (
-        rooted(q.T, k.T, len(k)).softmax(1) @ v
-    ),
-    "over queries, not over keys": lambda q, k, v: F.softmax(rooted(q, k, q.shape[1]), dim=0) @ v,
-    "a softmax over the keys is missing": lambda q, k, v: rooted(q, k, q.shape[1]) @ v,
-    "do not divide by the sum": lambda q, k, v: torch.exp(rooted(q, k, q.shape[1])) @ v,
-    "mean of the keys": lambda q, k, v: F.scaled_dot_product_attention(q, k, k),
-    "Queries and keys are exchanged": lambda q, k, v: F.scaled_dot_product_attention(k, q, v),
-    "transposed": lambda q, k, v: numpy_attention(q, k, v).T,
-    "return the weights": lambda q, k, v: F.softmax(rooted(q, k, q.shape[1]), dim=1),
-    "best key only": lambda q, k, v: F.one_hot((q @ k.T).argmax(1), len(k)).float() @ v,
-    "number of keys": lambda q, k, v: F.softmax(rooted(q, k, len(k)), dim=1) @ v,
-    "number of queries": lambda q, k, v: F.softmax(rooted(q, k, len(q)), dim=1) @ v,
-    "values' width": lambda q, k, v: F.softmax(rooted(q, k, v.shape[1]), dim=1) @ v,
-    "returns nothing": lambda q, k, v: None,
-    "raised ZeroDivisionError": lambda q, k, v: 1 / 0,
-    "raised RuntimeError: The size": lambda q, k, v: q + v,
-    "the largest difference": lambda q, k, v: F.scaled_dot_product_attention(q, k, v) + 1,
-}
-
-
-test_attention = answer_test(grade_attention, right=RIGHT, wrong=WRONG)
 
 
 def masked_loops(q, k, v, mask):
@@ -106,7 +41,7 @@ def softmax_of(q, k, v, mask, *, change):
     return torch.softmax(change(rooted(q, k, q.shape[1]), mask), dim=-1) @ v
 
 
-MASKED_RIGHT = {
+RIGHT = {
     "library": lambda q, k, v, mask: scaled_dot_product_attention(q, k, v, mask=mask),
     "torch": lambda q, k, v, mask: F.scaled_dot_product_attention(q, k, v, attn_mask=mask),
     "loops": masked_loops,
@@ -117,6 +52,11 @@ MASKED_RIGHT = {
     "renormalized after the softmax": lambda q, k, v, mask: (
         F.normalize(rooted(q, k, q.shape[1]).softmax(-1) * mask, p=1, dim=-1) @ v
     ),
+    "nested lists": lambda *case: masked_loops(*case).tolist(),
+    "float64": lambda q, k, v, mask: masked_exp(q.double(), k.double(), v.double(), mask),
+    "scaled before": lambda q, k, v, mask: masked_exp(
+        q / q.size(1) ** 0.25, k / k.size(1) ** 0.25 * q.size(1) ** 0.5, v, mask
+    ),
 }
 
 
@@ -124,7 +64,7 @@ def changed(change):
     return lambda q, k, v, mask: softmax_of(q, k, v, mask, change=change)
 
 
-MASKED_WRONG = {
+WRONG = {
     "changes nothing": changed(lambda s, m: s),
     "inverted": changed(lambda s, m: s.masked_fill(m, -1e9)),
     "after the softmax": lambda q, k, v, m: (rooted(q, k, q.shape[1]).softmax(1) * m.float()) @ v,
@@ -151,11 +91,15 @@ MASKED_WRONG = {
     "the root of the number of keys": lambda q, k, v, m: (
         torch.nan_to_num(torch.where(m, rooted(q, k, len(k)), -torch.inf).softmax(-1)) @ v
     ),
+    "5 keys of width 11 and values of width 2: Your function raised": lambda q, k, v, m: softmax_of(
+        q.T, k.T, v, m, change=lambda s, m: s.where(m, -torch.inf)
+    ),
+    "the largest difference": lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, attn_mask=m) + 1,
     "returns nothing": lambda q, k, v, m: None,
 }
 
 
-test_masked_attention = answer_test(grade_masked_attention, right=MASKED_RIGHT, wrong=MASKED_WRONG)
+test_masked_attention = answer_test(grade_masked_attention, right=RIGHT, wrong=WRONG)
 
 
 def test_suspects_do_what_they_are_charged_with():
@@ -209,7 +153,7 @@ def filled_with(fill):
 def test_a_mask_that_fills_with_too_little_is_refused(fill):
     verdict = grade_masked_attention(filled_with(fill))
     assert not verdict
-    if fill <= -100:
+    if fill <= -20:
         assert verdict.says == f"Where all scores are near -16,384: {FINITE_FILL}"
 
 

@@ -1,4 +1,4 @@
-"""Graders: attention, its mask, two suspects to convict."""
+"""Graders: masked attention, two suspects to convict."""
 
 from collections.abc import Callable
 
@@ -27,93 +27,56 @@ _GUILTY = {"a": "divides by d_k", "b": "softmax over queries"}
 
 
 @takes_functions
-def grade_attention(answer: Callable[..., object]) -> Verdict:
-    """Grade a reader's ``my_attention(q, k, v)``, which returns the output.
-
-    Args:
-        answer: Takes queries (query, d_k), keys (key, d_k) and values (key, d_v); returns (query, d_v).
-
-    Examples:
-        >>> grade_attention(lambda q, k, v: (q @ k.T).softmax(dim=-1) @ v)
-        Not yet. Your scores are not scaled: divide q·k by √d_k before the softmax.
-    """
-    praise = "Your attention agrees with the library's, whatever the number of queries, keys and columns."
-    return _grade_twice(answer, praise=praise, masks=(None, None), mistakes=(known.ATTENTION, known.SIZES))
-
-
-@takes_functions
 def grade_masked_attention(answer: Callable[..., object]) -> Verdict:
     """Grade a reader's ``my_masked_attention(q, k, v, mask)``, which returns the output.
 
     Args:
-        answer: As in :func:`grade_attention`, with a boolean mask (query, key), True = may attend.
+        answer: Takes queries (query, d_k), keys (key, d_k), values (key, d_v) and a boolean mask
+            (query, key), True = may attend; returns (query, d_v).
+
+    Examples:
+        >>> grade_masked_attention(lambda q, k, v, mask: (q @ k.T / q.shape[-1] ** 0.5).softmax(dim=-1) @ v)
+        Not yet. Your mask changes nothing.
     """
-    praise = "What is masked has no weight at all, and a query that may see nothing gets zeros."
+    rng = torch.Generator().manual_seed(3)
     place = torch.arange(7)
     square = (place[:, None] + 3 * place) % 5 > 0  # each row hides something and shows something
     oblong = torch.tensor([[True, False, True, True, False], [False] * 5, [False, True, False, False, False]])
-    usual = _grade_twice(
-        answer, praise=praise, masks=(square, oblong), mistakes=(known.MASK, known.EMPTY_ROW)
-    )
-    q, k = (
-        torch.randint(-1, 2, (7, 4), generator=torch.Generator().manual_seed(3)).float() for _ in range(2)
-    )
-    q[:, 0], k[:, 0] = -256.0, 128.0  # scores near -16,384, exact in float32 as all numbers are whole
-    case = (q, k, torch.eye(7), square)
-    far = grade(
-        answer,
-        right=known.attention,
-        mistakes=known.FAR,
-        cases=[case],
-        praise=praise,
-        tolerance=1e-2,  # large scores differ by their rounding
-        frame=first_of(2),
-    )
-    return with_large_scores(usual, far)
-
-
-def _grade_twice(
-    answer: Callable[..., object],
-    *,
-    praise: str,
-    masks: tuple[Tensor | None, Tensor | None],
-    mistakes: tuple[known.Mistakes, known.Mistakes],
-) -> Verdict:
-    """Grade on square cases, where a mistake has the right shape and can be named; then on an oblong one."""
-    rng = torch.Generator().manual_seed(3)
-    square = [_case(rng, (7, 7, 7, 7), masks[0]), _far(_case(rng, (7, 7, 7, 7), masks[0]))]
-    oblong = [_case(rng, (3, 5, 11, 2), masks[1])]
-    first, second = (
+    # In the square cases a mistake has the right shape, and can be named.
+    equal = [_case(rng, (7, 7, 7, 7), square) for _ in range(2)]
+    first, second, far = (
         grade(
             answer,
             right=known.attention,
             mistakes=hints,
             cases=cases,
-            praise=praise,
+            praise="What is masked has no weight at all, and a query that may see nothing gets zeros.",
+            tolerance=tolerance,
             frame=first_of(2),
         )
-        for cases, hints in ((square, mistakes[0]), (oblong, mistakes[1]))
+        for cases, hints, tolerance in (
+            (equal, known.MASK, 1e-5),
+            ([_case(rng, (3, 5, 11, 2), oblong)], known.EMPTY_ROW, 1e-5),
+            ([_far(square)], known.FAR, 1e-2),  # large scores differ by their rounding
+        )
     )
-    unnamed = "The shape is right, the numbers are not"
-    if first:
-        return second
+    usual, unnamed = first and second, "The shape is right, the numbers are not"
     if first.says.startswith(unnamed) and not second and not second.says.startswith(unnamed):
-        return Verdict(False, f"With 3 queries, 5 keys of width 11 and values of width 2: {second.says}")
-    return first
+        usual = Verdict(False, f"With 3 queries, 5 keys of width 11 and values of width 2: {second.says}")
+    return with_large_scores(usual, far)
 
 
-def _case(rng: torch.Generator, sizes: tuple[int, ...], mask: Tensor | None) -> tuple[Tensor, ...]:
+def _case(rng: torch.Generator, sizes: tuple[int, ...], mask: Tensor) -> tuple[Tensor, ...]:
     query, key, d_k, d_v = sizes
-    qkv = [torch.randn(shape, generator=rng) for shape in ((query, d_k), (key, d_k), (key, d_v))]
-    return tuple(qkv) if mask is None else (*qkv, mask)
+    return *(torch.randn(shape, generator=rng) for shape in ((query, d_k), (key, d_k), (key, d_v))), mask
 
 
-def _far(case: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Lower all scores by 20: no softmax changes, but a mask that fills with -20 hides nothing."""
-    q, k, *rest = case
-    q[:, 0] = 1.0
-    k[:, 0] -= 20.0 * q.size(-1) ** 0.5
-    return q, k, *rest
+def _far(mask: Tensor) -> tuple[Tensor, ...]:
+    """Make scores near -16,384, exact in float32 as all numbers are whole."""
+    rng = torch.Generator().manual_seed(3)
+    q, k = (torch.randint(-1, 2, (7, 4), generator=rng).float() for _ in range(2))
+    q[:, 0], k[:, 0] = -256.0, 128.0
+    return q, k, torch.eye(7), mask
 
 
 def suspect_a(

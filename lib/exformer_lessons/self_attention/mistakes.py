@@ -1,4 +1,4 @@
-"""Known mistakes, each with its hint: attention and its mask."""
+"""Known mistakes, each with its hint: the mask of attention, and what two suspects do."""
 
 import math
 
@@ -17,9 +17,9 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Te
     return scaled_dot_product_attention(q, k, v, mask=mask)[0]
 
 
-def scores(q: Tensor, k: Tensor, *, d: int | None = None) -> Tensor:
-    """Compute the scores, divided by the root of d, by default the width of the keys."""
-    return q @ k.mT / math.sqrt(d or q.size(-1))
+def scores(q: Tensor, k: Tensor) -> Tensor:
+    """Compute the scores, divided by the root of the width of the keys."""
+    return q @ k.mT / math.sqrt(q.size(-1))
 
 
 def over_queries(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -35,47 +35,6 @@ def by_d_k(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 def _blocked(q: Tensor, k: Tensor, mask: Tensor, *, fill: float = -math.inf) -> Tensor:
     return scores(q, k).masked_fill(~mask, fill).softmax(dim=-1)
 
-
-#: Wrong in every case, and of the right shape where all sizes are equal.
-ATTENTION: Mistakes = {
-    "Your scores are not scaled: divide q·k by √d_k before the softmax.": (
-        lambda q, k, v: (q @ k.mT).softmax(-1) @ v
-    ),
-    "You divide by d_k. The standard deviation of q·k is √d_k: divide by that.": by_d_k,
-    "You divide the weights, after the softmax: divide the scores by √d_k, before it.": (
-        lambda q, k, v: (q @ k.mT).softmax(-1) / math.sqrt(q.size(-1)) @ v
-    ),
-    "Your scores are q @ k: transpose the keys, q @ k.T, or no score is a query times a key.": (
-        lambda q, k, v: (q @ k / math.sqrt(q.size(-1))).softmax(-1) @ v
-    ),
-    "Your weights sum to 1 over queries, not over keys: the softmax belongs on the last axis.": over_queries,
-    "Your weights do not sum to 1: a softmax over the keys is missing.": lambda q, k, v: scores(q, k) @ v,
-    "You exponentiate, but do not divide by the sum over the keys.": lambda q, k, v: scores(q, k).exp() @ v,
-    "You take the mean of the keys: the weights belong on the values.": lambda q, k, v: attention(q, k, k),
-    "Queries and keys are exchanged: the scores are q @ k.T, one row per query.": (
-        lambda q, k, v: attention(k, q, v)
-    ),
-    "Your result is transposed: one row per query, one column per feature of the values.": (
-        lambda q, k, v: attention(q, k, v).mT
-    ),
-    "You return the weights: multiply them with the values.": lambda q, k, v: scores(q, k).softmax(-1),
-    "You take the value of the best key only: soft attention takes a share of all.": (
-        lambda q, k, v: v[scores(q, k).argmax(-1)]
-    ),
-}
-
-#: Right where all sizes are equal, wrong elsewhere.
-SIZES: Mistakes = {
-    "You divide by the root of the number of keys: it is the root of their width, d_k.": (
-        lambda q, k, v: scores(q, k, d=k.size(-2)).softmax(-1) @ v
-    ),
-    "You divide by the root of the number of queries: it is the root of their width, d_k.": (
-        lambda q, k, v: scores(q, k, d=q.size(-2)).softmax(-1) @ v
-    ),
-    "You divide by the root of the values' width: it is the root of the keys' width, d_k.": (
-        lambda q, k, v: scores(q, k, d=v.size(-1)).softmax(-1) @ v
-    ),
-}
 
 #: Wrong wherever a mask hides something.
 MASK: Mistakes = {
