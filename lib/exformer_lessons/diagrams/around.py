@@ -80,7 +80,6 @@ def frame(
     title: str = "",
     role: str = "plain",
     padding: Number = 12,
-    dashed: bool = False,
     width: Number = 0,
 ) -> Shape:
     """Draw a frame around a shape, for what belongs together, such as one layer.
@@ -90,7 +89,6 @@ def frame(
         title: Words in the frame's upper left corner.
         role: Whose color the frame has.
         padding: Between the shape and the frame.
-        dashed: Whether the frame is.
         width: At least that of the shape with its padding.
 
     Raises:
@@ -109,7 +107,7 @@ def frame(
     inset = (wide - shape.width) / 2
 
     def ink(pen: Pen, x: Number, y: Number) -> None:
-        pen.rectangle(x, y, wide, high, role=role, radius=9, dash="4 3" * dashed, layer="frames", hollow=True)
+        pen.rectangle(x, y, wide, high, role=role, radius=9, layer="frames", hollow=True)
         if title:
             pen.text(x + 10, y + 8 + SMALL / 2, title, size=SMALL, anchor="start", bold=True)
 

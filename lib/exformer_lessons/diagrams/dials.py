@@ -3,13 +3,13 @@
 import math
 from collections.abc import Sequence
 
-from exformer_lessons.diagrams.lettering import LINE, SIZE, SMALL, Number, short, text_width
+from exformer_lessons.diagrams.lettering import SIZE, SMALL, Number, short, text_width
 from exformer_lessons.diagrams.pen import Pen
 from exformer_lessons.diagrams.shapes import Shape
 from exformer_lessons.diagrams.theme import role_named
 
 
-def clock(angle: Number, *, radius: Number = 20, role: str = "plain", below: str = "") -> Shape:
+def clock(angle: Number, *, radius: Number = 20) -> Shape:
     """Make a clock whose hand has turned by an angle from the top, clockwise.
 
     The tip of the hand is at (sin, cos) of the angle: one pair of entries of the sinusoidal encoding.
@@ -17,36 +17,28 @@ def clock(angle: Number, *, radius: Number = 20, role: str = "plain", below: str
     Args:
         angle: In radians; more than a whole turn is shown as what remains of it.
         radius: Of the clock.
-        role: Whose color the hand has.
-        below: Words beneath it.
 
     Raises:
-        ValueError: If the angle is not finite, or there is no such role.
+        ValueError: If the angle is not finite.
 
     Examples:
         >>> from exformer_lessons.diagrams import clock, draw, row
-        >>> slow = row(*[clock(n / 10, below=f"n = {n}") for n in range(4)])
-        >>> draw(slow).svg.count("n = ")
+        >>> slow = row(*[clock(n / 10) for n in range(4)])
+        >>> draw(slow).svg.count("<circle")
         4
     """
     if not math.isfinite(angle):
         raise ValueError(f"expected an angle in radians, got {angle}")
-    role_named(role)
-    words = below.split("\n") if below else []
-    half = max([radius, *(text_width(line, size=SMALL) / 2 for line in words)])
-    height = 2 * radius + len(words) * SMALL * LINE + 3 * bool(words)
 
     def ink(pen: Pen, x: Number, y: Number) -> None:
-        middle = (x + half, y + radius)
+        middle = (x + radius, y + radius)
         _face(pen, middle, radius, ticks=12 if radius >= 16 else 4)
         remains = angle % math.tau
         if remains > 0.02:
-            _sector(pen, middle, radius * 0.62, remains, role=role)
-        _hand(pen, middle, radius * 0.86, angle - math.pi / 2, role="" if role == "plain" else role)
-        for n, line in enumerate(words):
-            pen.text(x + half, y + 2 * radius + 3 + (n + 0.5) * SMALL * LINE, line, size=SMALL)
+            _sector(pen, middle, radius * 0.62, remains)
+        _hand(pen, middle, radius * 0.86, angle - math.pi / 2)
 
-    return Shape(2 * half, height, ink, axis=(half, radius))
+    return Shape(2 * radius, 2 * radius, ink)
 
 
 def _face(pen: Pen, middle: tuple[Number, Number], radius: Number, *, ticks: int) -> None:
@@ -62,17 +54,17 @@ def _face(pen: Pen, middle: tuple[Number, Number], radius: Number, *, ticks: int
     pen.path(ends, steps=steps, role="plain", width=1.0)
 
 
-def _sector(pen: Pen, middle: tuple[Number, Number], radius: Number, turn: Number, *, role: str) -> None:
+def _sector(pen: Pen, middle: tuple[Number, Number], radius: Number, turn: Number) -> None:
     """Fill what a hand has passed since the top."""
     x, y = middle
     end = (x + radius * math.sin(turn), y - radius * math.cos(turn))
     big = int(turn > math.pi)
     r = short(radius)
     steps = f"M{short(x)} {short(y)}V{short(y - radius)}A{r} {r} 0 {big} 1 {short(end[0])} {short(end[1])}Z"
-    pen.path([middle, end], steps=steps, role=role, filled=True, opacity=0.22)
+    pen.path([middle, end], steps=steps, role="plain", filled=True, opacity=0.22)
 
 
-def _hand(pen: Pen, start: tuple[Number, Number], length: Number, heading: Number, *, role: str) -> None:
+def _hand(pen: Pen, start: tuple[Number, Number], length: Number, heading: Number, *, role: str = "") -> None:
     """Draw an arrow of a length; the heading is in radians, clockwise from the right."""
     cos, sin = math.cos(heading), math.sin(heading)
     size = min(8.0, max(5.0, 0.3 * length))
@@ -87,18 +79,16 @@ def vectors(
     *,
     between: str = "",
     radius: Number = 56,
-    lengths: Sequence[Number] = (),
 ) -> Shape:
     """Make vectors that start in one point, each with its name at its tip.
 
     Args:
         hands: Name, angle and role of each; the angle in radians, 0 to the right, counterclockwise.
         between: What the angle between the first two is; drawn as an arc with these words.
-        radius: Of the circle, and the length of a vector of length 1.
-        lengths: Of the vectors, where they are not all 1.
+        radius: Of the circle, and the length of the vectors.
 
     Raises:
-        ValueError: If there is no vector, an angle is not finite, or lengths are missing.
+        ValueError: If there is no vector, or an angle is not finite or between fewer than two.
 
     Examples:
         >>> from exformer_lessons.diagrams import draw, vectors
@@ -108,23 +98,20 @@ def vectors(
     """
     if not hands or not all(math.isfinite(angle) for _, angle, _ in hands):
         raise ValueError(f"expected (name, angle in radians, role) of at least one vector, got {hands}")
-    if len(lengths) not in (0, len(hands)):
-        raise ValueError(f"{len(lengths)} lengths for {len(hands)} vectors: give one for each")
     if between and len(hands) < 2:
         raise ValueError("an angle is between two vectors: give two")
-    sizes = [radius * length for length in lengths or [1] * len(hands)]
-    names = [_tip(name, angle, size) for (name, angle, _), size in zip(hands, sizes, strict=True)]
+    names = [_tip(name, angle, radius) for name, angle, _ in hands]
     half_width = max([radius, *(abs(x) + wide / 2 for x, _, wide in names)])
-    half_height = max([radius, *sizes]) + 5 + 0.72 * SIZE
+    half_height = radius + 5 + 0.72 * SIZE
 
     def ink(pen: Pen, x: Number, y: Number) -> None:
         middle = (x + half_width, y + half_height)
         _face(pen, middle, radius, ticks=4)
-        for (name, angle, role), size, (dx, dy, _) in zip(hands, sizes, names, strict=True):
-            _hand(pen, middle, size, -angle, role=role_named(role))
+        for (name, angle, role), (dx, dy, _) in zip(hands, names, strict=True):
+            _hand(pen, middle, radius, -angle, role=role_named(role))
             pen.text(middle[0] + dx, middle[1] + dy, name, size=SIZE)
         if between:
-            _angle(pen, middle, hands[0][1], hands[1][1], between, radius=min(sizes[:2]) * 0.42)
+            _angle(pen, middle, hands[0][1], hands[1][1], between, radius=radius * 0.42)
 
     return Shape(2 * half_width, 2 * half_height, ink)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from exformer_lessons.diagrams.lettering import LINE, SIZE, SMALLEST, Number, short, text_width
+from exformer_lessons.diagrams.lettering import SMALLEST, Number, short
 from exformer_lessons.diagrams.marks import Mark
 from exformer_lessons.diagrams.pen import Box, Lettered, Pen
 from exformer_lessons.diagrams.shapes import Shape
@@ -38,7 +38,7 @@ class Diagram:
         return self.svg
 
 
-def draw(picture: Shape, *marks: object, title: str = "", padding: Number = 8) -> Diagram:
+def draw(picture: Shape, *marks: object, padding: Number = 8) -> Diagram:
     """Draw a picture out of shapes, and the marks between them.
 
     It follows the page's theme, light or dark. Its alternative text is in the metadata of the cell, as
@@ -47,7 +47,6 @@ def draw(picture: Shape, *marks: object, title: str = "", padding: Number = 8) -
     Args:
         picture: What rows, columns and grids made of the shapes.
         marks: Arrows, links and braces between shapes of the picture, one by one or in lists.
-        title: The finding that the picture shows; it goes above, in as many lines as it needs.
         padding: Around the picture.
 
     Raises:
@@ -70,30 +69,11 @@ def draw(picture: Shape, *marks: object, title: str = "", padding: Number = 8) -
         mark.ink(pen, places)
     if not pen.boxes:
         raise ValueError("there is nothing to see in the picture: give it a box, words or tokens")
-    if title:
-        _entitle(pen, title)
     reach = pen.reach()
     x, y = reach.x0 - padding, reach.y0 - padding
     width, height = reach.x1 - reach.x0 + 2 * padding, reach.y1 - reach.y0 + 2 * padding
     _check(pen.texts, width)
     return Diagram(_svg(pen, x, y, width, height), width, height, tuple(pen.texts))
-
-
-def _entitle(pen: Pen, title: str) -> None:
-    """Write a title above a picture, from its left edge, no wider than the picture or a phone."""
-    reach = pen.reach()
-    room = min(max(reach.x1 - reach.x0, 240), PHONE - 20)
-    lines = [""]
-    for word in title.split():
-        longer = f"{lines[-1]} {word}".strip()
-        if lines[-1] and text_width(longer, size=SIZE, bold=True) > room:
-            lines.append(word)
-        else:
-            lines[-1] = longer
-    step = SIZE * LINE
-    for n, line in enumerate(lines):
-        middle = reach.y0 - 12 - (len(lines) - n - 0.5) * step
-        pen.text(reach.x0, middle, line, size=SIZE, anchor="start", bold=True)
 
 
 def _flat(marks: Iterable[object]) -> list[Mark]:

@@ -7,6 +7,7 @@ from exformer_lessons.diagrams.routes import rounded
 from exformer_lessons.diagrams.shapes import Shape
 from exformer_lessons.diagrams.theme import role_named
 
+GAP, DEPTH = 5, 5.0  # of a brace: to its shapes, and how far its ends reach
 SIDES = {"above": (0, -1), "below": (0, 1), "left": (-1, 0), "right": (1, 0)}
 
 
@@ -16,9 +17,7 @@ def _together(first: Shape, last: Shape, places: Places) -> Box:
     return Box(min(a.x0, b.x0), min(a.y0, b.y0), max(a.x1, b.x1), max(a.y1, b.y1))
 
 
-def brace(
-    first: Shape, last: Shape, label: str, *, side: str = "below", gap: Number = 5, role: str = ""
-) -> Mark:
+def brace(first: Shape, last: Shape, label: str, *, side: str = "below") -> Mark:
     """Draw a brace along several shapes, with words at its middle.
 
     Args:
@@ -26,11 +25,9 @@ def brace(
         last: The last of them.
         label: The words.
         side: Of the shapes: ``"above"``, ``"below"``, ``"left"`` or ``"right"``.
-        gap: Between the shapes and the brace.
-        role: Whose color it has; without it ink.
 
     Raises:
-        ValueError: If side or role are unknown.
+        ValueError: If the side is unknown.
 
     Examples:
         >>> from exformer_lessons.diagrams import brace, draw, tokens
@@ -40,27 +37,24 @@ def brace(
     """
     if side not in SIDES:
         raise ValueError(f"side must be one of {', '.join(SIDES)}, got {side!r}")
-    if role:
-        role_named(role)
-    out = SIDES[side]
+    across, down = SIDES[side]
 
     def ink(pen: Pen, places: Places) -> None:
         whole = _together(first, last, places)
-        if out[1]:
-            edge = (whole.y1 if out[1] > 0 else whole.y0) + gap * out[1]
-            ends, tip = [(whole.x0 + 1, edge), (whole.x1 - 1, edge)], 5.0 * out[1]
-            corners = [(x, edge + tip) for x, _ in ends]
-            pen.path(
-                [ends[0], *corners, ends[1]], steps=rounded([ends[0], *corners, ends[1]], 4.0), role=role
-            )
-            pen.text((whole.x0 + whole.x1) / 2, edge + tip + 10 * out[1], label, size=SMALL)
-            return
-        edge = (whole.x1 if out[0] > 0 else whole.x0) + gap * out[0]
-        ends, tip = [(edge, whole.y0 + 1), (edge, whole.y1 - 1)], 5.0 * out[0]
-        corners = [(edge + tip, y) for _, y in ends]
-        pen.path([ends[0], *corners, ends[1]], steps=rounded([ends[0], *corners, ends[1]], 4.0), role=role)
-        anchor = "start" if out[0] > 0 else "end"
-        pen.text(edge + tip + 5 * out[0], (whole.y0 + whole.y1) / 2, label, size=SMALL, anchor=anchor)
+        if down:
+            edge = (whole.y1 if down > 0 else whole.y0) + GAP * down
+            tip = edge + DEPTH * down
+            a, b, anchor = whole.x0 + 1, whole.x1 - 1, "middle"
+            corners = [(a, edge), (a, tip), (b, tip), (b, edge)]
+            words = ((whole.x0 + whole.x1) / 2, tip + 10 * down)
+        else:
+            edge = (whole.x1 if across > 0 else whole.x0) + GAP * across
+            tip = edge + DEPTH * across
+            a, b, anchor = whole.y0 + 1, whole.y1 - 1, "start" if across > 0 else "end"
+            corners = [(edge, a), (tip, a), (tip, b), (edge, b)]
+            words = (tip + 5 * across, (whole.y0 + whole.y1) / 2)
+        pen.path(corners, steps=rounded(corners, 4.0))
+        pen.text(*words, label, size=SMALL, anchor=anchor)
 
     return Mark(ink)
 

@@ -18,9 +18,8 @@ def links(
     *,
     role: str = "high",
     least: Number = 0.05,
-    side: str = "",
 ) -> list[Mark]:
-    """Draw weights as lines between two rows of tokens, or as arcs within one row: the larger, the thicker.
+    """Draw weights as lines between two rows of tokens, or as arcs above one row: the larger, the thicker.
 
     Args:
         queries: A row of tokens, whose words attend; or a column, beside that of the keys.
@@ -28,7 +27,6 @@ def links(
         weights: Numbers (query, key) from 0 to 1.
         role: Whose color the lines have.
         least: Weights below it are not drawn.
-        side: Of arcs within one row: ``"above"`` by default, or ``"below"``.
 
     Raises:
         ValueError: If there is not one weight for each pair of tokens, or one is not between 0 and 1.
@@ -48,8 +46,6 @@ def links(
     wrong = next((w for each in found for w in each if not -1e-6 <= w <= 1 + 1e-6), None)
     if wrong is not None:
         raise ValueError(f"weights must be between 0 and 1, got {wrong}")
-    if side not in ("", "above", "below"):
-        raise ValueError(f"side must be 'above' or 'below', got {side!r}")
     role_named(role)
     drawn = sorted((w, i, j) for i, each in enumerate(found) for j, w in enumerate(each) if w >= least)
     return [
@@ -59,7 +55,6 @@ def links(
             min(1.0, max(0.0, w)),
             role,
             arc=queries is keys,
-            below=side == "below",
             beside=lambda places: _upright(queries, places) and _upright(keys, places),
         )
         for w, i, j in drawn
@@ -78,19 +73,17 @@ def _link(
     role: str,
     *,
     arc: bool,
-    below: bool,
     beside: Callable[[Places], bool],
 ) -> Mark:
     def ink(pen: Pen, places: Places) -> None:
         a, b = box_of(query, places), box_of(key, places)
         middle_a, middle_b = (a.x0 + a.x1) / 2, (b.x0 + b.x1) / 2
         if arc:
-            edge, way = (a.y1, 1) if below else (a.y0, -1)
             far = abs(middle_b - middle_a)
-            rise = way * (14 + 0.34 * far)
+            peak = a.y0 - (14 + 0.34 * far) * 1.2
             aside = 9.0 if far == 0 else 0.0
-            p, q = (middle_a - aside, edge), (middle_b + aside, edge)
-            c, d = (p[0], edge + rise * 1.2), (q[0], edge + rise * 1.2)
+            p, q = (middle_a - aside, a.y0), (middle_b + aside, a.y0)
+            c, d = (p[0], peak), (q[0], peak)
         elif beside(places):
             right = b.x0 > a.x0
             p = (a.x1 if right else a.x0, (a.y0 + a.y1) / 2)

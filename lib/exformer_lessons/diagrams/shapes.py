@@ -195,7 +195,7 @@ def operator(sign: str, *, role: str = "focus", radius: Number = 10) -> Shape:
     return Shape(2 * radius, 2 * radius, ink)
 
 
-def dot(*, radius: Number = 2.5) -> Shape:
+def dot() -> Shape:
     """Make a small dot, where lines part or meet.
 
     Examples:
@@ -206,12 +206,10 @@ def dot(*, radius: Number = 2.5) -> Shape:
     """
 
     def ink(pen: Pen, x: Number, y: Number) -> None:
-        ends = [(x, y), (x + 2 * radius, y + 2 * radius)]
-        r, across = short(radius), short(2 * radius)
-        steps = f"M{short(x)} {short(y + radius)}a{r} {r} 0 1 1 {across} 0a{r} {r} 0 1 1 -{across} 0Z"
-        pen.path(ends, steps=steps, filled=True)
+        steps = f"M{short(x)} {short(y + 2.5)}a2.5 2.5 0 1 1 5 0a2.5 2.5 0 1 1 -5 0Z"
+        pen.path([(x, y), (x + 5, y + 5)], steps=steps, filled=True)
 
-    return Shape(2 * radius, 2 * radius, ink if radius else None)
+    return Shape(5.0, 5.0, ink)
 
 
 def blank(width: Number = 0, height: Number = 0) -> Shape:

@@ -7,7 +7,7 @@ from exformer_lessons.diagrams.pen import Pen, Point
 from exformer_lessons.diagrams.shapes import Shape, box
 
 Node = str | Shape | tuple
-DIRECTIONS = ("down", "up", "right")
+DIRECTIONS = ("down", "right")
 
 
 def tree(root: Node, *, direction: str = "down", gap: tuple[Number, Number] = (10, 26)) -> Shape:
@@ -15,7 +15,7 @@ def tree(root: Node, *, direction: str = "down", gap: tuple[Number, Number] = (1
 
     Args:
         root: A leaf (a word or a shape), or a tuple of a word or a shape and of subtrees.
-        direction: Where the leaves are from the root: ``"down"``, ``"up"`` or ``"right"``.
+        direction: Where the leaves are from the root: ``"down"`` or ``"right"``.
         gap: Between neighbors of one level, and between two levels.
 
     Raises:
@@ -47,10 +47,8 @@ def tree(root: Node, *, direction: str = "down", gap: tuple[Number, Number] = (1
         down = starts[depth] + (0 if sideways else (tall[depth] - node.height) / 2)
         if sideways:
             corners.append((down, center - node.height / 2))
-        elif direction == "down":
-            corners.append((center - node.width / 2, down))
         else:
-            corners.append((center - node.width / 2, length - down - node.height))
+            corners.append((center - node.width / 2, down))
     low = min(center - a / 2 for center, a in zip(centers, across, strict=True))
     wide = max(center + a / 2 for center, a in zip(centers, across, strict=True)) - low
     shift = (0.0, -low) if sideways else (-low, 0.0)
@@ -66,9 +64,8 @@ def tree(root: Node, *, direction: str = "down", gap: tuple[Number, Number] = (1
                     start = (x + left + node.width, y + top + node.height / 2)
                     end = (x + other_left, y + other_top + other.height / 2)
                 else:
-                    up = direction == "up"
-                    start = (x + left + node.width / 2, y + top + node.height * (not up))
-                    end = (x + other_left + other.width / 2, y + other_top + other.height * up)
+                    start = (x + left + node.width / 2, y + top + node.height)
+                    end = (x + other_left + other.width / 2, y + other_top)
                 _branch(pen, start, end, gap=gap[1], sideways=sideways)
 
     size = (length, wide) if sideways else (wide, length)
