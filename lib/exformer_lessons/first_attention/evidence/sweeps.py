@@ -157,18 +157,6 @@ def zero_context(translator, learn, by_length, in_all):
     return found
 
 
-@sweep("E03")
-def after_a_mistake(learn, long_batch, rest_right, translator):
-    """Return what is right after the first mistake, for five seeds: forced, free, free at any position."""
-    found = []
-    for seed in range(5):
-        set_seed(seed)
-        model = translator(attention=False)
-        learn(model, steps=4000)
-        found.append(rest_right(model, long_batch)[0])
-    return found
-
-
 @sweep("E04")
 def weights_of_articles(NOUNS, encode_pairs, learn, record_attention, test, tokenizers, translator):  # noqa: N803
     """Return how often an article's largest weight is on it, on its noun or just after, for 20 seeds."""

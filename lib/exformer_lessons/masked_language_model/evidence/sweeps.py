@@ -61,18 +61,6 @@ def labels(class_accuracy, fill_gaps, fine_tune, ids, ids_of, masking, new_encod
     return accuracies
 
 
-@sweep("C31")
-def tags_by_rate(hard, new_encoder, rates, tag_accuracy, tagger):
-    """Return the accuracy of tags after 200 steps on 32 sentences without pretraining, by rate and seed."""
-    found = {}
-    for rate in rates:
-        models = [
-            tagger(new_encoder(seed), 32, draw, steps=200, peak=rate) for seed in SEEDS for draw in range(2)
-        ]
-        found[str(rate)] = [tag_accuracy(model, hard) for model in models]
-    return found
-
-
 @sweep("C29")
 def minimal_pairs(class_accuracy, fine_tune, ids_of, new_encoder, rates, seen):
     """Return the accuracy of the classes learned from 128 pairs without pretraining, for each seed.
