@@ -1,9 +1,10 @@
-"""Pages whose words are followed by what files list: questions, exams, public exams, bugs of others."""
+"""Pages that depend on other files: words that a list of questions, exams or bugs follows, and the notes."""
 
 from pathlib import Path
 
 from bugs import all_bugs
 from mocks import all_mocks, all_tutorials
+from notes import with_questions
 from questions import all_exams, all_questions
 
 #: A page -> its folder -> what comes after its words, in Markdown.
@@ -14,17 +15,21 @@ MADE = {
     "book/teach/tutorials": all_tutorials,
     "book/bugs": all_bugs,
 }
+#: The lecturer's notes, into which the lessons' questions are put.
+NOTES = "book/teach/notes"
 
 
 def add(app, docname, source):
     """Add it to the page before it is parsed."""
+    if docname == NOTES:
+        source[0] = with_questions(app.srcdir, source[0])
     if docname in MADE:
         source[0] = f"{source[0]}\n\n{MADE[docname](Path(app.srcdir, docname).parent)}"
 
 
 def note_files(app, env, docnames):
     """Read the pages again in each build: what they list is in other files."""
-    docnames += sorted(MADE.keys() & env.found_docs - {*docnames})
+    docnames += sorted({*MADE, NOTES} & env.found_docs - {*docnames})
 
 
 def setup(app):

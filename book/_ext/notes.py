@@ -15,7 +15,6 @@ import yaml
 from course import VOTE
 from ledger_data import cells_of, read_lessons
 
-PAGE = "book/teach/notes"
 SECTION = re.compile(r"^\(notes-(\w+)\)=$", flags=re.M)
 ASK = re.compile(r"^- (?:Predict|Break it) \((\w)\)\.", flags=re.M)
 MINUTES = re.compile(r"^\*\*Minutes\.\*\* (.+?)\. (?=In class: begin (Exercise \d+\.\d)\.)", flags=re.M)
@@ -80,21 +79,3 @@ def _sheet(places):
         return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines) + "\n\n"
 
     return table
-
-
-def add_questions(app, docname, source):
-    """Add them to the page before it is parsed."""
-    if docname == PAGE:
-        source[0] = with_questions(app.srcdir, source[0])
-
-
-def note_files(app, env, docnames):
-    """Read the page again in each build: its questions are in other files."""
-    docnames += [PAGE] * (PAGE in env.found_docs and PAGE not in docnames)
-
-
-def setup(app):
-    """Register the extension."""
-    app.connect("source-read", add_questions)
-    app.connect("env-before-read-docs", note_files)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,10 +2,16 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor, nn
+
+from exformer.training.loop import train
+from exformer.training.optimizers import adamw
+from exformer.training.schedules import linear_schedule
 from exformer_lessons.formatting import rounded
 from exformer_lessons.setup import start
 
@@ -34,6 +40,30 @@ def measure_parts(file: Path, *parts: Callable[[], dict[str, Any]], exact: Seque
         measured = known[name]()
         write_runs(file, read_runs(file) | {name: measured if name in exact else rounded(measured)})
         print(name, flush=True)
+
+
+def train_clipped(
+    model: nn.Module,
+    batches: Iterable[Any],
+    loss_fn: Callable[[Any, Any], Tensor],
+    *,
+    rate: float,
+    warmup: int,
+    total: int,
+) -> None:
+    """Train a model with AdamW, a linear schedule, and gradients of length 1 at most.
+
+    Args:
+        model: What is trained.
+        batches: One for each step.
+        loss_fn: Takes the model and a batch.
+        rate: The highest learning rate.
+        warmup: Steps in which the learning rate rises.
+        total: Steps after which it is 0.
+    """
+    schedule = partial(linear_schedule, peak=rate, warmup=warmup, total=total)
+    optimizer = adamw(model.parameters())
+    train(model, batches, loss_fn=loss_fn, optimizer=optimizer, schedule=schedule, clip_norm=1.0)
 
 
 def sweep_on(

@@ -10,6 +10,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -55,21 +56,24 @@ def counting_bits(train: str, test: str, *, contexts: tuple[int, ...] = CONTEXTS
 
 
 @torch.no_grad()
-def decoder_bits(name: str, test: str) -> float:
-    """Return the bits per character of a test text under a shipped decoder.
+def token_nats(model: Any, ids: torch.Tensor) -> torch.Tensor:
+    """Return the loss of each token of a text, each predicted from at least half a window.
 
-    Each window begins half its length after the last one, and its second half counts, so that each token is
-    predicted from at least half a window.
+    Each window begins half its length after the last one, and its second half counts.
     """
+    length = model.config.max_len
+    windows = ids.unfold(0, length + 1, length // 2)  # (window, position)
+    nats = torch.cat([nll(model(part[:, :-1]), part[:, 1:]) for part in windows.split(64)])
+    return nats[:, length // 2 :].double()
+
+
+def decoder_bits(name: str, test: str) -> float:
+    """Return the bits per character of a test text under a shipped decoder."""
     loaded = load_model(name)
     if not isinstance(loaded.model, DecoderLM):
         raise TypeError(f"expected the name of a decoder, got {name!r}")
     ids = torch.tensor(loaded.tokenizer.encode(test))
-    length = loaded.model.config.max_len
-    windows = ids.unfold(0, length + 1, length // 2)  # (window, position)
-    nats = torch.cat([nll(loaded.model(part[:, :-1]), part[:, 1:]) for part in windows.split(256)])
-    counted = nats[:, length // 2 :].double()
-    return counted.mean().item() / math.log(2) * len(ids) / len(test)
+    return token_nats(loaded.model, ids).mean().item() / math.log(2) * len(ids) / len(test)
 
 
 def main() -> None:

@@ -22,8 +22,7 @@ def integer_encoding(n_positions: int, *, d_model: int) -> Float[Tensor, "positi
     >>> integer_encoding(3, d_model=2).tolist()
     [[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]]
     """
-    check_integer("n_positions", n_positions, least=1)
-    check_integer("d_model", d_model, least=1)
+    _check(n_positions, d_model)
     return _in_first_column(torch.arange(n_positions), d_model=d_model)
 
 
@@ -44,8 +43,7 @@ def fraction_encoding(n_positions: int, *, d_model: int) -> Float[Tensor, "posit
     >>> fraction_encoding(5, d_model=1).flatten().tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    check_integer("n_positions", n_positions, least=1)
-    check_integer("d_model", d_model, least=1)
+    _check(n_positions, d_model)
     return _in_first_column(torch.arange(n_positions) / max(n_positions - 1, 1), d_model=d_model)
 
 
@@ -64,8 +62,7 @@ def one_hot_encoding(n_positions: int, *, d_model: int) -> Float[Tensor, "positi
     >>> one_hot_encoding(2, d_model=3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     """
-    check_integer("n_positions", n_positions, least=1)
-    check_integer("d_model", d_model, least=1)
+    _check(n_positions, d_model)
     if n_positions > d_model:
         raise ValueError(
             f"one-hot codes of {n_positions} positions need as many columns, and d_model is {d_model}: "
@@ -89,8 +86,7 @@ def square_wave_encoding(n_positions: int, *, d_model: int) -> Float[Tensor, "po
     >>> square_wave_encoding(4, d_model=2).tolist()
     [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
     """
-    check_integer("n_positions", n_positions, least=1)
-    check_integer("d_model", d_model, least=1)
+    _check(n_positions, d_model)
     if n_positions > 2**d_model:
         raise ValueError(
             f"{d_model} binary digits (d_model) count {2**d_model} positions, and {n_positions} are asked "
@@ -99,6 +95,11 @@ def square_wave_encoding(n_positions: int, *, d_model: int) -> Float[Tensor, "po
     digit = torch.arange(d_model).clamp(max=62)  # no position is as large as 2**62, so further digits are 0
     code = torch.arange(n_positions)[:, None] >> digit & 1  # (position, d_model)
     return code.to(torch.get_default_dtype())
+
+
+def _check(n_positions: int, d_model: int) -> None:
+    check_integer("n_positions", n_positions, least=1)
+    check_integer("d_model", d_model, least=1)
 
 
 def _in_first_column(values: Tensor, *, d_model: int) -> Tensor:

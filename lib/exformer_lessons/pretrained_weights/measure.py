@@ -17,6 +17,7 @@ from exformer import generate, load_model
 from exformer.corpora.real import multi30k, tiny_shakespeare
 from exformer.data.translation import encode_pairs
 from exformer.nn.loss import nll
+from exformer_lessons.language_model.shakespeare import token_nats
 from exformer_lessons.measured import measure_parts, read_runs
 from exformer_lessons.pretrained_weights.imports import WINDOW, WRONG, largest_gaps, last_layer, wrong_import
 
@@ -34,15 +35,6 @@ def runs(part: str) -> dict[str, Any]:
     True
     """
     return read_runs(FILE)[part]
-
-
-@torch.no_grad()
-def token_nats(model: Any, ids: torch.Tensor) -> torch.Tensor:
-    """Return the loss of each token, each predicted from at least half a window."""
-    length = model.config.max_len
-    windows = ids.unfold(0, length + 1, length // 2)  # (window, position)
-    nats = torch.cat([nll(model(part[:, :-1]), part[:, 1:]) for part in windows.split(64)])
-    return nats[:, length // 2 :].double()
 
 
 def losses() -> dict[str, Any]:

@@ -24,9 +24,7 @@ def fit(n: Tensor, d: Tensor, loss: Tensor, powers: Tensor = POWERS) -> Law:
     return high[a, b].item(), powers[a].item(), low[a, b].item(), powers[b].item()
 
 
-def fit_with_floor(
-    n: Tensor, d: Tensor, loss: Tensor, powers: Tensor = POWERS, *, nonnegative: bool = False
-) -> tuple[float, Law]:
+def fit_with_floor(n: Tensor, d: Tensor, loss: Tensor, powers: Tensor = POWERS) -> tuple[float, Law]:
     """Try all a and b; the best floor E, A and B for each follow at once. Return E, and the law above it.
 
     Args:
@@ -34,18 +32,12 @@ def fit_with_floor(
         d: Tokens.
         loss: Of each run.
         powers: All a and b to try.
-        nonnegative: Allow no floor below 0, as no loss is: a and b whose best floor is lower get E = 0.
     """
     x, y = (each ** -powers[:, None] / loss for each in (n, d))  # E / loss + A x + B y should be 1
     one, unit = torch.ones_like(loss), (1 / loss) / (1 / loss).norm()
     rest = (each - (each @ unit)[..., None] * unit for each in (x, y, one))  # what no floor explains
     high, low, errors = _least_squares(*rest)
     floor = (one @ unit - high * (x @ unit)[:, None] - low * (y @ unit)) / (1 / loss).norm()
-    if nonnegative:
-        errors[floor < 0] = float("inf")
-        at_zero = fit(n, d, loss, powers)
-        if (predict(at_zero, n, d) / loss - 1).square().sum() <= errors.min():
-            return 0.0, at_zero
     a, b = divmod(int(errors.argmin()), len(powers))
     return floor[a, b].item(), (high[a, b].item(), powers[a].item(), low[a, b].item(), powers[b].item())
 

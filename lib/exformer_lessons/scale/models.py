@@ -2,20 +2,20 @@
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils import parameters_to_vector
 
-from exformer import DecoderLM, DecoderLMConfig, train
-from exformer.training.optimizers import adamw
+from exformer import DecoderLM, DecoderLMConfig
 from exformer.training.schedules import linear_schedule
 from exformer_lessons.facts import N_SYMBOLS, Facts
+from exformer_lessons.measured import train_clipped
 
 SMALLEST = 8_192  # facts that the shortest training reads
-N_HEADS, WARMUP, BETAS, EPS, CLIP = 2, 20, (0.9, 0.98), 1e-9, 1.0
+N_HEADS, WARMUP = 2, 20
+BETAS, EPS, CLIP = (0.9, 0.98), 1e-9, 1.0  # of train_clipped
 
 
 def new_model(width: int, seed: int) -> DecoderLM:
@@ -54,14 +54,8 @@ def value_loss(model: DecoderLM, batch: tuple[Tensor, Tensor]) -> Tensor:
 def learn(facts: Facts, *, width: int, n_facts: int, rate: float, seed: int) -> DecoderLM:
     """Train a model on facts as they occur."""
     model, steps = new_model(width, seed), n_steps(n_facts)
-    train(
-        model,
-        list(facts.batches(steps, size=batch_size(n_facts), seed=seed)),
-        loss_fn=value_loss,
-        optimizer=adamw(model.parameters(), betas=BETAS),
-        schedule=partial(linear_schedule, peak=rate, warmup=max(1, steps // WARMUP), total=steps),
-        clip_norm=CLIP,
-    )
+    batches = list(facts.batches(steps, size=batch_size(n_facts), seed=seed))
+    train_clipped(model, batches, value_loss, rate=rate, warmup=max(1, steps // WARMUP), total=steps)
     return model
 
 

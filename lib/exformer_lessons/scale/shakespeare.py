@@ -1,15 +1,14 @@
 """A small decoder that reads ever longer pieces of Tiny Shakespeare, character by character, once."""
 
-from functools import cache, partial
+from functools import cache
 
 import torch
 from torch import Tensor
 
-from exformer import DecoderLM, DecoderLMConfig, train
+from exformer import DecoderLM, DecoderLMConfig
 from exformer.corpora.real import tiny_shakespeare
 from exformer.nn.eval_mode import evaluating
-from exformer.training.optimizers import adamw
-from exformer.training.schedules import linear_schedule
+from exformer_lessons.measured import train_clipped
 
 LENGTH, BATCH = 64, 16  # characters in a window, windows in a batch
 AMOUNTS = tuple(31 * 2**n * LENGTH * BATCH for n in range(6))  # characters; the last is nearly all
@@ -39,14 +38,7 @@ def learn(n_tokens: int, *, rate: float, seed: int) -> float:
     )
     chosen = torch.randperm(len(training))[: n_tokens // LENGTH]
     batches = [training[part] for part in chosen.split(BATCH)]
-    schedule = partial(linear_schedule, peak=rate, warmup=max(1, len(batches) // 20), total=len(batches))
-    train(
-        model,
-        batches,
-        loss_fn=lambda model, ids: model.loss(ids),
-        optimizer=adamw(model.parameters()),
-        schedule=schedule,
-        clip_norm=1.0,
-    )
+    n = len(batches)
+    train_clipped(model, batches, DecoderLM.loss, rate=rate, warmup=max(1, n // 20), total=n)
     with torch.no_grad(), evaluating(model):
         return model.loss(validation).item()

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from random import Random
 from time import process_time
 from typing import Any
@@ -10,11 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from exformer import DecoderLM, DecoderLMConfig, cross_entropy, pad, train
+from exformer import DecoderLM, DecoderLMConfig, cross_entropy, pad
 from exformer.corpora import english
 from exformer.nn.eval_mode import evaluating
-from exformer.training.optimizers import adamw
-from exformer.training.schedules import linear_schedule
+from exformer_lessons.measured import train_clipped
 from exformer_lessons.training import programs
 from exformer_lessons.training.programs import encode, tokenizer
 
@@ -112,11 +111,6 @@ def _equal_width(config: DecoderLMConfig, like: DecoderLMConfig) -> int:
     return 8 + round((wanted - sizes[8]) / (sizes[9] - sizes[8]))
 
 
-def loss_of(model: DecoderLM, ids: Tensor) -> Tensor:
-    """Return the loss of a batch, in training with the balance loss of its experts."""
-    return model.loss(ids)
-
-
 @torch.no_grad()
 def excess(model: DecoderLM) -> float:
     """Return the loss on new sentences minus that of the grammar, in nats per token."""
@@ -142,14 +136,6 @@ def learn(
     """Train a model on 24,000 sentences, or for some steps; return it, and the seconds of a step."""
     torch.manual_seed(seed)
     model, batches = DecoderLM(config), _batches(seed)[:steps]
-    schedule = partial(linear_schedule, peak=rate, warmup=len(batches) // 10, total=len(batches))
-    start = process_time()
-    train(
-        model,
-        batches,
-        loss_fn=loss_of,
-        optimizer=adamw(model.parameters()),
-        schedule=schedule,
-        clip_norm=1.0,
-    )
-    return model, (process_time() - start) / len(batches)
+    start, n = process_time(), len(batches)
+    train_clipped(model, batches, DecoderLM.loss, rate=rate, warmup=n // 10, total=n)
+    return model, (process_time() - start) / n

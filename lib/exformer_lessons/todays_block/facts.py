@@ -1,18 +1,16 @@
 """A directory of facts, frequent and rare: how many does a model learn by heart, with experts or without?"""
 
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from exformer import DecoderLM, DecoderLMConfig, train
+from exformer import DecoderLM, DecoderLMConfig
 from exformer.nn.eval_mode import evaluating
 from exformer.nn.mixture_of_experts import add_balance_loss, record_routing
-from exformer.training.optimizers import adamw
-from exformer.training.schedules import linear_schedule
 from exformer_lessons.facts import N_SYMBOLS, Facts
+from exformer_lessons.measured import train_clipped
 from exformer_lessons.todays_block.blocks import todays
 
 STEPS, BATCH, WIDTH = 800, 512, 96
@@ -49,14 +47,6 @@ def excess(model: DecoderLM, facts: Facts) -> tuple[float, list[float]]:
 def learn(config: DecoderLMConfig, *, rate: float, seed: int, steps: int = STEPS) -> DecoderLM:
     """Train a model on facts as they occur."""
     torch.manual_seed(seed)
-    model = DecoderLM(config)
-    schedule = partial(linear_schedule, peak=rate, warmup=steps // 20, total=steps)
-    train(
-        model,
-        list(Facts().batches(steps, size=BATCH, seed=seed)),
-        loss_fn=value_loss,
-        optimizer=adamw(model.parameters()),
-        schedule=schedule,
-        clip_norm=1.0,
-    )
+    model, batches = DecoderLM(config), list(Facts().batches(steps, size=BATCH, seed=seed))
+    train_clipped(model, batches, value_loss, rate=rate, warmup=steps // 20, total=steps)
     return model

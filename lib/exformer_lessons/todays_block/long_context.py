@@ -2,18 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from exformer import DecoderLM, DecoderLMConfig, train
+from exformer import DecoderLM, DecoderLMConfig
 from exformer.nn.eval_mode import evaluating
 from exformer.nn.positions.rotary import RopeScaling
-from exformer.training.optimizers import adamw
-from exformer.training.schedules import linear_schedule
+from exformer_lessons.measured import train_clipped
 from exformer_lessons.todays_block.blocks import todays
 
 N_LETTERS, N_DIGITS = 16, 10
@@ -74,14 +72,8 @@ def learn(config: DecoderLMConfig, *, seed: int) -> DecoderLM:
         distances = torch.randint(1, length - SHOWN + 1, (BATCH,), generator=rng)
         return texts(length, distances=distances.tolist(), rng=rng)
 
-    train(
-        model,
-        (batch() for _ in range(STEPS)),
-        loss_fn=_loss,
-        optimizer=adamw(model.parameters()),
-        schedule=partial(linear_schedule, peak=RATE, warmup=STEPS // 10, total=STEPS + 1),
-        clip_norm=1.0,
-    )
+    batches = (batch() for _ in range(STEPS))
+    train_clipped(model, batches, _loss, rate=RATE, warmup=STEPS // 10, total=STEPS + 1)
     return model
 
 
