@@ -32,7 +32,7 @@ class Finding:
         claim_id: The row's id.
         says: The sentence, with its figures.
         holds: Whether the figures support it.
-        values: The measured values by their names; empty where a claim is a plain sentence.
+        values: The measured values by their names.
         template: The sentence without its figures.
         budget: Whether the sentence names a budget of training.
         kind: "claim", or "shown" for what is true by definition.
@@ -59,7 +59,7 @@ class Finding:
         kept = {"kind": self.kind, "id": self.claim_id, "says": self.template, "values": self.values}
         kept |= {"budget": True} if self.budget else {}
         data = {"text/plain": repr(self), "text/html": self._repr_html_()}
-        return data, {"exformer": kept} if self.template else {}
+        return data, {"exformer": kept}
 
 
 _kept: ContextVar[list[Finding] | None] = ContextVar("kept", default=None)
@@ -114,21 +114,17 @@ def claim(
         ... )
         claim A15 | At d_k = 1,024 the standard deviation of q·k is 31.9.
     """
-    if callable(holds):
-        plain = _plain_values(claim_id, values)
-        asked = set(inspect.signature(holds).parameters)
-        sentence = _sentence(claim_id, says, plain, asked)
-        finite = all(not isinstance(value, float) or math.isfinite(value) for value in plain.values())
-        true = finite and bool(holds(**{name: plain[name] for name in asked}))
-        found = Finding(claim_id, sentence, true, plain, says, budget)
-    else:  # a sentence that is formatted already
-        if values or budget:
-            raise ValueError(
-                f"claim {claim_id}: holds must be a function of {', '.join(values) or 'the values'}, "
-                f"got {holds!r}: write holds=lambda …"
-            )
-        found = Finding(claim_id, _one_line(claim_id, says), bool(holds))
-    _show(found)
+    if not callable(holds):
+        raise ValueError(
+            f"claim {claim_id}: holds must be a function of {', '.join(values) or 'the values'}, "
+            f"got {holds!r}: write holds=lambda …"
+        )
+    plain = _plain_values(claim_id, values)
+    asked = set(inspect.signature(holds).parameters)
+    sentence = _sentence(claim_id, says, plain, asked)
+    finite = all(not isinstance(value, float) or math.isfinite(value) for value in plain.values())
+    true = finite and bool(holds(**{name: plain[name] for name in asked}))
+    _show(Finding(claim_id, sentence, true, plain, says, budget))
 
 
 def shown(claim_id: str, *, says: str, **values: object) -> None:
@@ -166,12 +162,6 @@ def _show(found: Finding) -> None:
     render(found)
 
 
-def _one_line(claim_id: str, says: str) -> str:
-    if not says.strip() or "\n" in says:
-        raise ValueError(f"claim {claim_id}: says ({says!r}) must be one line that is not empty")
-    return says.strip()
-
-
 def _plain_values(claim_id: str, values: dict[str, object]) -> dict[str, Value]:
     """Return values as Python's own; a tensor or an array of one number is that number."""
     plain: dict[str, Value] = {}
@@ -194,7 +184,9 @@ def _plain_values(claim_id: str, values: dict[str, object]) -> dict[str, Value]:
 
 def _sentence(claim_id: str, says: str, values: dict[str, Value], asked: set[str]) -> str:
     """Format the sentence; each value is used by it or by the condition, and none is missing."""
-    line = _one_line(claim_id, says)
+    if not says.strip() or "\n" in says:
+        raise ValueError(f"claim {claim_id}: says ({says!r}) must be one line that is not empty")
+    line = says.strip()
     try:
         fields = [name for _, name, _, _ in Formatter().parse(line) if name is not None]
         sentence = line.format_map(values) if set(fields) <= set(values) else ""

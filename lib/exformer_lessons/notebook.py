@@ -74,11 +74,6 @@ class Claim:
         """Return the expression of a keyword argument, or None."""
         return next((each.value for each in self.call.keywords if each.arg == name), None)
 
-    @property
-    def measures_values(self) -> bool:
-        """Whether the condition is a function of named values."""
-        return self.kind == "claim" and isinstance(self.keyword("holds"), ast.Lambda)
-
     def condition(self) -> Callable[..., object]:
         """Return the condition as a function of the values; it may use builtins and ``math``."""
         code = ast.fix_missing_locations(ast.Expression(self._lambda()))
@@ -193,7 +188,7 @@ class Notebook:
 
     @property
     def tried(self) -> list[Claim]:
-        """The claims of named values after their section's first training, unless tagged ``untrained``."""
+        """The claims after their section's first training, unless tagged ``untrained``."""
         return [each for section in self.sections for each in section._tried()]
 
     def _tried(self) -> list[Claim]:
@@ -201,7 +196,7 @@ class Notebook:
         return [
             each
             for each in self.claims
-            if each.measures_values and each.cell.number > first and UNTRAINED not in each.cell.tags
+            if each.kind == "claim" and each.cell.number > first and UNTRAINED not in each.cell.tags
         ]
 
     def up_to(self, names: Iterable[str]) -> list[Cell]:

@@ -60,12 +60,12 @@ def sabotaged(notebook: Notebook, sabotage: Sabotage) -> tuple[dict[int, str], i
     """Return the changed source by the number of its cell, and the number of the last cell to execute.
 
     Raises:
-        ValueError: If a claim is not there or measures no named values, the old code is not found once before
+        ValueError: If a claim is not there, the old code is not found once before
             the first of them, or the change touches the cell of a claim or changes nothing.
     """
-    claims = {each.claim_id: each.cell.number for each in notebook.claims if each.measures_values}
+    claims = {each.claim_id: each.cell.number for each in notebook.claims if each.kind == "claim"}
     if missing := set(sabotage.claims) - set(claims):
-        raise ValueError(f"{notebook.key}: no claim of named values is called {', '.join(sorted(missing))}")
+        raise ValueError(f"{notebook.key}: no claim is called {', '.join(sorted(missing))}")
     notebook = notebook.section_of(*sabotage.claims)
     numbers = [claims[name] for name in sabotage.claims]
     name = f"{notebook.key}, {sabotage.claims[0]}"
@@ -168,7 +168,7 @@ def problems(notebook: Notebook, listed: Sequence[Sabotage], results: dict[str, 
     """Return what is wrong with the sabotages of a notebook and with their stored results."""
     found = []
     doubted = {name: each for each in listed for name in each.claims}
-    claims = {each.claim_id: each for each in notebook.claims if each.measures_values}
+    claims = {each.claim_id: each for each in notebook.claims if each.kind == "claim"}
     found += [f"{name} has no sabotage" for name in sorted(set(claims) - set(doubted))]
     for each in listed:
         try:

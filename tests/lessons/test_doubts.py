@@ -21,7 +21,7 @@ CODE = [
     'claim("A01", holds=lambda share: share > 0.6, says="It is {share:.0%}.", share=share)',
     "far = share / 4",
     'claim("A02", holds=lambda far: far > 0.1, says="Far off {far:.0%}.", far=far)\n'
-    'claim("A03", holds=far > 0.01, says="an old one")\n'
+    'claim("A03", holds=lambda far: far > 0.01, says="{far}", far=far)\n'
     'shown("A04", says="true")',
     'far = 1 / 0\nclaim("A05", holds=lambda far: far > 1, says="{far}", far=far)',
 ]
@@ -98,9 +98,9 @@ def test_changes_that_are_not_allowed(tmp_path, old, new, message) -> None:
         tried(tmp_path, old, new)
 
 
-@pytest.mark.parametrize("name", ["A03", "A04", "B01"])
-def test_a_sabotage_of_a_claim_without_named_values(tmp_path, name) -> None:
-    with pytest.raises(ValueError, match=f"no claim of named values is called {name}"):
+@pytest.mark.parametrize("name", ["A04", "B01"])
+def test_a_sabotage_of_what_is_no_claim(tmp_path, name) -> None:
+    with pytest.raises(ValueError, match=f"no claim is called {name}"):
         tried(tmp_path, "rate = 0.5", "rate = 0", (name,))
 
 
@@ -174,7 +174,7 @@ def test_a_notebook_of_each_file_of_sabotages() -> None:
 
 def test_missing_and_stale_results(tmp_path) -> None:
     values = {"A01": {"share": 1.0}, "A02": {"far": 0.25}}
-    lesson = load(write(tmp_path, CODE[:5], values))
+    lesson = load(write(tmp_path, [*CODE[:4], CODE[4].partition("\n")[0]], values))
     mild = Sabotage(("A02",), "the rate", "far = share / 4", "far = share / 40")
     row = {"claim": "A02", "what": "the rate", "old": mild.old, "new": mild.new, "refused": True}
     row |= {"says": "Far off {far:.0%}.", "normally": {"far": 0.25}}

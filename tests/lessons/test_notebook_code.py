@@ -114,7 +114,7 @@ def test_the_same_hash_for_every_python() -> None:
 
 def test_claims_that_are_tried(tmp_path) -> None:
     claims = [CLAIM.replace("A01", f"A0{n}") for n in range(1, 5)]
-    book = book_of(tmp_path, claims[0], "train(m)", claims[1], 'claim("A09", holds=x, says="x")')
+    book = book_of(tmp_path, claims[0], "train(m)", claims[1], 'shown("A09", says="x")')
     assert [each.claim_id for each in book.tried] == ["A02"]
     assert book_of(tmp_path, claims[0], claims[1]).tried == []
     assert [each.claim_id for each in book_of(tmp_path, "train(m)", *claims).tried] == [
@@ -163,16 +163,17 @@ def test_no_section_reads_names_of_one_before_it(path) -> None:
 
 
 def test_claims_with_their_options(tmp_path) -> None:
-    text = f'{CLAIM}\nclaim("A02", holds=x > 1, says="x")\nshown("A03", says="x")\n' + CLAIM.replace(
-        "A01", "A04"
-    ).replace("says", "budget=True, says")
+    last = CLAIM.replace("A01", "A04").replace("says", "budget=True, says")
+    text = f'{CLAIM}\nclaim("A02", holds=good, says="{{x}}", x=x)\nshown("A03", says="x")\n{last}'
     claims = book_of(tmp_path, text).claims
-    assert [(each.claim_id, each.kind, each.measures_values, each.budget) for each in claims] == [
-        ("A01", "claim", True, False),
-        ("A02", "claim", False, False),
-        ("A03", "shown", False, False),
-        ("A04", "claim", True, True),
+    assert [(each.claim_id, each.kind, each.budget) for each in claims] == [
+        ("A01", "claim", False),
+        ("A02", "claim", False),
+        ("A03", "shown", False),
+        ("A04", "claim", True),
     ]
+    with pytest.raises(ValueError, match="A02 must have a condition on named values: write holds=lambda"):
+        claims[1].judge({"x": 1})
 
 
 @pytest.mark.parametrize(("share", "holds"), [(0.6, True), (0.5, False), ("nan", False), ("inf", False)])
