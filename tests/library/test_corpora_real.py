@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from exformer.corpora import real
-from exformer.corpora.real import download
+from exformer.corpora.real import download, shakespeare
 from exformer.corpora.real.download import cache_folder, fetch
 from exformer.corpora.real.manifest import FILES, DataFile
 
@@ -266,5 +266,5 @@ def test_unknown_parts_and_languages() -> None:
 
 def test_cut_of_a_text_of_odd_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "text").write_text("abcdefghijklmno")  # nine tenths of them are 13.5
-    monkeypatch.setattr(real, "fetch", lambda file: tmp_path / "text")
+    monkeypatch.setattr(shakespeare, "fetch", lambda file: tmp_path / "text")
     assert real.tiny_shakespeare() == ("abcdefghijklm", "no")

@@ -16,7 +16,7 @@ from exformer.training.checkpoint import find_checkpoints, load_checkpoint, read
 from exformer.training.clock import Clock
 from exformer.training.config import TrainingConfig
 from exformer.training.loop import DivergenceError, set_seed
-from exformer.training.same_run import hash_first_batch
+from exformer.training.resume_check import hash_first_batch
 from exformer.training.trainer import Trainer
 
 SIZES = {"d_model": 8, "n_heads": 2, "d_ff": 12, "n_layers": 1, "max_len": 7, "pad_id": None}

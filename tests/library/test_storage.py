@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 import exformer
+from exformer.storage.check_weights import check_weights
 from exformer.storage.files import (
     check_writable,
     make_folder,
@@ -22,7 +23,6 @@ from exformer.storage.files import (
     write_json,
 )
 from exformer.storage.safetensors_file import (
-    check_weights,
     pack_weights,
     read_card,
     read_tensors,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exformer.data import translation
-from exformer.data.sampler import BatchSampler, split_steps
+from exformer.data.sampler import BatchSampler, split_across_processes
 from exformer.data.translation import Seq2SeqBatch, TranslationBatches
 from exformer.data.windows import TextWindows
 
@@ -77,7 +77,7 @@ def test_going_on_is_as_if_never_cut(lengths, done, windows):
 def test_parts_are_the_batch(lengths, accumulate, processes):
     source = sentences(lengths)
     walks = [
-        split_steps(source, accumulate=accumulate, process=number, processes=processes)
+        split_across_processes(source, accumulate=accumulate, process=number, processes=processes)
         for number in range(processes)
     ]
     for rows in islice(source.steps(), 4):
@@ -134,7 +134,7 @@ def test_mistakes():
         with pytest.raises(
             ValueError, match="start_step must be 0 or more, accumulate at least 1 and process below"
         ):
-            next(split_steps(sentences([(1, 1)]), **options))
+            next(split_across_processes(sentences([(1, 1)]), **options))
 
 
 def test_sentences_of_one_length_fill_a_batch():
@@ -158,14 +158,15 @@ def test_bucket_size_by_mean_length_and_at_least_1(monkeypatch):
 
 def test_micro_batches_from_a_later_step():
     source = sentences([(1, width) for width in range(1, 9)] * 3)
-    whole, later = split_steps(source), split_steps(source, start_step=2)
+    whole, later = split_across_processes(source), split_across_processes(source, start_step=2)
     for wanted, got in zip(islice(whole, 2, 6), later, strict=False):
         assert torch.equal(got[0].batch.src, wanted[0].batch.src)
 
 
 def test_the_last_process_is_one_of_them():
     weights = [
-        next(split_steps(sentences([(2, 2)] * 4), process=each, processes=2))[0].weight for each in (0, 1)
+        next(split_across_processes(sentences([(2, 2)] * 4), process=each, processes=2))[0].weight
+        for each in (0, 1)
     ]
     assert weights == [0.5, 0.5]
 
@@ -181,7 +182,7 @@ def test_batches_by_sentences_are_a_sampler(n, start, accumulate):
     assert isinstance(batches, BatchSampler)
     whole = [rows.tolist() for rows in islice(batches.steps(), start + 5)]
     assert [rows.tolist() for rows in islice(batches.steps(start_step=start), 5)] == whole[start:]
-    [part, *_] = next(split_steps(batches, accumulate=accumulate, process=1, processes=2))
+    [part, *_] = next(split_across_processes(batches, accumulate=accumulate, process=1, processes=2))
     assert part.batch.src.size(0) >= 1
     walked = [(batch.src[:, 0] - 1).tolist() for batch in replace(batches, n_steps=start + 5)]
     assert walked == whole  # iteration has the same batches

@@ -38,7 +38,7 @@ class BatchSampler(Protocol):
         ...
 
 
-def split_steps(
+def split_across_processes(
     sampler: BatchSampler, *, start_step: int = 0, accumulate: int = 1, process: int = 0, processes: int = 1
 ) -> Iterator[list[MicroBatch]]:
     """Divide each step's batch into micro-batches, and yield those of one process, endlessly.

@@ -10,9 +10,9 @@ from torch import nn
 
 from exformer.models.unwrap import unwrap
 from exformer.nn.lora import add_lora, lora_layers
+from exformer.storage.check_weights import check_weights
 from exformer.storage.files import make_folder
 from exformer.storage.safetensors_file import (
-    check_weights,
     pack_weights,
     read_card,
     read_tensors,

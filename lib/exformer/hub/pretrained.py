@@ -17,9 +17,9 @@ from exformer.models.unwrap import unwrap
 from exformer.nn.config import TransformerConfig, derive_sizes
 from exformer.nn.lora import check_merged
 from exformer.nn.positions.rotary import RopeScaling
+from exformer.storage.check_weights import check_weights
 from exformer.storage.files import make_folder
 from exformer.storage.safetensors_file import (
-    check_weights,
     pack_weights,
     read_card,
     read_tensors,

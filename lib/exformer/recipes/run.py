@@ -11,13 +11,13 @@ import torch
 from exformer.hub.pretrained import load_model, save_model
 from exformer.recipes import find_recipe
 from exformer.recipes.datasets import CORPORA, Pairs, Text, licenses
+from exformer.recipes.distillation import add_answers, ask_teacher, check_teachers, texts_for
 from exformer.recipes.evaluate import score
 from exformer.recipes.machine_facts import describe_machine
 from exformer.recipes.malloc import disable_malloc_trim
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run_folder import RunFolder
 from exformer.recipes.task import Task, learn_tokenizer, make_task, training_batches
-from exformer.recipes.teachers import add_answers, ask_teacher, check_teachers, texts_for
 from exformer.tokenizers.tokenizer import Tokenizer
 from exformer.training.checkpoint import average_weights
 from exformer.training.distributed import Processes

@@ -11,7 +11,7 @@ from exformer.hub.pretrained import load_model
 from exformer.recipes.recipe import Recipe
 from exformer.storage.files import check_name, read_json, remove_partial_files, write_json
 from exformer.storage.upgrade import upgrade_recipe
-from exformer.training.same_run import differences
+from exformer.training.resume_check import differences
 
 
 class RunFolder:
@@ -65,7 +65,7 @@ class RunFolder:
 
         Args:
             recipe: Of the run. One that is resumed may have other settings of
-                :data:`~exformer.training.same_run.MAY_CHANGE`, such as more steps.
+                :data:`~exformer.training.resume_check.MAY_CHANGE`, such as more steps.
             resume: Resume the run in the folder, or begin if there is none.
 
         Raises:

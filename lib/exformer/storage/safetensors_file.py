@@ -1,7 +1,7 @@
 """A model's weights <-> a safetensors file, and the card that says where they come from."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from exformer.storage.check_weights import NUMBERS
 from exformer.storage.files import read_json, staged_file
-
-_SHOWN = 3  # names in a message
-_NUMBERS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def pack_weights(
@@ -35,8 +33,8 @@ def pack_weights(
         ValueError: If a number is not finite or too large for the type, the type is not one of floating
             point, or JSON can't hold the card.
     """
-    if dtype not in (None, *_NUMBERS):
-        raise ValueError(f"expected a dtype of {_NUMBERS}, or None for the weights' own, got {dtype}")
+    if dtype not in (None, *NUMBERS):
+        raise ValueError(f"expected a dtype of {NUMBERS}, or None for the weights' own, got {dtype}")
     found = model.state_dict() if isinstance(model, nn.Module) else model
     tensors = {name: _to_cpu_tensor(name, value, dtype) for name, value in found.items()}
     try:
@@ -117,45 +115,6 @@ def _open_tensors(path: str | Path) -> Iterator[Any]:
         raise ValueError(f"{path} is truncated or corrupt: expected a safetensors file ({error})") from error
 
 
-def check_weights(
-    found: Mapping[str, Tensor], model: nn.Module | Mapping[str, Tensor], *, path: str | Path
-) -> None:
-    """Check that weights are those of a model of this shape.
-
-    Raises:
-        ValueError: If a name is missing or too many, a shape or type of number differs, or a number is not
-            finite.
-    """
-    check_names(found, model.state_dict() if isinstance(model, nn.Module) else model, path=path)
-    floating = {name: value for name, value in found.items() if value.is_floating_point()}
-    if strange := [name for name, value in floating.items() if value.dtype not in _NUMBERS]:
-        raise ValueError(
-            f"{path} holds weights of a type that models can't compute with: {first_names(strange)}"
-        )
-    broken = [name for name, value in floating.items() if not value.isfinite().all()]
-    if broken:
-        raise ValueError(f"{path} holds weights that are NaN or infinite: {first_names(broken)}")
-
-
-def check_names(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], *, path: str | Path) -> None:
-    """Check the names and shapes of tensors.
-
-    Raises:
-        ValueError: If they are not the wanted ones.
-    """
-    missing, unknown = wanted.keys() - found.keys(), found.keys() - wanted.keys()
-    if missing or unknown:
-        raise ValueError(
-            f"{path} does not fit the model: {len(missing)} weights missing ({first_names(missing)}), "
-            f"{len(unknown)} unknown ({first_names(unknown)}); was it built with other settings?"
-        )
-    for name, value in wanted.items():
-        if found[name].shape != value.shape or found[name].is_floating_point() != value.is_floating_point():
-            raise ValueError(
-                f"{path} does not fit the model: {name} is {_kind(found[name])}, expected {_kind(value)}"
-            )
-
-
 def _to_cpu_tensor(name: str, tensor: Tensor, dtype: torch.dtype | None) -> Tensor:
     """Return a tensor on the CPU, contiguous and of the type that the file has."""
     own = tensor.detach().cpu().contiguous()
@@ -168,13 +127,3 @@ def _to_cpu_tensor(name: str, tensor: Tensor, dtype: torch.dtype | None) -> Tens
     if not own.to(dtype).isfinite().all():
         raise ValueError(f"{name} has numbers that {dtype} can't hold: save it with another dtype")
     return own.to(dtype)
-
-
-def _kind(tensor: Tensor) -> str:
-    return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
-
-
-def first_names(names: Collection[str]) -> str:
-    """List the first names for a message, and show that there are more."""
-    first = sorted(names)[:_SHOWN]
-    return ", ".join(first) + (", …" if len(names) > _SHOWN else "") if first else "none"

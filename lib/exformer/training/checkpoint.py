@@ -15,10 +15,11 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from exformer.checks import check_integer
+from exformer.storage.check_weights import check_names, check_weights
 from exformer.storage.files import replace_file
-from exformer.storage.safetensors_file import check_names, check_weights, read_header, read_tensors
+from exformer.storage.safetensors_file import read_header, read_tensors
 from exformer.storage.upgrade import upgrade_weights
-from exformer.training.same_run import check_same_run
+from exformer.training.resume_check import check_same_run
 
 _FORMAT = "exformer checkpoint 1"
 _OPTIMIZERS = Sequence[torch.optim.Optimizer]
@@ -126,7 +127,7 @@ def restore_run(
 
     Args:
         checkpoints: The folder of the checkpoints.
-        run: The run that is to go on, from :func:`~exformer.training.same_run.describe_run`.
+        run: The run that is to go on, from :func:`~exformer.training.resume_check.describe_run`.
         model, optimizers: They are changed in place.
         resume: Whether there may be checkpoints.
 
@@ -135,7 +136,7 @@ def restore_run(
 
     Raises:
         ValueError: If there is a checkpoint and ``resume`` is false, or it is damaged or of another run, see
-            :func:`~exformer.training.same_run.check_same_run`.
+            :func:`~exformer.training.resume_check.check_same_run`.
     """
     found = find_checkpoints(checkpoints)
     if not found:

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
-from exformer.data.sampler import BatchSampler, MicroBatch, split_steps
+from exformer.data.sampler import BatchSampler, MicroBatch, split_across_processes
 from exformer.models.unwrap import unwrap
 from exformer.storage.files import check_name
 from exformer.training.checkpoint import checkpoint_path, restore_run, save_checkpoint
@@ -30,7 +30,7 @@ from exformer.training.loop import (
     training_steps,
 )
 from exformer.training.optimizers import make_optimizers
-from exformer.training.same_run import describe_run
+from exformer.training.resume_check import describe_run
 from exformer.training.to_device import device_of
 from exformer.training.validation import compare_with_best, is_patience_over, mean_loss
 
@@ -224,7 +224,7 @@ class Trainer:
         """Yield this process's micro-batches; random numbers depend on the seed, the step and the process."""
         this, count = self.processes.index, self.processes.count
         if isinstance(self.batches, BatchSampler):
-            parts = split_steps(
+            parts = split_across_processes(
                 self.batches,
                 start_step=self.step,
                 accumulate=self.config.accumulate,

@@ -19,8 +19,9 @@ from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.models.encoder_lm import EncoderLM, EncoderLMConfig
 from exformer.models.unwrap import unwrap
 from exformer.nn.lora import check_merged
+from exformer.storage.check_weights import check_weights
 from exformer.storage.files import make_folder, read_json, replace_file, write_json
-from exformer.storage.safetensors_file import check_weights, read_tensors
+from exformer.storage.safetensors_file import read_tensors
 from exformer.tokenizers.hugging_face import HuggingFaceTokenizer
 from exformer.tokenizers.tokenizer import end_ids
 

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from exformer.hub.hugging_face.names import GPT2, Family, their_name
-from exformer.storage.safetensors_file import first_names
+from exformer.storage.check_weights import first_names
 
 
 def neighbors(matrix: Float[Tensor, "*shape"], *, d_head: int) -> Float[Tensor, "*shape"]:

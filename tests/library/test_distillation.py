@@ -16,13 +16,13 @@ from exformer.cli.main import main
 from exformer.corpora.examples import Pair
 from exformer.generation.translate import translate
 from exformer.hub.pretrained import load_model
-from exformer.recipes import RECIPES, teachers
+from exformer.recipes import RECIPES, distillation
 from exformer.recipes.datasets import CORPORA, Pairs, Text
+from exformer.recipes.distillation import add_answers, ask_teacher, texts_for
 from exformer.recipes.evaluate import judge, prepare
 from exformer.recipes.recipe import Recipe
 from exformer.recipes.run import run_recipe
 from exformer.recipes.run_folder import RunFolder
-from exformer.recipes.teachers import add_answers, ask_teacher, texts_for
 from exformer.tokenizers.characters_and_words import CharTokenizer
 
 LETTERS = CharTokenizer.from_texts(["abcdefghijklmnopqrstuvwxyz "])
@@ -46,7 +46,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Pairs:
     monkeypatch.setitem(CORPORA, "italian-english", lambda: replace(data, **turned))
     monkeypatch.setitem(RECIPES, "there", recipe("there", TINY.corpus))
     monkeypatch.setitem(RECIPES, "back", recipe("back", "italian-english"))
-    monkeypatch.setattr(teachers, "_SAVE_INTERVAL", AT_ONCE)
+    monkeypatch.setattr(distillation, "_SAVE_INTERVAL", AT_ONCE)
     return data
 
 
@@ -68,8 +68,8 @@ def test_answers_are_as_many_as_the_texts() -> None:
 
 def test_no_time_at_all_is_a_time() -> None:
     answer = {"texts": ["a", "b"], "time": {"processor_seconds": 0, "wall_seconds": 0.0}}
-    assert teachers._is_answer(answer, most=2)
-    assert not teachers._is_answer(answer, most=1)
+    assert distillation._is_answer(answer, most=2)
+    assert not distillation._is_answer(answer, most=1)
 
 
 def test_each_teacher_reads_its_own_language(few: Pairs) -> None:
@@ -137,7 +137,7 @@ def test_a_further_seed_with_the_same_teachers(
 
 def test_answers_are_learned(few: Pairs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        teachers, "translate", lambda model, tokenizer, texts, **how: ["una zebra"] * len(texts)
+        distillation, "translate", lambda model, tokenizer, texts, **how: ["una zebra"] * len(texts)
     )
     weights = []
     for names in (("there", "back"), ("back",), ()):
@@ -161,7 +161,7 @@ def test_a_run_that_was_cut_asks_only_for_what_is_missing(
         asked.extend(texts)
         return translate(model, tokenizer, texts, **options)
 
-    monkeypatch.setattr(teachers, "translate", tired)
+    monkeypatch.setattr(distillation, "translate", tired)
     for parts in (1, 0, 3):  # of the six that 2 times 80 texts make
         left[:] = [None] * parts
         with pytest.raises(KeyboardInterrupt):
