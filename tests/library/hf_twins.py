@@ -4,18 +4,21 @@ Names and the order of the numbers are those of :mod:`exformer.hub.hugging_face`
 models that it does not read: BERT's heads of classes, and Mixtral, which stacks its experts.
 """
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch_twins import close
+from torch_twins import close, papers_formula
+from transformers import LlamaConfig, LlamaForCausalLM, MarianMTModel, MistralForCausalLM, MixtralForCausalLM
 from transformers.models.mixtral.modeling_mixtral import MixtralTopKRouter
 
 from exformer.hub.hugging_face.names import BERT, GPT2, LLAMA, MARIAN, their_name
 from exformer.hub.hugging_face.tensors import in_our_order
 
+ROTARY = LlamaForCausalLM | MistralForCausalLM | MixtralForCausalLM
 FAMILIES = {
     "GPT2LMHeadModel": GPT2,
     "LlamaForCausalLM": LLAMA,
@@ -93,3 +96,54 @@ class Router(MixtralTopKRouter):
         logits = nn.functional.linear(x, self.weight)
         p, chosen = logits.softmax(dim=-1).topk(self.top_k, dim=-1)
         return logits, p / p.sum(dim=-1, keepdim=True), chosen
+
+
+class Angles(nn.Module):
+    """The angles of Llama in the type of its vectors, by the definition, because its own are in float32."""
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__()
+        rope, n = config.rope_parameters, config.head_dim or config.hidden_size // config.num_attention_heads
+        frequency = [rope["rope_theta"] ** (-2 * i / n) for i in range(n // 2)]
+        if rope["rope_type"] == "linear":
+            frequency = [f / rope["factor"] for f in frequency]
+        if rope["rope_type"] == "llama3":
+            frequency = [self.scaled(f, rope) for f in frequency]
+        self.frequency = torch.tensor(frequency, dtype=torch.float64)
+
+    @staticmethod
+    def scaled(f: float, rope: dict) -> float:
+        length, wavelength = rope["original_max_position_embeddings"], 2 * math.pi / f
+        if wavelength < length / rope["high_freq_factor"]:
+            return f
+        if wavelength > length / rope["low_freq_factor"]:
+            return f / rope["factor"]
+        low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+        smooth = (length / wavelength - low) / (high - low)
+        return (1 - smooth) * f / rope["factor"] + smooth * f
+
+    def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+        angle = (position_ids[..., None] * self.frequency).repeat(1, 1, 2)
+        return angle.cos(), angle.sin()
+
+
+def exact(theirs: nn.Module) -> nn.Module:
+    """Let a model compute in float64 what its own code always rounds to float32."""
+    if isinstance(theirs, MarianMTModel):
+        for side in (theirs.model.encoder, theirs.model.decoder):
+            sines = papers_formula(theirs.config.max_position_embeddings, d_model=theirs.config.d_model)
+            side.embed_positions.weight.data = torch.cat((sines[:, 0::2], sines[:, 1::2]), dim=1)
+    if not isinstance(theirs, ROTARY):
+        return theirs
+    if isinstance(theirs, MixtralForCausalLM):
+        theirs.set_experts_implementation("eager")
+    for part in list(theirs.modules()):
+        for name, norm in list(part.named_children()):
+            if isinstance(norm, MixtralTopKRouter):
+                norm.__class__ = Router
+            if type(norm).__name__ in ("LlamaRMSNorm", "MistralRMSNorm", "MixtralRMSNorm"):
+                mine = nn.RMSNorm(len(norm.weight), eps=norm.variance_epsilon)
+                mine.weight = norm.weight
+                setattr(part, name, mine)
+    theirs.model.rotary_emb = Angles(theirs.config)
+    return theirs

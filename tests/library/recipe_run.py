@@ -10,7 +10,9 @@ from pathlib import Path
 import torch
 
 import exformer
+from exformer.corpora.examples import Pair
 from exformer.recipes import Recipe
+from exformer.recipes.datasets import Pairs
 from exformer.recipes.run import run_recipe
 from exformer.recipes.zoo import ENGLISH_ITALIAN
 from exformer.training.config import TrainingConfig
@@ -55,6 +57,23 @@ def run_code(code: str, *words: str) -> str:
         check=True,
     )
     return done.stdout
+
+
+def launch_two(*words: str) -> subprocess.CompletedProcess:
+    """Run a script, or ``-m`` and a module, in two processes that train together by Accelerate."""
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes=2"]
+    command += ["--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0"]
+    environment = os.environ | {"ACCELERATE_USE_CPU": "true", "PYTHONPATH": LIBRARY}
+    command += ["--num_cpu_threads_per_process=1", *words]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def turned_round(data: Pairs) -> Pairs:
+    """Return pairs of texts with source and target exchanged."""
+    parts = ("train", "val", "test")
+    return replace(data, **{part: [Pair(p.target, p.source) for p in getattr(data, part)] for part in parts})
 
 
 if __name__ == "__main__":

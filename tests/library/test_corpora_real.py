@@ -20,6 +20,10 @@ from exformer.corpora.real import download, shakespeare
 from exformer.corpora.real.download import cache_folder, fetch
 from exformer.corpora.real.manifest import FILES, DataFile
 
+needs_multi30k = pytest.mark.skipif(
+    not (Path(os.environ.get("EXFORMER_DATA", "nowhere")) / "multi30k").is_dir(),
+    reason="no Multi30k: EXFORMER_DATA names no folder that has it",
+)
 DATA = bytes(range(251)) * 1_000  # four pieces
 PAGE = b"<!DOCTYPE html><html>please log in</html>"
 PAGES = {"/page": PAGE, "/missing": PAGE, "/line_and_page": b"\n" + PAGE}
@@ -245,9 +249,8 @@ def test_texts_are_unchanged() -> None:
     assert real.tokenized_references("de") == ["ein hund ."]
 
 
+@needs_multi30k
 def test_sizes_of_the_real_parts() -> None:
-    if not (Path(os.environ.get("EXFORMER_DATA", "nowhere")) / "multi30k").is_dir():
-        pytest.skip("no Multi30k: EXFORMER_DATA names no folder that has it")
     for tgt in ("de", "fr"):
         sizes = {part: len(real.multi30k(part, src="en", tgt=tgt)) for part in ("train", "val", "test")}
         assert sizes == {"train": 29_000, "val": 1_014, "test": 1_000}  # Elliott et al. 2016, table 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from recipe_run import SIZES, TINY, changed
+from recipe_run import SIZES, TINY, changed, turned_round
 from safetensors.torch import load_file
 
 from exformer.cli.main import main
@@ -40,10 +40,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Pairs:
     """Make a corpus of few pairs, the same turned round, and a teacher for each."""
     data = CORPORA[TINY.corpus]()
     data = replace(data, train=data.train[:80], val=data.train[:5], test=data.train[5:9])
-    parts = ("train", "val", "test")
-    turned = {part: [Pair(pair.target, pair.source) for pair in getattr(data, part)] for part in parts}
     monkeypatch.setitem(CORPORA, TINY.corpus, lambda: data)
-    monkeypatch.setitem(CORPORA, "italian-english", lambda: replace(data, **turned))
+    monkeypatch.setitem(CORPORA, "italian-english", lambda: turned_round(data))
     monkeypatch.setitem(RECIPES, "there", recipe("there", TINY.corpus))
     monkeypatch.setitem(RECIPES, "back", recipe("back", "italian-english"))
     monkeypatch.setattr(distillation, "_SAVE_INTERVAL", AT_ONCE)

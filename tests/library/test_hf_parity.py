@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hf_twins import Router, copy_from_hf, hf_twins, same_gradients_as_hf
+from hf_twins import copy_from_hf, exact, hf_twins, same_gradients_as_hf
 from torch import Tensor, nn
 from torch_twins import close, normal, randomize
 from transformers import (
@@ -131,15 +131,6 @@ def test_decoder_lm_is_gpt2(attention):
     same_gradients(ours(IDS), theirs(IDS).logits, counts=torch.ones(1), pairs=pairs)
 
 
-class Angles(nn.Module):
-    """Llama's angles in the type of its vectors: its own are in float32 always."""
-
-    def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
-        frequency = 10_000.0 ** (-torch.arange(0, LLAMA_D_HEAD, 2, dtype=x.dtype) / LLAMA_D_HEAD)
-        angle = (position_ids[..., None] * frequency).repeat(1, 1, 2)
-        return angle.cos(), angle.sin()
-
-
 def llama(n_kv_heads: int, *, model: type = LlamaForCausalLM, config: type = LlamaConfig, **more):
     """Make a Llama, or a model of the same parts."""
     config = config(
@@ -151,20 +142,14 @@ def llama(n_kv_heads: int, *, model: type = LlamaForCausalLM, config: type = Lla
         num_hidden_layers=LAYERS,
         max_position_embeddings=MAX_LEN,
         rms_norm_eps=1e-6,
+        rope_parameters={"rope_type": "default", "rope_theta": 10_000.0},
         tie_word_embeddings=False,
         bos_token_id=1,
         eos_token_id=2,
         attn_implementation="sdpa",  # the eager softmax is in float32 always
         **more,
     )
-    theirs = model(config)
-    # Its own norms compute in float32 always; PyTorch's is the same equation in the type that comes in.
-    theirs.model.norm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
-    for layer in theirs.model.layers:
-        layer.input_layernorm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
-        layer.post_attention_layernorm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
-    theirs.model.rotary_emb = Angles()
-    return ready(theirs)
+    return exact(ready(model(config)))
 
 
 def our_llama(n_kv_heads: int, **more) -> DecoderLM:
@@ -232,9 +217,7 @@ def test_decoder_lm_with_a_window_is_mistral(window, padding):
 @pytest.mark.parametrize("experts_per_token", [1, 2, 3])
 def test_decoder_lm_with_experts_is_mixtral(experts_per_token):
     more = {"num_local_experts": 5, "num_experts_per_tok": experts_per_token, "sliding_window": 3}
-    theirs = llama(2, model=MixtralForCausalLM, config=MixtralConfig, **more, experts_implementation="eager")
-    for layer in theirs.model.layers:
-        layer.mlp.gate.__class__ = Router
+    theirs = llama(2, model=MixtralForCausalLM, config=MixtralConfig, **more)
     ours = our_llama(2, n_experts=5, experts_per_token=experts_per_token, window=3)
     pairs = hf_twins(dict(ours.named_parameters()), theirs)
     copy_from_hf(pairs)

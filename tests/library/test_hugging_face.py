@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from hf_twins import Router
+from hf_twins import exact
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor, nn
-from torch_twins import close, papers_formula, randomize
+from torch_twins import close, randomize
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -28,7 +28,6 @@ from transformers import (
     MixtralConfig,
     MixtralForCausalLM,
 )
-from transformers.models.mixtral.modeling_mixtral import MixtralTopKRouter
 
 from exformer import (
     DecoderLM,
@@ -60,64 +59,12 @@ VOCAB, MAX_LEN, END = 37, 24, 1000  # no model ends a text
 IDS = torch.tensor([[5, 16, 3, 7, 9, 4, 2], [6, 11, 2, 14, 20, 1, 8]])
 SEEN = torch.tensor([[5, 16, 3, 7, 9, 4, 2], [6, 11, 2, 14, 0, 0, 0]])
 EACH_MODEL_ONCE = ("gpt2", "llama", "mistral", "mixtral", "bert", "marian")
-ROTARY = LlamaForCausalLM | MistralForCausalLM | MixtralForCausalLM
 
 
 @pytest.fixture(autouse=True)
 def same_weights() -> None:
     """Seed what transformers starts its weights from: a text may end early by chance."""
     torch.manual_seed(0)
-
-
-class Angles(nn.Module):
-    """The angles of Llama in the type of its vectors, by the definition, because its own are in float32."""
-
-    def __init__(self, config: LlamaConfig) -> None:
-        super().__init__()
-        rope, n = config.rope_parameters, config.head_dim or config.hidden_size // config.num_attention_heads
-        frequency = [rope["rope_theta"] ** (-2 * i / n) for i in range(n // 2)]
-        if rope["rope_type"] == "linear":
-            frequency = [f / rope["factor"] for f in frequency]
-        if rope["rope_type"] == "llama3":
-            frequency = [self.scaled(f, rope) for f in frequency]
-        self.frequency = torch.tensor(frequency, dtype=torch.float64)
-
-    @staticmethod
-    def scaled(f: float, rope: dict) -> float:
-        length, wavelength = rope["original_max_position_embeddings"], 2 * math.pi / f
-        if wavelength < length / rope["high_freq_factor"]:
-            return f
-        if wavelength > length / rope["low_freq_factor"]:
-            return f / rope["factor"]
-        low, high = rope["low_freq_factor"], rope["high_freq_factor"]
-        smooth = (length / wavelength - low) / (high - low)
-        return (1 - smooth) * f / rope["factor"] + smooth * f
-
-    def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
-        angle = (position_ids[..., None] * self.frequency).repeat(1, 1, 2)
-        return angle.cos(), angle.sin()
-
-
-def exact(theirs: nn.Module) -> nn.Module:
-    """Let a model compute in float64 what its own code always rounds to float32."""
-    if isinstance(theirs, MarianMTModel):
-        for side in (theirs.model.encoder, theirs.model.decoder):
-            sines = papers_formula(MAX_LEN, d_model=theirs.config.d_model)
-            side.embed_positions.weight.data = torch.cat((sines[:, 0::2], sines[:, 1::2]), dim=1)
-    if not isinstance(theirs, ROTARY):
-        return theirs
-    if isinstance(theirs, MixtralForCausalLM):
-        theirs.set_experts_implementation("eager")
-    for part in list(theirs.modules()):
-        for name, norm in list(part.named_children()):
-            if isinstance(norm, MixtralTopKRouter):
-                norm.__class__ = Router
-            if type(norm).__name__ in ("LlamaRMSNorm", "MistralRMSNorm", "MixtralRMSNorm"):
-                mine = nn.RMSNorm(len(norm.weight), eps=norm.variance_epsilon)
-                mine.weight = norm.weight
-                setattr(part, name, mine)
-    theirs.model.rotary_emb = Angles(theirs.config)
-    return theirs
 
 
 def saved(theirs: nn.Module, folder: Path, **options) -> nn.Module:

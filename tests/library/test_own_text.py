@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch.distributed as dist
-from recipe_run import LIBRARY
+from recipe_run import LIBRARY, launch_two
 
 from exformer.cli.main import main
 from exformer.corpora.english_italian import split
@@ -203,16 +203,8 @@ def test_a_device_that_is_not_there(
 
 
 def test_accelerate_starts_the_command(book: Path, tmp_path: Path) -> None:
-    launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes=2"]
-    launch += ["--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0"]
-    launch += ["--num_cpu_threads_per_process=1", "-m", "exformer", "train"]
-    done = subprocess.run(
-        [*launch, "--text", str(book), "--out", str(tmp_path / "run"), "--steps", "4"],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"ACCELERATE_USE_CPU": "true", "PYTHONPATH": LIBRARY},
-    )
-    assert done.returncode == 0, done.stderr
+    words = ["train", "--text", str(book), "--out", str(tmp_path / "run"), "--steps", "4"]
+    done = launch_two("-m", "exformer", *words)
     assert done.stderr.count("step 4 of 4: validation loss") == 1  # the main process alone speaks
     lines = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == [1, 2, 3, 4]

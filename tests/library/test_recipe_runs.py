@@ -3,20 +3,18 @@
 import json
 import math
 import multiprocessing
-import os
 import platform
 import random
 import shutil
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from recipe_run import LIBRARY, SIZES, TINY, changed, run_code, train
+from recipe_run import SIZES, TINY, changed, launch_two, run_code, train, turned_round
 from safetensors.torch import load_file
+from test_corpora_real import needs_multi30k
 
 from exformer.cli.main import main
 from exformer.corpora.examples import Pair
@@ -288,9 +286,8 @@ def test_a_batch_in_parts_is_the_batch(tmp_path: Path) -> None:
 
 def test_both_ways_are_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = CORPORA[TINY.corpus]()
-    parts = ("train", "val", "test")
-    turned = {part: [Pair(pair.target, pair.source) for pair in getattr(data, part)] for part in parts}
-    monkeypatch.setitem(CORPORA, "italian-english", lambda: replace(data, **turned))
+    turned = turned_round(data)
+    monkeypatch.setitem(CORPORA, "italian-english", lambda: turned)
     for name in ("english-italian", "italian-english"):
         train(tmp_path / name, corpus=name, both_ways=True, steps=4)
     assert_same_run(tmp_path / "italian-english", tmp_path / "english-italian")
@@ -301,7 +298,7 @@ def test_both_ways_are_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         both = (sentences.src, sentences.tgt_out)
         read, written = ([tokenizer.decode(row) for row in rows.tolist()] for rows in both)
         wanted = [(pair.source, pair.target) for pair in data.train]
-        wanted += [(pair.source, pair.target) for pair in turned["train"]] * both_ways
+        wanted += [(pair.source, pair.target) for pair in turned.train] * both_ways
         assert sorted(zip(read, written, strict=True)) == sorted(wanted)
 
 
@@ -323,9 +320,6 @@ def test_two_processes_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             assert value.dtype == torch.float64
             torch.testing.assert_close(found[name], value, atol=1e-10, rtol=0)
 
-    command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes=2"]
-    command += ["--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0"]
-    command += ["--num_cpu_threads_per_process=1", str(Path(__file__).with_name("recipe_run.py"))]
     torch.set_default_dtype(torch.float64)
     try:
         train(one, **STILL)
@@ -333,13 +327,8 @@ def test_two_processes_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             changes.setattr(TrainingLog, "append", stop)
             with pytest.raises(KeyboardInterrupt):
                 train(mixed, **STILL)
-        done = subprocess.run(
-            [*command, str(mixed), json.dumps(STILL | {"float64": True})],
-            capture_output=True,
-            text=True,
-            env=os.environ | {"ACCELERATE_USE_CPU": "true", "PYTHONPATH": LIBRARY},
-        )
-        assert done.returncode == 0, done.stderr
+        script = str(Path(__file__).with_name("recipe_run.py"))
+        done = launch_two(script, str(mixed), json.dumps(STILL | {"float64": True}))
         assert sorted(done.stdout.split()) == ["0/2", "1/2"]
         for step in (9, 12):
             assert_same(step)
@@ -639,10 +628,8 @@ def test_words_are_cut_as_in_papers() -> None:
     assert tokenize_for_papers(lines[2:], language="de") == ["ein mann spielt gitarre ( draußen ) ."]
 
 
+@needs_multi30k
 def test_words_of_the_test_set_are_the_papers() -> None:
-    path = Path(os.environ.get("EXFORMER_DATA", "nowhere")) / "multi30k"
-    if not path.is_dir():
-        pytest.skip("no Multi30k: EXFORMER_DATA names no folder that has it")
     for name in ("multi30k en-de", "multi30k de-en"):
         data = CORPORA[name]()
         ours = tokenize_for_papers([pair.target for pair in data.test], language=data.language)

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from recipe_run import run_code
+from test_training import OnDevice
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
@@ -179,20 +180,6 @@ def test_a_run_that_was_cut_goes_on_to_the_same_weights(tmp_path: Path, whole: s
     assert trainer.fit(resume=True) == []  # nothing is left to do
 
 
-class OnDevice(torch.Tensor):
-    """A tensor that says it is on a GPU, and counts how often it is read."""
-
-    reads = 0
-
-    @property
-    def device(self) -> torch.device:
-        return torch.device("cuda")
-
-    def tolist(self) -> list:
-        OnDevice.reads += 1
-        return super().tolist()
-
-
 class Noisy(Dataset):
     """Windows of the text in which chance hides a token, as augmentation does."""
 
@@ -222,7 +209,7 @@ def test_a_shuffled_loader_is_repeatable_and_can_be_resumed(tmp_path: Path) -> N
 
 def test_losses_of_a_device_are_read_where_they_are_needed(tmp_path: Path) -> None:
     config = replace(CONFIG, steps=50, eval_interval=40)
-    logs = []
+    logs, OnDevice.reads = [], 0
     for kind in (torch.Tensor, OnDevice):
         folder = tmp_path / kind.__name__
         trainer = trainer_of(

@@ -186,11 +186,17 @@ def test_an_optimizer_of_another_model_is_refused():
 
 
 class OnDevice(torch.Tensor):
-    """A tensor that says it is on a GPU."""
+    """A tensor that says it is on a GPU, and counts how often it is read."""
+
+    reads = 0
 
     @property
     def device(self):
         return torch.device("cuda")
+
+    def tolist(self):
+        OnDevice.reads += 1
+        return super().tolist()
 
 
 def on_device(number):
