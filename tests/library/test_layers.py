@@ -5,19 +5,15 @@ from dataclasses import asdict
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 from torch_twins import backward, close, copy, normal, randomize, same_gradients, twins
 
-from exformer.nn.attention_heads import merge_heads, split_heads
 from exformer.nn.config import TransformerConfig
 from exformer.nn.layers import DecoderLayer, EncoderLayer, residual
 from exformer.nn.masks import causal_mask, from_torch_mask, padding_mask
 from exformer.nn.normalization import LayerNorm, RMSNorm
 from exformer.nn.positions.alibi import ALiBi
 from exformer.nn.positions.rotary import RotaryPositions
-from exformer.nn.record_attention import record_attention
 
 pytestmark = pytest.mark.usefixtures("float64")
 BATCH, TGT, SRC, HEADS, D_FF = 2, 5, 7, 3, 13
@@ -149,59 +145,6 @@ def test_decoder_layer_parity_with_torch(pre_norm, activation, mask):
     check_parity(DecoderLayer, mask, pre_norm=pre_norm, activation=activation)
 
 
-def attend(attention, weights, values):
-    """Compute attention's output from its weights."""
-    return attention.w_o(merge_heads(weights @ split_heads(attention.w_v(values), n_heads=HEADS)))
-
-
-@settings(max_examples=15)
-@given(seed=st.integers(0, 2**20), pre_norm=st.booleans())
-def test_encoder_layer_can_be_rebuilt_from_its_weights(seed, pre_norm):
-    layer = EncoderLayer(config(pre_norm=pre_norm)).eval()
-    randomize(layer, seed=seed)
-    x, mask = normal(BATCH, TGT, D_MODEL, seed=seed), normal(BATCH, TGT, TGT, seed=seed + 1) > 0
-    with record_attention(layer) as recorded:
-        layer(x, mask=mask)
-    weights = recorded["self_attention"]
-    if pre_norm:
-        x = x + attend(layer.self_attention, weights, layer.norm_attention(x))
-        wanted = x + layer.feed_forward(layer.norm_feed_forward(x))
-    else:
-        x = layer.norm_attention(x + attend(layer.self_attention, weights, x))
-        wanted = layer.norm_feed_forward(x + layer.feed_forward(x))
-    close(layer(normal(BATCH, TGT, D_MODEL, seed=seed), mask=mask), wanted)
-
-
-@settings(max_examples=15)
-@given(seed=st.integers(0, 2**20), pre_norm=st.booleans())
-def test_decoder_layer_can_be_rebuilt_from_its_weights(seed, pre_norm):
-    layer = DecoderLayer(config(pre_norm=pre_norm)).eval()
-    randomize(layer, seed=seed)
-    start, memory = normal(BATCH, TGT, D_MODEL, seed=seed), normal(BATCH, SRC, D_MODEL, seed=seed + 1)
-    masks = {"mask": CAUSAL, "memory_mask": normal(BATCH, TGT, SRC, seed=seed + 2) > 0}
-    with record_attention(layer) as weights:
-        layer(start, memory, **masks)
-    own, cross = weights["self_attention"], weights["cross_attention"]
-    if pre_norm:
-        x = start + attend(layer.self_attention, own, layer.norm_self(start))
-        x = x + attend(layer.cross_attention, cross, memory)
-        wanted = x + layer.feed_forward(layer.norm_feed_forward(x))
-    else:
-        x = layer.norm_self(start + attend(layer.self_attention, own, start))
-        x = layer.norm_cross(x + attend(layer.cross_attention, cross, memory))
-        wanted = layer.norm_feed_forward(x + layer.feed_forward(x))
-    close(layer(start, memory, **masks), wanted)
-
-
-@BOTH
-def test_weights_are_recorded_without_dropout(kind):
-    with (
-        pytest.raises(ValueError, match=r"in evaluation mode, without dropout: call model\.eval\(\) first"),
-        record_attention(kind(config(dropout=0.5))),
-    ):
-        pass
-
-
 @pytest.mark.parametrize("pre_norm", [False, True])
 @BOTH
 def test_dropout_works_in_training_and_is_off_in_evaluation(kind, pre_norm):
@@ -236,16 +179,6 @@ def test_fully_masked_rows_give_finite_outputs_and_gradients(kind, pre_norm):
     output = layer(*inputs, mask=nothing, **masks)
     assert output.isfinite().all()
     assert backward(output, (x,))[0].isfinite().all()
-
-
-@BOTH
-def test_sizes_that_make_no_layer_are_refused(kind):
-    with pytest.raises(ValueError, match=r"d_model \(10\) must be divisible by n_heads \(4\)"):
-        kind(config(10, n_heads=4))
-    with pytest.raises(
-        ValueError, match="must be one of relu, gelu, gelu_tanh, silu, squared_relu, swiglu, got 'swish'"
-    ):
-        kind(config(12, n_heads=4, activation="swish"))
 
 
 @pytest.mark.usefixtures("unchecked_shapes")

@@ -126,15 +126,6 @@ def test_self_attention_parity_with_torch_and_a_causal_mask():
         close(backward(got, (x,))[0], grad)
 
 
-def test_torchs_mask_taken_as_ours_gives_another_result():
-    # The trap: True blocks there and allows here. Turned around it fits, as it stands it does not.
-    ours, x = MultiHeadAttention(D_MODEL, n_heads=HEADS), normal(BATCH, QUERY, D_MODEL)
-    theirs = nn.Transformer.generate_square_subsequent_mask(QUERY) < 0
-    right = ours(x, x, x, mask=causal_mask(QUERY))
-    close(ours(x, x, x, mask=from_torch_mask(theirs)), right)
-    assert (ours(x, x, x, mask=theirs) - right).abs().max() > 0.01
-
-
 def random_attention(seed: int):
     """Draw an attention of random sizes, its inputs and a mask with empty rows."""
     generator = torch.Generator().manual_seed(seed)
@@ -152,17 +143,6 @@ def random_attention(seed: int):
 
 @settings(max_examples=30)
 @given(seed=st.integers(0, 2**20))
-def test_weights_are_those_of_the_forward_pass(seed):
-    attention, x, memory, mask = random_attention(seed)
-    output, weights = recorded(attention, x, memory, memory, mask=mask)
-    weights, v = weights["MultiHeadAttention"], split_heads(attention.w_v(memory), n_heads=attention.n_heads)
-    close(output, attention(x, memory, memory, mask=mask))
-    close(attention.w_o(merge_heads(weights @ v)), output)
-    close(weights.sum(-1), mask.any(-1, keepdim=True).mT.expand(weights.shape[:-1]).double())
-
-
-@settings(max_examples=30)
-@given(seed=st.integers(0, 2**20))
 def test_fully_masked_row_gives_the_output_bias(seed):
     attention, x, memory, mask = random_attention(seed)
     output = attention(x, memory, memory, mask=mask)
@@ -171,16 +151,6 @@ def test_fully_masked_row_gives_the_output_bias(seed):
         assert grad.isfinite().all()
     assert (x.grad[0, 0] == 0).all()
     assert all(p.grad.isfinite().all() for p in attention.parameters())
-
-
-@settings(max_examples=30)
-@given(seed=st.integers(0, 2**20))
-def test_self_attention_is_equivariant(seed):
-    # Moved inputs give moved outputs: without positions, a sequence is a set.
-    attention, x, *_ = random_attention(seed)
-    order = torch.randperm(x.size(1), generator=torch.Generator().manual_seed(seed))
-    moved = x[:, order]
-    close(attention(moved, moved, moved), attention(x, x, x)[:, order])
 
 
 def test_a_mask_without_queries_or_batch_is_spread():

@@ -10,13 +10,11 @@ from torch_twins import close
 
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.nn.attention_heads import merge_heads, split_heads
-from exformer.nn.cache import KVCache
 from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import MultiHeadAttention
 from exformer.nn.positions import rotary as module
 from exformer.nn.positions.alibi import ALiBi
 from exformer.nn.positions.rotary import RotaryPositions, rotate
-from exformer.nn.record_attention import record_attention
 
 BATCH, TIME, HEADS, D_HEAD = 2, 7, 3, 10
 D_MODEL = HEADS * D_HEAD
@@ -77,19 +75,6 @@ def test_scores_depend_on_the_offset_only(n, m, shift, seed) -> None:
     score = rotate(q, at(n)) @ rotate(k, at(m)).mT
     close(rotate(q, at(n + shift)) @ rotate(k, at(m + shift)).mT, score)
     close(rotate(q, at(3000 + n - m)) @ rotate(k, at(3000)).mT, score)
-
-
-@given(position=st.integers(0, 10_000), seed=st.integers(0, 99))
-def test_a_rotation_keeps_the_length(position, seed) -> None:
-    x = torch.randn(1, D_HEAD, generator=torch.Generator().manual_seed(seed))
-    close(rotate(x, at(position)).norm(), x.norm())
-    close(rotate(x, at(0)), x)
-
-
-def test_offsets_can_be_told_apart() -> None:
-    q, k = torch.randn(2, 1, D_HEAD)
-    scores = [(rotate(q, at(n)) @ rotate(k, at(40)).mT).item() for n in range(81)]
-    assert len({round(score, 6) for score in scores}) == 81
 
 
 def test_half_precision_keeps_its_type_and_its_angles() -> None:
@@ -157,61 +142,12 @@ def test_training_goes_on_after_inference() -> None:
 SCHEMES = pytest.mark.parametrize("positions", [RotaryPositions(), ALiBi()], ids=["rotary", "alibi"])
 
 
-@SCHEMES
-def test_the_fused_path_is_the_explicit_path(positions) -> None:
-    ours = MultiHeadAttention(D_MODEL, n_heads=HEADS, positions=positions)
-    padding = torch.ones(BATCH, 1, TIME, dtype=torch.bool)
-    padding[0, :, 4:], padding[1] = False, False  # the second sentence sees nothing
-    for mask in (None, causal_mask(TIME), padding, padding & causal_mask(TIME)):
-        x = torch.randn(BATCH, TIME, D_MODEL, requires_grad=True)
-        fused = ours(x, x, x, mask=mask)
-        with record_attention(ours.eval()) as weights:
-            explicit = ours(x, x, x, mask=mask)
-        values = split_heads(ours.w_v(x), n_heads=HEADS)
-        close(explicit, fused)
-        close(ours.w_o(merge_heads(weights["MultiHeadAttention"] @ values)), fused)
-        of = [x, *(p for name, p in ours.named_parameters() if name != "w_k.bias")]
-        grads = [torch.autograd.grad(output.square().sum(), of) for output in (fused, explicit)]
-        for one, other in zip(*grads, strict=True):
-            close(one, other)
-
-
-@SCHEMES
-def test_only_offsets_matter(positions) -> None:
-    ours, x = MultiHeadAttention(D_MODEL, n_heads=HEADS, positions=positions), torch.randn(1, TIME, D_MODEL)
-    before = torch.randn(1, 11, D_MODEL)  # not seen, but it moves all positions by 11
-    later = torch.cat((before, x), dim=1)
-    mask = causal_mask(TIME + 11) & (torch.arange(TIME + 11) >= 11)
-    close(ours(later, later, later, mask=mask)[:, 11:], ours(x, x, x, mask=causal_mask(TIME)))
-    swapped = x[:, [1, 0, *range(2, TIME)]]
-    assert not torch.allclose(ours(swapped, swapped, swapped)[:, -1], ours(x, x, x)[:, -1], atol=1e-3)
-
-
 def test_only_rotary_tells_left_from_right_without_a_mask() -> None:
     x = torch.randn(1, TIME, D_MODEL)
     for positions, told_apart in ((ALiBi(), False), (RotaryPositions(), True)):
         ours = MultiHeadAttention(D_MODEL, n_heads=HEADS, positions=positions)
         back = ours(x.flip(1), x.flip(1), x.flip(1)).flip(1)
         assert torch.allclose(back, ours(x, x, x), atol=1e-10) != told_apart
-
-
-@SCHEMES
-def test_the_newest_queries_alone_give_the_last_rows(positions) -> None:
-    ours = MultiHeadAttention(D_MODEL, n_heads=HEADS, positions=positions).eval()
-    x, cache = torch.randn(BATCH, TIME, D_MODEL), KVCache()
-    with record_attention(ours) as whole:
-        wanted = ours(x, x, x, causal=True)
-    ours(x[:, :-2], x[:, :-2], x[:, :-2], causal=True, cache=cache)
-    with record_attention(ours) as newest:
-        close(ours(x[:, -2:], x[:, -2:], x[:, -2:], causal=True, cache=cache), wanted[:, -2:])
-    close(newest["MultiHeadAttention"], whole["MultiHeadAttention"][:, :, -2:])
-
-
-@SCHEMES
-def test_nothing_is_learned(positions) -> None:
-    without = MultiHeadAttention(D_MODEL, n_heads=HEADS)
-    with_ = MultiHeadAttention(D_MODEL, n_heads=HEADS, positions=positions)
-    assert with_.state_dict().keys() == without.state_dict().keys()
 
 
 # --- refusals ---
