@@ -16,9 +16,8 @@ from exformer.corpora.english.pcfg import Grammar
 from exformer.corpora.english.rules import FEATURES, GRAMMAR, RULES, by_rank, read_rules
 from exformer.tokenizers.vocabulary import EOS, SPECIALS
 
-NUMBER = {
-    word: name.split(".")[-1] for name, words in CLASSES.items() if name.startswith("NOUN") for word in words
-}
+NOUNS = {word: name for name, words in CLASSES.items() if name.startswith("NOUN.") for word in words}
+KIND, NUMBER = ({word: name.split(".")[place] for word, name in NOUNS.items()} for place in (1, 2))
 VERBS = {
     word: name.split(".")[-1]
     for name, words in CLASSES.items()
@@ -346,11 +345,5 @@ def test_coreference_items(attractors) -> None:
         assert item.wrong not in after
         assert sum(word in NUMBER for word in item.prefix.split()) == attractors + 1
         if attractors:
-            kinds = {
-                word: name.split(".")[1]
-                for name, words in CLASSES.items()
-                if name[:4] == "NOUN"
-                for word in words
-            }
-            nearest = [kinds[word] for word in item.prefix.split() if word in kinds][-1]
+            nearest = [KIND[word] for word in item.prefix.split() if word in KIND][-1]
             assert item.wrong == CLASSES[f"PRONOUN.{nearest}.singular"][0]

@@ -199,19 +199,6 @@ def test_tiny_temperatures_are_greedy(temperature, dtype):
     assert apply_temperature(logits, temperature).softmax(-1).tolist() == [[0.0, 1.0, 0.0, 0.0, 0.0]]
 
 
-def test_settings_of_sampling_are_checked_at_once():
-    for settings_, message in [
-        ({"temperature": -1.0}, "temperature must be 0 .greedy. or a number above, got -1.0"),
-        ({"temperature": math.nan}, "temperature must be 0 .greedy. or a number above, got nan"),
-        ({"temperature": 0.0, "top_k": 0}, "top_k must be at least 1, got 0"),
-        ({"temperature": 0.0, "top_p": 90.0}, r"top_p must lie in \(0, 1\], got 90.0"),
-        ({"min_p": 1.5}, r"min_p must lie in \[0, 1\], got 1.5"),
-        ({"repetition_penalty": 1e-300}, "repetition_penalty must lie from 0.01 to 100, got 1e-300"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            Sampling(**settings_)
-
-
 @pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize("name", Sampling.names())
 @pytest.mark.parametrize("value", ["0.8", [0.8], b"1", True])
