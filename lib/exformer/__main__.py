@@ -2,7 +2,7 @@
 
 import sys
 
-from exformer.cli.interrupted_imports import interrupts_end_at_once
+from exformer.cli.ctrl_c import interrupts_end_at_once
 
 
 def run() -> int:

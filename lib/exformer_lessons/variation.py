@@ -15,7 +15,7 @@ from unittest.mock import patch
 import torch
 from torch import nn
 
-from exformer.checks import check_integer
+from exformer.check_settings import check_integer
 from exformer.data.sampler import BatchSampler
 from exformer.training import loop, trainer
 from exformer.training.config import TrainingConfig

@@ -23,7 +23,7 @@ from torch_twins import (
     twins,
 )
 
-from exformer.models.checks import check_ids, check_step
+from exformer.models.check_inputs import check_ids, check_step
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.nn.config import TransformerConfig
 from exformer.nn.loss import cross_entropy

@@ -87,7 +87,7 @@ def test_padding_before_a_token(make) -> None:
 
 def test_padding_before_a_token_is_read_with_the_losses(monkeypatch) -> None:
     """As on a GPU: the training loop doesn't wait for the device to look at each batch."""
-    monkeypatch.setattr("exformer.models.checks._is_slow_to_read", lambda x: True)
+    monkeypatch.setattr("exformer.models.check_inputs._is_slow_to_read", lambda x: True)
     model, wrong = decoder(), pad_left([LONG, SHORT], pad_id=0)
     config = TrainingConfig(steps=3, warmup=1)
     with pytest.raises(ValueError, match=r"one of the last batches has the padding token \(0\) before other"):

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from exformer.cli.interrupted_imports import interrupts_end_at_once
+from exformer.cli.ctrl_c import interrupts_end_at_once
 from exformer.cli.parser import make_parser, one_line
 
 

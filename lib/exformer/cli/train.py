@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from exformer.checks import check_integer
-from exformer.cli.lasting_stderr import lasting_stderr
+from exformer.check_settings import check_integer
+from exformer.cli.broken_pipe import lasting_stderr
 from exformer.cli.lines import show_controls
 from exformer.hub.shipped import shipped_models
 from exformer.recipes import Recipe, find_recipe

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from exformer.checks import check_integer
+from exformer.check_settings import check_integer
 from exformer.corpora.examples import Pair
 from exformer.data.length_bucketing import (
     BUCKET_BATCHES,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import sacrebleu
 
-from exformer.checks import check_choice
+from exformer.check_settings import check_choice
 
 _BLEU_TOKENIZERS = ("13a", "intl", "char", "none")  # those of sacrebleu that need no download
 

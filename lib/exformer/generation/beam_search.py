@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from exformer.checks import check_integer, check_real
+from exformer.check_settings import check_integer, check_real
 from exformer.generation.hypotheses import LARGEST_PENALTY, MOST_BEAMS, Hypothesis, NBest
 from exformer.generation.sampling import check_log_probabilities, check_prompts, end_tokens, first_end
 from exformer.nn.loss import log_probabilities

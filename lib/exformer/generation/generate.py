@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from exformer.checks import check_integer
+from exformer.check_settings import check_integer
 from exformer.generation.beam_search import beam_search, check_beams
 from exformer.generation.next_token import Continuation, texts_at_once
 from exformer.generation.prompts import Row, begin_rows

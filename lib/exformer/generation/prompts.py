@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from exformer.checks import check_integer
+from exformer.check_settings import check_integer
 from exformer.generation.sampling import Sampling
 from exformer.generation.streaming import StreamedText
 from exformer.models.decoder_lm import DecoderLM

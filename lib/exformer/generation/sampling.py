@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from exformer.checks import check_integer, check_real
+from exformer.check_settings import check_integer, check_real
 
 _COLD = 0.01  # below this temperature the quotient of a logit may overflow
 _NO_DISTRIBUTION = "the logits must give a distribution: some are not numbers, or no token is left"

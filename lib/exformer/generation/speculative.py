@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.checks import check_integer
+from exformer.check_settings import check_integer
 from exformer.generation.next_token import Continuation, next_logits_of
 from exformer.generation.sampling import Sampling, best_token, check_distribution
 from exformer.models.decoder_lm import DecoderLM

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from exformer.checks import check_integer
+from exformer.check_settings import check_integer
 from exformer.data.padding import pad
 from exformer.generation.beam_search import beam_search, check_beams
 from exformer.generation.next_token import Continuation, texts_at_once

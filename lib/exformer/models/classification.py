@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from exformer.checks import check_integer
+from exformer.check_settings import check_integer
 from exformer.nn.dropout import Dropout
 
 

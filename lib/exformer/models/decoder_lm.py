@@ -7,7 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from exformer.data.windows import shift_by_one
-from exformer.models.checks import check_batch_type, check_ids, check_padding_at_end, check_step
+from exformer.models.check_inputs import check_batch_type, check_ids, check_padding_at_end, check_step
 from exformer.nn.cache import Cache
 from exformer.nn.config import TransformerConfig, check_config
 from exformer.nn.dropout import Dropout

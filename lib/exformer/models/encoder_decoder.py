@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from exformer.data.translation import Seq2SeqBatch
-from exformer.models.checks import check_batch_type, check_ids, check_step
+from exformer.models.check_inputs import check_batch_type, check_ids, check_step
 from exformer.nn.cache import Cache
 from exformer.nn.config import TransformerConfig, check_config, check_no_window
 from exformer.nn.dropout import Dropout

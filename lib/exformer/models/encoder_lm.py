@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.checks import check_integer
+from exformer.check_settings import check_integer
 from exformer.data.masking import MaskedBatch
-from exformer.models.checks import check_batch_type, check_ids
+from exformer.models.check_inputs import check_batch_type, check_ids
 from exformer.nn.config import TransformerConfig, check_config, check_no_window
 from exformer.nn.dropout import Dropout
 from exformer.nn.embedding import TokenEmbedding

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from exformer.data.padding import check_batch
 from exformer.data.translation import Seq2SeqBatch
-from exformer.models.checks import check_batch_type
+from exformer.models.check_inputs import check_batch_type
 from exformer.models.rnn_lm import recurrent_layers
 from exformer.nn.attention import scaled_dot_product_attention
 from exformer.nn.config import check_config, check_sizes

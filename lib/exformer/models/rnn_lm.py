@@ -5,10 +5,10 @@ from typing import ClassVar
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from exformer.checks import check_choice, check_integer
+from exformer.check_settings import check_choice, check_integer
 from exformer.data.padding import check_batch
 from exformer.data.windows import shift_by_one
-from exformer.models.checks import check_batch_type, check_padding_at_end
+from exformer.models.check_inputs import check_batch_type, check_padding_at_end
 from exformer.nn.embedding import TokenEmbedding
 from exformer.nn.loss import cross_entropy
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from exformer.checks import check_choice, check_integer
+from exformer.check_settings import check_choice, check_integer
 from exformer.nn.feedforward import ACTIVATIONS, default_d_ff
 from exformer.nn.normalization import NORMS
 from exformer.nn.positions.rotary import RopeScaling

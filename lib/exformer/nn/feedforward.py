@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from exformer.checks import check_choice
+from exformer.check_settings import check_choice
 from exformer.nn.dropout import Dropout
 from exformer.nn.initialization import init_linear
 from exformer.nn.normalization import check_width

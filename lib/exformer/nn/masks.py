@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from exformer.checks import check_integer
+from exformer.check_settings import check_integer
 
 
 def causal_mask(

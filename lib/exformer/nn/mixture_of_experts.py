@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from exformer.checks import check_integer
+from exformer.check_settings import check_integer
 from exformer.nn.initialization import init_linear
 
 #: The lists of all blocks that record, see :func:`record_routing`.

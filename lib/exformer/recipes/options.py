@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from exformer.checks import check_integer
+from exformer.check_settings import check_integer
 from exformer.recipes.recipe import Recipe
 
 _MODEL = ("d_model", "n_heads", "n_layers", "max_len", "dropout")

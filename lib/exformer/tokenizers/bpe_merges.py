@@ -11,7 +11,7 @@ from operator import add
 
 from tqdm import tqdm
 
-from exformer.checks import check_integer
+from exformer.check_settings import check_integer
 
 #: The number of different characters that a string can hold.
 MAX_TOKENS = 0x110000

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from exformer.checks import check_integer
+from exformer.check_settings import check_integer
 from exformer.storage.check_weights import check_names, check_weights
 from exformer.storage.files import replace_file
 from exformer.storage.safetensors_file import read_header, read_tensors

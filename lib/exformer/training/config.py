@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from exformer.checks import check_choices, check_integer, check_integers, check_seed
+from exformer.check_settings import check_choices, check_integer, check_integers, check_seed
 from exformer.training.schedules import Schedule, cosine_schedule, inverse_sqrt_schedule, linear_schedule
 
 _SCHEDULES: Mapping[str, Callable[..., float]] = {

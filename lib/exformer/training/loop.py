@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from exformer.models.checks import defer_checks, raise_failed
+from exformer.models.check_inputs import defer_checks, raise_failed
 from exformer.models.unwrap import unwrap
 from exformer.training.config import check_clip_norm
 from exformer.training.gradient_clipping import clip_gradients
@@ -66,7 +66,7 @@ class Losses:
     Attributes:
         values: The losses that were read.
         checks: Checks of the batches that wait on the device too, see
-            :func:`~exformer.models.checks.defer_checks`.
+            :func:`~exformer.models.check_inputs.defer_checks`.
 
     >>> losses = Losses()
     >>> losses.append(torch.tensor(0.5))

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from exformer.checks import check_integer
+from exformer.check_settings import check_integer
 
 
 def integer_encoding(n_positions: int, *, d_model: int) -> Float[Tensor, "position d_model"]:

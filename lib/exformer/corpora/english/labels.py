@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from random import Random
 
-from exformer.checks import check_integer
+from exformer.check_settings import check_integer
 from exformer.corpora.english.lexicon import CLASSES
 from exformer.corpora.english.rules import FEATURES, GRAMMAR
 

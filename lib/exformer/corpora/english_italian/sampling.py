@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from exformer.checks import check_integer
+from exformer.check_settings import check_integer
 from exformer.corpora.english_italian.combinations import facts, is_held_out
 from exformer.corpora.english_italian.grammar import (
     CONSTRUCTIONS,

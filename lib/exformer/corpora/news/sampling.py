@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from random import Random
 
-from exformer.checks import check_integer
+from exformer.check_settings import check_integer
 from exformer.corpora.examples import Split
 from exformer.corpora.news.lexicon import (
     DAYS,
