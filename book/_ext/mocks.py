@@ -2,18 +2,20 @@
 
 from exformer_lessons.teacher.mock import mocks, read_mock
 from exformer_lessons.teacher.questions import asked
+from exformer_lessons.teacher.sheets import MARKING
 
 #: How names of sheets for tutorials begin.
 TUTORIAL = "tutorial_"
 
 
 def all_mocks(folder):
-    """Return the exams and tests in Markdown; a number that its code does not give is an error.
+    """Return how they are marked, and the exams and tests; a number that its code does not give is an error.
 
     Args:
         folder: ``book/teach``.
     """
-    return "\n\n".join(one_mock(read_mock(folder, key)) for key in mocks(folder) if TUTORIAL not in key)
+    exams = [one_mock(read_mock(folder, key)) for key in mocks(folder) if TUTORIAL not in key]
+    return "\n\n".join([MARKING, *exams])
 
 
 def all_tutorials(folder):

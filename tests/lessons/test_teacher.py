@@ -14,6 +14,7 @@ from exformer_lessons.teacher import answers, sandbox
 from exformer_lessons.teacher.__main__ import run
 from exformer_lessons.teacher.answers import MARK, agrees, solve
 from exformer_lessons.teacher.questions import Question
+from exformer_lessons.teacher.sheets import MARKING
 
 QUESTIONS = """\
 - id: half
@@ -289,6 +290,8 @@ def test_an_exam_is_a_sheet_and_with_a_key_its_scheme(book: Book) -> None:
     assert "points:" not in sheet
     scheme = book.says("exam", "A", "--answers", "--key", book.key)
     assert scheme.startswith(MARK)
+    assert MARKING in scheme
+    assert MARKING not in sheet
     assert "good from 4, pass from 3" in scheme
     assert "**1. Prove**, 3 minutes (`numbers/odd`)" in scheme
     assert "> - 3 points: the rest" in scheme
@@ -305,7 +308,9 @@ def test_a_sealed_exam_opens_with_a_key_alone(book: Book) -> None:
     assert sheet.startswith(f"{MARK}\n# Exam S: Sealed\n\n13 minutes, 2 points.")
     assert "What is a third of 6?" in sheet
     assert "It is" not in sheet
-    assert "> It is 2.0." in book.says("exam", "S", "--answers", "--key", book.key)
+    scheme = book.says("exam", "S", "--answers", "--key", book.key)
+    assert "> It is 2.0." in scheme
+    assert MARKING in scheme
     book.says("rekey", "--key", book.key)
     assert sheet == book.says("exam", "S", "--key", book.key)
 

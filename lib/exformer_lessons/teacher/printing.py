@@ -9,7 +9,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from exformer_lessons.teacher.answers import MARK
 from exformer_lessons.teacher.questions import Question, points_of
-from exformer_lessons.teacher.sheets import Sheet
+from exformer_lessons.teacher.sheets import MARKING, Sheet
 
 _STYLE = """
 @page { margin: 18mm 20mm; @bottom-right { content: counter(page) " / " counter(pages); font-size: 9pt; } }
@@ -84,7 +84,7 @@ def _titled(sheet: Sheet) -> str:
 
 def _head(sheet: Sheet) -> str:
     said = f"Marking scheme. {sheet.time}, {sheet.total} points. {sheet.rules} {sheet.graded}"
-    return f"{_titled(sheet)}<p>{html.escape(said)}</p>"
+    return f"{_titled(sheet)}<p>{html.escape(said)}</p>{_MARKDOWN.render(MARKING)}"
 
 
 def _cover(sheet: Sheet) -> str:

@@ -16,6 +16,16 @@ from exformer_lessons.teacher.questions import Question, asked
 FACTOR = 4 / 3
 #: A sheet that leaves a larger part of its time without points is named.
 FULL = 0.8
+#: How every scheme is applied, in Markdown.
+MARKING = (
+    "How to mark, unless a scheme says otherwise:\n\n"
+    "- A line may earn half of its points. The smallest step is half a point.\n"
+    "- A mistake costs its points once: what follows correctly from it is marked as right, unless it has "
+    "become trivial.\n"
+    "- Another right way earns the points of the steps that it replaces.\n"
+    "- A right result without the reason or computation that its line names earns half of the line, a mere "
+    "yes or no nothing."
+)
 
 
 @dataclass(frozen=True)
@@ -134,8 +144,8 @@ def write(options: argparse.Namespace, sheet: Sheet, solve: Callable[[], list[tu
 def markdown(sheet: Sheet, tasks: list[tuple[Question, str]], *, answers: bool) -> str:
     """Return a sheet, or its scheme."""
     parts = [f"# {sheet.heading}", f"{sheet.time}, {sheet.total} points. {sheet.rules}"]
-    if answers and sheet.graded:
-        parts.append(sheet.graded)
+    if answers:
+        parts += [sheet.graded] * bool(sheet.graded) + [MARKING]
     for number, (question, answer) in enumerate(tasks, 1):
         parts.append(answered(question, number, answer) if answers else asked(number, question, plain=True))
     return f"{MARK}\n" * sheet.private + "\n\n".join(parts) + "\n"
