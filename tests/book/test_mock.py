@@ -1,6 +1,7 @@
 """Public exams: their schemes add up, their numbers are computed, and a wrong one is refused."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,15 @@ from page_checks import visit
 from test_plain_markdown import not_plain
 
 from exformer_lessons.teacher.__main__ import run
+from exformer_lessons.teacher.exams import read_exams
 from exformer_lessons.teacher.mock import mocks, read_mock
 from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, read_questions
+from exformer_lessons.teacher.sheets import MARKING
 
 TEACH = Path(__file__).parents[2] / "book" / "teach"
 #: The lessons that an exam may ask of, as its title says.
-LESSONS = {"exam": (1, 13), "exam_today": (4, 18), "test_1": (1, 6), "test_2": (7, 13)}
-LESSONS |= {"test_3": (14, 20), "test_4": (19, 20)}
+LESSONS = {"exam": (1, 13), "exam_language": (3, 16), "exam_today": (4, 18)}
+LESSONS |= {"test_1": (1, 6), "test_2": (7, 13), "test_3": (14, 20), "test_4": (19, 20)}
 PLAN = {
     row["slug"]: row for row in yaml.safe_load((TEACH.parent / "lessons.yml").read_text(encoding="utf-8"))
 }
@@ -112,6 +115,23 @@ def test_other_numbers_fit_as_well(key: str) -> None:
     assert len(told) > 1 or "draw(" not in (TEACH / "mock" / f"{key}.yml").read_text(encoding="utf-8")
 
 
+def test_a_mock_exam_weighs_lessons_as_the_sealed_exams_do() -> None:
+    exams = {each.key: each for each in read_exams(TEACH)}
+    sealed, mock = Counter(), Counter()
+    for key in ("T", "S"):
+        sealed.update({lesson: points / 2 for lesson, _, points in exams[key].asks})
+    for task in read_mock(TEACH, "exam_language").tasks:
+        mock[task.question.lesson] += task.question.minutes
+    assert {*mock} <= {*sealed}
+    assert max(abs(mock[lesson] - points) for lesson, points in sealed.items()) <= 2
+
+
+def test_all_exams_allow_the_same_aids() -> None:
+    aids = "One sheet of notes, A4 or Letter and written on both sides, and a calculator without memory"
+    rules = [read_mock(TEACH, key).rules for key in LESSONS] + [each.rules for each in read_exams(TEACH)]
+    assert all(f" {aids} are allowed." in each for each in rules)
+
+
 def test_no_public_question_is_one_of_the_bank() -> None:
     bank = {each.id for lesson in lessons_with_questions(TEACH) for each in read_questions(TEACH, lesson)}
     public = [task.question.id for key in mocks(TEACH) for task in read_mock(TEACH, key).tasks]
@@ -125,10 +145,12 @@ def test_a_scheme_has_the_answer_and_what_wrong_ones_get(folder, capsys) -> None
     assert "12 minutes, 4 points. No aids.\n\n**1.** 4 points\n\nWhat is half of 3?" in out
     assert said == "warning: small has 4 points in 12 minutes, where 8 fit\n"
     assert "1.5" not in out
+    assert "How to mark" not in out
     assert run(["mock", "small", "--answers", "--folder", str(folder)]) == 0
     out = capsys.readouterr().out
     assert "good from 4, pass from 3" in out
     assert "> It is 1.5.\n>\n> - 2 points: the idea" in out
+    assert out.index(MARKING) < out.index("**1. ")
     assert "> - *2 of 4:* 6: it is doubled." in out
     assert "draw" not in out  # the code before the answer is not shown
     seeds = {read_mock(folder, "small", seed).tasks[0].scheme for seed in range(12)}
@@ -146,12 +168,13 @@ def test_a_printed_sheet_has_room_and_no_hint(folder, tmp_path) -> None:
     assert re.findall(r"<th>(Name|Number|1|Total)</th>", body) == ["Name", "Number", "1", "Total"]
     assert "<p>What is half of 3?</p>" in body
     assert body.count('class="room"') == 2  # the question's, and more
-    assert not re.search("1.5|apply|numbers|good|private", body, flags=re.I)
+    assert not re.search("1.5|apply|numbers|good|private|mark", body, flags=re.I)
     assert run([*words, "--answers", "--html", str(path)]) == 0
     _, body = path.read_text(encoding="utf-8").split("</head>")
     assert "<p>It is 1.5.</p>" in body
     assert "4 points, apply, numbers/half" in body
     assert "good from 4" in body
+    assert body.index("<li>A mistake costs its points once") < body.index("What is half")
     assert "room" not in body
 
 
