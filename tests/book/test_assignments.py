@@ -378,3 +378,6 @@ def test_the_page_offers_each_assignment():
         assert "There are 40 points: 32 for" in written
         points = [int(each) for each in re.findall(r"\*\*\[(\d)\]\*\*", written)]
         assert sum(points) == int(re.search(r"on paper, (\d) points", written)[1]) == 8
+        asked = page.partition(f"on <em>{name}</em></summary>")[2].partition("</details>")[0]
+        rows = [row for row in asked.splitlines() if re.fullmatch(r"\| .+ \| .+ \|", row)][1:]
+        assert len({*rows}) >= 6, f"{name} has too few questions for conversations"
