@@ -130,6 +130,8 @@ def test_all_exams_allow_the_same_aids() -> None:
     aids = "One sheet of notes, A4 or Letter and written on both sides, and a calculator without memory"
     rules = [read_mock(TEACH, key).rules for key in LESSONS] + [each.rules for each in read_exams(TEACH)]
     assert all(f" {aids} are allowed." in each for each in rules)
+    syllabus = (TEACH / "syllabus.md").read_text(encoding="utf-8")
+    assert syllabus.count("a sheet of notes") == syllabus.count("a sheet of notes and a calculator") == 2
 
 
 def test_no_public_question_is_one_of_the_bank() -> None:
