@@ -23,8 +23,8 @@ MARKING = (
     "- A mistake costs its points once: what follows correctly from it is marked as right, unless it has "
     "become trivial.\n"
     "- Another right way earns the points of the steps that it replaces.\n"
-    "- A right result without the reason or computation that its line names earns half of the line, a mere "
-    "yes or no nothing."
+    "- A right result without the reason or computation that its line names earns half of the line; "
+    "a mere yes or no earns nothing."
 )
 
 
