@@ -38,6 +38,13 @@ def find_repository(root):
     return normalise(url), branch
 
 
+def find_pages(root):
+    """Return where GitHub publishes the book, with names to replace where another host has it."""
+    url, _ = find_repository(root)
+    owner, name = (url if url.startswith("https://github.com/") else PLACEHOLDER).split("/")[-2:]
+    return f"https://{owner}.github.io/{name}"
+
+
 def git(root, *args):
     """Return what git says of a folder; nothing where it is silent."""
     try:

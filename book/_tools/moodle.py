@@ -7,7 +7,7 @@ expect. ``pretest.xml`` has the pre-test, with wrong answers from ``book/teach/p
 statements to ask before and after a course, with their verdicts from the ledger. ``tests.xml`` has the public
 tests and mock exams as essays, whose schemes graders alone see. The bank is in ``questions.xml``, a point a
 minute, without its answers. The folder ``weeks`` has a page for each plan of ``book/courses.yml``, whose
-paragraphs a lecturer pastes into the sections of a course.
+paragraphs a lecturer pastes into the sections of a course; they lead to the book where GitHub publishes it.
 """
 
 import base64
@@ -30,6 +30,7 @@ sys.path.append(str(ROOT / "book" / "_ext"))
 
 from notes import ASK, SECTION  # noqa: E402
 from plans import duties_of, planned, read_plans  # noqa: E402
+from repo_links import find_pages  # noqa: E402
 
 FOLDER = ROOT / "_build" / "moodle"
 TEACH = ROOT / "book" / "teach"
@@ -41,6 +42,8 @@ PRETEST = re.compile(r"^(\d+)\. (.+?)\n(?=\d+\. |\n<details>)", flags=re.M | re.
 STATEMENT = re.compile(r"^- (.+) \[(\w\d\d)\]\(\.\./claims\.md#\w+\)$", flags=re.M)
 #: What may be answered to a statement.
 VERDICTS = {"holds": "It holds", "condition": "It holds under a condition", "wrong": "It is wrong"}
+#: Where a week names a lesson.
+NAMED = re.compile(r"\b([Ll]esson (\d\d)),")
 ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+?) \| (.+?) \|$", flags=re.M)
 
 
@@ -204,6 +207,11 @@ def add_questions(bank, slugs):
             essay(bank, f"{each.name} ({each.kind})", each)
 
 
+def latest(rows):
+    """Return the greatest number of a lesson that was taught, or set as reading, in some meetings."""
+    return max((each["number"] for row in rows for each in (*row["lectured"], *row["before"])), default="")
+
+
 def week(plan, number):
     """Return what a section of a course says of a meeting: its lesson, exercises, and what is due."""
     row, unit = plan["rows"][number - 1], "meeting" if plan["a_week"] > 1 else "week"
@@ -211,6 +219,12 @@ def week(plan, number):
     told = [
         f"Lesson {each['number']}, {each['title']}{', to be read before' * read}. {each['question']}"
         for each, read in row["order"]
+    ]
+    before, now = (latest(plan["rows"][:n]) for n in (number - 1, number))
+    told += [
+        f"In place of lesson {each['number']}, {each['title']}: {words}."
+        for each, words in plan["told"]
+        if before < each["number"] < now
     ]
     told += [row["own"]] * bool(row["own"])
     told += [each["title"] for each in (*row["tests"], *tutorial["tests"])]
@@ -229,13 +243,34 @@ def week(plan, number):
     return told
 
 
+def linked(item, book, names):
+    """Return an item of a week in HTML, which leads to lessons, and to notebook and slides of its own one.
+
+    Args:
+        item: As `week` has it.
+        book: Where the book is published.
+        names: The name of each lesson's notebook, by its number.
+    """
+    lesson = f'<a href="{book}/notebooks/{{}}.html">{{}}</a>,'
+    text = NAMED.sub(lambda found: lesson.format(names[found[2]], found[1]), html.escape(item))
+    if own := NAMED.match(item):
+        name = names[own[2]]
+        text += f' <a href="{book}/_sources/notebooks/{name}.ipynb">Notebook</a>,'
+        text += f' <a href="{book}/_static/slides/{name}.html">slides</a>.'
+    return text
+
+
 def weeks(key):
     """Return the page of a plan."""
     plan = planned(ROOT, key)
+    book, names = (
+        find_pages(ROOT),
+        {path.stem[:2]: path.stem for path in (ROOT / "notebooks").glob("[0-9]*.ipynb")},
+    )
     unit, title = "Meeting" if plan["a_week"] > 1 else "Week", html.escape(f"{plan['title']}, {plan['size']}")
     parts = [f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>']
     for number in range(1, len(plan["rows"]) + 1):
-        items = "".join(f"<li>{html.escape(each)}</li>" for each in week(plan, number))
+        items = "".join(f"<li>{linked(each, book, names)}</li>" for each in week(plan, number))
         parts.append(f"<h3>{unit} {number}</h3>\n<ul>{items}</ul>")
     return "\n".join(parts) + "\n</html>\n"
 

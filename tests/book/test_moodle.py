@@ -167,8 +167,10 @@ def test_the_weeks_of_a_plan_are_ready_to_paste(key):
     sections = page.split("<h3>")[1:]
     assert len(sections) == len(plan["rows"])
     for number, (section, row) in enumerate(zip(sections, plan["rows"], strict=True), 1):
-        items = [html.unescape(each) for each in re.findall(r"<li>(.+?)</li>", section)]
+        found = [html.unescape(re.sub("<[^>]+>", "", each)) for each in re.findall("<li>(.+?)</li>", section)]
+        items = [each.removesuffix(" Notebook, slides.") for each in found]
         assert items == moodle.week(plan, number)
+        assert sum(map(len, found)) - sum(map(len, items)) == len(" Notebook, slides.") * len(row["order"])
         told = "\n".join(items)
         taught = [each["number"] for each, _ in row["order"]]
         assert re.findall(r"^Lesson (\d+), ", told, flags=re.M) == taught
@@ -179,6 +181,37 @@ def test_the_weeks_of_a_plan_are_ready_to_paste(key):
     assert due == [(name, str(last)) for name, (_, last) in assigned(plan)]
     for name, (_, last) in assigned(plan):
         assert re.search(rf"Assignment {name}[\w, ]*: due<", sections[last - 1])
+
+
+def test_a_lesson_of_a_week_leads_to_the_book(monkeypatch):
+    monkeypatch.setenv("BOOK_REPOSITORY_URL", "git@github.com:ada/lessons.git")
+    found = re.findall('href="([^"]+)"', moodle.weeks("language-14-90").partition("<h3>Week 2")[0])
+    book, first, second = "https://ada.github.io/lessons", "03_self_attention", "04_multi_head_attention"
+    before = ("01_recurrence", "02_first_attention")
+    assert found == [
+        f"{book}/notebooks/{first}.html",
+        f"{book}/_sources/notebooks/{first}.ipynb",
+        f"{book}/_static/slides/{first}.html",
+        *(f"{book}/notebooks/{name}.html" for name in before),
+    ]
+    read = moodle.linked("For the next week: read lesson 04, Heads", book, {"04": second})
+    assert read == f'For the next week: read <a href="{book}/notebooks/{second}.html">lesson 04</a>, Heads'
+    monkeypatch.setenv("BOOK_REPOSITORY_URL", "https://gitlab.com/ada/lessons")
+    assert 'href="https://OWNER.github.io/NAME/notebooks/' in moodle.weeks("half-8-90")
+
+
+@pytest.mark.parametrize("key", [plan["key"] for plan in read_plans(ROOT)])
+def test_students_read_what_replaces_a_lesson_before_it_is_needed(key):
+    plan, told, known = planned(ROOT, key), [], set()
+    for number, row in enumerate(plan["rows"], 1):
+        told += re.findall(r"^In place of lesson (\d+), (.+?): ", "\n".join(moodle.week(plan, number)), re.M)
+        known |= {n for n, _ in told}
+        for lesson in (*row["lectured"], *row["before"]):
+            left = {each["number"] for each, _ in plan["told"] if each["slug"] in lesson["after"]}
+            assert left <= known, lesson["slug"]
+    assert sorted(told) == [(each["number"], each["title"]) for each, _ in plan["told"]]  # once
+    if key == "today-14-90":  # lesson 08 is homework of week 4
+        assert "In place of lesson 07, " in str(moodle.week(plan, 4))
 
 
 def test_a_meeting_of_ones_own_has_its_title():
