@@ -24,6 +24,7 @@ TEACH = {
     "questions": "bank",
     "mock": "mock exams",
     "tutorials": "tutorials",
+    "jupyterhub": "JupyterHub",
 }
 
 
