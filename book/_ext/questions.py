@@ -22,11 +22,12 @@ def all_questions(folder):
     """
     title = titles(folder)
     heads = ["Bank", "Mock exams and tests"]
-    parts = [
-        f"## {title[lesson]}\n\n{sheet(read_questions(folder, lesson))}"
-        for lesson in lessons_with_questions(folder)
-    ]
-    return "\n\n".join([*parts, TESTED, table("Objective", tested(folder), heads)])
+    parts = []
+    for lesson in lessons_with_questions(folder):
+        found = read_questions(folder, lesson)
+        told = f"{len(found)} questions, {sum(each.minutes for each in found)} points"
+        parts.append(f"## {title[lesson]}\n\n{folded(told, sheet(found))}")
+    return "\n\n".join([*parts, TESTED, folded("All objectives", table("Objective", tested(folder), heads))])
 
 
 def all_exams(folder):
@@ -38,7 +39,12 @@ def all_exams(folder):
     title, exams = titles(folder), read_exams(folder)
     asked = table("Exam", {each.key: asks(each, title) for each in exams})
     mixed = "\n".join(f"- {each.key}: `{'`, `'.join(each.questions)}`" for each in exams if each.questions)
-    return "\n\n".join([f"<details><summary>{EACH}</summary>", asked, MIX, mixed, "</details>"])
+    return folded(EACH, f"{asked}\n\n{MIX}\n\n{mixed}")
+
+
+def folded(summary, text):
+    """Return Markdown that is folded below a summary."""
+    return f"<details><summary>{summary}</summary>\n\n{text}\n\n</details>"
 
 
 def asks(exam, title):

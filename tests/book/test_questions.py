@@ -250,6 +250,31 @@ def test_grades_may_be_thirds(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ]
 
 
+def test_the_bank_is_folded_by_lesson() -> None:
+    text = all_questions(TEACH)
+    for lesson, title in titles(TEACH).items():
+        if lesson in LESSONS:
+            found = read_questions(TEACH, lesson)
+            points = sum(each.minutes for each in found)
+            told = f"## {title}\n\n<details><summary>{len(found)} questions, {points} points</summary>\n\n"
+            sheet = text.partition(told)[2].partition("</details>")[0]
+            assert all(each.text in sheet for each in found)
+    assert text.count("<details>") == 1 + len(LESSONS)
+
+
+def test_an_oral_resit_has_the_limits_of_an_exam() -> None:
+    page = (TEACH / "exams.md").read_text(encoding="utf-8").partition("(oral-resit)=")[2]
+    points = [int(found) for found in re.findall(r"\w: (\d+) \|", page.partition("\n|---")[0])]
+    assert points == [20, 15, 10, 5, 0]
+    for hints, name in ((1, "good"), (2, "pass")):
+        earned = [
+            next(grade for grade, least in exam.grades.items() if 3 * points[hints] >= least)
+            for exam in EXAMS
+        ]
+        assert {*earned} == {name}
+    assert "a hint for each question is *good*, two are a *pass*" in page
+
+
 def test_each_question_of_the_bank_has_its_objective() -> None:
     rows = [line.strip("| ").split(" | ") for line in all_questions(TEACH).splitlines() if " | " in line]
     found = {row[0]: row[1:] for row in rows}
