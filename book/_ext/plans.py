@@ -15,7 +15,7 @@ from course import SLACK, VOTE, meeting, parts, size, written
 from homework import AT_LEAST, AT_MOST, STEP, exercises_of, join_neighbors, listed, share, starts_of
 from mocks import TUTORIAL
 from questions import left_out
-from workload import credits_of, hours_with, load_of, longer, project_steps, staff
+from workload import hours_with, load_of, longer, project_steps, staff
 
 from exformer_lessons.teacher.exams import FACTOR, read_exams
 from exformer_lessons.teacher.mock import mocks, read_mock
@@ -243,33 +243,25 @@ def overview(root):
     return list(forms.values()), list(courses.values())
 
 
-def bundles(root, *keys):
-    """Return what may count in a course: its shares of the grade, a student's hours, and the staff's.
-
-    The plans are forms of one course, with as many assignments; hours and credits are given for each.
-    """
-    plans = [planned(root, key) for key in keys]
-    found = []
+def bundles(root, key):
+    """Return a plan, and what may count in it: shares of the grade, a student's hours, and the staff's."""
+    plan, found = planned(root, key), []
     for each in yaml.safe_load(Path(root, "book", "bundles.yml").read_text(encoding="utf-8")):
-        count = {"none": 0, "plan": len(plans[0]["assignments"])}.get(each["assignments"])
-        count = len(plans[0]["assignments"]) + 1 if count is None else count
+        count = {"none": 0, "plan": len(plan["assignments"])}.get(each["assignments"])
+        count = len(plan["assignments"]) + 1 if count is None else count
         if count not in each["each"]:
             continue
         challenge, project = each.get("challenge", 0), each.get("project", 0)
         exam = 100 - count * each["each"][count] - challenge - project
-        own = {"challenge": bool(challenge), "project": plans[0]["project"] * bool(project)}
-        hours = [hours_with(plan, count, **own) for plan in plans]
-        without = [one - (not exam) * plan["exam_hours"] for one, plan in zip(hours, plans, strict=True)]
+        own = {"challenge": bool(challenge), "project": plan["project"] * bool(project)}
         shares = [(f"{NUMBERS[count]} assignments", f"{each['each'][count]}% each")] if count else []
         shares += [("challenge", f"{challenge}%")] * bool(challenge)
         shares += [("project", f"{project}%")] * bool(project)
-        none = hours_with(plans[0], 0)
         found.append(
             {
                 "shares": shares + [("exam", f"{exam}%")] * bool(exam),
-                "asked": hours[0] - none,
-                "hours": [(one, credits_of(one)) for one in without],
+                "asked": hours_with(plan, count, **own) - hours_with(plan, 0),
                 "staff": staff(count, challenge=bool(challenge), project=bool(project)),
             }
         )
-    return plans, found
+    return plan, found

@@ -2,7 +2,7 @@
 
 Directive ``{weeks} key`` is a plan's table, ``{weeks} key short`` a list of topics with the hours,
 ``{plans}`` two tables of all plans, ``{told}`` what a class hears in place of a lesson, and
-``{bundles} key ...`` a table of what may count, by ``book/bundles.yml``. Role ``{workload}`total key```
+``{bundles} key`` a table of what may count, by ``book/bundles.yml``. Role ``{workload}`total key```
 says what hours a plan takes, ``{workload}`longer key``` with ``book/teach/project.md`` in place of
 challenge and assignments.
 """
@@ -66,12 +66,11 @@ class Bundles(Made):
     """What may count in a course, and what that costs."""
 
     required_arguments = 1
-    optional_arguments = 1
 
     def run(self):
         """Return a table."""
         self.note()
-        return [raw(HTML.bundles(*bundles(self.env.srcdir, *self.arguments)))]
+        return [raw(HTML.bundles(*bundles(self.env.srcdir, self.arguments[0])))]
 
 
 class Workload(SphinxRole):

@@ -1,12 +1,10 @@
-"""What a plan asks of a student, an assistant and a lecturer, in hours and in credits."""
+"""What a plan asks of a student and of the staff, in hours and in credits."""
 
 import re
 from pathlib import Path
 
 #: Hours of a student: for an assignment, and for each lesson to prepare for the exam.
 ASSIGNMENT, PREPARE = 7, 2
-#: Groups of a tutorial, and an assistant's hours to prepare one.
-GROUPS, READY = 3, 1
 #: Hours of the staff for what 60 students hand in: those of one person, and those that all share equally. For
 #: each assignment, the grader, then written parts and conversations; for 20 pages of the challenge and 30
 #: projects, reading and conversations.
@@ -30,13 +28,7 @@ def load_of(plan):
         "exam_hours": PREPARE * len(plan["taught"]),
     }
     total = sum(found.values())
-    room = round(GROUPS * len(rows) * plan["tutorial"] / 60)
-    ready = READY * len(rows)
-    heard = staff(len(plan["assignments"]), challenge=plan["challenge"])[2]
-    assistant = {"room": room, "ready": ready, "heard": heard, "all": room + ready + heard}
-    assistant["project"] = room + ready + staff(project=True)[2]
-    assistant["both"] = room + ready + staff(len(plan["assignments"]), project=True)[2]
-    return found | {"total": total, "credits": credits_of(total), "assistant": assistant, "groups": GROUPS}
+    return found | {"total": total, "credits": credits_of(total)}
 
 
 def staff(assignments=0, *, challenge=False, project=False):
@@ -67,7 +59,7 @@ def hours_with(plan, assignments, *, challenge=False, project=0):
 
 
 def longer(plan, steps):
-    """Return hours and credits with the project: in place of assignments and challenge, or of this alone."""
+    """Return hours and credits with the project: without an exam; with one; and with assignments too."""
     project = sum(hours for _, hours in steps)
     count = len(plan["assignments"])
     hours, both = hours_with(plan, 0, project=project), hours_with(plan, count, project=project)
@@ -81,6 +73,8 @@ def longer(plan, steps):
     weeks_beside = last - first + 1
     return {
         "project": project,
+        "only": hours - plan["exam_hours"],
+        "fewest": credits_of(hours - plan["exam_hours"]),
         "longer": hours,
         "more": credits_of(hours),
         "both": both,
@@ -89,5 +83,4 @@ def longer(plan, steps):
         "weekly": round(beside / weeks_beside, 1),
         "weekly_both": round((beside + late) / weeks_beside, 1),
         "project_staff": staff(project=True)[0],
-        "both_staff": staff(count, project=True)[0],
     }
