@@ -15,7 +15,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         arguments: The words after ``exformer-lessons``; None for those of the process.
 
     Returns:
-        The exit status: 0; 1 if a claim does not hold; 2 after a mistake.
+        The exit status: 0; 1 if a measurement is not repeated; 2 after a mistake.
     """
     parser = argparse.ArgumentParser(
         prog="exformer-lessons", description="What the lessons offer beside their pages."

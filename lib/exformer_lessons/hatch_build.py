@@ -1,4 +1,4 @@
-"""Put the notebooks into a wheel; an editable installation reads those of its clone."""
+"""Put the notebooks and the ledger into a wheel; an editable installation reads those of its clone."""
 
 from pathlib import Path
 from typing import Any
@@ -7,9 +7,10 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class NotebooksHook(BuildHookInterface):
-    """Adds the folder ``notebooks`` of the clone, which `start` hands out and `claim` runs."""
+    """Adds the folder ``notebooks`` of the clone, which `start` hands out and `claim` runs, and its verdicts."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add it, unless the installation is editable."""
+        """Add them, unless the installation is editable."""
         if version == "standard":
-            build_data["force_include"][str(Path(self.root).parents[1] / "notebooks")] = "notebooks"
+            for name in ("notebooks", "book/claims.yml"):
+                build_data["force_include"][str(Path(self.root).parents[1] / name)] = name

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from exformer_lessons.execution import execute, in_new_process
 from exformer_lessons.notebook import Claim, Notebook, load, paths, readable_folder
 
@@ -38,21 +40,32 @@ def perform(path: Path, claim_id: str) -> tuple[dict[str, Any], float]:
     return found.findings[claim_id], found.seconds
 
 
+def verdicts() -> dict[str, str]:
+    """Return what the ledger says of each row; of a row that is new, nothing."""
+    path = readable_folder() / "book" / "claims.yml"
+    rows = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    words = {"condition": "holds with a condition", "definition": "true by definition"}
+    return {row["id"]: words.get(row["verdict"], row["verdict"]) for row in rows or []}
+
+
 def reproduce(ids: Sequence[str]) -> int:
     """Reproduce rows, and print each beside the sentence on its page.
+
+    The measurement of a statement that is wrong is repeated like any other, so the verdict is told beside it.
 
     Args:
         ids: Of the ledger.
 
     Returns:
-        The exit status: 1 if a claim does not hold.
+        The exit status: 1 if a measurement does not support its sentence again.
     """
-    wrong = 0
+    wrong, ledger = 0, verdicts()
     for claim_id in ids:
         for notebook, claim in places(claim_id):
             found, seconds = in_new_process(perform, notebook.path, claim_id)
             wrong |= not found["holds"]
-            verdict = "holds" if found["holds"] else "DOES NOT HOLD"
-            print(f"{claim_id}, {notebook.key}: {verdict}, {seconds:.0f} s")
+            repeated = "measurement repeated" if found["holds"] else "MEASUREMENT NOT REPEATED"
+            verdict = f"; verdict of the ledger: {ledger[claim_id]}" if claim_id in ledger else ""
+            print(f"{claim_id}, {notebook.key}: {repeated}, {seconds:.0f} s{verdict}")
             print(f"  now:  {found['says']}\n  page: {claim.sentence}")
     return wrong

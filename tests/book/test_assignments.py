@@ -296,7 +296,7 @@ def test_who_has_the_key_reads_the_solution(book, capsys):
     ("words", "says"),
     [
         (("--assignment", "sums"), "assignment sums is sealed: expected --key FILE"),
-        (("--assignment", "other", "--key"), "expected one of the assignments sums; got 'other'"),
+        (("--assignment", "other", "--key"), "expected one of the assignments (sums), got 'other'"),
     ],
 )
 def test_grading_refuses(book, words, says, capsys):

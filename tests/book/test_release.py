@@ -87,6 +87,7 @@ def test_each_notebook_of_a_fork_names_the_fork(published) -> None:
     with zipfile.ZipFile(*folder.glob("exformer_lessons-*.whl")) as wheel:
         inside = [name for name in wheel.namelist() if name.endswith(".ipynb")]
         assert len(inside) == len([*(ROOT / "notebooks").rglob("*.ipynb")])
+        assert "exformer_lessons/book/claims.yml" in wheel.namelist()  # the verdicts of `claim`
         assert all(address_of(json.loads(wheel.read(name))) == f"{FORK}@{commit}" for name in inside)
 
 

@@ -32,7 +32,8 @@ def write(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("n", "status", "verdict", "total"), [(3, 0, "A01, sums: holds", 6), (2, 1, "DOES NOT HOLD", 3)]
+    ("n", "status", "verdict", "total"),
+    [(3, 0, "A01, sums: measurement repeated, ", 6), (2, 1, "MEASUREMENT NOT REPEATED", 3)],
 )
 def test_a_claim_holds_or_not(write, capsys, n, status, verdict, total) -> None:
     write("n = 3", f"n = {n}")
@@ -40,6 +41,18 @@ def test_a_claim_holds_or_not(write, capsys, n, status, verdict, total) -> None:
     out = capsys.readouterr().out
     assert verdict in out
     assert f"now:  The total is {total}.\n  page: The total is 6." in out
+
+
+@pytest.mark.parametrize(
+    ("verdict", "told"), [("wrong", "wrong"), ("condition", "holds with a condition"), ("holds", "holds")]
+)
+def test_the_verdict_of_the_ledger_is_told(write, tmp_path, capsys, verdict, told) -> None:
+    write()
+    (tmp_path / "book").mkdir()
+    row = f"- {{id: A01, verdict: {verdict}}}\n"
+    (tmp_path / "book" / "claims.yml").write_text(row, encoding="utf-8")
+    assert run(["claim", "A01"]) == 0
+    assert f"measurement repeated, 0 s; verdict of the ledger: {told}\n" in capsys.readouterr().out
 
 
 def test_the_settings_of_a_new_process(monkeypatch) -> None:
@@ -54,7 +67,7 @@ def test_a_claim_needs_its_own_section_alone(write, capsys, tmp_path) -> None:
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     path.write_text(json.dumps({"cells": [cells[0], cells[3], *cells]}), encoding="utf-8")
     assert run(["claim", "A01"]) == 0
-    assert "A01, sums: holds" in capsys.readouterr().out
+    assert "A01, sums: measurement repeated" in capsys.readouterr().out
 
 
 def test_an_unknown_row(write, capsys) -> None:

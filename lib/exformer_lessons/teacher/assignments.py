@@ -207,7 +207,8 @@ def read_parts(folder: Path, name: str, key: Path | None) -> list[Part]:
 def _found(folder: Path, name: str, key: Path | None) -> dict[str, Any]:
     """Return what :func:`compute` found, now if the assignment is open, else when it was sealed."""
     if name not in names(folder):
-        raise ValueError(f"expected one of the assignments {', '.join(names(folder))}; got {name!r}")
+        known = ", ".join(names(folder)) or "none: run this in a clone of the book"
+        raise ValueError(f"expected one of the assignments ({known}), got {name!r}")
     notebook = notebook_of(folder, name)
     if is_open(folder, name):
         return compute(notebook.with_suffix(""), notebook)

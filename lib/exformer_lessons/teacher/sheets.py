@@ -183,7 +183,10 @@ def _marks(sheet: Sheet, path: Path) -> str:
     sign = ";" if ";" in text.partition("\n")[0] else ","  # Excel's, where a comma is in numbers
     rows = [row for row in csv.reader(io.StringIO(text), delimiter=sign) if any(map(str.strip, row))]
     if rows[:2] != [head, most]:
-        raise ValueError(f"{path}: expected the first rows {sign.join(head)} and {sign.join(most)}")
+        raise ValueError(
+            f"{path}: expected the first rows {sign.join(head)} and {sign.join(most)}; "
+            f"with the options --without and --seed with which it was written, if any"
+        )
     written = io.StringIO()
     table = csv.writer(written, delimiter=sign, lineterminator="\n")
     table.writerow([*head, "points", *["grade"] * bool(sheet.grades)])
