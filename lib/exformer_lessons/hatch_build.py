@@ -7,7 +7,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class NotebooksHook(BuildHookInterface):
-    """Adds the folder ``notebooks`` of the clone, which `start` hands out and `claim` runs, and its verdicts."""
+    """Adds the clone's ``notebooks``, which `start` hands out and `claim` runs, and the verdicts."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add them, unless the installation is editable."""

@@ -85,6 +85,13 @@ def test_points_of_an_assignment_add_up_once(tmp_path):
     assert found["feedback"] == "merge: Ties (0 of 1)."
 
 
+def test_a_wrong_file_is_told_to_its_student(tmp_path):
+    lost = row(f"{ZOE}/x.pdf", "", "no notebook", hint="It has no notebook: x.pdf.", lesson="")
+    found, said = written(tmp_path, [row("King Martin/a.ipynb"), lost], WORKSHEET)
+    assert found["zoe@example.org"]["feedback"] == "It has no notebook: x.pdf. Not handed in: tokens/encode."
+    assert "2 of them handed in nothing" in said
+
+
 def test_a_roster_fills_in_and_lists_who_handed_in_nothing(tmp_path):
     names = [ZOE, "Ada Lovelace_1000003_assignsubmission_file", "Bob_7_assignsubmission_file_", FORMULA]
     found, said = written(tmp_path, [row(f"{name}/03.ipynb") for name in names], WORKSHEET)

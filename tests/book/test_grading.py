@@ -206,6 +206,33 @@ def test_what_is_no_notebook_is_named(sandbox_kind, tmp_path):
     assert all("cannot be read" in hints[name] for name in ("text", "list"))
 
 
+def test_a_hand_in_without_a_notebook_is_named(sandbox_kind, tmp_path):
+    for name in ("Ada_1_assignsubmission_file_/x", "Bo_2_assignsubmission_file_/in/x", "w1/cy/x"):
+        path = tmp_path / f"{name}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(notebook("x = 1"))
+    lost = [
+        "Di_4_assignsubmission_file_/work.zip",
+        "loose.docx",
+        "w1/eve/b.pdf",
+        "w2/Ada_1_assignsubmission_file_/a",
+    ]
+    beside = [
+        "Ada_1_assignsubmission_file_/data/y.txt",
+        "Bo_2_assignsubmission_file_/y.txt",
+        "w1/y.txt",
+        "marks.csv",
+    ]
+    for name in [*lost, *beside, "__MACOSX/._x.ipynb", "w1/.DS_Store", "w1/eve/a.png"]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    rows = [*grade.grade_folder(tmp_path, caps=CAPS, kind=sandbox_kind)]
+    told = {row.student: row.hint for row in rows if row.result == "no notebook"}
+    assert [*told] == [lost[0], lost[1], "w1/eve/a.png", lost[3]]
+    assert told["w1/eve/a.png"] == "It has no notebook: a.png, b.pdf."
+    assert sum(row.result == "error" for row in rows) == 3
+
+
 #: These ask for more than values: a gradient through a function, a tokenizer, an error that is passed on.
 ASK_MORE = {"training", "adapting", "faster"}
 
@@ -231,6 +258,7 @@ def test_a_lesson_can_be_named(sandbox_kind, tmp_path):
     ]
     assert [row.exercise for row in rows] == ["split", "multi_head"]
     assert "my_merge is not defined" in rows[0].hint
+    assert rows[0].shape == ("FunctionDef", "arguments", "arg", "arg", "Return", "Name")
 
 
 def test_nothing_runs_without_a_sandbox(monkeypatch, tmp_path, capsys):

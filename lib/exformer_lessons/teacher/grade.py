@@ -17,7 +17,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import tee
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,9 @@ from exformer_lessons.notebook import key_of
 from exformer_lessons.teacher import sandbox
 from exformer_lessons.teacher.answers import add_key
 from exformer_lessons.teacher.assignments import Part, read_parts
-from exformer_lessons.teacher.gradebook import harmless, read_roster, write_gradebook
+from exformer_lessons.teacher.gradebook import harmless, read_roster, student_of, write_gradebook
 from exformer_lessons.teacher.inside import decode, encode, grades, receive, send
+from exformer_lessons.teacher.likeness import alike, told
 from exformer_lessons.teacher.questions import add_folder
 
 #: Bytes of the largest notebook that is read.
@@ -90,12 +91,14 @@ class Result:
     Args:
         student: The file.
         exercise: Its name, or that of a part of an assignment.
-        result: passed, refused, error, timeout or tampered; for a part also *in part* and *excluded*.
+        result: passed, refused, error, timeout, tampered or *no notebook*; for a part also *in part* and
+            *excluded*.
         hint: What the grader says.
         seconds: How long it took.
         points: Of a part.
         full: How many points the part has.
         lesson: Of an exercise.
+        shape: Its code without names, to compare with others'.
     """
 
     student: str
@@ -106,6 +109,12 @@ class Result:
     points: int = 0
     full: int = 0
     lesson: str = ""
+    shape: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def column(self) -> str:
+        """The exercise with its lesson."""
+        return f"{self.lesson}/{self.exercise}".strip("/")
 
 
 class TamperedError(BaseException):
@@ -149,7 +158,8 @@ def grade_folder(
         raise ValueError(
             f"expected the slug of a lesson with exercises, got {lesson!r}: one of {', '.join(known)}"
         )
-    paths = sorted(path for path in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+    handed = _handed_in(folder)
+    paths = [path for path in handed if path.suffix == ".ipynb"]
     if not paths:
         raise ValueError(f"expected a folder with notebooks, got {folder}: unpack what was handed in there")
     kind = kind or sandbox.find()
@@ -173,6 +183,39 @@ def grade_folder(
             continue
         for exercise in known[slug]:
             yield _grade(student, cells, exercise, caps=caps, kind=kind)
+    for student, names in without_notebook([path.relative_to(folder) for path in handed]).items():
+        yield Result(student, "", "no notebook", _line(f"It has no notebook: {', '.join(names)}."), 0.0)
+
+
+def _handed_in(folder: Path) -> list[Path]:
+    """Return the files of students: no hidden ones, and no tables of the teacher's beside their folders."""
+    found = (path for path in folder.rglob("*") if path.is_symlink() or path.is_file())
+    parts = {path: path.relative_to(folder).parts for path in found}
+    hidden = {path for path, names in parts.items() if any(n.startswith((".", "__MACOSX")) for n in names)}
+    tables = {path for path, names in parts.items() if len(names) == 1 and path.suffix == ".csv"}
+    return sorted({*parts} - hidden - tables)
+
+
+def without_notebook(paths: Sequence[Path]) -> dict[str, list[str]]:
+    """Return the first file of each hand-in that has no notebook, with the names of all its files.
+
+    A hand-in is a folder of Moodle's; or a loose file; or a folder, if neither it nor one around it or in it
+    has a notebook.
+
+    >>> without_notebook([Path("ada/a.ipynb"), Path("ada/in/b.txt"), Path("bo/b.pdf"), Path("bo/c.pdf")])
+    {'bo/b.pdf': ['b.pdf', 'c.pdf']}
+    """
+    notebooks = [path for path in paths if path.suffix == ".ipynb"]
+    having = {path.parent for path in notebooks}
+    around = {each for path in notebooks for each in path.parents}
+    found: dict[Path, list[Path]] = {}
+    for path in paths:
+        above = [each for each in path.parents if each.name]
+        moodle = next((each for each in above if student_of(each.name).number), None)
+        own = moodle or (above[0] if above else path)
+        if own not in around and (moodle or not having & {*above}) and path.suffix != ".ipynb":
+            found.setdefault(own, []).append(path)
+    return {files[0].as_posix(): [each.name for each in files] for files in found.values()}
 
 
 def _total(rows: list[Result]) -> Result:
@@ -199,7 +242,7 @@ def _grade(
     begun = time.monotonic()
     part = exercise if isinstance(exercise, Part) else None
     tampers = next((found[0] for cell in cells if not part and (found := TAMPERS.search(cell))), "")
-    excluded, points = "", 0
+    excluded, points, shape = "", 0, ()
     worker = str(Path(__file__).with_name("inside.py"))
     late = threading.Event()
     with sandbox.opened(["-I", worker, *sandbox.search_path()], kind=kind) as process:
@@ -210,7 +253,7 @@ def _grade(
 
         clock = threading.Timer(caps["seconds"], end)
         try:
-            words = _begin(process, cells, exercise, caps)
+            words, shape = _begin(process, cells, exercise, caps)
             excluded = next((each for each in part.without if each in words), "") if part else ""
             clock.start()
             result, hint, points = _ask(process, exercise)
@@ -236,18 +279,21 @@ def _grade(
     seconds = round(time.monotonic() - begun, 1)
     full, lesson = part.points if part else 0, exercise.lesson if isinstance(exercise, Exercise) else ""
     said = _line(hint, 900 if part else 300)
-    return Result(student, exercise.name, result, said, seconds, points, full, lesson)
+    return Result(student, exercise.name, result, said, seconds, points, full, lesson, shape)
 
 
-def _begin(process: Any, cells: list[str], exercise: Exercise | Part, caps: dict[str, int]) -> list[Any]:
-    """Say what is graded, and return what it names.
+def _begin(
+    process: Any, cells: list[str], exercise: Exercise | Part, caps: dict[str, int]
+) -> tuple[list[str], tuple[str, ...]]:
+    """Say what is graded, and return what it names, and its shape.
 
     Until the sandbox is ready, nothing that was handed in runs in it.
     """
     torch = any("import torch" in cell or "from torch" in cell for cell in cells) or exercise.uses_torch
     first = {"cells": cells, "wanted": exercise.wanted, "caps": caps, "torch": torch}
     _send(process, first)
-    return list(_receive(process)["words"])
+    ready = _receive(process)
+    return list(ready["words"]), tuple(ready["shape"])
 
 
 def _ask(process: Any, exercise: Exercise | Part) -> tuple[str, str, int]:
@@ -392,7 +438,10 @@ def _run(options: argparse.Namespace) -> None:
     rows, again = tee(grade_folder(options.folder, lesson=options.lesson, caps=caps, parts=parts))
     counts = write(rows, options.csv, points=bool(parts))
     print(f"{options.csv}: " + ", ".join(f"{n} {result}" for result, n in sorted(counts.items())))
+    found = [*again]
     if options.gradebook:
-        print(write_gradebook(again, options.gradebook, roster))
+        print(write_gradebook(found, options.gradebook, roster))
+    if pairs := told(alike(found, roster)):
+        print(pairs)
     if counts["error"] + counts["timeout"] + counts["tampered"]:
         print("Look at the rows error, timeout and tampered: they could not be judged as answers.")

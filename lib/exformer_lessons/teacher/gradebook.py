@@ -93,7 +93,7 @@ def _find(student: Person, roster: Sequence[Person]) -> Person:
     return found[0] if len(found) == 1 else student
 
 
-def _owner(path: str, roster: Sequence[Person]) -> Person:
+def owner_of(path: str, roster: Sequence[Person]) -> Person:
     """Find whose file this is; folders around those of students, such as one for each week, say nothing."""
     parts = PurePosixPath(path).parts
     told = [student_of("/".join(parts[n:])) for n in range(len(parts))]
@@ -120,9 +120,8 @@ def write_gradebook(results: Iterable["Result"], out: Path, roster: Sequence[Per
     best: dict[Person, dict[str, Result]] = {person: {} for person in roster}
     for each in results:
         if each.result != "total":
-            own = best.setdefault(_owner(each.student, roster), {})
-            column = f"{each.lesson}/{each.exercise}".strip("/")
-            own[column] = max(own.get(column, each), each, key=_points)
+            own = best.setdefault(owner_of(each.student, roster), {})
+            own[each.column] = max(own.get(each.column, each), each, key=_points)
     columns = list(dict.fromkeys(column for own in best.values() for column in own if column))
     with out.open("w", encoding="utf-8-sig", newline="") as file:
         table = csv.writer(file)

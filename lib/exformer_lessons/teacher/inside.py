@@ -228,6 +228,34 @@ def words(statements: list[tuple[int, ast.stmt]]) -> list[str]:
     return sorted(found - {""})
 
 
+def shape(statements: list[tuple[int, ast.stmt]]) -> list[str]:
+    """Return the tree of statements as a list of words: no names but those of attributes and built-ins.
+
+    Imports, texts, docstrings and annotations say nothing of who wrote them, so they are left out.
+
+    >>> shape([(0, ast.parse("def f(x: int): return x + 1").body[0])])
+    ['FunctionDef', 'arguments', 'arg', 'Return', 'BinOp', 'Name', 'Add', '1']
+    """
+    found, left = [], [node for _, node in reversed(statements)]
+    while left:
+        node = left.pop()
+        text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if text or isinstance(node, ast.Import | ast.ImportFrom | ast.expr_context):
+            continue
+        word = type(node).__name__
+        if isinstance(node, ast.Attribute):
+            word = f".{node.attr}"
+        elif isinstance(node, ast.Name) and node.id in vars(builtins):
+            word = node.id
+        elif isinstance(node, ast.Constant) and not isinstance(node.value, str | bytes):
+            word = repr(node.value)
+        found.append(word[:40])
+        parts = [each for name, each in ast.iter_fields(node) if name not in ("annotation", "returns")]
+        inner = [each for part in parts for each in (part if isinstance(part, list) else [part])]
+        left += [each for each in reversed(inner) if isinstance(each, ast.AST)]
+    return found
+
+
 def _without_magics(source: str) -> str:
     return "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in source.split("\n"))
 
@@ -298,7 +326,7 @@ def main() -> None:
         import torch  # noqa: F401 - before the limit of memory, which is what the answer may add
     limit(first["caps"])
     statements, error = choose(first["cells"], first["wanted"])
-    send(out, {"ready": True, "words": words(statements)})
+    send(out, {"ready": True, "words": words(statements), "shape": shape(statements)})
     names, error = define(statements, error)
     there = {name: names[name] for name in first["wanted"] if name in names}
     kinds = {

@@ -1,0 +1,89 @@
+"""Pairs of students whose code is nearly the same: whom to ask first, and no proof.
+
+The sandbox makes a list of words of an answer's tree, without names and comments, so another name or a new
+comment changes nothing. Compared is how many runs of words two answers share, without the runs that most of
+the class writes. Short answers count only together, over all exercises that both have handed in.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from exformer_lessons.teacher.gradebook import Person, owner_of
+
+if TYPE_CHECKING:
+    from exformer_lessons.teacher.grade import Result
+
+#: Words of a run, the fewest runs that are compared, and from which fraction on two answers are alike.
+RUN, LEAST, ALIKE = 8, 60, 0.8
+#: What more than this fraction of the class writes, and more than two, is how one writes it.
+COMMON = 0.5
+#: How many pairs are told.
+MOST = 40
+#: The name of all exercises of a pair together.
+TOGETHER = "together"
+
+
+def alike(
+    results: Sequence["Result"], roster: Sequence[Person] = ()
+) -> dict[tuple[str, str], dict[str, float]]:
+    """Return the pairs of students with the exercises whose code is alike, and the fraction that is.
+
+    Args:
+        results: Of the grader; of several files of a student the last counts.
+        roster: Of the course.
+    """
+    answers: dict[str, dict[Person, Counter[tuple[str, ...]]]] = defaultdict(dict)
+    for each in results:
+        runs = zip(*(each.shape[n:] for n in range(RUN)), strict=False)
+        answers[each.column][owner_of(each.student, roster)] = Counter(runs)
+    compared: dict[tuple[Person, Person], dict[str, tuple[int, int]]] = defaultdict(dict)
+    for exercise, written in answers.items():
+        rare = _without_common(written)
+        for one, other in combinations(rare, 2):
+            both = rare[one].total() + rare[other].total()
+            compared[one, other][exercise] = 2 * (rare[one] & rare[other]).total(), both
+    found = {
+        (_name(one), _name(other)): parts
+        for (one, other), counts in compared.items()
+        if (parts := _alike(counts))
+    }
+    return dict(sorted(found.items(), key=lambda pair: -max(pair[1].values())))
+
+
+def _without_common(
+    written: dict[Person, Counter[tuple[str, ...]]],
+) -> dict[Person, Counter[tuple[str, ...]]]:
+    having = Counter(run for runs in written.values() for run in runs)
+    most = max(2, COMMON * len(written))
+    return {
+        who: Counter({run: n for run, n in runs.items() if having[run] <= most})
+        for who, runs in written.items()
+    }
+
+
+def _alike(counts: dict[str, tuple[int, int]]) -> dict[str, float]:
+    together = {TOGETHER: tuple(map(sum, zip(*counts.values(), strict=True)))} if len(counts) > 1 else {}
+    return {
+        name: shared / both
+        for name, (shared, both) in (counts | together).items()
+        if both >= 2 * LEAST and shared >= ALIKE * both
+    }
+
+
+def _name(who: Person) -> str:
+    return f"{who.name} ({who.number})" if who.number else who.name
+
+
+def told(pairs: dict[tuple[str, str], dict[str, float]]) -> str:
+    """Return what the teacher reads: the pairs, and that they prove nothing; nothing if there is none."""
+    if not pairs:
+        return ""
+    lines = [
+        f"  {one} and {other}: " + ", ".join(f"{name} {shared:.0%}" for name, shared in parts.items())
+        for (one, other), parts in pairs.items()
+    ]
+    more = [f"  and {len(lines) - MOST} more pairs"] if len(lines) > MOST else []
+    head = "Nearly the same code, names aside. This proves nothing: ask both how they came to it."
+    return "\n".join([head, *lines[:MOST], *more])
