@@ -25,7 +25,7 @@ LONG, OTHER, SHORT = PARTS["calibration"], PARTS["best_temperature"], PARTS["win
 def renamed(code):
     """Rename what a function binds, comment it, give it a docstring and a type."""
     for name in sorted({each.arg for each in ast.walk(ast.parse(code)) if isinstance(each, ast.arg)}):
-        code = re.sub(rf"\\b{name}\\b", f"my_{name}", code)
+        code = re.sub(rf"\b{name}\b", f"my_{name}", code)
     head, body = code.split("\n", 1)
     return f'{head.replace("):", ") -> object:")}\n    """Mine."""\n    # by me\n{body}'
 
@@ -37,7 +37,7 @@ def row(student, code, exercise="calibration", lesson=""):
 
 
 def test_a_renamed_copy_is_a_pair():
-    assert renamed(LONG) != LONG
+    assert "my_logits" in renamed(LONG)
     found = alike([row("ada/a.ipynb", LONG), row("bo/b.ipynb", renamed(LONG)), row("cy.ipynb", OTHER)])
     assert found == {("ada", "bo"): {"calibration": 1.0}}
     assert told(found).splitlines()[1] == "  ada and bo: calibration 100%"
