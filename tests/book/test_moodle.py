@@ -201,7 +201,7 @@ def test_a_lesson_of_a_week_leads_to_the_book(monkeypatch):
 
 
 @pytest.mark.parametrize("key", [plan["key"] for plan in read_plans(ROOT)])
-def test_students_read_what_replaces_a_lesson_before_it_is_needed(key):
+def test_students_read_in_time_what_replaces_a_lesson(key):
     plan, told, known = planned(ROOT, key), [], set()
     for number, row in enumerate(plan["rows"], 1):
         told += re.findall(r"^In place of lesson (\d+), (.+?): ", "\n".join(moodle.week(plan, number)), re.M)

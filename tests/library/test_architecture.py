@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "lib" / "exformer"
 MODULES = sorted(path for path in LIBRARY.rglob("*.py"))
 #: What speaks to the reader; all else in the library leaves seeds alone.
-MAY_SEED = {"training.loop", "lessons.setup"}
+MAY_SEED = {"training.seed", "lessons.setup"}
 
 
 def name_of(path):
@@ -54,7 +54,7 @@ def check_manners(path, text, parsed):
         called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
         seeds = called in ("torch.manual_seed", "random.seed", "np.random.seed")
         assert not seeds or name_of(path) in MAY_SEED, f"line {node.lineno}: seeds"
-        chooses = called == "torch.cuda.is_available" and name_of(path) != "cli.train"
+        chooses = called == "torch.cuda.is_available" and name_of(path) != "cli.device"
         assert not chooses, f"line {node.lineno}: chooses a device"
         assert called != "torch.load", f"line {node.lineno}: {called}"
 

@@ -7,11 +7,11 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-import torch
 from tqdm import tqdm
 
 from exformer.check_settings import check_integer
 from exformer.cli.broken_pipe import lasting_stderr
+from exformer.cli.device import choose_device
 from exformer.cli.lines import show_controls
 from exformer.hub.shipped import shipped_models
 from exformer.recipes import Recipe, find_recipe
@@ -28,7 +28,7 @@ from exformer.training.trainer import Trainer
 
 def train_model(args: argparse.Namespace) -> None:
     """Train a model by a recipe, or on the reader's own texts."""
-    device = _choose_device(args.device)
+    device = choose_device(args.device)
     with lasting_stderr():
         data, folder = _own_data(args), RunFolder(args.out)
         recipe = _recipe(args, data, folder)
@@ -50,14 +50,6 @@ def train_model(args: argparse.Namespace) -> None:
             on_measure=show,
         )
         destroy_process_group()
-
-
-def _choose_device(name: str | None) -> str:
-    """Return the device that was asked for, or else a GPU where there is one."""
-    has_gpu = torch.cuda.is_available()
-    if name == "cuda" and not has_gpu:
-        raise ValueError("PyTorch finds no CUDA device here: leave --device out, or give --device cpu")
-    return name or ("cuda" if has_gpu else "cpu")
 
 
 def _own_data(args: argparse.Namespace) -> Pairs | Text | None:

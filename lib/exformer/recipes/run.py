@@ -21,8 +21,8 @@ from exformer.recipes.task import Task, learn_tokenizer, make_task, training_bat
 from exformer.tokenizers.tokenizer import Tokenizer
 from exformer.training.checkpoint import average_weights
 from exformer.training.distributed import Processes
-from exformer.training.loop import set_seed
 from exformer.training.optimizers import make_optimizers
+from exformer.training.seed import set_seed
 from exformer.training.trainer import Trainer
 
 _FILE_TYPE = torch.float16  # of the final weights: half the bytes

@@ -1,12 +1,10 @@
 """The training loop: gradients, steps of the optimizers, and losses that are not finite."""
 
 import math
-import random
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from copy import copy
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -17,6 +15,7 @@ from exformer.models.unwrap import unwrap
 from exformer.training.config import check_clip_norm
 from exformer.training.gradient_clipping import clip_gradients
 from exformer.training.schedules import Schedule
+from exformer.training.seed import set_seed as set_seed
 
 #: Gives the loss of a model on a batch; some take ``label_smoothing`` too.
 LossFn = Callable[..., Float[Tensor, ""]]
@@ -113,13 +112,6 @@ class Losses:
                     f"the loss is {loss} at step {step}: lower the learning rate or clip gradients"
                 )
             self.values.append(loss)
-
-
-def set_seed(seed: int) -> None:
-    """Seed all random number generators, of Python, NumPy and PyTorch, with an integer from 0 to 2³² - 1."""
-    random.seed(seed)
-    np.random.seed(seed)
-    torch.manual_seed(seed)
 
 
 def train(

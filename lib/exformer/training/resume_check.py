@@ -13,7 +13,7 @@ from torch import Tensor
 
 from exformer.data.sampler import BatchSampler
 from exformer.training.config import TrainingConfig
-from exformer.training.loop import set_seed
+from exformer.training.seed import set_seed
 
 #: Settings that may change when a run is resumed. Of these only ``steps`` changes what a step computes: the
 #: learning rates of a schedule that ends with the run.

@@ -26,11 +26,11 @@ from exformer.training.loop import (
     LossFn,
     check_parameters,
     default_loss,
-    set_seed,
     training_steps,
 )
 from exformer.training.optimizers import make_optimizers
 from exformer.training.resume_check import describe_run
+from exformer.training.seed import set_seed
 from exformer.training.to_device import device_of
 from exformer.training.validation import compare_with_best, is_patience_over, mean_loss
 
