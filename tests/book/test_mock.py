@@ -206,6 +206,34 @@ def test_a_class_gets_a_test_without_what_it_did_not_read(capsys) -> None:
     assert "test_1: expected some of its questions 1 to 4" in capsys.readouterr().err
 
 
+def test_a_table_of_marks_tells_what_it_lacks(tmp_path, capsys) -> None:
+    words = ["mock", "test_1", "--folder", str(TEACH), "--marks", str(tmp_path / "marks.csv")]
+    roster = tmp_path / "roster.csv"
+    roster.write_text("Full name,Email\nAda,a@x.org\nBo,b1@x.org\nBo,b2@x.org\nCy,\n", encoding="utf-8")
+    assert run([*words, "--without", "1", "--roster", str(roster)]) == 0
+    table = (tmp_path / "marks.csv").read_text(encoding="utf-8")
+    assert [line.partition(",")[0] for line in table.splitlines()[2:]] == [
+        "Ada",
+        "b1@x.org",
+        "b2@x.org",
+        "Cy",
+    ]
+    filled = (
+        table.replace("Ada,,,", "Ada,1,,2")
+        .replace("b1@x.org,", "b1@x.org,ill")
+        .replace("Cy,,,", "Cy,1,0.5,2")
+    )
+    (tmp_path / "marks.csv").write_text(filled, encoding="utf-8")
+    capsys.readouterr()
+    assert run([*words, "--without", "1"]) == 0
+    told = [line.rpartition(",")[2] for line in capsys.readouterr().out.splitlines()]
+    assert told == ["points", "incomplete: 2", "ill", "absent", "3.5"]
+    assert run(words) == 2
+    assert "was it written with another --without?" in capsys.readouterr().err
+    assert run([*words[:4], "--roster", str(roster)]) == 2
+    assert "expected --marks FILE.csv with --roster" in capsys.readouterr().err
+
+
 def test_what_a_sheet_says_is_text(folder, tmp_path) -> None:
     write(folder, title="a < b", text="Is [[3 = x]] < 4 <b>here</b>, $a < b$?")
     path = tmp_path / "small.html"

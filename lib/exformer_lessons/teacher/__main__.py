@@ -5,10 +5,10 @@ import sys
 from collections.abc import Sequence
 
 from exformer_lessons.command import run_command
-from exformer_lessons.teacher import answers, assignments, exams, grade, mock, questions, seal
+from exformer_lessons.teacher import answers, assignments, exams, grade, marks, mock, questions, seal
 
 #: Each adds its commands to the parser.
-_MODULES = (questions, exams, mock, answers, assignments, seal, grade)
+_MODULES = (questions, exams, mock, answers, assignments, seal, grade, marks)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -23,6 +23,8 @@ _PARTICIPANT = re.compile(r"\D+?(\d+)")
 _ID = re.compile(r"\b(?:id|id[ _-]?(?:number|nummer)|student[ _-]?(?:id|number)|matri\w*)\b", re.I)
 #: Moodle finds nobody by this, and says so.
 UNKNOWN = "not in the roster"
+#: What the feedback says then.
+NOTHING = "Nothing was handed in."
 
 
 class Person(NamedTuple):
@@ -46,25 +48,40 @@ def student_of(path: str) -> Person:
     return Person(found[1], found[2]) if found else Person(first.removesuffix(".ipynb"), "")
 
 
-def read_roster(path: Path) -> list[Person]:
-    """Read who is in a course: Moodle's grading worksheet, or any table with names, e-mails or IDs.
+def text_of(path: Path) -> str:
+    """Read a table's text.
+
+    Raises:
+        ValueError: If it is not in UTF-8.
+    """
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"expected {path} in UTF-8: save it as *CSV UTF-8*") from None
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """Read a table whose first row has the names of its columns.
 
     Raises:
         ValueError: If it is not in UTF-8, or has no row.
     """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError(f"expected {path} in UTF-8: save it as *CSV UTF-8*") from None
+    text = text_of(path)
     mark = max(",;\t", key=text.partition("\n")[0].count)
     table = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
     head, *rows = [[cell.strip() for cell in row] for row in table if any(row)] or [[]]
     if not rows:
         raise ValueError(f"expected a row of names of columns in {path}, and one for each student")
-    return [_person(dict(zip(head, row, strict=False))) for row in rows]
+    return [dict(zip(head, row, strict=False)) for row in rows]
 
 
-def _person(row: dict[str, str]) -> Person:
+def read_roster(path: Path) -> list[Person]:
+    """Read who is in a course: Moodle's grading worksheet, or any table with names, e-mails or IDs."""
+    return [person_of(row) for row in rows_of(path)]
+
+
+def person_of(row: dict[str, str]) -> Person:
+    """Return whom a row of a roster is about."""
     cells = list(row.values())
     number = _PARTICIPANT.fullmatch(cells[0])
     name = " ".join(cell for head, cell in row.items() if re.search("name(?<!username)", head, re.I))
@@ -91,6 +108,14 @@ def _find(student: Person, roster: Sequence[Person]) -> Person:
     elif not found:
         found = [each for each in roster if _plain(student.name + student.number) in each.names]
     return found[0] if len(found) == 1 else student
+
+
+def person_named(names: Sequence[str], roster: Sequence[Person]) -> Person | None:
+    """Return whom names mean, such as an e-mail and an ID: the first that only one student has."""
+    for name in map(_plain, names):
+        if len(found := [each for each in roster if name and name in each.names]) == 1:
+            return found[0]
+    return None
 
 
 def owner_of(path: str, roster: Sequence[Person]) -> Person:
@@ -144,7 +169,7 @@ def _points(result: "Result") -> int:
 def _feedback(own: dict[str, "Result"], columns: list[str]) -> str:
     """Return the hints of what is not right, and what is missing."""
     if not own:
-        return "Nothing was handed in."
+        return NOTHING
     wrong = {name: each for name, each in own.items() if each.result != "passed"}
     said = [f"{name}: {each.hint or each.result}".removeprefix(": ") for name, each in wrong.items()]
     if missing := [name for name in columns if name not in own]:

@@ -5,11 +5,13 @@ import csv
 import io
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exformer_lessons.teacher.answers import MARK, answered
+from exformer_lessons.teacher.gradebook import Person, read_roster
+from exformer_lessons.teacher.marking import grade_of, new_table, read_table
 from exformer_lessons.teacher.questions import Question, asked
 
 #: A point is planned as a minute, and a third more is in reserve.
@@ -104,6 +106,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", type=Path, metavar="FILE", help=what)
     what = "write a new table for marks; if it exists, print it with the sums and grades"
     parser.add_argument("--marks", type=Path, metavar="FILE.csv", help=what)
+    what = "who is in the course, as for grade: a new table for marks has a row for each"
+    parser.add_argument("--roster", type=Path, metavar="FILE", help=what)
 
 
 def write(options: argparse.Namespace, sheet: Sheet, solve: Callable[[], list[tuple[Question, str]]]) -> None:
@@ -122,8 +126,10 @@ def write(options: argparse.Namespace, sheet: Sheet, solve: Callable[[], list[tu
         print(f"warning: {sheet.name} has {said}", file=sys.stderr)
     out = set() if options.without is None else _numbers(options.without)
     sheet = replace(sheet.without(out), extra=_percent(options.extra))
+    if options.roster and not options.marks:
+        raise ValueError("expected --marks FILE.csv with --roster: there each student gets a row")
     if options.marks:
-        print(_marks(sheet, options.marks), end="")
+        print(_marks(sheet, options.marks, read_roster(options.roster) if options.roster else []), end="")
         return
     if options.html and sheet.private:
         from exformer_lessons.teacher.sealing import refuse_repository
@@ -168,45 +174,24 @@ def _percent(told: str | None) -> float:
     return found
 
 
-def _marks(sheet: Sheet, path: Path) -> str:
-    """Write a new table for marks, or add up a filled one; return what is to be said.
-
-    Raises:
-        ValueError: If the table is of another sheet, or a mark is missing or too high.
-    """
-    head = ["student", *map(str, range(1, 1 + len(sheet.points)))]
-    most = ["maximum", *map(str, sheet.points)]
+def _marks(sheet: Sheet, path: Path, roster: Sequence[Person]) -> str:
+    """Write a new table for marks, or add up a filled one; return what is to be said."""
+    most = {str(number): points for number, points in enumerate(sheet.points, 1)}
     if not path.exists():
-        path.write_text("".join(f"{','.join(row)}\n" for row in (head, most)), encoding="utf-8")
-        return f"{path}: add a row for each student, then run this again for sums and grades\n"
-    text = path.read_text(encoding="utf-8-sig")
-    sign = ";" if ";" in text.partition("\n")[0] else ","  # Excel's, where a comma is in numbers
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=sign) if any(map(str.strip, row))]
-    if rows[:2] != [head, most]:
-        raise ValueError(
-            f"{path}: expected the first rows {sign.join(head)} and {sign.join(most)}; "
-            f"with the options --without and --seed with which it was written, if any"
-        )
+        path.write_text(new_table(most, roster), encoding="utf-8")
+        what = "fill it in" if roster else "add a row for each student"
+        return f"{path}: {what}, then run this again for sums and grades\n"
+    filled = read_table(path, most, "; was it written with another --without?")
     written = io.StringIO()
-    table = csv.writer(written, delimiter=sign, lineterminator="\n")
-    table.writerow([*head, "points", *["grade"] * bool(sheet.grades)])
-    for row in rows[2:]:
-        if not any(map(str.strip, row[1:])):
-            table.writerow([row[0], *[""] * len(sheet.points), "", *["absent"] * bool(sheet.grades)])
-            continue
-        total = sum(_mark(row, number, points) for number, points in enumerate(sheet.points, 1))
-        grade = next((name for name, least in sheet.grades.items() if total >= least), "fail")
-        said = f"{total:g}".replace(".", "," if sign == ";" else ".")
-        table.writerow([*row[: len(head)], said, *[grade] * bool(sheet.grades)])
+    table = csv.writer(written, delimiter=filled.sign, lineterminator="\n")
+    table.writerow(["student", *most, "points", *["grade"] * bool(sheet.grades)])
+    for row, each in zip(filled.cells, filled.rows, strict=True):
+        total = sum(each.points.values())
+        points = f"{total:g}".replace(".", "," if filled.sign == ";" else ".")
+        if not sheet.grades:
+            table.writerow([*row, each.missing or points])
+        elif each.missing:
+            table.writerow([*row, "", each.missing])
+        else:
+            table.writerow([*row, points, grade_of(total, sheet.grades)])
     return written.getvalue()
-
-
-def _mark(row: list[str], number: int, most: int) -> float:
-    told = row[number].strip() if number < len(row) else ""
-    try:
-        found = float(told.replace(",", "."))
-    except ValueError:
-        found = -1.0
-    if not 0 <= found <= most:
-        raise ValueError(f"{row[0]}, question {number}: expected 0 to {most} points, got {told or 'nothing'}")
-    return found

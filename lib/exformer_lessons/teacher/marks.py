@@ -1,0 +1,313 @@
+"""The marks of a course: what ``grade`` and ``exam`` wrote and what a teacher types, weighed and graded."""
+
+import argparse
+import csv
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from exformer_lessons.command import add_command
+from exformer_lessons.teacher.gradebook import (
+    NOTHING,
+    UNKNOWN,
+    Person,
+    harmless,
+    person_named,
+    person_of,
+    read_roster,
+    rows_of,
+)
+from exformer_lessons.teacher.marking import Row, grade_of, new_table, read_table
+from exformer_lessons.teacher.questions import add_folder
+
+#: A part with this word does not count, and the others weigh more; any other word leaves it open.
+EXCUSED = "excused"
+#: When something was handed in, in Moodle's grading worksheet, and how it is written there.
+_MODIFIED = "Last modified (submission)"
+_WRITTEN = ("%A, %d %B %Y, %I:%M %p", "%A, %d %B %Y, %H:%M", "%d %B %Y, %I:%M %p", "%d %B %Y, %H:%M")
+#: The fields of a part.
+_FIELDS = {"weight", "points", "written", "gradebook", "worksheet", "due", "marks"}
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What counts, as a file says it: the fields are those of ``book/teach/marks.yml``."""
+
+    roster: Path
+    typed: Path
+    parts: dict[str, dict[str, Any]]
+    late: dict[str, float | int]
+    unanswered: int
+    least: float | int
+    grades: dict[str, float | int]
+
+    @property
+    def typed_columns(self) -> dict[str, float | int]:
+        """The columns that are typed, with the most of each."""
+        found: dict[str, float | int] = {}
+        for name, part in self.parts.items():
+            if "gradebook" in part:
+                most = {"written": part["written"], "unanswered": self.unanswered, "days late": 99}
+                found |= {f"{name} {what}": points for what, points in most.items()}
+            elif "marks" not in part:
+                found[name] = part["points"]
+        return found
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a student has in a part: points, or why there are none; and how they came about."""
+
+    points: float | int = 0
+    missing: str = ""
+    told: str = ""
+
+
+def read_rules(path: Path) -> Rules:
+    """Read what counts.
+
+    Raises:
+        ValueError: If a field is missing or unknown, the weights are not 100 together, or grades do not fall.
+    """
+    try:
+        row = yaml.safe_load(path.read_text(encoding="utf-8"))
+        rules = Rules(**row | {name: path.parent / row[name] for name in ("roster", "typed")})
+        wrong = {each for part in rules.parts.values() for each in {*part} - _FIELDS}
+        total = sum(part["weight"] for part in rules.parts.values())
+        for part in rules.parts.values():
+            for name in {"gradebook", "worksheet", "marks"} & {*part}:
+                part[name] = path.parent / part[name]
+            part.get("marks") or part["points"]
+        _ = rules.typed_columns, rules.late["percent"], rules.late["days"]
+    except (yaml.YAMLError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{path}: expected the fields of book/teach/marks.yml, got {error!r}") from None
+    if wrong:
+        raise ValueError(
+            f"{path}: expected parts with {', '.join(sorted(_FIELDS))}; got {', '.join(sorted(wrong))}"
+        )
+    if total != 100:
+        raise ValueError(f"{path}: expected weights of 100 percent together, got {total}")
+    if [*rules.grades.values()] != sorted(rules.grades.values(), reverse=True):
+        raise ValueError(f"{path}: expected the best grade first, got {rules.grades}")
+    return rules
+
+
+def days_late(row: Mapping[str, str], due: object) -> int:
+    """Return how many days after the due date a row of Moodle's worksheet says that something was handed in.
+
+    Raises:
+        ValueError: If the row has no such column, or a date cannot be read.
+
+    >>> days_late({"Last modified (submission)": "Monday, 2 March 2026, 12:05 AM"}, "2026-03-01 23:59")
+    1
+    """
+    told = row.get(_MODIFIED)
+    if told is None:
+        raise ValueError(
+            f"expected a column {_MODIFIED}: set Moodle to English, and download the worksheet again"
+        )
+    if told.strip(" -") == "":
+        return 0
+    by = _due(due)
+    for form in _WRITTEN:
+        try:
+            over = datetime.strptime(told, form) - by
+        except ValueError:
+            continue
+        return max(0, math.ceil(over / timedelta(days=1)))
+    raise ValueError(
+        f"expected a date such as Monday, 2 March 2026, 12:05 AM under {_MODIFIED}, got {told!r}"
+    )
+
+
+def _due(told: object) -> datetime:
+    if isinstance(told, date) and not isinstance(told, datetime):
+        return datetime.combine(told, time(23, 59))
+    try:
+        return datetime.fromisoformat(str(told))
+    except ValueError:
+        raise ValueError(f"expected a due date such as 2026-03-01 23:59, got {told!r}") from None
+
+
+class Marker:
+    """Reads what each student has in each part.
+
+    Args:
+        rules: What counts.
+        roster: Who is in the course.
+    """
+
+    def __init__(self, rules: Rules, roster: Sequence[Person]) -> None:
+        self.rules, self.roster = rules, roster
+        self.lost: set[str] = set()
+        self.typed = self._by_student(read_table(rules.typed, rules.typed_columns).rows)
+
+    def marks(self) -> dict[str, dict[Person, Mark]]:
+        """Return the marks of each part."""
+        found = {}
+        for name, part in self.rules.parts.items():
+            if "gradebook" in part:
+                found[name] = self._assignment(name, part)
+            elif "marks" in part:
+                found[name] = self._exam(part)
+            else:
+                rows = {who: self.typed.get(who) for who in self.roster}
+                found[name] = {who: _typed(row, name) for who, row in rows.items()}
+        return found
+
+    def _by_student(self, rows: Iterable[Row]) -> dict[Person, Row]:
+        found: dict[Person, Row] = {}
+        for row in rows:
+            who = person_named([row.student, row.student.removeprefix("'")], self.roster)
+            if who is None:
+                self.lost.add(row.student)
+            elif who in found:
+                raise ValueError(f"expected a row for each student, got two for {row.student}")
+            else:
+                found[who] = row
+        return found
+
+    def _named(self, path: Path) -> dict[Person, dict[str, str]]:
+        found: dict[Person, dict[str, str]] = {}
+        for row in rows_of(path):
+            one = person_of(row)
+            names = [name for name in (one.email, one.name, one.id) if name != UNKNOWN]
+            if who := person_named(names, self.roster):
+                found[who] = row
+            else:
+                self.lost.add(one.name)
+        return found
+
+    def _exam(self, part: dict[str, Any]) -> dict[Person, Mark]:
+        table = read_table(part["marks"])
+        part["points"] = sum(table.most.values())
+        rows = self._by_student(table.rows)
+        found = {}
+        for who in self.roster:
+            missing = rows[who].missing if who in rows else "absent"
+            found[who] = Mark(sum(rows[who].points.values()) if not missing else 0.0, missing)
+        return found
+
+    def _assignment(self, name: str, part: dict[str, Any]) -> dict[Person, Mark]:
+        graded = self._named(part["gradebook"])
+        times = self._named(part["worksheet"]) if "worksheet" in part else {}
+        found = {}
+        for who in self.roster:
+            late = days_late(times[who], part.get("due")) if who in times else 0
+            row = self.typed.get(who, Row(who.name, {}, {}))
+            typed = {
+                what: row.points.get(f"{name} {what}") for what in ("written", "unanswered", "days late")
+            }
+            word = next((word for column, word in row.words.items() if column.startswith(f"{name} ")), "")
+            code = graded.get(who, {})
+            nothing = not code or code["feedback"] == NOTHING
+            found[who] = self._earned(part, None if nothing else float(code["sum"]), typed, late, word)
+        return found
+
+    def _earned(
+        self,
+        part: dict[str, Any],
+        code: float | int | None,
+        typed: dict[str, float | int | None],
+        late: int,
+        word: str,
+    ) -> Mark:
+        written, unanswered = typed["written"], typed["unanswered"]
+        days = late if typed["days late"] is None else typed["days late"]
+        if word:
+            return Mark(missing=word)
+        if code is None and written is None:
+            return Mark(told="nothing handed in")
+        if missing := [what for what in ("written", "unanswered") if typed[what] is None]:
+            return Mark(missing=f"{' and '.join(missing)} blank")
+        if (code or 0) + part["written"] > part["points"]:
+            raise ValueError(
+                f"{part['gradebook']}: expected at most {part['points'] - part['written']} points, got {code}"
+            )
+        told = f"code {code or 0:g}, written {written:g}, unanswered {unanswered:g}, days late {days:g}"
+        if days > self.rules.late["days"]:
+            return Mark(told=f"{told}: too late")
+        kept = (1 - days * self.rules.late["percent"] / 100) * (1 - unanswered / self.rules.unanswered)
+        return Mark(((code or 0) + written) * kept, told=told)
+
+
+def _typed(row: Row | None, column: str) -> Mark:
+    if row is None or (column not in row.points and column not in row.words):
+        return Mark(missing="blank")
+    return Mark(row.points.get(column, 0.0), row.words.get(column, ""))
+
+
+def weighed(rules: Rules, own: Mapping[str, Mark]) -> tuple[float | int | None, str]:
+    """Return the sum of a student in percent, to a tenth, and the grade: *open* while a part is missing."""
+    counted = {name: mark for name, mark in own.items() if mark.missing != EXCUSED}
+    if not counted or any(mark.missing for mark in counted.values()):
+        return None, "open"
+    parts = {name: mark.points / rules.parts[name]["points"] for name, mark in counted.items()}
+    whole = sum(rules.parts[name]["weight"] for name in parts)
+    total = round(100 * sum(rules.parts[name]["weight"] * part for name, part in parts.items()) / whole, 1)
+    enough = all(round(100 * part, 1) >= rules.least for part in parts.values())
+    return total, grade_of(total, rules.grades) if enough else "fail"
+
+
+def write_marks(rules: Rules, out: Path) -> str:
+    """Write a row for each student, and say who lacks what.
+
+    The file begins with a byte order mark, as the gradebook does.
+    """
+    roster = read_roster(rules.roster)
+    marker = Marker(rules, roster)
+    marks = marker.marks()
+    open_ones: dict[str, list[str]] = defaultdict(list)
+    with out.open("w", encoding="utf-8-sig", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["name", "participant", "email", "id", *rules.parts, "sum", "grade", "feedback"])
+        for who in roster:
+            own = {name: each[who] for name, each in marks.items()}
+            total, grade = weighed(rules, own)
+            cells = [
+                "" if mark.missing else f"{mark.points:.2f}".rstrip("0").rstrip(".") for mark in own.values()
+            ]
+            notes = {name: mark.missing or mark.told for name, mark in own.items()}
+            said = "; ".join(f"{name}: {note}" for name, note in notes.items() if note)
+            for name, mark in own.items():
+                if mark.missing not in ("", EXCUSED):
+                    open_ones[f"{name} {mark.missing}"].append(who.name)
+            known = map(harmless, (who.name, who.number, who.email, who.id))
+            table.writerow([*known, *cells, "" if total is None else f"{total:.1f}", grade, harmless(said)])
+    count = len({name for names in open_ones.values() for name in names})
+    lines = [f"{out}: {len(roster)} students, {count} of them open"]
+    lines += [f"  {what}: {', '.join(names)}" for what, names in open_ones.items()]
+    lines += [f"{UNKNOWN}, not counted: {', '.join(sorted(marker.lost))}"] * bool(marker.lost)
+    return "\n".join(lines)
+
+
+def add_commands(commands: Any) -> None:
+    """Add ``marks`` to the parser."""
+    what = "weigh all parts of a course, and write a row with the grade of each student"
+    parser = add_command(commands, "marks", _run, what)
+    what = "what counts; if it does not exist, a proposal is written there"
+    parser.add_argument("rules", type=Path, metavar="RULES.yml", help=what)
+    parser.add_argument("--csv", type=Path, required=True, metavar="OUT", help="where the table is written")
+    add_folder(parser)
+
+
+def _run(options: argparse.Namespace) -> None:
+    if not options.rules.exists():
+        proposal = options.folder / "marks.yml"
+        if not proposal.is_file():
+            raise ValueError(f"expected a proposal of rules in {proposal}: run this in a clone of the book")
+        options.rules.write_text(proposal.read_text(encoding="utf-8"), encoding="utf-8")
+        print(f"{options.rules}: change what counts, then run this again")
+        return
+    rules = read_rules(options.rules)
+    if not rules.typed.exists():
+        rules.typed.write_text(new_table(rules.typed_columns, read_roster(rules.roster)), encoding="utf-8")
+        print(f"{rules.typed}: fill it in, then run this again")
+        return
+    print(write_marks(rules, options.csv))

@@ -1,0 +1,198 @@
+"""The marks of a course: each part is weighed as the rules say, and who lacks what is told."""
+
+import csv
+from pathlib import Path
+
+import pytest
+import yaml
+
+from exformer_lessons.teacher.__main__ import run
+from exformer_lessons.teacher.marks import days_late, read_rules
+
+TEACH = Path(__file__).parents[2] / "book" / "teach"
+ROSTER = """Identifier,Full name,Email address
+Participant 1,Ada Lovelace,ada@x.org
+Participant 2,Bo King,bo@x.org
+Participant 3,Cy Young,cy@x.org
+Participant 4,Di Mond,di@x.org
+"""
+GRADEBOOK = """\ufeffname,participant,email,id,cut,train,sum,feedback
+Ada Lovelace,1,ada@x.org,Participant 1,8,20,28,Ties.
+Bo King,2,bo@x.org,Participant 2,12,20,32,All of it is right.
+Cy Young,3,cy@x.org,Participant 3,0,0,0,Nothing was handed in.
+Di Mond,4,di@x.org,Participant 4,12,20,32,All of it is right.
+"""
+WORKSHEET = """Identifier,Email address,Last modified (submission)
+Participant 91,ada@x.org,"Tuesday, 3 March 2026, 12:05 AM"
+Participant 92,bo@x.org,"Sunday, 1 March 2026, 11:59 PM"
+Participant 93,cy@x.org,-
+Participant 94,di@x.org,"Monday, 9 March 2026, 12:05 AM"
+"""
+TYPED = """student,code written,code unanswered,code days late,talk
+maximum,8,3,99,10
+Ada Lovelace,6,1,,8
+Bo King,8,0,,10
+Cy Young,,,,5
+Di Mond,8,"0,5",1,7
+"""
+EXAM = """student,1,2
+maximum,30,30
+Ada Lovelace,20,"14,5"
+bo@x.org,30,30
+Cy Young,ill,
+Di Mond,9,9
+"""
+RULES = {
+    "roster": "roster.csv",
+    "typed": "typed.csv",
+    "parts": {
+        "code": {
+            **{"weight": 30, "points": 40, "written": 8, "gradebook": "code.csv"},
+            **{"worksheet": "sheet.csv", "due": "2026-03-01 23:59"},
+        },
+        "talk": {"weight": 10, "points": 10},
+        "exam": {"weight": 60, "marks": "exam.csv"},
+    },
+    "late": {"percent": 10, "days": 3},
+    "unanswered": 3,
+    "least": 0,
+    "grades": {"good": 75, "pass": 50},
+}
+
+
+def write(folder, name="", old="", new="", **rules):
+    """Write a course, with a change in one file or in the rules."""
+    files = {"roster": ROSTER, "code": GRADEBOOK, "sheet": WORKSHEET, "typed": TYPED, "exam": EXAM}
+    for each, text in files.items():
+        assert each != name or old in text
+        changed = text.replace(old, new) if each == name else text
+        (folder / f"{each}.csv").write_text(changed, encoding="utf-8")
+    (folder / "rules.yml").write_text(yaml.safe_dump(RULES | rules, sort_keys=False), encoding="utf-8")
+    return ["marks", str(folder / "rules.yml"), "--csv", str(folder / "out.csv")]
+
+
+def marked(folder, capsys, *change, **rules):
+    """Return the rows by e-mail, and what is said."""
+    assert run(write(folder, *change, **rules)) == 0
+    with (folder / "out.csv").open(encoding="utf-8-sig", newline="") as file:
+        return {row["email"]: row for row in csv.DictReader(file)}, capsys.readouterr().out
+
+
+def test_each_part_is_weighed(tmp_path, capsys) -> None:
+    rows, _ = marked(tmp_path, capsys)
+    told = {who[:2]: [*row.values()][4:9] for who, row in rows.items()}
+    assert told["ad"] == ["18.13", "8", "34.5", "56.1", "pass"]  # (28 + 6) 0.8 (2/3), 8 and 34.5 of 60
+    assert told["bo"] == ["40", "10", "60", "100.0", "good"]
+    assert told["di"] == ["30", "7", "18", "47.5", "fail"]  # a typed day counts, not Moodle's eight
+    assert rows["ada@x.org"]["feedback"] == "code: code 28, written 6, unanswered 1, days late 2"
+    assert [*rows["ada@x.org"].values()][:4] == ["Ada Lovelace", "1", "ada@x.org", "Participant 1"]
+
+
+def test_who_lacks_something_stays_open(tmp_path, capsys) -> None:
+    rows, said = marked(tmp_path, capsys)
+    assert [*rows["cy@x.org"].values()][4:] == [
+        *("0", "5", "", "", "open"),
+        "code: nothing handed in; exam: ill",
+    ]
+    assert said.endswith("4 students, 1 of them open\n  exam ill: Cy Young\n")
+    rows, said = marked(tmp_path, capsys, "typed", "Bo King,8,0,,10", "Bo King,8,,,")
+    assert (rows["bo@x.org"]["grade"], rows["bo@x.org"]["code"]) == ("open", "")
+    assert "  code unanswered blank: Bo King\n  talk blank: Bo King\n" in said
+    rows, said = marked(tmp_path, capsys, "exam", "Di Mond,9,9", "Dee Mond,9,9")
+    assert "  exam absent: Di Mond\n" in said
+    assert said.endswith("not in the roster, not counted: Dee Mond\n")
+    rows, said = marked(tmp_path, capsys, "exam", "Di Mond,9,9", "Di Mond,9,")
+    assert "  exam incomplete: 2: Di Mond\n" in said
+
+
+def test_who_is_excused_is_marked_by_the_rest(tmp_path, capsys) -> None:
+    rows, said = marked(tmp_path, capsys, "typed", "Bo King,8,0,,10", "Bo King,8,0,,excused")
+    assert [*rows["bo@x.org"].values()][4:9] == ["40", "", "60", "100.0", "good"]
+    rows, _ = marked(tmp_path, capsys, "exam", "Cy Young,ill", "Cy Young,excused")
+    assert (rows["cy@x.org"]["sum"], rows["cy@x.org"]["grade"]) == ("12.5", "fail")  # 5 of 40
+    assert "0 of them open" not in said
+
+
+def test_after_the_last_day_nothing_counts(tmp_path, capsys) -> None:
+    rows, _ = marked(tmp_path, capsys, "typed", '"0,5",1', '"0,5",')
+    assert rows["di@x.org"]["code"] == "0"
+    assert rows["di@x.org"]["feedback"].endswith("days late 8: too late")
+
+
+def test_a_part_can_be_failed(tmp_path, capsys) -> None:
+    rows, _ = marked(tmp_path, capsys, least=50)
+    assert (rows["ada@x.org"]["sum"], rows["ada@x.org"]["grade"]) == ("56.1", "fail")
+
+
+def test_the_command_writes_what_is_to_be_filled_in(tmp_path, capsys) -> None:
+    path = tmp_path / "course.yml"
+    words = ["marks", str(path), "--csv", str(tmp_path / "out.csv"), "--folder", str(TEACH)]
+    assert run(words) == 0
+    assert "change what counts" in capsys.readouterr().out
+    assert path.read_text(encoding="utf-8") == (TEACH / "marks.yml").read_text(encoding="utf-8")
+    (tmp_path / "roster.csv").write_text(ROSTER, encoding="utf-8")
+    assert run(words) == 0
+    table = (tmp_path / "typed.csv").read_text(encoding="utf-8").splitlines()
+    columns = "tokenizer written,tokenizer unanswered,tokenizer days late"
+    assert table[0] == f"student,{columns},{columns.replace('tokenizer', 'decoder')},challenge"
+    assert table[1:3] == ["maximum,8,3,99,8,3,99,10", "Ada Lovelace,,,,,,,"]
+    assert run(words) == 2
+    assert "there is no " in capsys.readouterr().err
+
+
+def test_the_proposal_is_that_of_the_syllabus() -> None:
+    rules = read_rules(TEACH / "marks.yml")
+    bundle = yaml.safe_load((TEACH.parent / "bundles.yml").read_text(encoding="utf-8"))[1]
+    weights = {name: part["weight"] for name, part in rules.parts.items()}
+    assert weights["tokenizer"] == weights["decoder"] == bundle["each"][2]
+    assert weights["challenge"] == bundle["challenge"]
+    exam = yaml.safe_load((TEACH / "exams.yml").read_text(encoding="utf-8"))[0]["grades"]
+    assert rules.grades == {grade: round(least / 0.6) for grade, least in exam.items()}
+    page = (TEACH / "syllabus.md").read_text(encoding="utf-8")
+    for words in (
+        "15% each",
+        "three questions without an answer costs a third",
+        "a tenth",
+        "after the third day",
+    ):
+        assert words in page
+    assert (rules.late, rules.unanswered) == ({"percent": 10, "days": 3}, 3)
+
+
+@pytest.mark.parametrize(
+    ("told", "days"),
+    [
+        ("Sunday, 1 March 2026, 11:59 PM", 0),
+        ("Monday, 2 March 2026, 12:00 AM", 1),
+        ("Monday, 2 March 2026, 23:59", 1),
+        ("3 March 2026, 12:00 AM", 2),
+        ("-", 0),
+    ],
+)
+def test_days_late(told, days) -> None:
+    assert days_late({"Last modified (submission)": told}, "2026-03-01 23:59") == days
+
+
+@pytest.mark.parametrize(
+    ("change", "rules", "says"),
+    [
+        (
+            ("typed", "Bo King,8", "Bo King,9"),
+            {},
+            "Bo King, code written: expected 0 to 8 points, a word such as",
+        ),
+        (("typed", "talk", "speech"), {}, "expected the first rows student,code written,"),
+        (("exam", "maximum", "most"), {}, "expected the first rows student,… and maximum,…"),
+        (("exam", "bo@x.org", "Ada Lovelace"), {}, "two for Ada Lovelace"),
+        (("code", ",20,28,", ",20,38,"), {}, "expected at most 32 points, got 38"),
+        (("sheet", "(submission)", "(Abgabe)"), {}, "expected a column Last modified (submission)"),
+        (("sheet", "Tuesday, 3 March", "Dienstag, 3. März"), {}, "expected a date such as Monday"),
+        ((), {"grades": {"pass": 50, "good": 75}}, "expected the best grade first"),
+        ((), {"parts": {"talk": {"weight": 90, "points": 10}}}, "expected weights of 100 percent"),
+        ((), {"parts": {"talk": {"weight": 100, "points": 10, "pints": 1}}}, "got pints"),
+        ((), {"bonus": 3}, "expected the fields of book/teach/marks.yml"),
+    ],
+)
+def test_refusals(tmp_path, capsys, change, rules, says) -> None:
+    assert run(write(tmp_path, *change, **rules)) == 2
+    assert says in capsys.readouterr().err
