@@ -8,6 +8,7 @@ statements to ask before and after a course, with their verdicts from the ledger
 tests and mock exams as essays, whose schemes graders alone see. The bank is in ``questions.xml``, a point a
 minute, without its answers. The folder ``weeks`` has a page for each plan of ``book/courses.yml``, whose
 paragraphs a lecturer pastes into the sections of a course; they lead to the book where GitHub publishes it.
+Another page has an assignment in place of the challenge, where the plan allows it.
 """
 
 import base64
@@ -227,7 +228,7 @@ def week(plan, number):
         if before < each["number"] < now
     ]
     told += [row["own"]] * bool(row["own"])
-    told += [each["title"] for each in (*row["tests"], *tutorial["tests"])]
+    told += [each["title"] + without(each["without"]) for each in (*row["tests"], *tutorial["tests"])]
     told += ["Lab: answers from texts"] * (row["lab"] or tutorial["lab"])
     told += [f"{words[:1].upper()}{words[1:]}" for words, *_ in row["steps"]]
     told += [f"Exercises in class: {row['here']}"] * bool(row["here"])
@@ -236,10 +237,9 @@ def week(plan, number):
     home += [f"for the challenge, {task}" for task in row["tasks"]]
     told += [f"For the next {unit}: {'; '.join(home)}"] * bool(home)
     dates = plan["assignments"] | plan["instead"]
-    for what, name, replaces in duties_of(plan, number):
-        if what != "conversations":
-            until = f", due in {unit} {dates[name][1]}" * (what == "handed out")
-            told.append(f"Assignment {name}{', in place of the challenge' * replaces}: {what}{until}")
+    for what, name, _ in duties_of(plan, number):
+        until = f", due in {unit} {dates[name][1]}" * (what == "handed out")
+        told.append(f"Assignment {name}: {what}{until}")
     return told
 
 
@@ -260,13 +260,26 @@ def linked(item, book, names):
     return text
 
 
-def weeks(key):
-    """Return the page of a plan."""
+def without(numbers):
+    """Say which questions of a test are left out."""
+    return f", without question{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}" if numbers else ""
+
+
+def versions(key):
+    """Return a plan by the name of its page; and once more with the assignments in place of the challenge."""
     plan = planned(ROOT, key)
-    book, names = (
-        find_pages(ROOT),
-        {path.stem[:2]: path.stem for path in (ROOT / "notebooks").glob("[0-9]*.ipynb")},
-    )
+    found = {key: plan | {"instead": {}}}
+    if plan["instead"]:
+        rows = [row | {"steps": [], "tasks": []} for row in plan["rows"]]
+        more = {"rows": rows, "assignments": plan["assignments"] | plan["instead"], "instead": {}}
+        found["-".join([key, *plan["instead"]])] = plan | more
+    return found
+
+
+def weeks(plan):
+    """Return the page of a plan."""
+    names = {path.stem[:2]: path.stem for path in (ROOT / "notebooks").glob("[0-9]*.ipynb")}
+    book = find_pages(ROOT)
     unit, title = "Meeting" if plan["a_week"] > 1 else "Week", html.escape(f"{plan['title']}, {plan['size']}")
     parts = [f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>']
     for number in range(1, len(plan["rows"]) + 1):
@@ -290,12 +303,12 @@ def main(names, folder=FOLDER):
     for name, bank in banks.items():
         ElementTree.ElementTree(bank).write(folder / f"{name}.xml", encoding="utf-8", xml_declaration=True)
     (folder / "weeks").mkdir(exist_ok=True)
-    plans = [plan["key"] for plan in read_plans(ROOT)]
-    for key in plans:
-        (folder / "weeks" / f"{key}.html").write_text(weeks(key), encoding="utf-8")
+    plans = {name: plan for each in read_plans(ROOT) for name, plan in versions(each["key"]).items()}
+    for name, plan in plans.items():
+        (folder / "weeks" / f"{name}.html").write_text(weeks(plan), encoding="utf-8")
     counts = {name: sum(each.get("type") != "category" for each in bank) for name, bank in banks.items()}
     told = [f"{count} in {name}.xml" for name, count in counts.items()]
-    return ", ".join([*told, f"{len(plans)} plans in weeks", f"in {folder}"])
+    return ", ".join([*told, f"{len(plans)} pages in weeks", f"in {folder}"])
 
 
 if __name__ == "__main__":

@@ -105,6 +105,12 @@ def test_who_lacks_something_stays_open(tmp_path, capsys) -> None:
     assert "  exam incomplete: 2: Di Mond\n" in said
 
 
+def test_two_of_one_name_are_not_guessed(tmp_path, capsys) -> None:
+    rows, said = marked(tmp_path, capsys, "roster", "Di Mond", "Bo King")
+    assert "not in the roster, not counted: Bo King, Di Mond" in said
+    assert rows["bo@x.org"]["grade"] == "open"
+
+
 def test_who_is_excused_is_marked_by_the_rest(tmp_path, capsys) -> None:
     rows, said = marked(tmp_path, capsys, "typed", "Bo King,8,0,,10", "Bo King,8,0,,excused")
     assert [*rows["bo@x.org"].values()][4:9] == ["40", "", "60", "100.0", "good"]

@@ -161,9 +161,12 @@ def test_what_notes_tell_students(note, wanted):
     assert moodle.expected(f"- Predict (d). {note}") == wanted
 
 
-@pytest.mark.parametrize("key", [plan["key"] for plan in read_plans(ROOT)])
-def test_the_weeks_of_a_plan_are_ready_to_paste(key):
-    plan, page = planned(ROOT, key), moodle.weeks(key)
+PAGES = {name: plan for each in read_plans(ROOT) for name, plan in moodle.versions(each["key"]).items()}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_weeks_of_a_plan_are_ready_to_paste(name):
+    plan, page = PAGES[name], moodle.weeks(PAGES[name])
     sections = page.split("<h3>")[1:]
     assert len(sections) == len(plan["rows"])
     for number, (section, row) in enumerate(zip(sections, plan["rows"], strict=True), 1):
@@ -177,15 +180,31 @@ def test_the_weeks_of_a_plan_are_ready_to_paste(key):
         assert re.findall(r"read lesson (\d+)", told) == [each["number"] for each in row["before"]]
         assert ("Exercises in class" in told) == (f"Exercises in class: {row['here']}\n" in f"{told}\n")
         assert bool(row["there"]) == (f": exercises {row['there']}" in told)
-    due = re.findall(r"Assignment (\w+)[\w, ]*: handed out, due in \w+ (\d+)", page)
-    assert due == [(name, str(last)) for name, (_, last) in assigned(plan)]
-    for name, (_, last) in assigned(plan):
-        assert re.search(rf"Assignment {name}[\w, ]*: due<", sections[last - 1])
+    due = re.findall(r"Assignment (\w+): handed out, due in \w+ (\d+)", page)
+    dates = sorted(plan["assignments"].items(), key=lambda each: each[1])
+    assert due == [(name, str(last)) for name, (_, last) in dates]
+    for assignment, (_, last) in dates:
+        assert f"Assignment {assignment}: due<" in sections[last - 1]
+        assert f"Assignment {assignment}: conversations<" in sections[last]
+
+
+def test_students_see_the_challenge_or_the_assignment_in_its_place():
+    pages = {name: moodle.weeks(plan) for name, plan in moodle.versions("language-14-180").items()}
+    assert [*pages] == ["language-14-180", "language-14-180-tuning"]
+    both = ["Assignment tuning" in page for page in pages.values()]
+    assert (both, ["challenge" in page for page in pages.values()]) == ([False, True], [True, False])
+    assert "posters" not in pages["language-14-180-tuning"].lower()
+
+
+def test_a_test_says_what_the_class_leaves_out():
+    page = moodle.weeks(PAGES["language-14-180"])
+    assert page.count("test, without question 1<") == 2
+    assert moodle.without([1, 3]) == ", without questions 1, 3"
 
 
 def test_a_lesson_of_a_week_leads_to_the_book(monkeypatch):
     monkeypatch.setenv("BOOK_REPOSITORY_URL", "git@github.com:ada/lessons.git")
-    found = re.findall('href="([^"]+)"', moodle.weeks("language-14-90").partition("<h3>Week 2")[0])
+    found = re.findall('href="([^"]+)"', moodle.weeks(PAGES["language-14-90"]).partition("<h3>Week 2")[0])
     book, first, second = "https://ada.github.io/lessons", "03_self_attention", "04_multi_head_attention"
     before = ("01_recurrence", "02_first_attention")
     assert found == [
@@ -197,7 +216,7 @@ def test_a_lesson_of_a_week_leads_to_the_book(monkeypatch):
     read = moodle.linked("For the next week: read lesson 04, Heads", book, {"04": second})
     assert read == f'For the next week: read <a href="{book}/notebooks/{second}.html">lesson 04</a>, Heads'
     monkeypatch.setenv("BOOK_REPOSITORY_URL", "https://gitlab.com/ada/lessons")
-    assert 'href="https://OWNER.github.io/NAME/notebooks/' in moodle.weeks("half-8-90")
+    assert 'href="https://OWNER.github.io/NAME/notebooks/' in moodle.weeks(PAGES["half-8-90"])
 
 
 @pytest.mark.parametrize("key", [plan["key"] for plan in read_plans(ROOT)])
@@ -218,11 +237,6 @@ def test_a_meeting_of_ones_own_has_its_title():
     plan = planned(ROOT, "core-14-90")
     row = plan["rows"][0] | {"order": [], "own": "Tagging"}
     assert moodle.week(plan | {"rows": [row, *plan["rows"][1:]]}, 1)[0] == "Tagging"
-
-
-def assigned(plan):
-    """Return the assignments of a plan with their dates, in the order in which they are handed out."""
-    return sorted((plan["assignments"] | plan["instead"]).items(), key=lambda each: each[1])
 
 
 def test_slashes_do_not_split_a_category():

@@ -258,7 +258,12 @@ def test_the_page_for_teachers_offers_what_make_writes(book: Path, written: Path
     assert {name for name in notebooks_in if not name.endswith("/")} == given
     banks = {f"moodle/{name}.xml" for name in ("votes", "pretest", "tests", "questions")}
     plans = yaml.safe_load((TEACH.parent / "courses.yml").read_text(encoding="utf-8"))
-    banks |= {f"moodle/weeks/{plan['key']}.html" for plan in plans}
+    names = [
+        "-".join(words)
+        for plan in plans
+        for words in {(plan["key"],), (plan["key"], *plan.get("instead", ()))}
+    ]
+    banks |= {f"moodle/weeks/{name}.html" for name in names}
     assert {name for name in banks_in if not name.endswith("/")} == banks
     for path in LESSONS:
         deck = (book / "_static" / "slides" / f"{path.stem}.html").read_text(encoding="utf-8")
