@@ -55,7 +55,7 @@ RULES = {
     },
     "late": {"percent": 10, "days": 3},
     "unanswered": 3,
-    "least": 0,
+    "excused": "exam",
     "grades": {"good": 75, "pass": 50},
 }
 
@@ -111,12 +111,24 @@ def test_two_of_one_name_are_not_guessed(tmp_path, capsys) -> None:
     assert rows["bo@x.org"]["grade"] == "open"
 
 
-def test_who_is_excused_is_marked_by_the_rest(tmp_path, capsys) -> None:
-    rows, said = marked(tmp_path, capsys, "typed", "Bo King,8,0,,10", "Bo King,8,0,,excused")
-    assert [*rows["bo@x.org"].values()][4:9] == ["40", "", "60", "100.0", "good"]
+def test_the_exam_takes_over_what_is_excused(tmp_path, capsys) -> None:
+    rows, said = marked(tmp_path, capsys, "typed", "1,,8", "1,,excused")
+    assert [*rows["ada@x.org"].values()][6:9] == ["34.5", "53.9", "pass"]  # 30 of 18.13/40, 70 of 34.5/60
+    assert "code: code 28" in rows["ada@x.org"]["feedback"]
+    assert "Ada" not in said
     rows, _ = marked(tmp_path, capsys, "exam", "Cy Young,ill", "Cy Young,excused")
-    assert (rows["cy@x.org"]["sum"], rows["cy@x.org"]["grade"]) == ("12.5", "fail")  # 5 of 40
-    assert "0 of them open" not in said
+    assert rows["cy@x.org"]["grade"] == "open"
+
+
+def test_who_was_ill_has_another_assignment(tmp_path, capsys) -> None:
+    (tmp_path / "tuning.csv").write_text(
+        GRADEBOOK.replace("0,0,0,Nothing was handed in.", "9,9,18,Ties."), "utf-8"
+    )
+    code = RULES["parts"]["code"] | {"instead": "tuning.csv"}
+    rows, _ = marked(
+        tmp_path, capsys, "typed", "Cy Young,,,", "Cy Young,6,0,", parts=RULES["parts"] | {"code": code}
+    )
+    assert (rows["cy@x.org"]["code"], rows["bo@x.org"]["code"]) == ("24", "40")
 
 
 def test_after_the_last_day_nothing_counts(tmp_path, capsys) -> None:
@@ -126,7 +138,8 @@ def test_after_the_last_day_nothing_counts(tmp_path, capsys) -> None:
 
 
 def test_a_part_can_be_failed(tmp_path, capsys) -> None:
-    rows, _ = marked(tmp_path, capsys, least=50)
+    exam = RULES["parts"]["exam"] | {"least": 60}
+    rows, _ = marked(tmp_path, capsys, parts=RULES["parts"] | {"exam": exam})
     assert (rows["ada@x.org"]["sum"], rows["ada@x.org"]["grade"]) == ("56.1", "fail")
 
 
@@ -155,7 +168,10 @@ def test_the_proposal_is_that_of_the_syllabus() -> None:
     exam = yaml.safe_load((TEACH / "exams.yml").read_text(encoding="utf-8"))[0]["grades"]
     assert rules.grades == {grade: round(least / 0.6) for grade, least in exam.items()}
     page = (TEACH / "syllabus.md").read_text(encoding="utf-8")
+    assert (rules.excused, rules.parts["exam"]["least"]) == ("exam", 50)
     for words in (
+        "You need the exam and the weighted sum",
+        "the exam takes over its weight",
         "15% each",
         "three questions without an answer costs a third",
         "a tenth",
@@ -194,8 +210,9 @@ def test_days_late(told, days) -> None:
         (("sheet", "(submission)", "(Abgabe)"), {}, "expected a column Last modified (submission)"),
         (("sheet", "Tuesday, 3 March", "Dienstag, 3. März"), {}, "expected a date such as Monday"),
         ((), {"grades": {"pass": 50, "good": 75}}, "expected the best grade first"),
-        ((), {"parts": {"talk": {"weight": 90, "points": 10}}}, "expected weights of 100 percent"),
-        ((), {"parts": {"talk": {"weight": 100, "points": 10, "pints": 1}}}, "got pints"),
+        ((), {"parts": {"exam": {"weight": 90, "points": 10}}}, "expected weights of 100 percent"),
+        ((), {"parts": {"exam": {"weight": 100, "points": 10, "pints": 1}}}, "got pints"),
+        ((), {"excused": "oral"}, "expected the fields of book/teach/marks.yml, got KeyError('oral')"),
         ((), {"bonus": 3}, "expected the fields of book/teach/marks.yml"),
     ],
 )

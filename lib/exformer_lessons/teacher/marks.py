@@ -26,13 +26,13 @@ from exformer_lessons.teacher.gradebook import (
 from exformer_lessons.teacher.marking import Row, grade_of, new_table, read_table
 from exformer_lessons.teacher.questions import add_folder
 
-#: A part with this word does not count, and the others weigh more; any other word leaves it open.
+#: Of a part with this word another one takes over the weight; any other word leaves it open.
 EXCUSED = "excused"
 #: When something was handed in, in Moodle's grading worksheet, and how it is written there.
 _MODIFIED = "Last modified (submission)"
 _WRITTEN = ("%A, %d %B %Y, %I:%M %p", "%A, %d %B %Y, %H:%M", "%d %B %Y, %I:%M %p", "%d %B %Y, %H:%M")
 #: The fields of a part.
-_FIELDS = {"weight", "points", "written", "gradebook", "worksheet", "due", "marks"}
+_FIELDS = {"weight", "points", "written", "gradebook", "instead", "worksheet", "due", "marks", "least"}
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Rules:
     parts: dict[str, dict[str, Any]]
     late: dict[str, float | int]
     unanswered: int
-    least: float | int
+    excused: str
     grades: dict[str, float | int]
 
     @property
@@ -81,10 +81,10 @@ def read_rules(path: Path) -> Rules:
         wrong = {each for part in rules.parts.values() for each in {*part} - _FIELDS}
         total = sum(part["weight"] for part in rules.parts.values())
         for part in rules.parts.values():
-            for name in {"gradebook", "worksheet", "marks"} & {*part}:
+            for name in {"gradebook", "instead", "worksheet", "marks"} & {*part}:
                 part[name] = path.parent / part[name]
             part.get("marks") or part["points"]
-        _ = rules.typed_columns, rules.late["percent"], rules.late["days"]
+        _ = rules.parts[rules.excused], rules.typed_columns, rules.late["percent"], rules.late["days"]
     except (yaml.YAMLError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{path}: expected the fields of book/teach/marks.yml, got {error!r}") from None
     if wrong:
@@ -196,6 +196,7 @@ class Marker:
 
     def _assignment(self, name: str, part: dict[str, Any]) -> dict[Person, Mark]:
         graded = self._named(part["gradebook"])
+        replaced = self._named(part["instead"]) if "instead" in part else {}
         times = self._named(part["worksheet"]) if "worksheet" in part else {}
         found = {}
         for who in self.roster:
@@ -206,6 +207,8 @@ class Marker:
             }
             word = next((word for column, word in row.words.items() if column.startswith(f"{name} ")), "")
             code = graded.get(who, {})
+            if replaced.get(who, {}).get("feedback", NOTHING) != NOTHING:
+                code, late = replaced[who], 0
             nothing = not code or code["feedback"] == NOTHING
             found[who] = self._earned(part, None if nothing else float(code["sum"]), typed, late, word)
         return found
@@ -245,13 +248,14 @@ def _typed(row: Row | None, column: str) -> Mark:
 
 def weighed(rules: Rules, own: Mapping[str, Mark]) -> tuple[float | int | None, str]:
     """Return the sum of a student in percent, to a tenth, and the grade: *open* while a part is missing."""
-    counted = {name: mark for name, mark in own.items() if mark.missing != EXCUSED}
-    if not counted or any(mark.missing for mark in counted.values()):
+    excused = {name for name, mark in own.items() if mark.missing == EXCUSED} - {rules.excused}
+    if any(mark.missing for name, mark in own.items() if name not in excused):
         return None, "open"
-    parts = {name: mark.points / rules.parts[name]["points"] for name, mark in counted.items()}
-    whole = sum(rules.parts[name]["weight"] for name in parts)
-    total = round(100 * sum(rules.parts[name]["weight"] * part for name, part in parts.items()) / whole, 1)
-    enough = all(round(100 * part, 1) >= rules.least for part in parts.values())
+    weights = {name: part["weight"] for name, part in rules.parts.items() if name not in excused}
+    weights[rules.excused] += sum(rules.parts[name]["weight"] for name in excused)
+    percent = {name: 100 * own[name].points / rules.parts[name]["points"] for name in weights}
+    total = round(sum(weights[name] * percent[name] for name in weights) / 100, 1)
+    enough = all(round(each, 1) >= rules.parts[name].get("least", 0) for name, each in percent.items())
     return total, grade_of(total, rules.grades) if enough else "fail"
 
 
