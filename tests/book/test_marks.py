@@ -144,14 +144,14 @@ def test_a_part_can_be_failed(tmp_path, capsys) -> None:
 
 
 def test_the_command_writes_what_is_to_be_filled_in(tmp_path, capsys) -> None:
-    path = tmp_path / "course.yml"
+    path = tmp_path / "new" / "course.yml"
     words = ["marks", str(path), "--csv", str(tmp_path / "out.csv"), "--folder", str(TEACH)]
     assert run(words) == 0
     assert "change what counts" in capsys.readouterr().out
     assert path.read_text(encoding="utf-8") == (TEACH / "marks.yml").read_text(encoding="utf-8")
-    (tmp_path / "roster.csv").write_text(ROSTER, encoding="utf-8")
+    (path.parent / "roster.csv").write_text(ROSTER, encoding="utf-8")
     assert run(words) == 0
-    table = (tmp_path / "typed.csv").read_text(encoding="utf-8").splitlines()
+    table = (path.parent / "typed.csv").read_text(encoding="utf-8").splitlines()
     columns = "tokenizer written,tokenizer unanswered,tokenizer days late"
     assert table[0] == f"student,{columns},{columns.replace('tokenizer', 'decoder')},challenge"
     assert table[1:3] == ["maximum,8,3,99,8,3,99,10", "Ada Lovelace,,,,,,,"]

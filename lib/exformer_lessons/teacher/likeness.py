@@ -64,10 +64,12 @@ def _without_common(
 
 
 def _alike(counts: dict[str, tuple[int, int]]) -> dict[str, float]:
-    together = {TOGETHER: tuple(map(sum, zip(*counts.values(), strict=True)))} if len(counts) > 1 else {}
+    if len(counts) > 1:
+        shared, both = (sum(each[n] for each in counts.values()) for n in (0, 1))
+        counts = counts | {TOGETHER: (shared, both)}
     return {
         name: shared / both
-        for name, (shared, both) in (counts | together).items()
+        for name, (shared, both) in counts.items()
         if both >= 2 * LEAST and shared >= ALIKE * both
     }
 

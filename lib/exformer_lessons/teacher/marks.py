@@ -227,8 +227,9 @@ class Marker:
             return Mark(missing=word)
         if code is None and written is None:
             return Mark(told="nothing handed in")
-        if missing := [what for what in ("written", "unanswered") if typed[what] is None]:
-            return Mark(missing=f"{' and '.join(missing)} blank")
+        if written is None or unanswered is None:
+            blank = [what for what in ("written", "unanswered") if typed[what] is None]
+            return Mark(missing=f"{' and '.join(blank)} blank")
         if (code or 0) + part["written"] > part["points"]:
             raise ValueError(
                 f"{part['gradebook']}: expected at most {part['points'] - part['written']} points, got {code}"
@@ -306,6 +307,7 @@ def _run(options: argparse.Namespace) -> None:
         proposal = options.folder / "marks.yml"
         if not proposal.is_file():
             raise ValueError(f"expected a proposal of rules in {proposal}: run this in a clone of the book")
+        options.rules.parent.mkdir(parents=True, exist_ok=True)
         options.rules.write_text(proposal.read_text(encoding="utf-8"), encoding="utf-8")
         print(f"{options.rules}: change what counts, then run this again")
         return
