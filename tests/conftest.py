@@ -12,6 +12,7 @@ from pathlib import Path
 import jaxtyping
 import pytest
 import torch
+from chromium import browser_flags, browser_path
 from hypothesis import HealthCheck, settings
 
 # The same examples on every run and every machine, however slow: a red test can be run again.
@@ -22,10 +23,6 @@ settings.load_profile("book")
 # Or --doctest-modules imports two modules of one name.
 collect_ignore = ["conftest.py", "library/alone.py"]
 ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT / "book" / "_tools"))
-
-from chromium import browser_flags, browser_path  # noqa: E402
-
 #: The files that take longest. They begin first, so that no process is left with one at the end.
 LONGEST = ("test_pages.py", "test_bench.py", "test_planted_bugs.py")
 #: What numbers depend on, as it was before any test was read.

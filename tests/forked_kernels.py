@@ -58,7 +58,8 @@ def _run(arguments, env, cwd):
     resource_tracker._resource_tracker.__init__()  # its own: it is killed, and leaves semaphores behind
     threading.Thread(target=_end_with_parent, daemon=True).start()
     tests = Path(__file__).parent
-    sys.path[:] = [each for each in sys.path if not Path(each).is_relative_to(tests)]
+    ours = {tests, tests.with_name("book")}
+    sys.path[:] = [each for each in sys.path if not ours & {Path(each), *Path(each).parents}]
     sys.argv = ["ipykernel_launcher", *arguments, f"--IPKernelApp.parent_handle={os.getppid()}"]
     from ipykernel.kernelapp import launch_new_instance
 

@@ -4,18 +4,15 @@ import ast
 import doctest
 import html
 import re
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+from api_modules import modules, packages, public_names, sections, signature
 
 import exformer
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-from api_modules import modules, packages, public_names, sections, signature  # noqa: E402
-
 PUBLIC = public_names(ROOT)
 
 

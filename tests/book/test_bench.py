@@ -8,26 +8,21 @@ from collections import Counter
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from multiprocessing import get_context
-from pathlib import Path
 
 import pytest
 import torch
+from bench import gpt
+from bench.encoder_decoder import CONTENDERS, QUICK, SETTINGS
+from bench.equal_work import check_equal_work, loss_and_slope
+from bench.memory import added_bytes, measure_alone, peak_bytes
+from bench.report import table
+from bench.run import read_races
+from bench.setting import BOS, EOS, OPTIMIZER, PAD, Contender, make_batches, make_step
+from bench.suites import SUITES
+from bench.timing import Summary, best_peer, summarize, time_in_turns, turns
 from torch.nn.modules.module import register_module_forward_hook
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from bench import gpt  # noqa: E402
-from bench.encoder_decoder import CONTENDERS, QUICK, SETTINGS  # noqa: E402
-from bench.equal_work import check_equal_work, loss_and_slope  # noqa: E402
-from bench.memory import added_bytes, measure_alone, peak_bytes  # noqa: E402
-from bench.report import table  # noqa: E402
-from bench.run import read_races  # noqa: E402
-from bench.setting import BOS, EOS, OPTIMIZER, PAD, Contender, make_batches, make_step  # noqa: E402
-from bench.suites import SUITES  # noqa: E402
-from bench.timing import Summary, best_peer, summarize, time_in_turns, turns  # noqa: E402
-
-from exformer.nn.dropout import Dropout  # noqa: E402
+from exformer.nn.dropout import Dropout
 
 # x-transformers uses torch.jit.script as it is imported, which PyTorch has deprecated.
 pytestmark = [

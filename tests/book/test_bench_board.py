@@ -11,16 +11,12 @@ from typing import Any
 
 import pytest
 import torch
+from bench import board, nano_gpt
+from results_data import faults
 
-ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "book" / "_ext")]
-
-from bench import board, nano_gpt  # noqa: E402
-from results_data import faults  # noqa: E402
-
-from exformer import CharTokenizer, DecoderLM, DecoderLMConfig, load_model, save_model  # noqa: E402
-from exformer.recipes.datasets import CORPORA, Text  # noqa: E402
-from exformer.training.loop import Losses, training_steps  # noqa: E402
+from exformer import CharTokenizer, DecoderLM, DecoderLMConfig, load_model, save_model
+from exformer.recipes.datasets import CORPORA, Text
+from exformer.training.loop import Losses, training_steps
 
 VAL = "a cat is there. a hat is on its ear or its leash.\n" * 6
 DATA = Text("the keys to the cabinet are on the table.\r\n" * 30, VAL, {})

@@ -7,12 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from bench import byte_pairs
+from bench.byte_pair_peers import learn_by_recounting, merges_of, tiktoken_of, train_hugging_face
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from bench import byte_pairs  # noqa: E402
-from bench.byte_pair_peers import learn_by_recounting, merges_of, tiktoken_of, train_hugging_face  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("frozen")
 

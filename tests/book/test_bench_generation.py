@@ -1,20 +1,14 @@
 """The benchmark of generation: equal models, no race between different texts, a run from end to end."""
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
 import torch
+from bench import generation
+from bench.generation_peers import gpt2_of, greedy_writers, in_layout_of_linear
+from torch_twins import close, randomize
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from bench import generation  # noqa: E402
-from bench.generation_peers import gpt2_of, greedy_writers, in_layout_of_linear  # noqa: E402
-from torch_twins import close, randomize  # noqa: E402
-
-from exformer.models.decoder_lm import DecoderLM  # noqa: E402
+from exformer.models.decoder_lm import DecoderLM
 
 pytestmark = pytest.mark.usefixtures("frozen")
 

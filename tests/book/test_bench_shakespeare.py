@@ -8,17 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from bench import nano_gpt, shakespeare
+from bench.gpt import gpt2
+from bench.shakespeare import PEERS, Run, Training, race, race_all, summarize
+from results_data import faults
 
-ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "book" / "_ext")]
-
-from bench import nano_gpt, shakespeare  # noqa: E402
-from bench.gpt import gpt2  # noqa: E402
-from bench.shakespeare import PEERS, Run, Training, race, race_all, summarize  # noqa: E402
-from results_data import faults  # noqa: E402
-
-from exformer.models.decoder_lm import DecoderLMConfig  # noqa: E402
-from exformer.recipes.datasets import CORPORA, Text  # noqa: E402
+from exformer.models.decoder_lm import DecoderLMConfig
+from exformer.recipes.datasets import CORPORA, Text
 
 TEXT = "the keys to the cabinet are on the table, and the cabinet is by the door.\n" * 40
 

@@ -2,18 +2,14 @@
 
 import ast
 import re
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 import yaml
+from recorded import COUNTS
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-from recorded import COUNTS  # noqa: E402
-
 FILE = yaml.safe_load((ROOT / "book" / "bugs.yml").read_text(encoding="utf-8"))
 BUGS = [bug for subject in FILE["subjects"] for bug in subject["bugs"]]
 each_bug = pytest.mark.parametrize("bug", BUGS, ids=[bug["title"] for bug in BUGS])

@@ -2,20 +2,16 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
+import course
+import notes as lecture_notes
 import pytest
 import torch
 import yaml
+from recorded import greatest_cost
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-import course  # noqa: E402
-import notes as lecture_notes  # noqa: E402
-from recorded import greatest_cost  # noqa: E402
-
 LESSONS = [
     {"slug": "a", "after": []},
     {"slug": "b", "after": ["a"]},

@@ -10,7 +10,7 @@ from forked_kernels import launch
 SEEN = """
 import os, sys
 print([name for name in sys.modules if name.startswith("exformer")])
-print([folder for folder in sys.path if "tests" in folder])
+print([folder for folder in sys.path if "tests" in folder or "_ext" in folder])
 print(os.getcwd(), os.getpgrp() == os.getpid(), os.environ["A_NAME"])
 """
 

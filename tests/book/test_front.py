@@ -9,15 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from bench.agreement import TESTS, TWINS
+from recorded import COUNTS, colophon, recorded
+
+from exformer_lessons.trials import Trial
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "book" / "_ext")]
-
-from bench.agreement import TESTS, TWINS  # noqa: E402
-from recorded import COUNTS, colophon, recorded  # noqa: E402
-
-from exformer_lessons.trials import Trial  # noqa: E402
-
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md")}
 PAGES |= {
     name: (ROOT / "book" / f"{name}.md").read_text(encoding="utf-8") for name in ("index", "how_we_know")

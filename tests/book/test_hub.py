@@ -2,19 +2,15 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
+import release
 import yaml
+from ledger_data import cost_of
+
+from exformer_lessons.island.published import DECODER, ENCODER
 
 ROOT = Path(__file__).parents[2]
-sys.path += [str(ROOT / "book" / "_tools"), str(ROOT / "book" / "_ext")]
-
-import release  # noqa: E402
-from ledger_data import cost_of  # noqa: E402
-
-from exformer_lessons.island.published import DECODER, ENCODER  # noqa: E402
-
 DOCKERFILE = (ROOT / "book" / "hub" / "Dockerfile").read_text(encoding="utf-8")
 LINES = re.sub(r"\\\n\s*", "", re.sub(r"^#.*\n", "", DOCKERFILE, flags=re.M)).splitlines()
 PINNED = dict(

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ import yaml
 
 pytest.importorskip("jinja2")
 pytest.importorskip("sphinx")
-sys.path.insert(0, str(Path(__file__).parents[2] / "book" / "_ext"))
 
 from ledger import CARD, HTML, filled, section
 from ledger_data import entries, read_lectures, read_lessons, sources

@@ -1,16 +1,12 @@
 """Mentions of lessons become links: which words, and on the built pages all of them."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from lesson_links import LIST, pieces
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-from lesson_links import LIST, pieces  # noqa: E402
-
 PAGES = {"03": "three", "07": "seven"}
 
 

@@ -3,19 +3,15 @@
 import copy
 import json
 import re
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 import yaml
+from folding import fold
+from lesson_opening import minutes, rounded
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "book" / "_ext"), str(ROOT / "book" / "_tools")]
-
-from folding import fold  # noqa: E402
-from lesson_opening import minutes, rounded  # noqa: E402
-
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("**/*.ipynb"))
 FIGURE = {"data": {"image/png": "", "image/svg+xml": "", "text/plain": ["<Figure>"]}}
 

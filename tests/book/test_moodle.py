@@ -4,23 +4,19 @@ import base64
 import html
 import json
 import re
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import moodle
 import pytest
 import yaml
+from notes import ASK, SECTION
+from plans import planned, read_plans
+
+from exformer_lessons.teacher.mock import mocks, read_mock
+from exformer_lessons.teacher.questions import lessons_with_questions, read_questions, titles
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "book" / "_tools"), str(ROOT / "book" / "_ext")]
-
-import moodle  # noqa: E402
-from notes import ASK, SECTION  # noqa: E402
-from plans import planned, read_plans  # noqa: E402
-
-from exformer_lessons.teacher.mock import mocks, read_mock  # noqa: E402
-from exformer_lessons.teacher.questions import lessons_with_questions, read_questions, titles  # noqa: E402
-
 TEACH = ROOT / "book" / "teach"
 LESSONS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 

@@ -1,19 +1,15 @@
 """What the pages keep on one line, and which columns of a table read from the left."""
 
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from book_page import keep_lines
 
 FORMULA = r'<span class="math notranslate nohighlight">\({}\)</span>'
 
 
 def kept(body):
     """Return what the extension makes of a page's body."""
-    sys.path.insert(0, str(Path(__file__).parents[2] / "book" / "_ext"))
-    from book_page import keep_lines
-
     context = {"body": body}
     keep_lines(SimpleNamespace(builder=SimpleNamespace(format="html")), "page", "page.html", context, None)
     return context["body"]

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -12,8 +11,6 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("**/*.ipynb"))
 DETAILS = re.compile(r"<details>\n<summary>[^<]+</summary>\n?|</details>\n?")
 #: What other dialects of Markdown know and CommonMark shows as it stands.
@@ -149,8 +146,6 @@ def test_every_exercise_has_its_own_solution() -> None:
 # ---- what the build makes of it -------------------------------------------------------------------------
 
 CONF = """\
-import sys
-sys.path.insert(0, {ext!r})
 extensions = ["myst_nb", "sphinxcontrib.bibtex", "sphinx.ext.autodoc", "plain_boxes", "plain_links"]
 myst_enable_extensions = ["dollarmath"]
 nb_execution_mode = "off"
@@ -215,7 +210,7 @@ def small_book(tmp_path_factory):
     for name, text in {"01_one": GOOD, "02_two": SECOND, **wrong}.items():
         cell = nbformat.v4.new_markdown_cell(f"# A lesson\n\n{text}")
         nbformat.write(nbformat.v4.new_notebook(cells=[cell]), folder / "notebooks" / f"{name}.ipynb")
-    (folder / "conf.py").write_text(CONF.format(ext=str(ROOT / "book" / "_ext")), encoding="utf-8")
+    (folder / "conf.py").write_text(CONF, encoding="utf-8")
     out, warnings = folder / "_build", StringIO()
     with docutils_namespace():
         Sphinx(folder, folder, out, out / "doctrees", "html", status=None, warning=warnings).build()

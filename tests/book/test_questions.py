@@ -5,11 +5,12 @@ import hashlib
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from course import parts
+from questions import all_exams, all_questions, left_out
 from test_plain_markdown import not_plain
 
 from exformer_lessons.teacher import assignments
@@ -20,10 +21,6 @@ from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, re
 from exformer_lessons.teacher.sealing import read_recipients
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-from course import parts  # noqa: E402
-from questions import all_exams, all_questions, left_out  # noqa: E402
-
 TEACH = ROOT / "book" / "teach"
 LESSONS = lessons_with_questions(TEACH)
 ABLE = {

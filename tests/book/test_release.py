@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import release
 import yaml
 
 import exformer
@@ -20,9 +21,6 @@ from exformer_lessons.handout import address_of
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 FORK = "https://github.com/grace/fork"
-sys.path[:0] = [str(ROOT / "book" / "_ext"), str(ROOT / "book" / "_tools")]
-
-import release  # noqa: E402
 
 
 def step(workflow, job, name):

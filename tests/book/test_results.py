@@ -4,26 +4,22 @@ import copy
 import json
 import re
 import subprocess
-import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 import yaml
+from bench import byte_pairs, samples, shakespeare
+from bench.report import write
+from bench.suites import SETTINGS, SUITES
+from results import SHOWS
+from results_curves import describe, draw, histories
+from results_data import FILES, LARGEST, LOSS, Finding, faults, findings, read_results
+
+from exformer.recipes import RECIPES
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "book" / "_ext")]
-
-from bench import byte_pairs, samples, shakespeare  # noqa: E402
-from bench.report import write  # noqa: E402
-from bench.suites import SETTINGS, SUITES  # noqa: E402
-from results import SHOWS  # noqa: E402
-from results_curves import describe, draw, histories  # noqa: E402
-from results_data import FILES, LARGEST, LOSS, Finding, faults, findings, read_results  # noqa: E402
-
-from exformer.recipes import RECIPES  # noqa: E402
-
 PAGES = [(ROOT / "book" / f"{name}.md").read_text(encoding="utf-8") for name in ("results", "measurements")]
 PAGE = "\n".join(PAGES)
 ASKED = yaml.safe_load((ROOT / "book" / "results.yml").read_text(encoding="utf-8"))

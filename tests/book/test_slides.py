@@ -2,21 +2,17 @@
 
 import json
 import re
-import sys
 import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import slides
 import yaml
 from axe_playwright_python.sync_playwright import Axe
 from page_checks import RULES, go, visit
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
-
-import slides  # noqa: E402
-
 TEACH = ROOT / "book" / "teach"
 LESSONS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 each_lesson = pytest.mark.parametrize("path", LESSONS, ids=[path.stem for path in LESSONS])

@@ -2,20 +2,16 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import nbformat
 import pytest
+import student
 from folded_solutions import solutions
 
+from exformer_lessons.handout import address_of, hand_out, handout
+
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
-
-import student  # noqa: E402
-
-from exformer_lessons.handout import address_of, hand_out, handout  # noqa: E402
-
 ADDRESS = "https://github.com/ada/book"
 LESSONS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
 

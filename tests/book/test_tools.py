@@ -2,20 +2,17 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
 import pytest
+import run_notebooks
+from repo_links import find_repository, normalise
+
+from exformer_lessons.handout import with_address
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("exformer", "exformer_lessons")
-sys.path[:0] = [str(ROOT / "book" / "_ext"), str(ROOT / "book" / "_tools")]
-
-import run_notebooks  # noqa: E402
-from repo_links import find_repository, normalise  # noqa: E402
-
-from exformer_lessons.handout import with_address  # noqa: E402
 
 
 def test_collection_changes_no_numeric_setting(first_settings) -> None:

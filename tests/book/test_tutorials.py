@@ -1,23 +1,19 @@
 """Sheets for tutorials last as long as the plans say, and say what to leave out when time is short."""
 
 import re
-import sys
 from math import ceil
 from pathlib import Path
 
 import pytest
 import yaml
+from mocks import TUTORIAL, one_mock
+from plans import plan_of, read_plans
+
+from exformer_lessons.teacher.__main__ import run
+from exformer_lessons.teacher.mock import mocks, read_mock
+from exformer_lessons.teacher.sheets import FACTOR
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-from mocks import TUTORIAL, one_mock  # noqa: E402
-from plans import plan_of, read_plans  # noqa: E402
-
-from exformer_lessons.teacher.__main__ import run  # noqa: E402
-from exformer_lessons.teacher.mock import mocks, read_mock  # noqa: E402
-from exformer_lessons.teacher.sheets import FACTOR  # noqa: E402
-
 TEACH = ROOT / "book" / "teach"
 SHEETS = [key for key in mocks(TEACH) if key.startswith(TUTORIAL)]
 WITH_TUTORIAL = [plan["key"] for plan in read_plans(ROOT) if plan.get("tutorial")]

@@ -1,20 +1,15 @@
 """Plans week by week: minutes add up, tests come after their lessons, and what does not work is refused."""
 
 import re
-import sys
 from pathlib import Path
 
+import homework
 import pytest
+import workload
 import yaml
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-import homework  # noqa: E402
-import workload  # noqa: E402
-from course import HTML, written  # noqa: E402
-from notes import MINUTES, timed  # noqa: E402
-from plans import (  # noqa: E402
+from course import HTML, written
+from notes import MINUTES, timed
+from plans import (
     CHALLENGE,
     LAB,
     LAB_EXERCISES,
@@ -26,8 +21,9 @@ from plans import (  # noqa: E402
     told_in_place,
 )
 
-from exformer_lessons.teacher.exams import read_exams  # noqa: E402
+from exformer_lessons.teacher.exams import read_exams
 
+ROOT = Path(__file__).parents[2]
 KEYS = [plan["key"] for plan in read_plans(ROOT)]
 
 

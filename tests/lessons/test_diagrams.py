@@ -4,7 +4,6 @@ import functools
 import io
 import math
 import re
-import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from itertools import combinations
@@ -285,7 +284,6 @@ def test_a_picture_carries_the_colors_of_its_own_roles_only() -> None:
 
 
 def test_the_book_takes_a_picture_into_its_page() -> None:
-    sys.path.insert(0, str(Path(__file__).parents[2] / "book" / "_ext"))
     from book_page import inlined
 
     svg = inlined(draw(box("encoder")).svg, prefix="g1-", alt="An encoder.")

@@ -3,18 +3,15 @@
 import importlib
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from new_lesson import write
 
 import exformer_lessons
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
-
-from new_lesson import write  # noqa: E402
 
 
 @pytest.fixture

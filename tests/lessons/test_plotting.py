@@ -88,10 +88,6 @@ def test_a_figure_is_the_same_bytes_each_time() -> None:
 
 
 def test_ink_is_the_books() -> None:
-    import sys
-    from pathlib import Path
-
-    sys.path.insert(0, str(Path(__file__).parents[2] / "book" / "_ext"))
     from book_page import INK as PAGES_INK
 
     assert PAGES_INK == INK

@@ -23,7 +23,7 @@ from exformer import generate, translate
 from exformer.corpora.real import multi30k, tiny_shakespeare
 
 ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "book" / "_tools"))
 GREEDY = {"max_new_tokens": 24, "temperature": 0.0}
 AT_ONCE = 50  # texts, so that a page has time to breathe
 
@@ -65,7 +65,7 @@ def by_page(page, name, texts):
 
 def main():
     """Print how many texts of each model and browser are equal; exit with 1 if one is not."""
-    from conftest import browser_path
+    from chromium import browser_path
 
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

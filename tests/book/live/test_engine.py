@@ -2,19 +2,15 @@
 
 import base64
 import copy
-import sys
-from pathlib import Path
 
 import engine
+import kernel
 import numpy as np
 import pytest
 import torch
 from engine import SHIPPED
 
 from exformer.nn.normalization import layer_norm, rms_norm
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "book" / "_tools"))
-import kernel
 
 # The library's shapes have tests of their own, and what is expected here takes a third of the time without.
 pytestmark = pytest.mark.usefixtures("unchecked_shapes")

@@ -2,20 +2,14 @@
 
 import json
 import re
-import sys
-from pathlib import Path
 
 import figures
+import position_heads
 import pytest
 import torch
 from browsers import in_one_browser
 
 from exformer_lessons.positional_encoding.live import CODES, FIGURE, N_POSITIONS, scores
-
-ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
-
-import position_heads  # noqa: E402
 
 SHOWS = ("positions",)
 START = {"no code": -1.6, "sinusoidal": 8.9, "rotary": 37.7}

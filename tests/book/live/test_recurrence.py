@@ -2,11 +2,10 @@
 
 import random
 import re
-import sys
 from collections import Counter
-from pathlib import Path
 
 import figures
+import live_grammar
 import pytest
 import recurrence_evidence as evidence
 from browsers import in_one_browser
@@ -16,11 +15,6 @@ from exformer.corpora.english_italian.parser import parse
 from exformer_lessons.checkpoints import load_lesson_model
 from exformer_lessons.first_attention.live import ATTENTION, FIGURE, FIRST, ONE_VECTOR
 from exformer_lessons.first_attention.two_translators import LENGTHS, content_words, sample_pair
-
-ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
-
-import live_grammar  # noqa: E402
 
 SHOWN = """() => Object.fromEntries(["a", "source", "b"].map((key) => [key,
     [...document.querySelectorAll(`exformer-recurrence .words.${key} li:not(.free) b`)]
