@@ -91,7 +91,11 @@ WRONG_SHIFTS = {
     "comes after the padding": end_last,
     "fill up with 0": lambda s, p, b, e: with_tensors(s, 0, b, e),
     "Both tables are the same": pair_of(lambda s, b, e: [b, *s], lambda s, b, e: [b, *s]),
-    "Both tables need one row per sentence": lambda *case: tuple(part.T for part in with_tensors(*case)),
+    "Both tables need one row per sentence, here 2; yours have": [
+        lambda *case: tuple(part.T for part in with_tensors(*case)),
+        lambda sentences, *ids: [[[1]] * (len(sentences) + 1), [[1]] * len(sentences)],
+        lambda sentences, *ids: [[[1]] * len(sentences), [[1]] * (len(sentences) + 1)],
+    ],
     "should have the shape (2, 2, 5), yours has (2, 2, 6)": lambda s, p, b, e: tuple(
         F.pad(part, (0, 1), value=p) for part in with_tensors(s, p, b, e)
     ),
@@ -101,7 +105,14 @@ WRONG_SHIFTS = {
     ),
     "differ in length": lambda s, p, b, e: ([[b, *x] for x in s], [[*x, e] for x in s]),
     "returns nothing": lambda *case: None,
-    "two tables": lambda *case: with_tensors(*case)[0],
+    "Return two tables": [
+        lambda *case: with_tensors(*case)[0],
+        lambda s, p, b, e: ([b, *s[0]], [*s[0], e]),
+        lambda *case: ([[[5], [6]], [[7]]],) * 2,
+        lambda *case: ("ab", "ab"),
+        lambda *case: (3, 3),
+        lambda *case: ([1, 2], [1, 2]),
+    ],
     "Your function must return numbers, got tuple": lambda *case: ([["x"]], [["y"]]),
     "raised ZeroDivisionError": lambda *case: 1 / 0,
     "the numbers are not": lambda *case: tuple(part + 1 for part in with_tensors(*case)),
@@ -121,23 +132,12 @@ def test_a_mistake_is_named_in_tables_of_one_width_too(hint):
     assert hint in grade_shift(answer).says
 
 
-test_shifts = answer_test(grade_shift, right=SHIFTS, wrong=WRONG_SHIFTS)
-
-
-def test_another_padding_is_refused():
-    def answer(sentences, p, b, e):
-        return with_tensors(sentences, -1, b, e)
-
-    assert not grade_shift(answer)
-
-
-def test_one_flat_list_is_no_table():
-    assert "two tables" in grade_shift(lambda s, p, b, e: ([b, *s[0]], [*s[0], e])).says
-
-
-@pytest.mark.parametrize("part", [[[[5], [6]], [[7]]], "ab", 3, [1, 2]])
-def test_what_is_no_table_is_said_so(part):
-    assert "Return two tables" in grade_shift(lambda *case: (part, part)).says
+test_shifts = answer_test(
+    grade_shift,
+    right=SHIFTS,
+    wrong=WRONG_SHIFTS,
+    refused={"another padding": lambda s, p, b, e: with_tensors(s, -1, b, e)},
+)
 
 
 def by_loops(logits, targets, pad_id):
@@ -218,14 +218,9 @@ WRONG_LIKELIHOODS = {
 }
 
 
-test_likelihoods = answer_test(grade_log_likelihood, right=LIKELIHOODS, wrong=WRONG_LIKELIHOODS)
-
-
-def test_zero_is_a_word_where_it_is_not_the_padding():
-    assert not grade_log_likelihood(lambda z, y, p: by_torch(z, y.masked_fill(y == 0, p), p))
-
-
-def test_both_tables_have_a_row_for_each_sentence():
-    for rows in (1, 0), (0, 1):
-        verdict = grade_shift(lambda sentences, *ids, rows=rows: [[[1]] * (len(sentences) + n) for n in rows])
-        assert verdict.says.startswith("Both tables need one row per sentence, here 2; yours have")
+test_likelihoods = answer_test(
+    grade_log_likelihood,
+    right=LIKELIHOODS,
+    wrong=WRONG_LIKELIHOODS,
+    refused={"0 is no word": lambda z, y, p: by_torch(z, y.masked_fill(y == 0, p), p)},
+)

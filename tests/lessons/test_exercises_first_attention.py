@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from answer_banks import answer_test
+from answer_banks import answer_test, bank_test
 
 from exformer.nn.attention import scaled_dot_product_attention
 from exformer_lessons.exercises.grading import FINITE_FILL, NOT_STABLE
@@ -33,13 +33,16 @@ def in_place(h_d, h_e, real):
     return torch.softmax(scores, 2).bmm(h_e)
 
 
+#: Their exponentials vanish where all scores are low.
+VANISHING = {
+    "loops": by_loops,
+    "weights too": lambda d, e, r: (by_loops(d, e, r), None),
+    "float64": lambda d, e, r: by_loops(d.double(), e.double(), r),
+}
 CONTEXTS = {
     "library": by_library,
-    "loops": by_loops,
     "in place": in_place,
-    "weights too": lambda d, e, r: (by_loops(d, e, r), None),
     "numpy": lambda *case: by_library(*case).numpy(),
-    "float64": lambda d, e, r: by_loops(d.double(), e.double(), r),
     "torch": lambda d, e, r: torch.nn.functional.scaled_dot_product_attention(
         d, e, e, attn_mask=r[:, None], scale=1.0
     ),
@@ -48,6 +51,15 @@ CONTEXTS = {
 
 def scores_of(d, e, r, *, hide=-math.inf):
     return torch.where(r.unsqueeze(1), d.bmm(e.transpose(1, 2)), torch.tensor(hide))
+
+
+def filled(d, e, r, *, hide):
+    return scores_of(d, e, r, hide=hide).softmax(-1) @ e
+
+
+def zeroed(d, e, r):
+    states = e.masked_fill(~r[..., None], 0.0)
+    return (d @ states.mT).softmax(-1) @ states
 
 
 def hard(d, e, r):
@@ -69,13 +81,20 @@ WRONG_CONTEXTS = {
         torch.softmax(scores_of(d, e, r, hide=(d @ e.mT).min().item() - 10), dim=2) @ e
     ),
     "Padding gets weight": lambda d, e, r: torch.softmax(d @ e.transpose(1, 2), dim=2) @ e,
-    "exp(0) is 1": lambda d, e, r: torch.softmax(scores_of(d, e, r, hide=0.0), dim=2) @ e,
+    "exp(0) is 1": [lambda d, e, r: filled(d, e, r, hide=0.0), zeroed],
     "out after the softmax": lambda d, e, r: torch.softmax(d @ e.mT, 2).mul(r.unsqueeze(1)) @ e,
-    "look at padding only": lambda d, e, r: torch.softmax(scores_of(d, e, ~r, hide=-1e9), 2) @ e,
-    "Your mask hides rows": lambda d, e, r: (
-        torch.softmax(torch.where(r.unsqueeze(2), d @ e.mT, torch.tensor(-1e9)), 2) @ e
-    ),
-    "over the Italian positions": lambda d, e, r: torch.softmax(scores_of(d, e, r, hide=-1e9), 1) @ e,
+    "look at padding only": [  # with -inf instead of a number, these make NaN
+        lambda d, e, r: filled(d, e, ~r, hide=-1e9),
+        lambda d, e, r: filled(d, e, ~r, hide=-math.inf),
+    ],
+    "Your mask hides rows": [
+        lambda d, e, r: torch.softmax(torch.where(r.unsqueeze(2), d @ e.mT, torch.tensor(-1e9)), 2) @ e,
+        lambda d, e, r: (d @ e.mT).masked_fill(~r[..., None], -math.inf).softmax(-1) @ e,
+    ],
+    "over the Italian positions": [
+        lambda d, e, r: torch.softmax(scores_of(d, e, r, hide=-1e9), 1) @ e,
+        lambda d, e, r: scores_of(d, e, r).softmax(-2) @ e,
+    ],
     "over the sentences of the batch": lambda d, e, r: torch.softmax(scores_of(d, e, r, hide=-1e9), 0) @ e,
     "The softmax is missing: scores": lambda d, e, r: scores_of(d, e, r, hide=0.0) @ e,
     "missing, and padding": lambda d, e, r: d @ (e.mT @ e),
@@ -93,29 +112,37 @@ WRONG_CONTEXTS = {
     "state that fits best": hard,
     "return the weights": lambda d, e, r: torch.softmax(scores_of(d, e, r), 2),
     "return the scores": lambda d, e, r: d.bmm(e.transpose(1, 2)),
-    "one position late": lambda d, e, r: by_library(torch.nn.functional.pad(d, (0, 0, 1, 0))[:, :-1], e, r),
+    "one position late": [
+        lambda d, e, r: by_library(torch.nn.functional.pad(d, (0, 0, 1, 0))[:, :-1], e, r),
+        lambda d, e, r: by_library(d.roll(1, 1), e, r),
+        lambda d, e, r: by_library(torch.cat((d[:, :1], d[:, :-1]), dim=1), e, r),
+    ],
     "returns nothing": lambda d, e, r: ...,
     "should have the shape": lambda d, e, r: by_loops(d, e, r)[0],
     "raised IndexError": lambda d, e, r: d[99],
     "largest difference": lambda d, e, r: by_loops(d, e, r) + 1,
+    "Where all scores are near -16,384, and padding comes first: The shape": lambda d, e, r: (
+        by_library(d, e, r) + 3 * (d[..., :1] < -100)
+    ),
 }
 
 
-test_contexts = answer_test(grade_context, right=CONTEXTS, wrong=WRONG_CONTEXTS)
+def padding_by_its_number(d, e, r):
+    states = [one[: int(real.sum())] for one, real in zip(e, r, strict=True)]
+    return torch.stack([(q @ k.T).softmax(-1) @ k for q, k in zip(d, states, strict=True)])
 
 
-def test_weights_need_not_be_square():
-    def by_a_table(weights, alignment):
-        linked = torch.zeros(len(weights), len(weights))
-        for source, target in alignment:
-            linked[target, source] = 1
-        return linked.gather(1, weights.argmax(1, keepdim=True)).sum() / linked.any(1).sum()
-
-    assert grade_agreement(by_a_table).says.startswith("With 5 target words and 9 source words")
+def right_in_square_cases_only(d, e, r):
+    return by_library(d, e, r) if d.shape == e.shape else torch.zeros_like(d)
 
 
-def filled(d, e, r, *, hide):
-    return scores_of(d, e, r, hide=hide).softmax(-1) @ e
+test_contexts = answer_test(
+    grade_context,
+    right=CONTEXTS,
+    told={NOT_STABLE: [*VANISHING.values(), lambda *case: by_loops(*case).nan_to_num()]},
+    wrong=WRONG_CONTEXTS,
+    refused=[padding_by_its_number, right_in_square_cases_only],
+)
 
 
 @pytest.mark.parametrize("hide", [-1.0, -10.0, -30.0, -100.0, -1e4])
@@ -133,59 +160,6 @@ def test_a_mask_that_fills_with_enough_is_right(hide):
 
 def by_float64(d, e, r):
     return filled(d.double(), e.double(), r, hide=-math.inf)
-
-
-def test_exponentials_that_vanish_are_right_but_told():
-    for answer in (by_loops, lambda *case: by_loops(*case).nan_to_num()):
-        verdict = grade_context(answer)
-        assert verdict
-        assert verdict.says.endswith(NOT_STABLE)
-    assert NOT_STABLE not in grade_context(by_library).says
-
-
-def test_wrong_with_large_scores():
-    verdict = grade_context(lambda d, e, r: by_library(d, e, r) + 3 * (d[..., :1] < -100))
-    assert verdict.says.startswith("Where all scores are near -16,384, and padding comes first: The shape")
-
-
-@pytest.mark.parametrize("late", [lambda d: d.roll(1, 1), lambda d: torch.cat((d[:, :1], d[:, :-1]), dim=1)])
-def test_queries_that_are_late_are_named_whatever_comes_first(late):
-    assert "one position late" in grade_context(lambda d, e, r: by_library(late(d), e, r)).says
-
-
-def test_zeroed_padding_states_keep_weight():
-    def zeroed(d, e, r):
-        states = e.masked_fill(~r[..., None], 0.0)
-        return (d @ states.mT).softmax(-1) @ states
-
-    assert "exp(0) is 1" in grade_context(zeroed).says
-
-
-def test_padding_is_found_by_the_mask_and_not_by_its_number():
-    def from_the_front(d, e, r):
-        states = [one[: int(real.sum())] for one, real in zip(e, r, strict=True)]
-        return torch.stack([(q @ k.T).softmax(-1) @ k for q, k in zip(d, states, strict=True)])
-
-    assert not grade_context(from_the_front)
-
-
-HIDDEN = {
-    "look at padding only": lambda d, e, r: filled(d, e, ~r, hide=-math.inf),
-    "over the Italian positions": lambda d, e, r: scores_of(d, e, r).softmax(-2) @ e,
-    "Your mask hides rows": lambda d, e, r: (d @ e.mT).masked_fill(~r[..., None], -math.inf).softmax(-1) @ e,
-}
-
-
-@pytest.mark.parametrize("hint", HIDDEN)
-def test_mistakes_that_make_nan_are_named_too(hint):
-    assert hint in grade_context(HIDDEN[hint]).says
-
-
-def test_an_answer_that_is_right_in_square_cases_only_is_refused():
-    def square(d, e, r):
-        return by_library(d, e, r) if d.shape == e.shape else torch.zeros_like(d)
-
-    assert not grade_context(square)
 
 
 def by_matrix(weights, alignment):
@@ -222,9 +196,22 @@ def mass(weights, alignment):
     return sum(weights[target, source] for source, target in alignment)
 
 
+def of_sources(weights, alignment):
+    best = weights.argmax(dim=0).tolist()
+    sources = {x for x, _ in alignment}
+    return sum(best[x] in {y for z, y in alignment if z == x} for x in sources) / len(sources)
+
+
+def by_a_square_table(weights, alignment):
+    linked = torch.zeros(len(weights), len(weights))
+    for source, target in alignment:
+        linked[target, source] = 1
+    return linked.gather(1, weights.argmax(1, keepdim=True)).sum() / linked.any(1).sum()
+
+
 WRONG_AGREEMENTS = {
     "mix up the pair": lambda w, a: by_words(w, [(y, x) for x, y in a]),
-    "of a column": lambda w, a: by_words(w.T, a),
+    "of a column": [lambda w, a: by_words(w.T, a), of_sources],
     "number of links": lambda w, a: hits(w, a) / len(a),
     "number of all rows": lambda w, a: hits(w, a) / w.shape[0],
     "return a fraction": hits,
@@ -247,28 +234,12 @@ WRONG_AGREEMENTS = {
     "should be one number, yours has the shape (8,)": lambda w, a: w.argmax(dim=1),
     "raised TypeError": lambda w: w,
     "the number should be": lambda w, a: by_words(w, a) + 2,
+    "In one hidden case": lambda w, a: hits(w, a) / len({x for x, _ in a}),
+    "With 5 target words and 9 source words": by_a_square_table,
 }
 
 
 test_agreements = answer_test(grade_agreement, right=AGREEMENTS, wrong=WRONG_AGREEMENTS)
 
 
-KNOWN = [(known.CONTEXT, WRONG_CONTEXTS), (known.AGREEMENT, WRONG_AGREEMENTS)]
-
-
-def test_each_known_mistake_is_tried_here():
-    for hint, tried in [(hint, tried) for bank, tried in KNOWN for hint in bank]:
-        assert sum(part in hint for part in tried) == 1, hint
-
-
-def test_the_share_of_source_words_is_not_that_of_links():
-    def of_sources(weights, alignment):
-        best = weights.argmax(dim=0).tolist()
-        sources = {x for x, _ in alignment}
-        return sum(best[x] in {y for z, y in alignment if z == x} for x in sources) / len(sources)
-
-    def over_sources(weights, alignment):
-        return hits(weights, alignment) / len({x for x, _ in alignment})
-
-    assert "of a column" in grade_agreement(of_sources).says
-    assert "In one hidden case" in grade_agreement(over_sources).says
+test_known = bank_test((known.CONTEXT, WRONG_CONTEXTS), (known.AGREEMENT, WRONG_AGREEMENTS))

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 import torch
-from answer_banks import answer_test
+from answer_banks import OVERWRITES, answer_test
 
 from exformer.hub.hugging_face.names import GPT2
 from exformer.hub.hugging_face.tensors import to_ours
@@ -109,31 +109,30 @@ WRONG_IMPORTS = {
 }
 
 
+def empties_the_file(tensors):
+    state = by_hand(tensors)
+    tensors.clear()
+    return state
+
+
+def only_empties_the_file(tensors):
+    tensors.clear()
+
+
 test_imports = answer_test(
     grade_gpt2,
     right=[by_hand, by_split, by_rows, by_einsum, by_the_library, with_the_tied_output],
+    told={OVERWRITES: empties_the_file},
     wrong=WRONG_IMPORTS,
+    refused={
+        "nearly right": edited(lambda s: {"embedding.weight": 1.001 * s["embedding.weight"]}),
+        "only empties the file": only_empties_the_file,
+    },
 )
 
 
-def test_an_import_that_is_nearly_right_is_refused():
-    assert not grade_gpt2(edited(lambda s: {"embedding.weight": 1.001 * s["embedding.weight"]}))
-
-
-def test_an_import_that_changes_the_file_is_told():
-    def changes(tensors):
-        tensors.pop("transformer.wte.weight")
-        return ours
-
-    ours = None
-
-    def pops(tensors):
-        state = by_hand(tensors)
-        tensors.clear()
-        return state
-
-    assert "changes what it was given" in grade_gpt2(pops).says
-    assert not grade_gpt2(changes)
+def test_answers_leave_the_hidden_cases_whole():
+    grade_gpt2(empties_the_file)
     assert len(_gpt2_cases()[0][0]) == 16
 
 

@@ -111,12 +111,15 @@ WRONG_PLANS = {
 }
 
 
-test_plans = answer_test(grade_plan, right=RIGHT_PLANS, wrong=WRONG_PLANS)
-
-
-def test_a_plan_that_is_nearly_right_is_refused():
-    assert not grade_plan(with_third(lambda n, d, loss, c: (1.05 * n, d / 1.05, loss)))
-    assert not grade_plan(with_third(lambda n, d, loss, c: (n, d, 1.05 * loss)))
+test_plans = answer_test(
+    grade_plan,
+    right=RIGHT_PLANS,
+    wrong=WRONG_PLANS,
+    refused={
+        "size nearly right": with_third(lambda n, d, loss, c: (1.05 * n, d / 1.05, loss)),
+        "loss nearly right": with_third(lambda n, d, loss, c: (n, d, 1.05 * loss)),
+    },
+)
 
 
 def expanded(sums, counts):

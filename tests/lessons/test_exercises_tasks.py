@@ -3,7 +3,6 @@
 from collections import Counter
 
 import numpy as np
-import pytest
 import torch
 from answer_banks import answer_test
 
@@ -150,7 +149,6 @@ WRONG_COUNTS = {
 }
 
 test_rows = answer_test(grade_row, right=ROWS, wrong=WRONG_ROWS)
-test_counts = answer_test(grade_invented, right=COUNTS, wrong=WRONG_COUNTS)
 
 
 def empties_its_names(summary, article, names):
@@ -166,18 +164,19 @@ def test_the_hidden_cases_stay_as_they_are():
     assert grade_row(ROWS["parts"])
 
 
-NEARLY = {
-    "small letters": (str.lower, str.lower),
-    "small letters in the article": (str, str.lower),
-    "no commas": (lambda text: text.replace(",", ""),) * 2,
-}
-
-
-@pytest.mark.parametrize("changes", NEARLY.values(), ids=NEARLY)
-def test_words_are_taken_as_they_are(changes):
-    ours, theirs = changes
-    assert not grade_invented(
-        lambda s, a, names: sum(
-            w in map(ours, names) and theirs(w) not in theirs(a).split() for w in ours(s).split()
-        )
+def of_changed_words(ours, theirs):
+    return lambda s, a, names: sum(
+        w in map(ours, names) and theirs(w) not in theirs(a).split() for w in ours(s).split()
     )
+
+
+test_counts = answer_test(
+    grade_invented,
+    right=COUNTS,
+    wrong=WRONG_COUNTS,
+    refused={
+        "small letters": of_changed_words(str.lower, str.lower),
+        "small letters in the article": of_changed_words(str, str.lower),
+        "no commas": of_changed_words(*(lambda text: text.replace(",", ""),) * 2),
+    },
+)
