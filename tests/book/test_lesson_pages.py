@@ -3,11 +3,11 @@
 import copy
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 import yaml
+from bs4 import BeautifulSoup
 from folding import fold
 from lesson_opening import minutes, rounded
 
@@ -136,37 +136,10 @@ def test_a_folded_cell_bears_its_label_on_the_page(book: Path) -> None:
     assert not [words for words in labels if "Show code" in words]
 
 
-class Sidebar(HTMLParser):
-    """The words of each lesson in the sidebar, and those of them that are marked as the claim."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.words, self.claims, self.page, self.marked = {}, {}, None, False
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        """Note where a link to a lesson begins, and the mark in it."""
-        found = dict(attrs)
-        if tag == "a":
-            self.page = found.get("href", "").rpartition("/")[2].removesuffix(".html")
-        self.marked = tag == "span" and found.get("class") == "claimed"
-
-    def handle_endtag(self, tag):
-        """Note where a link ends."""
-        self.page = None if tag == "a" else self.page
-        self.marked = False
-
-    def handle_data(self, data):
-        """Add to the words of a link."""
-        if self.page:
-            self.words[self.page] = self.words.get(self.page, "") + data
-            self.claims[self.page] = self.claims.get(self.page, "") + data * self.marked
-
-
 def test_a_lesson_is_named_by_its_concept_then_its_claim(book: Path) -> None:
     lessons = yaml.safe_load((ROOT / "book" / "lessons.yml").read_text(encoding="utf-8"))
     page = (book / "book" / "glossary.html").read_text(encoding="utf-8")
-    side = Sidebar(page[page.index("bd-sidebar-primary") : page.index("<article")])
+    side = BeautifulSoup(page, "html.parser").select_one(".bd-sidebar-primary")
     for lesson in lessons:
         path = next((ROOT / "notebooks").glob(f"{lesson['number']}_*.ipynb"), None)
         if path is None:
@@ -175,8 +148,9 @@ def test_a_lesson_is_named_by_its_concept_then_its_claim(book: Path) -> None:
         concept, colon, claim = first.partition("\n")[0].removeprefix("# ").partition(": ")
         assert (concept, colon) == (lesson["title"], ": "), path.stem
         concept = concept.replace("'", "’")  # as it is typeset
-        assert side.words[path.stem].strip() == f"{int(lesson['number'])}. {concept}: {claim}"
-        assert side.claims[path.stem] == claim
+        [link] = side.select(f'a[href$="/{path.stem}.html"]')
+        assert link.get_text().strip() == f"{int(lesson['number'])}. {concept}: {claim}"
+        assert [each.get_text() for each in link.select(".claimed")] == [claim]
         top = (book / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8").partition("<h1>")[2]
         heading = re.sub(r"<a .*?</a>|<[^>]+>", "", top.partition("</h1>")[0])
         assert heading.strip().endswith(f"{concept}: {claim}")

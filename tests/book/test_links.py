@@ -1,27 +1,21 @@
 """Every link inside the book leads somewhere: to a page that exists, to an anchor that exists."""
 
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from lxml.html import document_fromstring
 
-class Page(HTMLParser):
+
+class Page:
     """The ids and the links of one page."""
 
     def __init__(self, path):
-        super().__init__()
-        self.ids, self.links = set(), []
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag, attrs):
-        """Collect what bears an id and what links."""
-        found = dict(attrs)
-        self.ids |= {found[key] for key in ("id", "name") if found.get(key)}
+        tags = [tag.attrib for tag in document_fromstring(path.read_bytes()).iter("*")]
+        self.ids = {tag[key] for tag in tags for key in ("id", "name") if tag.get(key)}
         # A link such as #lecture=B chooses rows of the ledger.
-        self.ids |= {
-            f"{key}={found[f'data-{key}']}" for key in ("lecture", "verdict") if found.get(f"data-{key}")
-        }
-        self.links += [found[key] for key in ("href", "src") if found.get(key)]
+        chosen = ("lecture", "verdict")
+        self.ids |= {f"{key}={tag[f'data-{key}']}" for tag in tags for key in chosen if f"data-{key}" in tag}
+        self.links = [tag[key] for tag in tags for key in ("href", "src") if tag.get(key)]
 
 
 def broken(root):

@@ -1,10 +1,10 @@
 """The built pages as a reader's browser has them: quiet, self-contained, readable, accessible to all."""
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from lxml.html import document_fromstring
 from rotation import rotating_part
 
 
@@ -15,21 +15,12 @@ def pages(book):
     return sorted(found)
 
 
-class Images(HTMLParser):
-    """The alternative texts of a page's pictures."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.alts = []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        """Collect the text of img and of svg with role img."""
-        found = dict(attrs)
-        if tag == "img":
-            self.alts.append(found.get("alt") or "")
-        elif tag == "svg" and found.get("role") == "img":
-            self.alts.append(found.get("aria-label") or found.get("aria-labelledby") or "")
+def descriptions(text):
+    """Return the alternative texts of a page's pictures, img and svg with role img."""
+    page = document_fromstring(text)
+    found = [each.get("alt", "") for each in page.iter("img")]
+    drawn = [each for each in page.iter("svg") if each.get("role") == "img"]
+    return found + [each.get("aria-label") or each.get("aria-labelledby", "") for each in drawn]
 
 
 def test_pages_in_a_browser(book: Path, browser) -> None:
@@ -211,7 +202,7 @@ def test_every_drawing_is_a_part_of_its_page(book: Path) -> None:
 
 def test_every_figure_has_words(book: Path) -> None:
     for path in pages(book):
-        for alt in Images(path.read_text(encoding="utf-8")).alts:
+        for alt in descriptions(path.read_text(encoding="utf-8")):
             assert not alt.startswith(("../", "_images/", "/")), (
                 f"{path.name}: a file name is no description: {alt}"
             )

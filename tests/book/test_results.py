@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import yaml
 from bench import byte_pairs, samples, shakespeare
 from bench.report import write
 from bench.suites import SETTINGS, SUITES
+from bs4 import BeautifulSoup
 from results import SHOWS
 from results_curves import describe, draw, histories
 from results_data import FILES, LARGEST, LOSS, Finding, faults, findings, read_results
@@ -202,35 +202,15 @@ def asked(folder):
     (folder / "book" / "results.yml").write_text(yaml.safe_dump(ASKED), encoding="utf-8")
 
 
-class Rows(HTMLParser):
-    """The rows of a table, each a list of texts."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.rows, self.within = [], False
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        """Begin a row or a cell."""
-        if tag == "tr":
-            self.rows.append([])
-        elif tag in ("td", "th"):
-            self.rows[-1].append("")
-            self.within = True
-
-    def handle_endtag(self, tag):
-        """End a cell."""
-        self.within = self.within and tag not in ("td", "th")
-
-    def handle_data(self, data):
-        """Add to the last cell."""
-        if self.within:
-            self.rows[-1][-1] = " ".join(f"{self.rows[-1][-1]} {data}".split())
+def cells(text):
+    """Return the rows of the tables of a page, each a list of the texts of its cells."""
+    found = BeautifulSoup(text, "html.parser").find_all("tr")
+    return [[" ".join(cell.get_text(" ").split()) for cell in row.find_all(["td", "th"])] for row in found]
 
 
 def rows(root, name, *arguments):
     """Return the rows of a table of the page, without its heads."""
-    return Rows(SHOWS[name](read_results(root), *arguments)).rows[1:]
+    return cells(SHOWS[name](read_results(root), *arguments))[1:]
 
 
 def overview(root):
@@ -244,7 +224,7 @@ def overview(root):
 def test_samples_are_shown_as_they_were_written(root):
     text = SHOWS["results-samples"](read_results(root))
     assert "A &lt;b&gt;cat&lt;/b&gt;." in text
-    assert [row for row in Rows(text).rows if len(row) == 3] == [
+    assert [row for row in cells(text) if len(row) == 3] == [
         ["input", "the model’s translation", "reference"],
         ["A <b>cat</b>.", "Eine Katze.", "Ein Hund."],
         ["Ein Hund.", "A dog.", "A <b>cat</b>."],
