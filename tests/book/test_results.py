@@ -182,7 +182,7 @@ def card(recipe, loss, *history, bits=None):
 def root(tmp_path):
     """Make a folder like the book's in which all is measured and two models are shipped."""
     for name, found in written().items():
-        put(tmp_path / "bench" / "results" / f"{name}.json", found)
+        measured(tmp_path, name, found)
     shipped = tmp_path / "lib" / "exformer" / "shipped"
     put(shipped / "one" / "model.json", card("multi30k-en-de", 1.5, (60, 4.0), (120, 2.0)))
     put(shipped / "two" / "model.json", card("shakespeare-char", 1.6, (60, 2.0), (90, 1.8), bits=2.4))
@@ -194,6 +194,11 @@ def put(path, found):
     """Write JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(found), encoding="utf-8")
+
+
+def measured(root, name, found):
+    """Write what a benchmark has measured."""
+    put(root / "bench" / "results" / f"{name}.json", found)
 
 
 def asked(folder):
@@ -262,8 +267,7 @@ def test_the_four_rows_are_made_of_what_was_measured(root):
 
 
 def test_what_lies_between_the_seeds_is_equal(root):
-    path = root / "bench" / "results" / "seeds.json"
-    path.write_text(json.dumps([model("multi30k-en-de", 1, **{LOSS: 1.7, LOWER: 41.1, CASED: 36.25})]))
+    measured(root, "seeds", [model("multi30k-en-de", 1, **{LOSS: 1.7, LOWER: 41.1, CASED: 36.25})])
     assert (
         "(Wu et al. 2021); that is within the range of our seeds."
         in four(root)["Captions from English into German"]
@@ -274,12 +278,8 @@ def test_what_lies_between_the_seeds_is_equal(root):
 
 
 def test_who_taught_a_translator_is_said(root):
-    path = root / "bench" / "results" / "seeds.json"
-    path.write_text(
-        json.dumps(
-            [model("multi30k-en-de-alone", n, **{LOSS: 1.7, LOWER: 39.0 + n, CASED: 36.25}) for n in (0, 1)]
-        )
-    )
+    scores = [{LOSS: 1.7, LOWER: lower, CASED: 36.25} for lower in (39.0, 40.0)]
+    measured(root, "seeds", [model("multi30k-en-de-alone", n, **each) for n, each in enumerate(scores)])
     assert (
         "Ours learned from two teachers as small, too; such a teacher has 39.50."
         in four(root)["Captions from English into German"]
@@ -290,7 +290,7 @@ def test_a_row_without_a_measurement_is_left_out(root):
     (root / "bench" / "results" / "agreement.json").unlink()
     found = written()["shakespeare"]
     found["contenders"]["nanoGPT, bfloat16"]["validation_losses"] = [1.0]  # nobody reaches it
-    put(root / "bench" / "results" / "shakespeare.json", found)
+    measured(root, "shakespeare", found)
     assert len(four(root)) == 2
 
 
@@ -382,10 +382,8 @@ def test_the_middle_half_of_times_as_fast_begins_with_the_slower(root):
 
 
 def test_rows_of_students_with_different_teachers(root):
-    path = root / "bench" / "results" / "seeds.json"
-    found = json.loads(path.read_text())
     other = model("multi30k-en-de", 1, **{LOSS: 1.9, LOWER: 38.0, CASED: 35.0})
-    path.write_text(json.dumps([*found, other | {"teachers_seed": 0}]))
+    measured(root, "seeds", [*written()["seeds"], other | {"teachers_seed": 0}])
     table = rows(root, "results-models", "translation")[1:]
     assert [row[0] for row in table[:4]] == [
         "seed 0",
@@ -461,7 +459,7 @@ def test_steps_show_each_contender_and_mark_a_miss(root):
 def test_steps_of_some_sizes_are_no_answer(root):
     found = written()["bench"]
     found["races"] = [race for race in found["races"] if race["name"] == "gpt-d128"]
-    put(root / "bench" / "results" / "bench.json", found)
+    measured(root, "bench", found)
     assert overview(root)["Training step, decoder alone"] == "not measured yet"
     assert rows(root, "results-steps", "gpt")[0] == ["eight wide, float32. –"]
     assert "Not measured yet" in SHOWS["results-steps"](read_results(root), "encoder-decoder")
@@ -470,7 +468,7 @@ def test_steps_of_some_sizes_are_no_answer(root):
 def test_a_race_without_a_judged_peer_is_a_miss(root):
     found = written()["bench"]
     del found["races"][2]["contenders"]["GPT-2"]
-    put(root / "bench" / "results" / "bench.json", found)
+    measured(root, "bench", found)
     assert "GPT-2 did not race" in rows(root, "results-steps", "gpt")[0][0]
     assert overview(root)["Training step, decoder alone"].startswith("missed")
 
@@ -478,7 +476,7 @@ def test_a_race_without_a_judged_peer_is_a_miss(root):
 def test_races_on_two_machines_say_which_was_whose(root):
     found = written()["bench"]
     found["races"][3]["machine"]["cpu"] = "Another chip"
-    put(root / "bench" / "results" / "bench.json", found)
+    measured(root, "bench", found)
     heads = [row[0] for row in rows(root, "results-steps", "gpt") if len(row) == 1]
     assert ["A chip" in head for head in heads] == [True, False]
     assert ["Another chip" in head for head in heads] == [False, True]
@@ -546,7 +544,7 @@ def test_seeds_and_means_beside_nanogpt(root):
 def test_both_precisions_of_nanogpt_are_needed(root):
     found = written()["shakespeare"]
     del found["contenders"]["nanoGPT, bfloat16"]
-    put(root / "bench" / "results" / "shakespeare.json", found | {"reference": "nanoGPT"})
+    measured(root, "shakespeare", found | {"reference": "nanoGPT"})
     names = [row[0] for row in rows(root, "results-nanogpt") if len(row) == 1]
     assert ["missed" in name for name in names] == [False, True, True, True]
     assert "nanoGPT, bfloat16 did not race" in names[1]
@@ -578,7 +576,7 @@ def test_board_with_two_machines(root):
     found = written()["board"]
     found["rows"][2] |= {"machine": MACHINE | {"cpu": "Another chip"}, "sitting": "another day"}
     found["rows"][1] |= {"p": 3e-7}
-    put(root / "bench" / "results" / "board.json", found)
+    measured(root, "board", found)
     table = rows(root, "results-board")
     assert ["A chip" in row[0] for row in table if len(row) == 1] == [True, False]
     assert table[3][0].startswith("180 seconds; sitting of another day Another chip")
@@ -638,12 +636,11 @@ def test_what_was_not_measured_is_said(tmp_path):
 
 
 def test_a_file_that_is_not_whole_is_not_shown(root):
-    path = root / "bench" / "results" / "bench.json"
     found = written()["bench"]
     del found["races"][1]["sizes"]
-    put(path, found)
+    measured(root, "bench", found)
     assert "not whole (.races[1] lacks sizes)" in SHOWS["results-steps"](read_results(root), "gpt")
-    path.write_text("{", encoding="utf-8")
+    (root / "bench" / "results" / "bench.json").write_text("{", encoding="utf-8")
     assert "not whole (no JSON" in SHOWS["results-steps"](read_results(root), "gpt")
     assert overview(root)["Training step, decoder alone"] == "not measured yet"
 
@@ -730,7 +727,7 @@ def test_a_shipped_model_that_was_not_scored_is_found(root, field, value):
         found[0]["scores"][LOSS] = value
     else:
         found[0][field] = value
-    put(root / "bench" / "results" / "models.json", found)
+    measured(root, "models", found)
     [complaint] = unscored(read_results(root))
     assert complaint.startswith("one: the card says 1.5")
 
