@@ -438,8 +438,9 @@ def test_marks_are_added_up_and_graded(book: Book) -> None:
     rows = ["student,1,2,points,grade", '"Bao, Mei",2.5,1.5,4,good', "Uwe,2,0.5,2.5,fail"]
     assert told.splitlines() == [*rows, "Ida,0,1.5,1.5,fail", "Per,,,,absent"]
     assert "Zoë;3;0,5;3,5;pass" in says(head.replace(",", ";") + "Zoë;3;0,5\n")
-    assert "Uwe, question 2: expected 0 to 2 points, got 2.5" in says(f"{head}Uwe,1,2.5\n", status=2)
-    assert "Uwe, question 2: expected 0 to 2 points, got nothing" in says(f"{head}Uwe,1\n", status=2)
+    assert "Uwe,1,,,incomplete: 2\nIda,ill,,,ill\n" in says(f"{head}Uwe,1\nIda,ill\n")
+    expected = "Uwe, question 2: expected 0 to 2 points, a word such as ill, or nothing; got 2.5"
+    assert expected in says(f"{head}Uwe,1,2.5\n", status=2)
     assert "got nan" in says(f"{head}Uwe,nan,1\n", status=2)
     assert "expected the first rows student,1,2 and maximum,3,2" in says("student,1\nmaximum,2\n", status=2)
 

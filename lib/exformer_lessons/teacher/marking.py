@@ -12,6 +12,9 @@ from pathlib import Path
 
 from exformer_lessons.teacher.gradebook import UNKNOWN, Person, harmless, text_of
 
+#: What Python reads as a number, and a program writes for a missing one.
+_NO_WORDS = {"nan", "inf", "infinity"}
+
 
 @dataclass(frozen=True)
 class Row:
@@ -104,7 +107,7 @@ def read_table(path: Path, most: Mapping[str, float | int] | None = None, hint: 
 def _row(cells: list[str], most: Mapping[str, float | int]) -> Row:
     student, *told = (cell.strip() for cell in cells)
     there = {name: cell for name, cell in zip(most, told, strict=True) if cell}
-    words = {name: cell for name, cell in there.items() if cell.isalpha()}
+    words = {name: cell for name, cell in there.items() if cell.isalpha() and cell.lower() not in _NO_WORDS}
     points = {name: _points(student, name, there[name], most[name]) for name in there if name not in words}
     return Row(student, points, words, tuple(name for name in most if name not in there))
 
