@@ -416,7 +416,7 @@ def test_an_assistant_sees_when_assignments_need_work(plans):
 
 def test_three_people_can_read_off_their_hours(plans):
     page = (ROOT / "book" / "teach" / "plans.md").read_text(encoding="utf-8")
-    found = [line.strip("| ").split(" | ")[1:] for line in page.partition("| Hours in")[2].splitlines()[2:8]]
+    found = [line.strip("| ").split(" | ")[1:] for line in page.partition("| Hours of")[2].splitlines()[2:8]]
     room, ready, challenge, project, together, own = map(list, found)
     held = len(plans["language-14-180"]["rows"])
     wanted = []
