@@ -1,10 +1,9 @@
 """Two browsers behind one small interface: Chromium, driven by playwright, and Firefox, over WebDriver BiDi.
 
-Both give pages that can be opened, asked (`run`), clicked, tapped, typed into and photographed, and that
+Both give pages that can be opened, asked (`run`), clicked, tapped, dragged on and steered by keys, and that
 remember what was said on the console and asked of the network.
 """
 
-import base64
 import contextlib
 import itertools
 import json
@@ -131,10 +130,6 @@ class ChromiumPage(Page):
         else:
             self.raw.mouse.click(x, y)
 
-    def hover(self, selector):
-        """Move the mouse to the middle of an element."""
-        self.raw.mouse.move(*self.run(CENTER, selector))
-
     def drag(self, start, end, *, steps=10):
         """Press the mouse at a point of the window, move it to another, let go."""
         self.raw.mouse.move(*start)
@@ -142,22 +137,28 @@ class ChromiumPage(Page):
         self.raw.mouse.move(*end, steps=steps)
         self.raw.mouse.up()
 
+    def swipe(self, start, end, *, steps=10):
+        """Put a finger on a point of the window, move it to another, lift it."""
+        finger = self.raw.context.new_cdp_session(self.raw)
+        between = [
+            {"x": start[0] + (end[0] - start[0]) * n / steps, "y": start[1] + (end[1] - start[1]) * n / steps}
+            for n in range(steps + 1)
+        ]
+        for kind, points in (
+            ("touchStart", between[:1]),
+            *(("touchMove", [point]) for point in between[1:]),
+            ("touchEnd", []),
+        ):
+            finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
     def press(self, *keys):
         """Press keys, one after the other: "Tab", "a", "Shift+Tab"."""
         for key in keys:
             self.raw.keyboard.press(key)
 
-    def type(self, text):
-        """Type characters into what has the focus."""
-        self.raw.keyboard.insert_text(text)
-
     def resize(self, width, height):
         """Resize the window."""
         self.raw.set_viewport_size({"width": width, "height": height})
-
-    def screenshot(self, path):
-        """Write what the window shows as a PNG."""
-        self.raw.screenshot(path=path)
 
     def close(self):
         """Close the page and forget what it has stored; or make it empty, for the next who asks for one."""
@@ -235,11 +236,6 @@ class FirefoxPage(Page):
         press, release = {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}
         self._act("pointer", move, press, release, pointer=kind)
 
-    def hover(self, selector):
-        """Move the mouse to the middle of an element."""
-        x, y = self.run(CENTER, selector)
-        self._act("pointer", {"type": "pointerMove", "x": x, "y": y}, pointer="mouse")
-
     def drag(self, start, end, *, steps=10):
         """Press the mouse at a point of the window, move it to another, let go."""
         between = [
@@ -257,23 +253,11 @@ class FirefoxPage(Page):
             down = [{"type": "keyDown", "value": each} for each in held]
             self._act("key", *down, *({"type": "keyUp", "value": each} for each in reversed(held)))
 
-    def type(self, text):
-        """Type characters into what has the focus."""
-        strokes = itertools.chain.from_iterable(
-            ({"type": "keyDown", "value": each}, {"type": "keyUp", "value": each}) for each in text
-        )
-        self._act("key", *strokes)
-
     def resize(self, width, height):
         """Resize the window."""
         self.firefox.ask(
             "browsingContext.setViewport", context=self.context, viewport={"width": width, "height": height}
         )
-
-    def screenshot(self, path):
-        """Write what the window shows as a PNG."""
-        shot = self.firefox.ask("browsingContext.captureScreenshot", context=self.context)
-        Path(path).write_bytes(base64.b64decode(shot["data"]))
 
     def close(self):
         """Close the page and forget what it has stored; or make it empty, for the next who asks for one."""

@@ -51,13 +51,12 @@ def test_console_and_network_are_heard(opened) -> None:
 
 
 def test_hands(opened) -> None:
-    """Click, tap, keys and typed characters arrive as from a reader's hand."""
+    """Click, drag and keys arrive as from a reader's hand."""
     opened.click("button")
     assert opened.run("() => document.title") == "mouse"
     opened.click("input")
-    opened.type("hä 😀")
-    opened.press("ArrowLeft", "Backspace", "Escape")
-    assert opened.run("() => [document.querySelector('input').value, document.title]") == ["hä😀", "Escape"]
+    opened.press("h", "a", "x", "ArrowLeft", "Backspace", "Escape")
+    assert opened.run("() => [document.querySelector('input').value, document.title]") == ["hx", "Escape"]
     opened.press("Shift+Tab")
     assert opened.run("() => document.activeElement.tagName") == "BUTTON"
     opened.drag((300, 300), (400, 350))
@@ -74,9 +73,3 @@ def test_a_finger_and_a_narrow_window(either, opened) -> None:
     page.resize(600, 500)
     assert page.run("() => [innerWidth, innerHeight]") == [600, 500]
     page.close()
-
-
-def test_a_photograph(opened, tmp_path) -> None:
-    """A screenshot is a PNG."""
-    opened.screenshot(tmp_path / "shot.png")
-    assert (tmp_path / "shot.png").read_bytes().startswith(b"\x89PNG")

@@ -262,25 +262,15 @@ def test_a_finger_drags_a_handle_and_scrolls_beside(chromium, site) -> None:
     for css in (".handle.query", ".handle.value", ".again", "[data-sentence]"):
         assert page.run(box, css)["height"] >= 30, css
     assert page.run(box, ".handle.query")["width"] >= 44
-    finger = page.raw.context.new_cdp_session(page.raw)
-
-    def swipe(x, y, across, down):
-        for kind, part in (
-            ("touchStart", 0),
-            *(("touchMove", n / 8) for n in range(1, 9)),
-            ("touchEnd", None),
-        ):
-            points = [] if part is None else [{"x": x + across * part, "y": y + down * part}]
-            finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-        page.raw.wait_for_timeout(300)
-
     x, y, unit = page.run(HANDLE, "q")
-    swipe(x, y, unit, 2 * unit)
+    page.swipe((x, y), (x + unit, y + 2 * unit))
+    page.raw.wait_for_timeout(300)  # a page that scrolls has scrolled by then
     assert page.run(TOLD)[0] == "query (3.0, 0.0), length 3.0"
     assert page.run("() => scrollY") == 0
     plane = page.run(box, ".plane")
-    swipe(plane["left"] + 20, plane["top"] + 120, 0, -100)
-    assert page.run("() => scrollY") > 50
+    x, y = plane["left"] + 20, plane["top"] + 120
+    page.swipe((x, y), (x, y - 100))
+    page.wait("() => scrollY > 50")
     page.close()
 
 

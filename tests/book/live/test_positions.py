@@ -210,10 +210,7 @@ def test_a_finger_at_390_pixels(chromium, site) -> None:
     assert min(min(each["width"], each["height"]) for each in handles) >= 44
     x, y = (handles[1][low] + handles[1][size] / 2 for low, size in (("left", "width"), ("top", "height")))
     step = page.run("() => document.querySelector('.ruler .inner').clientWidth / 79")
-    finger = page.raw.context.new_cdp_session(page.raw)
-    for kind, by in (("touchStart", 0), *(("touchMove", 2 * n) for n in range(1, 11)), ("touchEnd", None)):
-        points = [] if by is None else [{"x": x + by * step, "y": y}]
-        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    page.swipe((x, y), (x + 20 * step, y))
     assert page.run(PLACES) == ["26", "25"]
     assert values(page)["rotary"] == (37.7, "as before")
     page.tap(".way-of[data-moves=key]")
