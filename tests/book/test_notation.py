@@ -27,13 +27,12 @@ N, M, D, D_K, D_V = 7, 3, 11, 5, 13  # tokens, other tokens, width, width of key
 HEADS, D_HEAD = 3, 5
 
 
+pytestmark = pytest.mark.usefixtures("float64")
+
+
 @pytest.fixture(autouse=True)
-def _float64():
+def _seed():
     torch.manual_seed(0)
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
 
 
 def close(got: Tensor, wanted: Tensor) -> None:

@@ -29,6 +29,15 @@ class LaterConfig(DecoderLMConfig):
     head_gates: bool = False
 
 
+@pytest.fixture
+def mine(tmp_path: Path) -> tuple[Path, DecoderLM, WordTokenizer]:
+    """Save a small model; return its folder, the model and its tokenizer."""
+    tokenizer = WordTokenizer.from_texts(["the fox"])
+    model = DecoderLM(DecoderLMConfig(tokenizer.vocab_size, **SIZES))
+    save_model(tmp_path / "mine", model, tokenizer, card={})
+    return tmp_path / "mine", model, tokenizer
+
+
 def parts(script: str) -> tuple[str, dict, bytes]:
     """Read a script as a page would: three values of JSON."""
     name, header, text = json.loads("[" + script.removeprefix("exformer.provide(").removesuffix(");\n") + "]")
@@ -61,41 +70,30 @@ def test_all_that_is_needed_and_nothing_lost(name: str) -> None:
             assert tuple(content["symbols"]) == each.vocabulary.tokens[3:]
 
 
-def test_weights_that_need_it_stay_in_float32(tmp_path: Path) -> None:
-    tokenizer = WordTokenizer.from_texts(["the fox"])
-    model = DecoderLM(
-        DecoderLMConfig(tokenizer.vocab_size, d_model=6, n_heads=2, d_ff=7, n_layers=1, max_len=5)
-    )
-    save_model(tmp_path / "mine", model, tokenizer, card={})
-    name, header, data = parts(live_script(tmp_path / "mine")[1])
+def test_weights_that_need_it_stay_in_float32(mine) -> None:
+    folder, model, _ = mine
+    name, header, data = parts(live_script(folder)[1])
     assert (name, header["dtype"], header["card"]) == ("mine", "float32", {})
     numbers = torch.cat([tensor.flatten() for tensor in model.state_dict().values()])
     assert np.array_equal(np.frombuffer(data, np.float32), numbers.numpy())
 
 
-def test_the_name_of_the_file_changes_with_what_is_in_it(tmp_path: Path) -> None:
-    tokenizer = WordTokenizer.from_texts(["the fox"])
-    model = DecoderLM(
-        DecoderLMConfig(tokenizer.vocab_size, d_model=6, n_heads=2, d_ff=7, n_layers=1, max_len=5)
-    )
-    paths = []
-    for _ in range(2):
-        save_model(tmp_path / "mine", model, tokenizer, card={})
-        paths += [export_live(tmp_path / "mine", tmp_path / "site") for _ in range(2)]
-        torch.nn.init.zeros_(model.embedding.weight)
-    first, again, other, _ = paths
+def test_the_name_of_the_file_changes_with_what_is_in_it(mine, tmp_path: Path) -> None:
+    folder, model, tokenizer = mine
+    first, again = (export_live(folder, tmp_path / "site") for _ in range(2))
+    torch.nn.init.zeros_(model.embedding.weight)
+    save_model(folder, model, tokenizer, card={})
+    other = export_live(folder, tmp_path / "site")
     assert first == again != other
     assert re.fullmatch(r"mine\.[0-9a-f]{12}\.js", first.name)
     assert first.read_text(encoding="utf-8").startswith('exformer.provide("mine",{')
 
 
-def test_model_name_by_any_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tokenizer = WordTokenizer.from_texts(["the fox"])
-    config = DecoderLMConfig(tokenizer.vocab_size, d_model=6, n_heads=2, d_ff=7, n_layers=1, max_len=5)
-    save_model(tmp_path / "mine", DecoderLM(config), tokenizer, card={})
-    (tmp_path / "link").symlink_to(tmp_path / "mine")
-    monkeypatch.chdir(tmp_path / "mine")
-    for path in (".", tmp_path / "link", tmp_path / "mine" / ".." / "mine"):
+def test_model_name_by_any_path(mine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, *_ = mine
+    (tmp_path / "link").symlink_to(folder)
+    monkeypatch.chdir(folder)
+    for path in (".", tmp_path / "link", folder / ".." / "mine"):
         assert live_script(path)[0] == "mine"
 
 
