@@ -156,10 +156,6 @@ def test_notes_that_miss_a_prediction_are_refused():
         lecture_notes.with_questions(ROOT, text.replace("- Predict (c).", "- Ask.", 1))
 
 
-def test_every_lesson_says_what_it_teaches():
-    assert all(lesson.get("able") for lesson in course.written(ROOT))
-
-
 def test_answers_of_the_pretest_are_right():
     page = (ROOT / "book" / "teach" / "first_class.md").read_text(encoding="utf-8")
     told = [

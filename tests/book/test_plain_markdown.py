@@ -6,7 +6,6 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from folded_solutions import exercises, solutions
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
@@ -135,12 +134,6 @@ def test_other_dialects_are_found(text: str, fault: str) -> None:
     found = not_plain(text)
     assert found
     assert all(fault in words for words in found), found
-
-
-def test_every_exercise_has_its_own_solution() -> None:
-    for path in (ROOT / "notebooks").glob("*.ipynb"):
-        assert all(len(found) == 1 for found in exercises(path.stem[3:]).values()), path.stem
-        assert solutions(path.stem[3:]), path.stem
 
 
 # ---- what the build makes of it -------------------------------------------------------------------------

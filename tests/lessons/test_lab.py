@@ -60,14 +60,6 @@ def test_start_writes_the_lessons_and_opens_one(installed: Path, opened, capsys)
     assert "1 new, 0 kept" in capsys.readouterr().out
 
 
-def test_start_leaves_a_readers_work_alone(installed: Path, opened, capsys) -> None:
-    (installed / "mine").mkdir()
-    (installed / "mine" / LESSON).write_text("my work", encoding="utf-8")
-    assert run(["start", "--folder", "mine"]) == 0
-    assert (installed / "mine" / LESSON).read_text(encoding="utf-8") == "my work"
-    assert "0 new, 1 kept" in capsys.readouterr().out
-
-
 @pytest.fixture
 def executed(monkeypatch):
     """Note the command that this process would become."""
@@ -84,10 +76,12 @@ def test_a_hub_gets_lessons_and_then_its_server(installed: Path, executed, capsy
     assert "1 new, 0 kept" in capsys.readouterr().out
 
 
-def test_a_hub_leaves_a_students_work_alone(installed: Path, executed, capsys) -> None:
+@pytest.mark.usefixtures("opened", "executed")
+@pytest.mark.parametrize("words", [["start", "--folder", "mine"], ["hub", "--folder", "mine", "x"]])
+def test_start_and_hub_leave_a_readers_work_alone(installed: Path, capsys, words) -> None:
     (installed / "mine").mkdir()
     (installed / "mine" / LESSON).write_text("my work", encoding="utf-8")
-    assert run(["hub", "--folder", "mine", "x"]) == 0
+    assert run(words) == 0
     assert (installed / "mine" / LESSON).read_text(encoding="utf-8") == "my work"
     assert "0 new, 1 kept" in capsys.readouterr().out
 

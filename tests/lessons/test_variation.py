@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from exformer.training.config import TrainingConfig
-from exformer.training.loop import DivergenceError, train
+from exformer.training.loop import train
 from exformer.training.trainer import Trainer
 from exformer_lessons.variation import Variation, varied_training
 
@@ -186,10 +186,3 @@ def test_validation_batches_of_a_varied_trainer() -> None:
         trainer = Trainer(Line(), [1.0, 2.0], validation=iter([3.0]), loss_fn=lambda model, x: x * model.a)
     assert trainer.validation == [3.0]
     assert (trainer.config.steps, sorted(trainer.batches)) == (4, [1.0, 2.0])
-
-
-def test_the_error_of_a_divergence() -> None:
-    model = Line()
-    optimizer = torch.optim.SGD(model.parameters(), 1.0)
-    with pytest.raises(DivergenceError, match="the loss is nan at step 1"):
-        train(model, [1.0], loss_fn=lambda m, x: m.a * float("nan"), optimizer=optimizer)
