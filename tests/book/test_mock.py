@@ -13,7 +13,7 @@ from exformer_lessons.teacher.__main__ import run
 from exformer_lessons.teacher.exams import read_exams
 from exformer_lessons.teacher.mock import mocks, read_mock
 from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, read_questions
-from exformer_lessons.teacher.sheets import MARKING
+from exformer_lessons.teacher.sheets import MARKING, Sheet
 
 TEACH = Path(__file__).parents[2] / "book" / "teach"
 #: The lessons that an exam may ask of, as its title says.
@@ -265,6 +265,12 @@ def test_an_exam_without_reserve_is_refused(folder) -> None:
     write(folder, minutes=4)
     with pytest.raises(ValueError, match=r"small: expected at most 2 points in 4 minutes .* got 4"):
         read_mock(folder, "small")
+
+
+@pytest.mark.parametrize(("minutes", "extra", "longer"), [(90, 10.0, 99), (30, 25.0, 38)])
+def test_an_extended_time_is_rounded_up_once(minutes: int, extra: float, longer: int) -> None:
+    sheet = Sheet("a", "A", minutes, "", {}, (), 0, extra=extra)  # 90 * 1.1 is a little more than 99
+    assert sheet.time == f"{longer} minutes ({minutes}, extended by {extra:g}%)"
 
 
 def test_an_unknown_public_exam_is_named(folder) -> None:

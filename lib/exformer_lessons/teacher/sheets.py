@@ -66,7 +66,7 @@ class Sheet:
         """How long it takes, in words."""
         if not self.extra:
             return f"{self.minutes} minutes"
-        longer = math.ceil(self.minutes * (1 + self.extra / 100))
+        longer = math.ceil(self.minutes * (100 + self.extra) / 100)
         return f"{longer} minutes ({self.minutes}, extended by {self.extra:g}%)"
 
     @property
