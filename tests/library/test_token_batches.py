@@ -181,10 +181,12 @@ def test_batches_by_sentences_are_a_sampler(n, start, accumulate):
     batches = by_sentences(n)
     assert isinstance(batches, BatchSampler)
     whole = [rows.tolist() for rows in islice(batches.steps(), start + 5)]
-    assert [rows.tolist() for rows in islice(batches.steps(start_step=start), 5)] == whole[start:]
+    limited = replace(batches, n_steps=start + 5)
+    for each in (batches, limited):
+        assert [rows.tolist() for rows in islice(each.steps(start_step=start), 5)] == whole[start:]
     [part, *_] = next(split_across_processes(batches, accumulate=accumulate, process=1, processes=2))
     assert part.batch.src.size(0) >= 1
-    walked = [(batch.src[:, 0] - 1).tolist() for batch in replace(batches, n_steps=start + 5)]
+    walked = [(batch.src[:, 0] - 1).tolist() for batch in limited]
     assert walked == whole  # iteration has the same batches
 
 
