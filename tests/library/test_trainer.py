@@ -243,6 +243,9 @@ def test_a_checkpoint_that_the_end_needs_is_missed_at_once(tmp_path: Path) -> No
         trainer_of(tmp_path, on_measure=stop).fit()
     six, nine = find_checkpoints(tmp_path / "checkpoints")
     six.unlink()
+    longer = replace(CONFIG, steps=11, average_last=3)  # the end is the mean of 6, 9 and 11
+    with pytest.raises(ValueError, match=r"step_00000006\.safetensors is missing: .* the last 3 check"):
+        trainer_of(tmp_path, longer).fit(resume=True)
     trainer_of(tmp_path).fit(resume=True)  # the end is the mean of 9 and 10: nobody misses 6
     nine.unlink()
     with pytest.raises(ValueError, match=r"step_00000009\.safetensors is missing: .* the last 2 check"):
