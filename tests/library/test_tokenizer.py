@@ -105,7 +105,12 @@ def test_close_match_that_looks_the_same():
 
 @pytest.mark.parametrize(
     ("unknown", "ending"),
-    [("z1 z2 z3 z4 z5", r"; 'z5'$"), ("z1 z2 z3 z4 z5 z6", r"'z5'; and 1 more$"), ("z", r": 'z'$")],
+    [
+        ("z1 z2 z3 z4 z5", r"; 'z5'$"),
+        ("z1 z2 z3 z4 z5 z6", r"'z5'; and 1 more$"),
+        ("z1 z2 z3 z4 z5 z6 il z6 cane", r"'z5'; and 1 more$"),  # known words and repeated ones do not count
+        ("z", r": 'z'$"),
+    ],
 )
 def test_number_of_unknown_words_in_the_message(unknown, ending):
     with pytest.raises(ValueError, match=ending):
