@@ -110,6 +110,7 @@ def test_a_roster_fills_in_and_lists_who_handed_in_nothing(tmp_path):
     [
         ("Participant_1000004_assignsubmission_file_", WORKSHEET),  # names are hidden
         ("s17", "ID number;First name;Last name;Email\ns17;Martin;King;mk@example.org\n"),
+        ("s17", "ID number;Email;Groups\ns17;mk@example.org;1, 4, 7, 9, 12, 15\n"),
         ("King Martin", "\ufeffFirst name,Last name,Email\nMartin,King,mk@example.org\n"),
     ],
 )

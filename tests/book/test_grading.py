@@ -195,14 +195,15 @@ def test_what_is_no_notebook_is_named(sandbox_kind, tmp_path):
     (tmp_path / "link.ipynb").symlink_to("/etc/hostname")
     (tmp_path / "text.ipynb").write_text("[" * 100_000)
     (tmp_path / "other.ipynb").write_text(notebook("x = 1"))
+    (tmp_path / "unknown.ipynb").write_text(notebook("from exformer_lessons.new.grader import grade_x"))
     (tmp_path / "list.ipynb").write_text("[]")
     (tmp_path / ".ipynb_checkpoints").mkdir()
     (tmp_path / ".ipynb_checkpoints" / "list-checkpoint.ipynb").write_text("[]")
     rows = [*grade.grade_folder(tmp_path, caps=CAPS, kind=sandbox_kind)]
-    assert [row.result for row in rows] == ["error"] * 4
+    assert [row.result for row in rows] == ["error"] * 5
     hints = {row.student.removesuffix(".ipynb"): row.hint for row in rows}
     assert "it is a link" in hints["link"]
-    assert "Say it with --lesson" in hints["other"]
+    assert all("Say it with --lesson" in hints[name] for name in ("other", "unknown"))
     assert all("cannot be read" in hints[name] for name in ("text", "list"))
 
 

@@ -235,11 +235,12 @@ def test_a_table_of_marks_tells_what_it_lacks(tmp_path, capsys) -> None:
 
 
 def test_what_a_sheet_says_is_text(folder, tmp_path) -> None:
-    write(folder, title="a < b", text="Is [[3 = x]] < 4 <b>here</b>, $a < b$?")
+    write(folder, title="a < b", rules="Books < 2 & pens.", text="Is [[3 = x]] < 4 <b>here</b>, $a < b$?")
     path = tmp_path / "small.html"
     assert run(["mock", "small", "--folder", str(folder), "--html", str(path)]) == 0
     page = path.read_text(encoding="utf-8")
     assert "<title>a &lt; b</title>" in page
+    assert "Books &lt; 2 &amp; pens. Write your number on each sheet." in page
     assert r"Is 3 &lt; 4 &lt;b&gt;here&lt;/b&gt;, \(a &lt; b\)?" in page
 
 

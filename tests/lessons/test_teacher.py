@@ -327,8 +327,9 @@ def test_a_seed_draws_other_numbers_for_both(book: Book) -> None:
         assert f"> It is {given / 3:.1f}." in scheme
         asked.add(given)
     assert len(asked) > 2
-    refused = book.says("exam", "A", "--seed", 1, status=2)
-    assert "exam A is public, its numbers are fixed; a sealed exam has others (S)" in refused
+    for seed in (0, 1):
+        refused = book.says("exam", "A", "--seed", seed, status=2)
+        assert "exam A is public, its numbers are fixed; a sealed exam has others (S)" in refused
 
 
 def test_an_exam_is_put_together_of_sealed_and_public_questions(book: Book) -> None:
@@ -437,6 +438,7 @@ def test_marks_are_added_up_and_graded(book: Book) -> None:
     told = says(f'{head}"Bao, Mei",2.5,1.5\nUwe,2,0.5\n\nIda,0,1.5\nPer,,\n')
     rows = ["student,1,2,points,grade", '"Bao, Mei",2.5,1.5,4,good', "Uwe,2,0.5,2.5,fail"]
     assert told.splitlines() == [*rows, "Ida,0,1.5,1.5,fail", "Per,,,,absent"]
+    assert "Uwe; 17,2,0.5,2.5,fail" in says(f"{head}Uwe; 17,2,0.5\n")  # the first row alone tells the sign
     assert "Zoë;3;0,5;3,5;pass" in says(head.replace(",", ";") + "Zoë;3;0,5\n")
     assert "Uwe,1,,,incomplete: 2\nIda,ill,,,ill\n" in says(f"{head}Uwe,1\nIda,ill\n")
     expected = "Uwe, question 2: expected 0 to 2 points, a word such as ill, or nothing; got 2.5"
