@@ -91,6 +91,7 @@ def test_changes_that_keep_the_hash(tmp_path, sources) -> None:
         ["x = 1\ny = 3", *BASE[1:]],  # an open cell counts, read or not
         ["x = True\ny = 2", *BASE[1:]],
         ["y = 2\nx = 1", *BASE[1:]],
+        ["from a import m, n as k\nx = 1\ny = 2", *BASE[1:]],  # another n may be k
         [BASE[0], "#\nx = plot(x)", BASE[2]],
         [*BASE[:2], "z = 1", BASE[2]],
         [*BASE[:2], f"share = y\n{CLAIM}"],

@@ -87,6 +87,8 @@ def test_words_that_a_processor_decides() -> None:
         ("0.96 word", "0.97 words", ["decimals=1"]),
         ("0.96%", "0.97", ["decimals=1"]),
         ("a  b 0.96", "a b 0.97", ["decimals=1"]),
+        ("a  b", "a b", []),
+        ("  a", "a", []),
         ("nan", "0.97", ["decimals=1"]),
         ("0.97", "nan", ["decimals=1"]),
         ("inf", "0.97", ["decimals=1"]),

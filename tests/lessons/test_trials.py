@@ -257,6 +257,10 @@ def test_five_digits_of_losses_near_zero() -> None:
     ]
 
 
+def test_the_last_tenth_is_at_least_one_loss() -> None:
+    assert [record._last([9.0] * n + [3.0, 1.0]) for n in (0, 7, 17, 18)] == [1.0, 1.0, 1.0, 2.0]
+
+
 def test_equal_rounded_losses_of_different_values() -> None:
     assert complaints(recorded(seed_3=row(0.987, losses=[2])), "c") == []
 
