@@ -103,6 +103,7 @@ def test_a_mistake_with_a_constant_in_float32_is_named_as_such(constant):
 def test_a_constant_in_float32_is_right():
     cases = [(torch.rand(2, dtype=torch.float64),), (torch.rand(2),)]
     assert grade_doubling(lambda x: (2 * torch.eye(2)) @ x, cases=cases).says == "Twice."
+    assert grade_doubling(lambda x: ((2 * torch.eye(2)) @ x, x), cases=cases, frame=first_of(1))
     assert "raised RuntimeError" in grade_doubling(lambda x: torch.eye(2).int() @ x, cases=cases).says
 
 
