@@ -170,7 +170,7 @@ def test_the_proposal_is_that_of_the_syllabus() -> None:
     page = (TEACH / "syllabus.md").read_text(encoding="utf-8")
     assert (rules.excused, rules.parts["exam"]["least"]) == ("exam", 50)
     for words in (
-        "You need the exam and the weighted sum",
+        "You must pass the exam, and the weighted sum",
         "the exam takes over its weight",
         "15% each",
         "three questions without an answer costs a third",
