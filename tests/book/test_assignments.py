@@ -21,6 +21,7 @@ from exformer_lessons.teacher.assignments import (
     sealed_name,
     told_apart,
 )
+from exformer_lessons.teacher.inside import decode
 
 TEACH = Path(__file__).parents[2] / "book" / "teach"
 SEALED = [name for name in assignments.names(TEACH) if not is_open(TEACH, name)]
@@ -318,6 +319,14 @@ def test_sealing_refuses(tmp_path, capsys, old, new, says):
     assert run(*make(tmp_path, checks=CHECKS.replace(old, new))) == 2
     assert says in capsys.readouterr().err
     assert not (tmp_path / "teach/questions/answers.json").exists()
+
+
+def test_a_solution_that_empties_its_list_changes_no_hidden_case():
+    def emptied(numbers):
+        return [numbers.pop() for _ in range(len(numbers))]
+
+    (row,) = assignments._computed("emptied", emptied, [("All of them", 1, [([1, 2],)])], {})
+    assert [decode(row[each]) for each in ("cases", "right")] == [[([1, 2],)], [[2, 1]]]
 
 
 def test_plain_assignments_stay_out_of_repositories(tmp_path, capsys):

@@ -256,6 +256,7 @@ def test_the_bank_is_folded_by_lesson() -> None:
             sheet = text.partition(told)[2].partition("</details>")[0]
             assert all(each.text in sheet for each in found)
     assert text.count("<details>") == 1 + len(LESSONS)
+    assert re.findall(r"^## (\d\d) ", text, flags=re.M) == [f"{n:02}" for n in range(1, 1 + len(LESSONS))]
 
 
 def test_an_oral_resit_has_the_limits_of_an_exam() -> None:

@@ -347,9 +347,10 @@ def test_an_exam_is_put_together_of_sealed_and_public_questions(book: Book) -> N
     given = int(re.search(r"a third of (\d+)\?", scheme)[1])
     assert f"> It is {given / 3:.1f}." in scheme
     assert "> - 3 points: the rest" in scheme
-    book.write("teach/exams.yml", EXAM + again.replace("S/1", "S/2"))
-    refused = book.says("exam", "R", "--key", book.key, status=2)
-    assert "exam R: the sealed exam S has 1 questions, got 'S/2'" in refused
+    for none in ("S/0", "S/2"):
+        book.write("teach/exams.yml", EXAM + again.replace("S/1", none))
+        refused = book.says("exam", "R", "--key", book.key, status=2)
+        assert f"exam R: the sealed exam S has 1 questions, got '{none}'" in refused
     book.write("teach/exams.yml", EXAM + again.replace("S/1", "T/1"))
     assert "exam R: T/1 is of a sealed exam, and" in book.says("exam", "R", "--key", book.key, status=2)
     book.write("teach/exams.yml", again.replace("rules: No aids.", "rules: *rules"))

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_twins import close, normal, randomize, recorded
 
+from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.nn.cache import Cache, KVCache, MemoryCache
 from exformer.nn.config import TransformerConfig
 from exformer.nn.layers import DecoderLayer, EncoderLayer
@@ -251,3 +252,17 @@ def test_what_is_known_of_the_rows_moves_with_them():
     assert cache.tgt_mask.flatten().tolist() == [False, True, True, True]
     assert cache.memories[0].k.flatten().tolist() == [2, 1, 1, 2]
     assert cache.memory_mask.flatten().tolist() == [False, True, True, False]
+
+
+def test_padding_that_was_read_stays_hidden_when_a_cache_goes_back():
+    model = EncoderDecoder(EncoderDecoderConfig(13, 17, d_model=8, n_heads=2, n_layers=1)).eval()
+    src, tgt, cache = (
+        torch.tensor([[5, 6, 7]]),
+        torch.tensor([[1, 0, 4, 9]]),
+        model.new_cache(),
+    )  # 0 is padding
+    memory = model.encode(src)
+    model.decode(tgt, memory=memory, src=src, cache=cache)
+    cache.truncate(3)
+    whole = model.decode(tgt, memory=memory, src=src)
+    close(model.decode(tgt[:, 3:], memory=memory, src=src, cache=cache), whole[:, 3:])

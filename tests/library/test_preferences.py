@@ -116,6 +116,13 @@ def test_log_probability_is_the_sum_over_the_completion(model):
     torch.testing.assert_close(log_p(model, ids, prompt_length=2), by_hand[None])
 
 
+def test_an_impossible_token_of_the_prompt_counts_for_nothing():
+    logits, ids = torch.zeros(1, 3, 4), torch.tensor([[1, 2, 3]])
+    logits[0, 0, 2] = -torch.inf  # 0 times it would be nan
+    found = completion_log_probabilities(logits, ids, mask=torch.tensor([[False, False, True]]))
+    torch.testing.assert_close(found, -torch.tensor([4.0]).log())
+
+
 def test_padding_and_what_follows_the_end_change_nothing(model):
     short = torch.tensor([[1, 5, 6, 2]])
     for rest in ([0, 0, 0], [7, 8, 2]):

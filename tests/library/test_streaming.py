@@ -31,6 +31,7 @@ def test_a_stop_string_across_tokens_is_held_back_and_cut():
     assert run(characters, ids, stop=["END"]) == ["a", "b", "", "", "ENa", "", "", "", "", ""]
     assert run(characters, characters.encode("aEN"), stop=["END"]) == ["a", "", "", "EN"]  # it never came
     assert run(characters, characters.encode("abab"), stop=["bb", "ba"]) == ["a", "", "", "", ""]
+    assert run(characters, characters.encode("aEND"), stop=["Na", "END"]) == ["a", "", "", "", ""]  # EN waits
 
 
 def test_stop_string_with_repeated_prefix():
