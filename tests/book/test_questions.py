@@ -365,3 +365,16 @@ def test_what_is_private_is_recognized() -> None:
     assert private_parts(f"{assignments.FIRST}\nimport torch".encode()) == ["a plain assignment"]
     assert private_parts(b"It is 2.\n\n- 2 " + b"points: the sum") == ["points of an answer"]
     assert private_parts(b"A key begins with AGE-SECRET-KEY-1.") == []
+
+
+def test_an_exam_says_whose_questions_its_key_does_not_open(tmp_path: Path, capsys) -> None:
+    assert run(["keygen", str(tmp_path / "key")]) == 0
+    for exam, says in (
+        ("R", "exam R takes questions from exam F; exam_F: the file is"),
+        ("F", "exam_F: the"),
+    ):
+        capsys.readouterr()
+        assert run(["exam", exam, "--key", str(tmp_path / "key"), "--folder", str(TEACH)]) == 2
+        said = capsys.readouterr().err
+        assert says in said
+        assert ("takes" in said) == (exam == "R")

@@ -198,5 +198,9 @@ def _solved(options: argparse.Namespace, exam: Exam) -> list[tuple[Question, str
 
 def _opened(options: argparse.Namespace, key: str) -> list[tuple[Question, str]]:
     """Return the questions of a sealed exam, each with its plain answer."""
-    plain = opened(options.folder, f"exam_{key}", options.key)
+    whose = "" if key == options.exam else f"exam {options.exam} takes questions from exam {key}; "
+    try:
+        plain = opened(options.folder, f"exam_{key}", options.key)
+    except ValueError as error:
+        raise ValueError(f"{whose}{error}") from None
     return [(each, plain["answers"][each.id]) for each in questions_of(plain["questions"], f"exam_{key}")]
