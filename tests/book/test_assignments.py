@@ -278,6 +278,15 @@ def test_what_is_open_is_not_sealed_as_well(tmp_path, capsys):
     assert not (tmp_path / "teach/questions/answers.json").exists()
 
 
+def test_a_part_knows_what_was_handed_out(book):
+    path = book / "teach/assignments/sums.ipynb"
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = json.loads(notebook("def running(numbers):\n    return numbers[::2]\n"))["cells"]
+    path.write_text(json.dumps({"cells": cells + [each for each in code if each["cell_type"] == "code"]}))
+    [running, counts] = assignments.read_parts(book / "teach", "sums", book / "key")
+    assert (running.given[0], counts.given) == ("FunctionDef", ())
+
+
 def test_who_has_the_key_reads_the_solution(book, capsys):
     words = "assignment", "sums", "--folder", book / "teach", "--key"
     assert run(*words, book / "key") == 0

@@ -7,6 +7,7 @@ import csv
 import hashlib
 import json
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from rotation import rotating_part
 from exformer_lessons.notebook import find
 from exformer_lessons.teacher import __main__ as main
 from exformer_lessons.teacher import grade, sandbox
+from exformer_lessons.teacher.likeness import alike
 
 CAPS = {"seconds": 3, "megabytes": 256, "processes": 20}
 IMPORT = "from exformer_lessons.tokens.grader import grade_encode\n"
@@ -260,6 +262,17 @@ def test_a_lesson_can_be_named(sandbox_kind, tmp_path):
     assert [row.exercise for row in rows] == ["split", "multi_head"]
     assert "my_merge is not defined" in rows[0].hint
     assert rows[0].shape == ("FunctionDef", "arguments", "arg", "arg", "Return", "Name")
+
+
+def test_untouched_notebooks_are_no_pair(sandbox_kind, tmp_path):
+    [path, *_] = find(["self_attention"])
+    for who in ("ada", "bo"):
+        (tmp_path / f"{who}.ipynb").write_bytes(path.read_bytes())
+    rows = [*grade.grade_folder(tmp_path, caps=CAPS | {"seconds": 30}, kind=sandbox_kind)]
+    assert {row.exercise for row in rows} == {"masked_attention", "diagnosis"}
+    assert all(row.shape == row.given for row in rows)
+    assert alike([replace(row, given=()) for row in rows])  # the cell of diagnosis is long
+    assert alike(rows) == {}
 
 
 def test_nothing_runs_without_a_sandbox(monkeypatch, tmp_path, capsys):

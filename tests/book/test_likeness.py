@@ -2,6 +2,7 @@
 
 import ast
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,14 @@ def test_short_answers_count_together_alone():
     assert alike(week) == {}
     more = [row(f"{who}/2.ipynb", SHORT, "cut") for who in ("ada", "bo")]
     assert alike(week + more) == {("ada", "bo"): {"together": 1.0}}
+
+
+def test_what_was_handed_out_is_nobodys_answer():
+    untouched = [replace(row(who, LONG), given=row(who, LONG).shape) for who in ("ada.ipynb", "bo.ipynb")]
+    assert alike(untouched) == {}
+    filled = [replace(row(who, f"{LONG}\n{OTHER}"), given=row(who, LONG).shape) for who in ("ada", "bo")]
+    assert alike(filled) == {("ada", "bo"): {"calibration": 1.0}}
+    assert alike([untouched[0], filled[1]]) == {}
 
 
 def test_two_files_of_a_student_are_no_pair(tmp_path):

@@ -29,6 +29,7 @@ from exformer_lessons.exercises.grading import Verdict
 from exformer_lessons.exercises.results import UnfitError, all_close, as_list, as_numbers, difference
 from exformer_lessons.teacher.answers import MARK, add_key, opened
 from exformer_lessons.teacher.inside import decode, encode
+from exformer_lessons.teacher.likeness import handed_out
 from exformer_lessons.teacher.questions import add_folder
 from exformer_lessons.teacher.sandbox import EndedError
 
@@ -57,11 +58,13 @@ class Part:
         name: Of its function.
         without: What it must not use.
         checks: The title, the points and the cases of each, the right results, and those of known mistakes.
+        given: The shape of its code as the notebook is handed out.
     """
 
     name: str
     without: list[str]
     checks: list[dict[str, Any]]
+    given: tuple[str, ...] = ()
 
     @property
     def wanted(self) -> list[str]:
@@ -201,7 +204,9 @@ def read_parts(folder: Path, name: str, key: Path | None) -> list[Part]:
     Raises:
         ValueError: If there is no such assignment, or the key does not open it.
     """
-    return [Part(**each) for each in _found(folder, name, key)["parts"]]
+    notebook = notebook_of(folder, name)
+    found = _found(folder, name, key)["parts"]
+    return [Part(**each, given=handed_out(notebook, [each["name"]])) for each in found]
 
 
 def _found(folder: Path, name: str, key: Path | None) -> dict[str, Any]:

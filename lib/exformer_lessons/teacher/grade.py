@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import tee
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from exformer_lessons.teacher.answers import add_key
 from exformer_lessons.teacher.assignments import Part, read_parts
 from exformer_lessons.teacher.gradebook import harmless, read_roster, student_of, write_gradebook
 from exformer_lessons.teacher.inside import decode, encode, grades, receive, send
-from exformer_lessons.teacher.likeness import alike, told
+from exformer_lessons.teacher.likeness import alike, handed_out, told
 from exformer_lessons.teacher.questions import add_folder
 
 #: Bytes of the largest notebook that is read.
@@ -51,10 +52,12 @@ class Exercise:
     Args:
         lesson: The slug.
         call: The call of the grader, as the lesson's notebook has it.
+        notebook: Of the lesson.
     """
 
     lesson: str
     call: ast.Call
+    notebook: Path
 
     @property
     def name(self) -> str:
@@ -66,6 +69,11 @@ class Exercise:
         """The names that a reader defines."""
         given = [*self.call.args, *(each.value for each in self.call.keywords)]
         return [ast.unparse(each) for each in given]
+
+    @cached_property
+    def given(self) -> tuple[str, ...]:
+        """The shape of the cell as it is handed out."""
+        return handed_out(self.notebook, self.wanted)
 
     @property
     def uses_torch(self) -> bool:
@@ -99,6 +107,7 @@ class Result:
         full: How many points the part has.
         lesson: Of an exercise.
         shape: Its code without names, to compare with others'.
+        given: That of the cell as it is handed out.
     """
 
     student: str
@@ -110,6 +119,7 @@ class Result:
     full: int = 0
     lesson: str = ""
     shape: tuple[str, ...] = field(default=(), repr=False)
+    given: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def column(self) -> str:
@@ -129,7 +139,7 @@ def exercises() -> dict[str, list[Exercise]]:
             if "exercise" in cell["metadata"].get("tags", []):
                 last = ast.parse("".join(cell["source"])).body[-1]
                 if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and grades(last):
-                    found.setdefault(key_of(path), []).append(Exercise(key_of(path), last.value))
+                    found.setdefault(key_of(path), []).append(Exercise(key_of(path), last.value, path))
     return found
 
 
@@ -279,7 +289,7 @@ def _grade(
     seconds = round(time.monotonic() - begun, 1)
     full, lesson = part.points if part else 0, exercise.lesson if isinstance(exercise, Exercise) else ""
     said = _line(hint, 900 if part else 300)
-    return Result(student, exercise.name, result, said, seconds, points, full, lesson, shape)
+    return Result(student, exercise.name, result, said, seconds, points, full, lesson, shape, exercise.given)
 
 
 def _begin(

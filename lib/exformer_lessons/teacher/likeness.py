@@ -2,15 +2,19 @@
 
 The sandbox makes a list of words of an answer's tree, without names and comments, so another name or a new
 comment changes nothing. Compared is how many runs of words two answers share, without the runs that most of
-the class writes. Short answers count only together, over all exercises that both have handed in.
+the class writes or that the notebook has as it is handed out. Short answers count only together, over all
+exercises that both have handed in.
 """
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exformer_lessons.teacher.gradebook import Person, owner_of
+from exformer_lessons.teacher.inside import choose, shape
 
 if TYPE_CHECKING:
     from exformer_lessons.teacher.grade import Result
@@ -25,6 +29,18 @@ MOST = 40
 TOGETHER = "together"
 
 
+def handed_out(notebook: Path, wanted: list[str]) -> tuple[str, ...]:
+    """Return the shape of an answer that nobody has touched.
+
+    Args:
+        notebook: As it is handed out, or with solutions, which are in no cell of code.
+        wanted: The names that the exercise asks for.
+    """
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    return tuple(shape(choose(code, wanted)[0]))
+
+
 def alike(
     results: Sequence["Result"], roster: Sequence[Person] = ()
 ) -> dict[tuple[str, str], dict[str, float]]:
@@ -36,8 +52,9 @@ def alike(
     """
     answers: dict[str, dict[Person, Counter[tuple[str, ...]]]] = defaultdict(dict)
     for each in results:
-        runs = zip(*(each.shape[n:] for n in range(RUN)), strict=False)
-        answers[each.column][owner_of(each.student, roster)] = Counter(runs)
+        given = {*_runs(each.given)}
+        own = Counter(run for run in _runs(each.shape) if run not in given)
+        answers[each.column][owner_of(each.student, roster)] = own
     compared: dict[tuple[Person, Person], dict[str, tuple[int, int]]] = defaultdict(dict)
     for exercise, written in answers.items():
         rare = _without_common(written)
@@ -50,6 +67,10 @@ def alike(
         if (parts := _alike(counts))
     }
     return dict(sorted(found.items(), key=lambda pair: -max(pair[1].values())))
+
+
+def _runs(shape: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return zip(*(shape[n:] for n in range(RUN)), strict=False)
 
 
 def _without_common(
