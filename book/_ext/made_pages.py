@@ -1,16 +1,15 @@
-"""Pages that depend on other files: words that a list of questions, exams or bugs follows, and the notes."""
+"""Pages that depend on other files: words that a list of questions or bugs follows, and the notes."""
 
 from pathlib import Path
 
 from bugs import all_bugs
 from mocks import all_mocks, all_tutorials
 from notes import with_questions
-from questions import all_exams, all_questions
+from questions import all_questions
 
 #: A page -> its folder -> what comes after its words, in Markdown.
 MADE = {
     "book/teach/questions": all_questions,
-    "book/teach/exams": all_exams,
     "book/teach/mock": all_mocks,
     "book/teach/tutorials": all_tutorials,
     "book/bugs": all_bugs,

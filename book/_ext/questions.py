@@ -1,4 +1,4 @@
-"""The pages of questions and of exams: each lesson's questions; what each question of an exam asks."""
+"""The page of questions: those of each lesson, and which of them test which objective."""
 
 import yaml
 
@@ -6,12 +6,10 @@ from exformer_lessons.teacher.exams import read_exams
 from exformer_lessons.teacher.mock import mocks, read_mock
 from exformer_lessons.teacher.questions import lessons_with_questions, read_questions, sheet, titles
 
-EACH = "What each question asks: its lesson, its points and its kind"
-MIX = "These consist of questions of the bank, by their names, or of other exams: `D/3` is question 3 of D."
 TESTED = """## Which questions test which objective
 
-The bank's by their numbers above, with the exam that has them; then those of [mock exams and tests](mock.md).
-Of a sealed exam only lessons are public."""
+The bank's by their numbers above, with the public exam that has them; then those of
+[mock exams and tests](mock.md)."""
 
 
 def all_questions(folder):
@@ -30,26 +28,9 @@ def all_questions(folder):
     return "\n\n".join([*parts, TESTED, folded("All objectives", table("Objective", tested(folder), heads))])
 
 
-def all_exams(folder):
-    """Return in Markdown what is public about the exams.
-
-    Args:
-        folder: ``book/teach``.
-    """
-    title, exams = titles(folder), read_exams(folder)
-    asked = table("Exam", {each.key: asks(each, title) for each in exams})
-    mixed = "\n".join(f"- {each.key}: `{'`, `'.join(each.questions)}`" for each in exams if each.questions)
-    return folded(EACH, f"{asked}\n\n{MIX}\n\n{mixed}")
-
-
 def folded(summary, text):
     """Return Markdown that is folded below a summary."""
     return f"<details><summary>{summary}</summary>\n\n{text}\n\n</details>"
-
-
-def asks(exam, title):
-    """Return the number of the lesson, the points and the kind of each question."""
-    return [f"{title[lesson].split()[0]},\u00a0{points} {kind}" for lesson, kind, points in exam.asks]
 
 
 def left_out(exam, taught):
@@ -60,9 +41,8 @@ def left_out(exam, taught):
     return f"not {', '.join(map(str, out))}" if out else "all"
 
 
-def table(corner, rows, heads=None):
-    """Return a table in Markdown; without heads its columns have numbers."""
-    heads = heads or range(1, 1 + max(map(len, rows.values())))
+def table(corner, rows, heads):
+    """Return a table in Markdown."""
     lines = [[corner, *heads], ["---"] * (1 + len(heads)), *([name, *row] for name, row in rows.items())]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
@@ -73,7 +53,7 @@ def tested(folder):
         row["slug"]: row.get("able", [])
         for row in yaml.safe_load((folder.parent / "lessons.yml").read_text(encoding="utf-8"))
     }
-    taken = {name: exam.key for exam in read_exams(folder) for name in exam.questions}
+    taken = {name: exam.key for exam in read_exams(folder) if exam.public for name in exam.questions}
     public = [
         (key, number, task.question)
         for key in mocks(folder)

@@ -7,10 +7,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import made_pages
 import pytest
 import yaml
 from course import parts
-from questions import all_exams, all_questions, left_out
+from questions import all_questions, left_out
 from test_plain_markdown import not_plain
 
 from exformer_lessons.teacher import assignments
@@ -182,15 +183,11 @@ def test_the_table_of_years_has_a_row_for_each_course() -> None:
 @pytest.mark.parametrize("row", YEARS, ids=lambda row: COURSE[row[0]])
 def test_exams_of_a_course_ask_once_and_what_it_taught(row: list[str]) -> None:
     taught = taught_in(COURSE[row[0]])
-    _, first, resit, neither, *later = row
-    told = re.findall(r"\b([A-Z])\b", ", ".join([first, resit, *later]))
+    told = re.findall(r"\b([A-Z])\b", ", ".join(row[1:]))
     named = {exam.key: exam for exam in EXAMS if exam.key in told}
     asked = [name for exam in named.values() for name in numbered(exam)]
     assert len(named) >= 2
     assert len(asked) == len({*asked})
-    expected = {*LATE, "tasks"} if "second term" in row[0] else taught
-    missed = {*expected & {*LESSONS}} - {lesson for key in (first, resit) for lesson, *_ in named[key].asks}
-    assert neither == (", ".join(sorted(titles(TEACH)[lesson][:2] for lesson in missed)) or "–")
     for exam in named.values():
         assert left_out(exam, taught) == "all"
         late = sum(points for lesson, _, points in exam.asks if lesson in LATE)
@@ -208,10 +205,7 @@ def test_resits_of_the_core_ask_about_all_of_it() -> None:
         if row["number"] <= "13"
     }
     asked = {exam.key: {lesson for lesson, _, _ in exam.asks} for exam in EXAMS}
-    page = (TEACH / "exams.md").read_text(encoding="utf-8")
-    assert "N, R and T come first, because C and M ask nothing about self-attention" in page
     assert [key for key in "NCRM" if "self_attention" in asked[key]] == ["N", "R"]
-    assert "and S nothing about language models" in page
     assert [key for key in "TS" if "language_model" in asked[key]] == ["T"]
     assert {*core.values()} - asked["C"] == {core[n] for n in ("03", "05", "07", "09", "11")} <= asked["N"]
     assert asked["N"] | asked["P"] == {*core.values()}
@@ -276,14 +270,14 @@ def test_each_question_of_the_bank_has_its_objective() -> None:
     rows = [line.strip("| ").split(" | ") for line in all_questions(TEACH).splitlines() if " | " in line]
     found = {row[0]: row[1:] for row in rows}
     first = "04 explain what several narrow heads keep apart and one wide head blends"
-    assert found[first] == ["5, 6, 7 (K)", "`exam_language` 2, `test_1` 2, `tutorial_multi_head_attention` 1"]
+    assert found[first] == ["5, 6, 7", "`exam_language` 2, `test_1` 2, `tutorial_multi_head_attention` 1"]
     for lesson, title in titles(TEACH).items():
         if lesson in LESSONS:
             told = [found[f"{title[:2]} {words}"][0] for words in ABLE[lesson]]
             numbers = sorted(map(int, re.findall(r"\d+", ", ".join(told))))
             assert numbers == [*range(1, 1 + len(read_questions(TEACH, lesson)))]
-    taken = re.findall(r"\d \(([ABJK])\)", str(found))
-    assert {key: taken.count(key) for key in "ABJK"} == {"A": 8, "B": 8, "J": 2, "K": 2}
+    taken = re.findall(r"\d \(([A-Z])\)", str(found))
+    assert {key: taken.count(key) for key in taken} == {"A": 8, "B": 8}  # J and K are sealed
 
 
 def test_a_variant_takes_what_the_page_says(tmp_path) -> None:
@@ -317,12 +311,34 @@ def test_a_variant_takes_what_the_page_says(tmp_path) -> None:
     assert (min(drawn.values()), max(drawn.values())) == (25, 34)
 
 
-def test_the_page_says_what_each_question_asks() -> None:
-    text = all_exams(TEACH)
-    assert (text.startswith("<details><summary>"), text.endswith("\n\n</details>")) == (True, True)
-    rows = {row[0]: row[1:] for row in (line.strip("| ").split(" | ") for line in text.splitlines())}
-    assert rows["H"][7] == "18,\u00a08 apply"
-    assert {exam.key for exam in EXAMS} <= rows.keys()
+def test_no_page_tells_the_lessons_of_a_sealed_exam() -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "book").rglob("*.md"))
+    assert not re.search(r"\b[C-T]'?s? (?:asks?|costs?) |question on \d\d\b", pages)
+    assert "book/teach/exams" not in made_pages.MADE  # the command lists them
+
+
+def test_the_command_lists_what_an_exam_asks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["exam", "A", "--asks", "--folder", str(TEACH)]) == 0
+    told = capsys.readouterr().out
+    assert "| 8 | 13 Every task as text | 4 | recall | tasks/which-kind-of-error |\n" in told
+    assert told.endswith("\n\nNothing on 03, 05, 07, 11.\n")
+    assert run(["exam", "B", "--asks", "--folder", str(TEACH)]) == 0
+    assert capsys.readouterr().out.endswith("\n\nNothing on 08, 09.\n")
+    for key in "CR":
+        assert run(["exam", key, "--asks", "--folder", str(TEACH)]) == 2
+        assert f"exam {key} is sealed: expected --key FILE" in capsys.readouterr().err
+
+
+def test_courses_that_follow_each_other_share_no_question() -> None:
+    named = {exam.key: numbered(exam) for exam in EXAMS}
+    core, second = (
+        set().union(*(named[key] for key in re.findall(r"\b[A-Z]\b", " ".join(row[1:]))))
+        for row in (YEARS[0], YEARS[-1])
+    )
+    assert not core & second
+
+
+def test_what_a_plan_leaves_out_is_left_out_of_its_exam() -> None:
     exams = {exam.key: exam for exam in EXAMS}
     assert left_out(exams["H"], set(LESSONS) - {"faster"}) == "not 8"
     half = {"training", "preferences", "pretrained_weights", "scale"}  # 30 of the 60 points of F

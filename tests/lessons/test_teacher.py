@@ -341,6 +341,18 @@ def test_an_exam_is_put_together_of_sealed_and_public_questions(book: Book) -> N
     assert "exam R is sealed: expected --key FILE" in book.says("exam", "R", status=2)
     sheet = book.says("exam", "R", "--key", book.key)
     assert sheet.startswith(f"{MARK}\n# Exam R: Again\n\n17 minutes, 5 points.")
+    told = book.says("exam", "R", "--asks", "--key", book.key)
+    assert told.splitlines()[2:] == [
+        "| 1 | 01 Numbers | 2 | apply | S/1 |",
+        "| 2 | 01 Numbers | 3 | prove | numbers/odd |",
+    ]
+    assert book.says("exam", "S", "--asks", "--key", book.key).endswith(
+        "| 1 | 01 Numbers | 2 | apply | S/1 |\n"
+    )
+    other = book.folder / "other.key"
+    book.says("keygen", other, folder=False)
+    for exam in "RS":
+        assert "sealed for other keys" in book.says("exam", exam, "--asks", "--key", other, status=2)
     assert sheet.index("What is a third of 6?") < sheet.index("Show that $2n + 1$ is odd.")
     assert "> " not in sheet
     scheme = book.says("exam", "R", "--answers", "--key", book.key, "--seed", 1)

@@ -23,7 +23,14 @@ from exformer_lessons.teacher.answers import (
     read_manifest,
     solved,
 )
-from exformer_lessons.teacher.questions import Question, add_folder, questions_of, read_questions
+from exformer_lessons.teacher.questions import (
+    Question,
+    add_folder,
+    lessons_with_questions,
+    questions_of,
+    read_questions,
+    titles,
+)
 from exformer_lessons.teacher.sheets import FACTOR
 
 #: Minutes to read the sheet.
@@ -138,6 +145,7 @@ def add_commands(commands: Any) -> None:
     parser.add_argument("exam", metavar="EXAM", help="one of exams.yml, such as A")
     add_key(parser, required=False)
     parser.add_argument("--answers", action="store_true", help="write the grading scheme; needs --key")
+    parser.add_argument("--asks", action="store_true", help="list what each question asks, in place of it")
     parser.add_argument("--seed", type=int, help="other numbers, in a sealed exam")
     sheets.add_options(parser)
     add_trust(parser)
@@ -149,6 +157,9 @@ def _write(options: argparse.Namespace) -> None:
     if options.exam not in exams:
         raise ValueError(f"expected one of the exams {', '.join(exams)}, got {options.exam!r}")
     exam = exams[options.exam]
+    if options.asks:
+        print(_told(options, exam))
+        return
     if exam.public and options.seed is not None:
         drawn = ", ".join(key for key, each in exams.items() if not each.public) or "none"
         raise ValueError(
@@ -169,13 +180,37 @@ def _write(options: argparse.Namespace) -> None:
     sheets.write(options, sheet, lambda: _solved(options, exam))
 
 
-def _solved(options: argparse.Namespace, exam: Exam) -> list[tuple[Question, str]]:
-    """Return the questions of an exam with their answers, or with nothing if no key is needed."""
+def _told(options: argparse.Namespace, exam: Exam) -> str:
+    """Return what each question asks, in Markdown, and which lessons from the first to the last none does."""
+    _need_key(options, exam)
+    sealed = [each[1] for each in map(_SEALED.fullmatch, exam.questions) if each]
+    for key in dict.fromkeys(sealed) if exam.questions else [exam.key]:
+        _opened(options, key)  # the list is for those who may read the questions
+    title, lines = (
+        titles(options.folder),
+        ["| Question | Lesson | Points | Kind | Name |", "|---|---|---|---|---|"],
+    )
+    names = exam.questions or [f"{exam.key}/{number}" for number in range(1, 1 + len(exam.asks))]
+    for number, (name, (lesson, kind, points)) in enumerate(zip(names, exam.asks, strict=True), 1):
+        lines.append(f"| {number} | {title[lesson]} | {points} | {kind} | {name} |")
+    asked = {title[lesson] for lesson, *_ in exam.asks}
+    bank = [title[lesson] for lesson in lessons_with_questions(options.folder)]
+    missed = [each.split()[0] for each in bank if min(asked) < each < max(asked) and each not in asked]
+    return "\n".join(lines) + f"\n\nNothing on {', '.join(missed)}." * bool(missed)
+
+
+def _need_key(options: argparse.Namespace, exam: Exam) -> None:
+    """Check that there is a key, if one is needed."""
     if (options.answers or not exam.public) and not options.key:
         what = "the answers are" if exam.public else f"exam {exam.key} is"
         raise ValueError(
             f"{what} sealed: expected --key FILE; book/teach/keys.md says how to get one, or do without"
         )
+
+
+def _solved(options: argparse.Namespace, exam: Exam) -> list[tuple[Question, str]]:
+    """Return the questions of an exam with their answers, or with nothing if no key is needed."""
+    _need_key(options, exam)
     if not exam.questions:
         return solved(_opened(options, exam.key), seed=options.seed, trust=options.trust)
     found: dict[str, tuple[Question, str]] = {}
