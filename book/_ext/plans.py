@@ -64,7 +64,7 @@ def plan_of(root, key):
     if plan is None:
         known = ", ".join(each["key"] for each in plans)
         raise ValueError(f"expected a plan of courses.yml ({known}), got {key!r}")
-    plan = {"a_week": 1, "tutorial": 0, "assignments": {}, "instead": {}, "order": ""} | plan
+    plan = {"a_week": 1, "tutorial": 0, "assignments": {}, "instead": {}, "order": "", "sealed": []} | plan
     lessons, starts = {each["slug"]: each for each in written(root)}, starts_of(root)
     without, taught, rows = plan.get("without", {}), [], []
     for words in plan["meetings"]:

@@ -17,7 +17,7 @@ from exformer_lessons.teacher.sheets import MARKING, Sheet
 
 TEACH = Path(__file__).parents[2] / "book" / "teach"
 #: The lessons that an exam may ask of, as its title says.
-LESSONS = {"exam": (1, 13), "exam_language": (3, 16), "exam_today": (4, 18)}
+LESSONS = {"exam": (1, 13), "exam_language": (3, 16), "exam_today": (3, 18)}
 LESSONS |= {"test_1": (1, 6), "test_2": (7, 13), "test_3": (14, 20), "test_4": (19, 20)}
 PLAN = {
     row["slug"]: row for row in yaml.safe_load((TEACH.parent / "lessons.yml").read_text(encoding="utf-8"))

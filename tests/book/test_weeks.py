@@ -76,7 +76,7 @@ def test_the_minutes_of_a_week_add_up(plans, key):
     shown = str(HTML.weeks(plan))
     for table in shown.split("<table>")[1:]:
         head, *rows = table.split("<tr>")[1:]
-        assert len(rows) == len(plan["rows"])
+        assert len(rows) == len(plan["rows"]) + ("homework" in head)  # and the exam
         assert all(len(re.findall("<t[hd][ >]", row)) == head.count("<th ") for row in rows)
     assert ("#plans-told" in shown) == (key.split("-")[0] not in ("core", "all"))
     once = len(plan["rows"]) <= 14
@@ -323,7 +323,9 @@ def test_a_long_plan_has_a_mock_exam_of_its_own(plans):
         if len(plan["rows"]) > 8:
             assert not plan["exam"]["without"]
     shown = str(HTML.weeks(plans["half-8-90"]))
-    assert '<a href="mock.html#mock-exam">Mock exam</a> without questions 1, 6, 8.' in shown
+    assert '<a href="mock.html#mock-exam">mock exam</a> without questions 1, 6, 8</td>' in shown
+    assert f"before it {plans['half-8-90']['exam']['minutes']}:" in shown
+    assert '<th scope="row">exam</th><td class="words lesson">D; resit: G</td>' in shown
 
 
 def test_the_syllabus_has_the_weeks_of_its_plans(plans):
@@ -433,6 +435,11 @@ def test_three_people_can_read_off_their_hours(plans):
         shares = [f"{shared:g}" for _, shared in spent[2:]]
         wanted.append([*map(str, spent[:2]), *shares, " or ".join(both), " or ".join(yours)])
     assert [*map(list, zip(room, ready, challenge, project, together, own, strict=True))] == wanted
+    alone = 2 * workload.STAFF["assignment"][0]
+    short, long = (workload.staff(2, **{name: True})[0] - alone for name in ("challenge", "project"))
+    assert f"each group is {held * 1.5:.0f} hours in the room" in page
+    assert f"takes {short} minutes with the challenge or {long} with the project" in page  # hours of 60
+    assert (alone, "and the grader takes you two hours." in page) == (2, True)
     project = (ROOT / "book" / "teach" / "project.md").read_text(encoding="utf-8")
     told = re.search(r"about (\d+) minutes, .+ report (\d+), .+ ten", project)
     assert (round(35 * int(told[1]) / 60 / 3), round(35 * (int(told[2]) + 10) / 60 / 3)) == (3, 10)
@@ -495,7 +502,7 @@ def test_what_may_count_is_in_one_table(plans, key, counts):
 
 def test_words_in_place_of_a_lesson_are_the_same_in_all_plans(book):
     told = told_in_place(ROOT)
-    assert [lesson["number"] for lesson, _ in told] == ["01", "02", "07", "08", "14"]
+    assert [lesson["number"] for lesson, _ in told] == ["01", "02", "07", "08", "09", "14"]
     rows = [
         {"key": key, "title": "T", "meeting": 90, "meetings": ["self_attention"], "sealed": []}
         | {"without": {"first_attention": key}}
