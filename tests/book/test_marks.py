@@ -131,6 +131,89 @@ def test_who_was_ill_has_another_assignment(tmp_path, capsys) -> None:
     assert (rows["cy@x.org"]["code"], rows["bo@x.org"]["code"]) == ("24", "40")
 
 
+RESIT = """student,1
+maximum,40
+Ada Lovelace,
+Bo King,10
+Cy Young,30
+Di Mond,20
+"""
+
+
+def again(folder, resit=RESIT, *, least=50):
+    """Return parts whose exam has a resit."""
+    (folder / "resit.csv").write_text(resit, encoding="utf-8")
+    return RULES["parts"] | {"exam": RULES["parts"]["exam"] | {"resit": "resit.csv", "least": least}}
+
+
+def test_a_resit_counts_for_who_did_not_pass(tmp_path, capsys) -> None:
+    rows, said = marked(tmp_path, capsys, parts=again(tmp_path))
+    told = {who[:2]: [*row.values()][6:9] for who, row in rows.items()}
+    assert told["ad"] == ["34.5", "56.1", "pass"]
+    assert told["bo"] == ["60", "100.0", "good"]  # it had passed, so 10 of 40 do not count
+    assert told["cy"] == ["45", "50.0", "pass"]  # 30 of 40 are 45 of 60; it was ill
+    assert told["di"] == ["30", "59.5", "pass"]
+    assert rows["cy@x.org"]["feedback"].endswith("exam: resit, 30 of 40 points")
+    assert said.endswith(
+        "4 students, 0 of them open\n  exam: a resit of who had passed does not count: Bo King\n"
+    )
+
+
+def test_a_resit_may_be_failed_or_left_open(tmp_path, capsys) -> None:
+    worse = RESIT.replace("Di Mond,20", "Di Mond,4").replace("Cy Young,30\n", "")
+    rows, said = marked(tmp_path, capsys, parts=again(tmp_path, worse))
+    assert [*rows["di@x.org"].values()][6:9] == ["6", "35.5", "fail"]  # its result counts, if worse
+    assert "  exam ill: Cy Young\n" in said
+    ill = RESIT.replace("Di Mond,20", "Di Mond,ill").replace("Cy Young,30", "Cy Young,")
+    rows, said = marked(tmp_path, capsys, parts=again(tmp_path, ill))
+    assert (rows["di@x.org"]["grade"], rows["cy@x.org"]["grade"]) == ("open", "open")
+    assert "  exam resit ill: Di Mond\n" in said
+
+
+def test_who_passed_the_exam_alone_may_repeat_it(tmp_path, capsys) -> None:
+    low = {"grades": {"good": 75, "pass": 58}}  # Ada has 56.1, and 57.5% of the exam
+    resit = RESIT.replace("Ada Lovelace,", "Ada Lovelace,36")
+    rows, _ = marked(tmp_path, capsys, parts=again(tmp_path, resit), **low)
+    assert (rows["ada@x.org"]["exam"], rows["ada@x.org"]["grade"]) == ("54", "good")
+
+
+EXERCISES = """\ufeffname,participant,email,id,tokens/a,tokens/b,tasks/c,sum,feedback
+Ada Lovelace,1,ada@x.org,Participant 1,1,0,1,2,c.
+Bo King,2,bo@x.org,Participant 2,1,0,0,1,b. c.
+Cy Young,3,cy@x.org,Participant 3,0,0,1,1,a. b.
+"""
+LATER = """\ufeffname,participant,email,id,tasks/c,tasks/d,sum,feedback
+Bo King,2,bo@x.org,Participant 2,0,1,1,c.
+Cy Young,3,cy@x.org,Participant 3,1,0,1,d.
+"""
+
+
+def test_who_is_not_admitted_is_named(tmp_path, capsys) -> None:
+    for name, text in {"first": EXERCISES, "later": LATER}.items():
+        (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
+    admission = {"exercises": ["first.csv", "later.csv"], "least": 50}
+    rows, said = marked(tmp_path, capsys, admission=admission, parts=again(tmp_path))
+    assert "2 of them open\n  exam not admitted: Cy Young, Di Mond\n" in said
+    assert rows["cy@x.org"]["feedback"].endswith("exam: not admitted, 1 of 4 exercises")  # c counts once
+    assert rows["di@x.org"]["feedback"].endswith("exam: not admitted, 0 of 4 exercises")
+    assert (rows["di@x.org"]["exam"], rows["di@x.org"]["grade"]) == ("", "open")
+    assert (rows["ada@x.org"]["grade"], rows["bo@x.org"]["grade"]) == ("pass", "good")
+
+
+def test_a_gradebook_of_another_course_admits_nobody(tmp_path, capsys) -> None:
+    other = EXERCISES.splitlines()[0] + "\nEve Other,9,eve@y.org,Participant 9,1,1,1,3,\n"
+    (tmp_path / "first.csv").write_text(other, encoding="utf-8")
+    assert run(write(tmp_path, admission={"exercises": ["first.csv"], "least": 50})) == 2
+    assert "expected exercises of students in the roster, got none" in capsys.readouterr().err
+
+
+def test_who_misses_the_exam_has_the_last_grade(tmp_path, capsys) -> None:
+    exam = RULES["parts"]["exam"] | {"least": 60}
+    grades = {"1.0": 90, "4.0": 50, "5.0": 0}
+    rows, _ = marked(tmp_path, capsys, parts=RULES["parts"] | {"exam": exam}, grades=grades)
+    assert [rows[f"{who}@x.org"]["grade"] for who in ("ada", "bo", "di")] == ["5.0", "1.0", "5.0"]
+
+
 def test_after_the_last_day_nothing_counts(tmp_path, capsys) -> None:
     rows, _ = marked(tmp_path, capsys, "typed", '"0,5",1', '"0,5",')
     assert rows["di@x.org"]["code"] == "0"
@@ -213,6 +296,19 @@ def test_days_late(told, days) -> None:
         ((), {"parts": {"exam": {"weight": 90, "points": 10}}}, "expected weights of 100 percent"),
         ((), {"parts": {"exam": {"weight": 100, "points": 10, "pints": 1}}}, "got pints"),
         ((), {"excused": "oral"}, "expected the fields of book/teach/marks.yml, got KeyError('oral')"),
+        (
+            (),
+            {"parts": {"exam": {"weight": 100, "marks": "exam.csv", "instead": "resit.csv"}}},
+            "exam: expected a part with marks to have least, marks, resit, weight; got instead",
+        ),
+        ((), {"admission": {"exercises": "code.csv", "least": 50}}, "expected admission: {exercises: ["),
+        ((), {"admission": {"exercises": ["code.csv"], "least": 0.0}}, "a percentage of exercises as least"),
+        ((), {"admission": {"exercises": ["code.csv"], "least": 50}}, "expected 0 or 1 for each exercise"),
+        (
+            (),
+            {"parts": {"exam": {"weight": 100, "points": 9}}, "admission": {"exercises": ["x"], "least": 9}},
+            "admission: no part has marks",
+        ),
         ((), {"bonus": 3}, "expected the fields of book/teach/marks.yml"),
     ],
 )

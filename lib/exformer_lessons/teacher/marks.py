@@ -5,7 +5,7 @@ import csv
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,20 @@ from exformer_lessons.teacher.questions import add_folder
 
 #: Of a part with this word another one takes over the weight; any other word leaves it open.
 EXCUSED = "excused"
+#: Why there is no result of an exam: nothing is filled in, or too few exercises were passed.
+ABSENT, REFUSED = "absent", "not admitted"
+#: What a gradebook has beside exercises.
+_COLUMNS = {"name", "participant", "email", "id", "sum", "feedback"}
 #: When something was handed in, in Moodle's grading worksheet, and how it is written there.
 _MODIFIED = "Last modified (submission)"
 _WRITTEN = ("%A, %d %B %Y, %I:%M %p", "%A, %d %B %Y, %H:%M", "%d %B %Y, %I:%M %p", "%d %B %Y, %H:%M")
-#: The fields of a part.
-_FIELDS = {"weight", "points", "written", "gradebook", "instead", "worksheet", "due", "marks", "least"}
+#: The fields of a part beside ``weight`` and ``least``: of an assignment, of an exam, and of what is typed.
+_FIELDS = {
+    "gradebook": {"gradebook", "points", "written", "instead", "worksheet", "due"},
+    "marks": {"marks", "resit"},
+    "points": {"points"},
+}
+_FILES = {"gradebook", "instead", "worksheet", "marks", "resit"}
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,7 @@ class Rules:
     unanswered: int
     excused: str
     grades: dict[str, float | int]
+    admission: dict[str, Any] = field(default_factory=dict)
 
     @property
     def typed_columns(self) -> dict[str, float | int]:
@@ -58,6 +68,11 @@ class Rules:
             elif "marks" not in part:
                 found[name] = part["points"]
         return found
+
+    @property
+    def worst(self) -> str:
+        """The grade of who does not pass."""
+        return grade_of(0, self.grades)
 
 
 @dataclass(frozen=True)
@@ -73,29 +88,52 @@ def read_rules(path: Path) -> Rules:
     """Read what counts.
 
     Raises:
-        ValueError: If a field is missing or unknown, the weights are not 100 together, or grades do not fall.
+        ValueError: If a field is missing, unknown or of another kind of part, the weights are not 100
+            together, grades do not fall, or there is no exam to admit to.
     """
     try:
         row = yaml.safe_load(path.read_text(encoding="utf-8"))
         rules = Rules(**row | {name: path.parent / row[name] for name in ("roster", "typed")})
-        wrong = {each for part in rules.parts.values() for each in {*part} - _FIELDS}
+        wrong = [said for name, part in rules.parts.items() if (said := _misplaced(name, part))]
         total = sum(part["weight"] for part in rules.parts.values())
         for part in rules.parts.values():
-            for name in {"gradebook", "instead", "worksheet", "marks"} & {*part}:
+            for name in _FILES & {*part}:
                 part[name] = path.parent / part[name]
             part.get("marks") or part["points"]
+        if rules.admission:
+            if said := _no_admission(rules):
+                raise ValueError(f"{path}: {said}")
+            rules.admission["exercises"] = [path.parent / name for name in rules.admission["exercises"]]
         _ = rules.parts[rules.excused], rules.typed_columns, rules.late["percent"], rules.late["days"]
     except (yaml.YAMLError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{path}: expected the fields of book/teach/marks.yml, got {error!r}") from None
     if wrong:
-        raise ValueError(
-            f"{path}: expected parts with {', '.join(sorted(_FIELDS))}; got {', '.join(sorted(wrong))}"
-        )
+        raise ValueError(f"{path}: {wrong[0]}")
     if total != 100:
         raise ValueError(f"{path}: expected weights of 100 percent together, got {total}")
     if [*rules.grades.values()] != sorted(rules.grades.values(), reverse=True):
         raise ValueError(f"{path}: expected the best grade first, got {rules.grades}")
     return rules
+
+
+def _misplaced(name: str, part: Mapping[str, Any]) -> str:
+    """Say which fields mean nothing in a part of this kind."""
+    kind = next((kind for kind in _FIELDS if kind in part), "points")
+    fields = {"weight", "least"} | _FIELDS[kind]
+    if not (wrong := sorted({*part} - fields)):
+        return ""
+    return f"{name}: expected a part with {kind} to have {', '.join(sorted(fields))}; got {', '.join(wrong)}"
+
+
+def _no_admission(rules: Rules) -> str:
+    """Say what is wrong with the rule of admission."""
+    given = rules.admission
+    books, least = given.get("exercises"), given.get("least")
+    if {*given} != {"exercises", "least"} or not (books and isinstance(books, list)):
+        return f"expected admission: {{exercises: [exercises.csv], least: 50}}, got {given}"
+    if not isinstance(least, int | float) or not 0 < least <= 100:
+        return f"admission: expected a percentage of exercises as least, got {least!r}"
+    return "" if any("marks" in part for part in rules.parts.values()) else "admission: no part has marks"
 
 
 def days_late(row: Mapping[str, str], due: object) -> int:
@@ -146,6 +184,7 @@ class Marker:
     def __init__(self, rules: Rules, roster: Sequence[Person]) -> None:
         self.rules, self.roster = rules, roster
         self.lost: set[str] = set()
+        self.refused = self._not_admitted() if rules.admission else {}
         self.typed = self._by_student(read_table(rules.typed, rules.typed_columns).rows)
 
     def marks(self) -> dict[str, dict[Person, Mark]]:
@@ -155,11 +194,39 @@ class Marker:
             if "gradebook" in part:
                 found[name] = self._assignment(name, part)
             elif "marks" in part:
-                found[name] = self._exam(part)
+                found[name], part["points"] = self._exam(part["marks"])
             else:
                 rows = {who: self.typed.get(who) for who in self.roster}
                 found[name] = {who: _typed(row, name) for who, row in rows.items()}
         return found
+
+    def resits(self) -> dict[str, dict[Person, Mark]]:
+        """Return the marks of who sat a part again, in points of the first table, which is read before."""
+        found = {}
+        for name, part in self.rules.parts.items():
+            if "resit" in part:
+                marks, full = self._exam(part["resit"])
+                sat = {who: mark for who, mark in marks.items() if mark.missing not in (ABSENT, REFUSED)}
+                found[name] = {who: _resat(mark, full, part["points"]) for who, mark in sat.items()}
+        return found
+
+    def _not_admitted(self) -> dict[Person, str]:
+        """Return who has passed too few exercises, and how many of how many."""
+        passed: dict[Person, set[str]] = defaultdict(set)
+        all_of_them: set[str] = set()
+        for path in self.rules.admission["exercises"]:
+            for who, row in self._named(path).items():
+                exercises = {name: told for name, told in row.items() if name not in _COLUMNS}
+                if not exercises or {*exercises.values()} - {"0", "1"}:
+                    raise ValueError(
+                        f"{path}: expected 0 or 1 for each exercise, as grade --gradebook writes"
+                    )
+                all_of_them |= exercises.keys()
+                passed[who] |= {name for name, told in exercises.items() if told == "1"}
+        if not (most := len(all_of_them)):
+            raise ValueError("admission: expected exercises of students in the roster, got none")
+        few = [who for who in self.roster if 100 * len(passed[who]) < self.rules.admission["least"] * most]
+        return {who: f"{len(passed[who])} of {most} exercises" for who in few}
 
     def _by_student(self, rows: Iterable[Row]) -> dict[Person, Row]:
         found: dict[Person, Row] = {}
@@ -184,15 +251,17 @@ class Marker:
                 self.lost.add(one.name)
         return found
 
-    def _exam(self, part: dict[str, Any]) -> dict[Person, Mark]:
-        table = read_table(part["marks"])
-        part["points"] = sum(table.most.values())
+    def _exam(self, path: Path) -> tuple[dict[Person, Mark], float | int]:
+        """Return what a table of marks says of each student, and its most points."""
+        table = read_table(path)
         rows = self._by_student(table.rows)
         found = {}
         for who in self.roster:
-            missing = rows[who].missing if who in rows else "absent"
+            missing = rows[who].missing if who in rows else ABSENT
             found[who] = Mark(sum(rows[who].points.values()) if not missing else 0.0, missing)
-        return found
+            if who in self.refused:
+                found[who] = Mark(missing=REFUSED, told=self.refused[who])
+        return found, sum(table.most.values())
 
     def _assignment(self, name: str, part: dict[str, Any]) -> dict[Person, Mark]:
         graded = self._named(part["gradebook"])
@@ -257,7 +326,14 @@ def weighed(rules: Rules, own: Mapping[str, Mark]) -> tuple[float | int | None, 
     percent = {name: 100 * own[name].points / rules.parts[name]["points"] for name in weights}
     total = round(sum(weights[name] * percent[name] for name in weights) / 100, 1)
     enough = all(round(each, 1) >= rules.parts[name].get("least", 0) for name, each in percent.items())
-    return total, grade_of(total, rules.grades) if enough else "fail"
+    return total, grade_of(total, rules.grades) if enough else rules.worst
+
+
+def _resat(mark: Mark, full: float, most: float) -> Mark:
+    """Return a mark of a resit of ``full`` points as one of ``most`` points."""
+    if mark.missing:
+        return Mark(missing=f"resit {mark.missing}")
+    return Mark(mark.points * most / full, told=f"resit, {mark.points:g} of {full:g} points")
 
 
 def write_marks(rules: Rules, out: Path) -> str:
@@ -267,18 +343,26 @@ def write_marks(rules: Rules, out: Path) -> str:
     """
     roster = read_roster(rules.roster)
     marker = Marker(rules, roster)
-    marks = marker.marks()
+    marks, resits = marker.marks(), marker.resits()
     open_ones: dict[str, list[str]] = defaultdict(list)
+    passed: dict[str, list[str]] = defaultdict(list)
     with out.open("w", encoding="utf-8-sig", newline="") as file:
         table = csv.writer(file)
         table.writerow(["name", "participant", "email", "id", *rules.parts, "sum", "grade", "feedback"])
         for who in roster:
             own = {name: each[who] for name, each in marks.items()}
+            again = {name: each[who] for name, each in resits.items() if who in each}
             total, grade = weighed(rules, own)
+            if grade not in ("open", rules.worst):
+                for name in again:
+                    passed[f"{name}: a resit of who had passed does not count"].append(who.name)
+            elif again:
+                own |= again
+                total, grade = weighed(rules, own)
             cells = [
                 "" if mark.missing else f"{mark.points:.2f}".rstrip("0").rstrip(".") for mark in own.values()
             ]
-            notes = {name: mark.missing or mark.told for name, mark in own.items()}
+            notes = {name: ", ".join(filter(None, (mark.missing, mark.told))) for name, mark in own.items()}
             said = "; ".join(f"{name}: {note}" for name, note in notes.items() if note)
             for name, mark in own.items():
                 if mark.missing not in ("", EXCUSED):
@@ -287,7 +371,7 @@ def write_marks(rules: Rules, out: Path) -> str:
             table.writerow([*known, *cells, "" if total is None else f"{total:.1f}", grade, harmless(said)])
     count = len({name for names in open_ones.values() for name in names})
     lines = [f"{out}: {len(roster)} students, {count} of them open"]
-    lines += [f"  {what}: {', '.join(names)}" for what, names in open_ones.items()]
+    lines += [f"  {what}: {', '.join(names)}" for what, names in [*open_ones.items(), *passed.items()]]
     lines += [f"{UNKNOWN}, not counted: {', '.join(sorted(marker.lost))}"] * bool(marker.lost)
     return "\n".join(lines)
 
