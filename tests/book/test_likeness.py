@@ -95,3 +95,13 @@ def test_the_command_tells_pairs(tmp_path, monkeypatch, capsys, copy):
     monkeypatch.setattr(grade, "grade_folder", lambda *_, **__: iter(rows))
     assert main.run(["grade", str(tmp_path), "--csv", str(tmp_path / "out.csv")]) == 0
     assert ("ada and bo: calibration 100%" in capsys.readouterr().out) == copy
+
+
+def test_the_command_finds_students_in_folders_of_weeks(tmp_path, monkeypatch, capsys):
+    roster = tmp_path / "roster.csv"
+    roster.write_text("Full name,Email\nAda,a@x.org\nBo,b@x.org\n", encoding="utf-8")
+    rows = [row(f"week1/{name}/1.ipynb", LONG) for name in ("Ada", "Bo")]
+    monkeypatch.setattr(grade, "grade_folder", lambda *_, **__: iter(rows))
+    tables = "--csv", tmp_path / "out.csv", "--gradebook", tmp_path / "book.csv", "--roster", roster
+    assert main.run([*map(str, ("grade", tmp_path, *tables))]) == 0
+    assert "  Ada and Bo: calibration 100%" in capsys.readouterr().out

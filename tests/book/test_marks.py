@@ -1,12 +1,15 @@
 """The marks of a course: each part is weighed as the rules say, and who lacks what is told."""
 
 import csv
+from datetime import date
 from pathlib import Path
 
 import pytest
 import yaml
 
 from exformer_lessons.teacher.__main__ import run
+from exformer_lessons.teacher.gradebook import read_roster
+from exformer_lessons.teacher.marking import new_table
 from exformer_lessons.teacher.marks import days_late, read_rules
 
 TEACH = Path(__file__).parents[2] / "book" / "teach"
@@ -108,6 +111,7 @@ def test_who_lacks_something_stays_open(tmp_path, capsys) -> None:
 def test_two_of_one_name_are_not_guessed(tmp_path, capsys) -> None:
     rows, said = marked(tmp_path, capsys, "roster", "Di Mond", "Bo King")
     assert "not in the roster, not counted: Bo King, Di Mond" in said
+    assert "4 students, 3 of them open" in said
     assert rows["bo@x.org"]["grade"] == "open"
 
 
@@ -120,15 +124,33 @@ def test_the_exam_takes_over_what_is_excused(tmp_path, capsys) -> None:
     assert rows["cy@x.org"]["grade"] == "open"
 
 
+def test_a_word_leaves_no_part_of_a_like_name_open(tmp_path, capsys) -> None:
+    code = RULES["parts"]["code"] | {"weight": 20}
+    parts = {"code": code, "code 2": code, "exam": RULES["parts"]["exam"]}
+    columns = [
+        f"{name} {what}" for name in ("code", "code 2") for what in ("written", "unanswered", "days late")
+    ]
+    typed = f"student,{','.join(columns)}\nmaximum,8,3,99,8,3,99\nBo King,8,0,,ill,,\n"
+    rows, said = marked(tmp_path, capsys, "typed", TYPED, typed, parts=parts)
+    assert (rows["bo@x.org"]["code"], rows["bo@x.org"]["code 2"]) == ("40", "")
+    assert "  code 2 ill: Bo King\n" in said
+
+
+def test_the_written_part_alone_counts(tmp_path, capsys) -> None:
+    rows, _ = marked(tmp_path, capsys, "typed", "Cy Young,,,", "Cy Young,6,0,")
+    assert rows["cy@x.org"]["code"] == "6"
+    assert "code: code 0, written 6" in rows["cy@x.org"]["feedback"]
+
+
 def test_who_was_ill_has_another_assignment(tmp_path, capsys) -> None:
     (tmp_path / "tuning.csv").write_text(
         GRADEBOOK.replace("0,0,0,Nothing was handed in.", "9,9,18,Ties."), "utf-8"
     )
     code = RULES["parts"]["code"] | {"instead": "tuning.csv"}
-    rows, _ = marked(
-        tmp_path, capsys, "typed", "Cy Young,,,", "Cy Young,6,0,", parts=RULES["parts"] | {"code": code}
-    )
+    typed = TYPED.replace("Cy Young,,,", "Cy Young,6,0,").replace('"0,5",1', "0,")
+    rows, _ = marked(tmp_path, capsys, "typed", TYPED, typed, parts=RULES["parts"] | {"code": code})
     assert (rows["cy@x.org"]["code"], rows["bo@x.org"]["code"]) == ("24", "40")
+    assert rows["di@x.org"]["code"] == "40"  # the first assignment was late, not this one
 
 
 RESIT = """student,1
@@ -214,16 +236,33 @@ def test_who_misses_the_exam_has_the_last_grade(tmp_path, capsys) -> None:
     assert [rows[f"{who}@x.org"]["grade"] for who in ("ada", "bo", "di")] == ["5.0", "1.0", "5.0"]
 
 
-def test_after_the_last_day_nothing_counts(tmp_path, capsys) -> None:
-    rows, _ = marked(tmp_path, capsys, "typed", '"0,5",1', '"0,5",')
-    assert rows["di@x.org"]["code"] == "0"
-    assert rows["di@x.org"]["feedback"].endswith("days late 8: too late")
+@pytest.mark.parametrize(
+    ("typed", "points", "said"), [("3", "23.33", "3"), ("4", "0", "4: too late"), ("", "0", "8: too late")]
+)
+def test_after_the_last_day_nothing_counts(tmp_path, capsys, typed, points, said) -> None:
+    rows, _ = marked(tmp_path, capsys, "typed", '"0,5",1', f'"0,5",{typed}')
+    assert rows["di@x.org"]["code"] == points
+    assert rows["di@x.org"]["feedback"].endswith(f"days late {said}")
 
 
 def test_a_part_can_be_failed(tmp_path, capsys) -> None:
     exam = RULES["parts"]["exam"] | {"least": 60}
     rows, _ = marked(tmp_path, capsys, parts=RULES["parts"] | {"exam": exam})
     assert (rows["ada@x.org"]["sum"], rows["ada@x.org"]["grade"]) == ("56.1", "fail")
+
+
+@pytest.mark.parametrize(("points", "grade"), [("9,98", "pass"), ("9,96", "fail")])
+def test_what_a_part_needs_is_reached_to_a_tenth(tmp_path, capsys, points, grade) -> None:
+    exam = RULES["parts"]["exam"] | {"least": 50}  # 29.98 of 60 are 49.97%, which is shown as 50.0
+    change = "exam", '20,"14,5"', f'20,"{points}"'
+    rows, _ = marked(tmp_path, capsys, *change, parts=RULES["parts"] | {"exam": exam})
+    assert rows["ada@x.org"]["grade"] == grade
+
+
+@pytest.mark.parametrize(("points", "told"), [("4,94", "74.9 pass"), ("4,96", "75.0 good")])
+def test_a_grade_is_that_of_the_sum_as_it_is_shown(tmp_path, capsys, points, told) -> None:
+    rows, _ = marked(tmp_path, capsys, "exam", "bo@x.org,30,30", f'bo@x.org,30,"{points}"')
+    assert f"{rows['bo@x.org']['sum']} {rows['bo@x.org']['grade']}" == told
 
 
 def test_the_command_writes_what_is_to_be_filled_in(tmp_path, capsys) -> None:
@@ -240,6 +279,20 @@ def test_the_command_writes_what_is_to_be_filled_in(tmp_path, capsys) -> None:
     assert table[1:3] == ["maximum,8,3,99,8,3,99,10", "Ada Lovelace,,,,,,,"]
     assert run(words) == 2
     assert "there is no " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("roster", "students"),
+    [
+        ("Full name,Email\nBo King,bo@x.org\nCy Young,cy@x.org\n", ["Bo King", "Cy Young"]),
+        ("Full name,Email\nBo King,bo@x.org\nBo King,bk@x.org\n", ["bo@x.org", "bk@x.org"]),
+        ("Full name\nBo King\nBo King\n", ["Bo King", "Bo King"]),
+    ],
+)
+def test_a_new_table_names_each_student(tmp_path, roster, students) -> None:
+    (tmp_path / "roster.csv").write_text(roster, encoding="utf-8")
+    table = new_table({"talk": 10}, read_roster(tmp_path / "roster.csv"))
+    assert table.splitlines() == ["student,talk", "maximum,10", *(f"{name}," for name in students)]
 
 
 def test_the_proposal_is_that_of_the_syllabus() -> None:
@@ -278,6 +331,12 @@ def test_days_late(told, days) -> None:
     assert days_late({"Last modified (submission)": told}, "2026-03-01 23:59") == days
 
 
+@pytest.mark.parametrize("due", [date(2026, 3, 1), "2026-03-01"])
+def test_a_due_date_without_a_time_ends_with_its_day(due) -> None:
+    for told, days in (("1 March 2026, 23:59", 0), ("2 March 2026, 00:00", 1)):
+        assert days_late({"Last modified (submission)": told}, due) == days
+
+
 @pytest.mark.parametrize(
     ("change", "rules", "says"),
     [
@@ -286,6 +345,8 @@ def test_days_late(told, days) -> None:
             {},
             "Bo King, code written: expected 0 to 8 points, a word such as",
         ),
+        (("typed", "Bo King,8", "Bo King,NaN"), {}, "a word such as ill, or nothing; got NaN"),
+        (("code", "feedback", "remark"), {}, "expected what grade --gradebook wrote, with sum, feedback"),
         (("typed", "talk", "speech"), {}, "expected the first rows student,code written,"),
         (("exam", "maximum", "most"), {}, "expected the first rows student,… and maximum,…"),
         (("exam", "bo@x.org", "Ada Lovelace"), {}, "two for Ada Lovelace"),

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -165,12 +165,11 @@ def days_late(row: Mapping[str, str], due: object) -> int:
 
 
 def _due(told: object) -> datetime:
-    if isinstance(told, date) and not isinstance(told, datetime):
-        return datetime.combine(told, time(23, 59))
     try:
-        return datetime.fromisoformat(str(told))
+        found = datetime.fromisoformat(str(told))
     except ValueError:
         raise ValueError(f"expected a due date such as 2026-03-01 23:59, got {told!r}") from None
+    return found if ":" in str(told) else datetime.combine(found, time(23, 59))
 
 
 class Marker:
@@ -231,7 +230,7 @@ class Marker:
     def _by_student(self, rows: Iterable[Row]) -> dict[Person, Row]:
         found: dict[Person, Row] = {}
         for row in rows:
-            who = person_named([row.student, row.student.removeprefix("'")], self.roster)
+            who = person_named([row.student], self.roster)
             if who is None:
                 self.lost.add(row.student)
             elif who in found:
@@ -240,9 +239,11 @@ class Marker:
                 found[who] = row
         return found
 
-    def _named(self, path: Path) -> dict[Person, dict[str, str]]:
+    def _named(self, path: Path, *columns: str) -> dict[Person, dict[str, str]]:
         found: dict[Person, dict[str, str]] = {}
         for row in rows_of(path):
+            if not row.keys() >= {*columns}:
+                raise ValueError(f"{path}: expected what grade --gradebook wrote, with {', '.join(columns)}")
             one = person_of(row)
             names = [name for name in (one.email, one.name, one.id) if name != UNKNOWN]
             if who := person_named(names, self.roster):
@@ -264,17 +265,16 @@ class Marker:
         return found, sum(table.most.values())
 
     def _assignment(self, name: str, part: dict[str, Any]) -> dict[Person, Mark]:
-        graded = self._named(part["gradebook"])
-        replaced = self._named(part["instead"]) if "instead" in part else {}
+        graded = self._named(part["gradebook"], "sum", "feedback")
+        replaced = self._named(part["instead"], "sum", "feedback") if "instead" in part else {}
         times = self._named(part["worksheet"]) if "worksheet" in part else {}
+        columns = {what: f"{name} {what}" for what in ("written", "unanswered", "days late")}
         found = {}
         for who in self.roster:
             late = days_late(times[who], part.get("due")) if who in times else 0
             row = self.typed.get(who, Row(who.name, {}, {}))
-            typed = {
-                what: row.points.get(f"{name} {what}") for what in ("written", "unanswered", "days late")
-            }
-            word = next((word for column, word in row.words.items() if column.startswith(f"{name} ")), "")
+            typed = {what: row.points.get(column) for what, column in columns.items()}
+            word = next((row.words[each] for each in columns.values() if each in row.words), "")
             code = graded.get(who, {})
             if replaced.get(who, {}).get("feedback", NOTHING) != NOTHING:
                 code, late = replaced[who], 0
@@ -344,8 +344,8 @@ def write_marks(rules: Rules, out: Path) -> str:
     roster = read_roster(rules.roster)
     marker = Marker(rules, roster)
     marks, resits = marker.marks(), marker.resits()
-    open_ones: dict[str, list[str]] = defaultdict(list)
-    passed: dict[str, list[str]] = defaultdict(list)
+    open_ones: dict[str, list[Person]] = defaultdict(list)
+    passed: dict[str, list[Person]] = defaultdict(list)
     with out.open("w", encoding="utf-8-sig", newline="") as file:
         table = csv.writer(file)
         table.writerow(["name", "participant", "email", "id", *rules.parts, "sum", "grade", "feedback"])
@@ -355,7 +355,7 @@ def write_marks(rules: Rules, out: Path) -> str:
             total, grade = weighed(rules, own)
             if grade not in ("open", rules.worst):
                 for name in again:
-                    passed[f"{name}: a resit of who had passed does not count"].append(who.name)
+                    passed[f"{name}: a resit of who had passed does not count"].append(who)
             elif again:
                 own |= again
                 total, grade = weighed(rules, own)
@@ -366,12 +366,13 @@ def write_marks(rules: Rules, out: Path) -> str:
             said = "; ".join(f"{name}: {note}" for name, note in notes.items() if note)
             for name, mark in own.items():
                 if mark.missing not in ("", EXCUSED):
-                    open_ones[f"{name} {mark.missing}"].append(who.name)
+                    open_ones[f"{name} {mark.missing}"].append(who)
             known = map(harmless, (who.name, who.number, who.email, who.id))
             table.writerow([*known, *cells, "" if total is None else f"{total:.1f}", grade, harmless(said)])
-    count = len({name for names in open_ones.values() for name in names})
+    count = len({who for each in open_ones.values() for who in each})
     lines = [f"{out}: {len(roster)} students, {count} of them open"]
-    lines += [f"  {what}: {', '.join(names)}" for what, names in [*open_ones.items(), *passed.items()]]
+    told = [*open_ones.items(), *passed.items()]
+    lines += [f"  {what}: {', '.join(who.name for who in each)}" for what, each in told]
     lines += [f"{UNKNOWN}, not counted: {', '.join(sorted(marker.lost))}"] * bool(marker.lost)
     return "\n".join(lines)
 
