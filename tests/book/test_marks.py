@@ -115,6 +115,11 @@ def test_two_of_one_name_are_not_guessed(tmp_path, capsys) -> None:
     assert rows["bo@x.org"]["grade"] == "open"
 
 
+def test_who_left_the_course_is_told_by_name(tmp_path, capsys) -> None:
+    _, said = marked(tmp_path, capsys, "code", "Di Mond,4,di@x.org,Participant 4", "Ed Moon,9,ed@x.org,9")
+    assert said.endswith("not in the roster, not counted: Ed Moon\n")
+
+
 def test_the_exam_takes_over_what_is_excused(tmp_path, capsys) -> None:
     rows, said = marked(tmp_path, capsys, "typed", "1,,8", "1,,excused")
     assert [*rows["ada@x.org"].values()][6:9] == ["34.5", "53.9", "pass"]  # 30 of 18.13/40, 70 of 34.5/60

@@ -184,7 +184,7 @@ def test_the_weeks_of_a_plan_are_ready_to_paste(name):
         assert f"Assignment {assignment}: conversations<" in sections[last]
 
 
-def test_students_see_the_challenge_or_the_assignment_in_its_place():
+def test_students_see_the_challenge_or_what_is_in_its_place():
     pages = {name: moodle.weeks(plan) for name, plan in moodle.versions("language-14-180").items()}
     assert [*pages] == ["language-14-180", "language-14-180-tuning"]
     both = ["Assignment tuning" in page for page in pages.values()]

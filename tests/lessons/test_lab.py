@@ -171,4 +171,4 @@ def test_a_claim_is_reproduced_without_a_clone(installed: Path, capsys) -> None:
     path = installed.parent / "package" / "notebooks" / "02_claims.ipynb"
     path.write_text(json.dumps({"cells": [cell]}), encoding="utf-8")
     assert run(["claim", "A01"]) == 0
-    assert "A01, claims: holds" in capsys.readouterr().out
+    assert "A01, claims: measurement repeated" in capsys.readouterr().out

@@ -254,7 +254,7 @@ def test_what_is_known_of_the_rows_moves_with_them():
     assert cache.memory_mask.flatten().tolist() == [False, True, True, False]
 
 
-def test_padding_that_was_read_stays_hidden_when_a_cache_goes_back():
+def test_padding_stays_hidden_when_a_cache_goes_back():
     model = EncoderDecoder(EncoderDecoderConfig(13, 17, d_model=8, n_heads=2, n_layers=1)).eval()
     src, tgt, cache = (
         torch.tensor([[5, 6, 7]]),

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 #: What only a checkout needs.
 LEFT_OUT = {"pyproject.toml", "hatch_build.py", "README.md", "LICENSE"}
 #: Beside the notebooks, and of no use in a wheel.
-NOT_NOTEBOOKS = {"exformer_lessons/notebooks/conftest.py"}
+OF_THE_BOOK = {"exformer_lessons/notebooks/conftest.py", "exformer_lessons/book/claims.yml"}
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_wheel_holds_the_whole_package(wheels, package: str) -> None:
         notebooks = (ROOT / "notebooks").rglob("*.ipynb")
         wanted |= {f"{package}/{path.relative_to(ROOT).as_posix()}" for path in notebooks}
     names = set(zipfile.ZipFile(wheels[package]).namelist())
-    assert {name for name in names if ".dist-info/" not in name} - NOT_NOTEBOOKS == wanted
+    assert {name for name in names if ".dist-info/" not in name} - OF_THE_BOOK == wanted
     assert {name.rsplit("/", 1)[1] for name in names - wanted} >= {"METADATA", "LICENSE", "entry_points.txt"}
 
 
