@@ -132,7 +132,10 @@ def test_a_number_is_no_id_of_another(tmp_path):
 
 def test_no_cell_is_a_formula_or_ends_a_row(tmp_path):
     rows = [row(f"{FORMULA}, x\n@y/03.ipynb", exercise="", lesson="", result="error", hint="=2")]
-    rows += [row(" =cmd()_1_assignsubmission_file_/03.ipynb"), row("@SUM(A1)/03.ipynb")]
+    rows += [
+        row(" =cmd()_1_assignsubmission_file_/03.ipynb"),
+        *(row(f"{sign}SUM(A1)/03.ipynb") for sign in "@+-"),
+    ]
     written(tmp_path, rows)
     with (tmp_path / "out.csv").open(encoding="utf-8-sig", newline="") as file:
         table = [*csv.reader(file)]

@@ -51,6 +51,18 @@ def test_a_copy_with_a_new_line_is_a_pair():
     assert 0.8 < share < 1
 
 
+def test_the_pair_most_alike_is_told_first():
+    more = LONG.replace("\n", "\n    print('begin')\n", 1)
+    written = {"ada": LONG, "bo": more, "cy": OTHER, "di": OTHER}
+    found = alike([row(f"{who}.ipynb", code) for who, code in written.items()])
+    assert [*found] == [("cy", "di"), ("ada", "bo")]
+
+
+def test_what_two_students_write_often_is_not_common():
+    found = alike([row(f"{who}.ipynb", f"{LONG}\n" * 3) for who in ("ada", "bo")])
+    assert found == {("ada", "bo"): {"calibration": 1.0}}
+
+
 def test_two_answers_of_their_own_are_no_pair():
     assert alike([row("ada.ipynb", LONG), row("bo.ipynb", OTHER)]) == {}
     assert told({}) == ""

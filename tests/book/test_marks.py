@@ -91,6 +91,12 @@ def test_each_part_is_weighed(tmp_path, capsys) -> None:
     assert [*rows["ada@x.org"].values()][:4] == ["Ada Lovelace", "1", "ada@x.org", "Participant 1"]
 
 
+def test_the_rules_say_what_a_day_and_a_question_cost(tmp_path, capsys) -> None:
+    late = {"percent": 20, "days": 3}
+    rows, _ = marked(tmp_path, capsys, "typed", "maximum,8,3", "maximum,8,4", late=late, unanswered=4)
+    assert rows["ada@x.org"]["code"] == "15.3"  # (28 + 6) 0.6 (3/4)
+
+
 def test_who_lacks_something_stays_open(tmp_path, capsys) -> None:
     rows, said = marked(tmp_path, capsys)
     assert [*rows["cy@x.org"].values()][4:] == [

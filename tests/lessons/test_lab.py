@@ -77,13 +77,25 @@ def test_a_hub_gets_lessons_and_then_its_server(installed: Path, executed, capsy
 
 
 @pytest.mark.usefixtures("opened", "executed")
-@pytest.mark.parametrize("words", [["start", "--folder", "mine"], ["hub", "--folder", "mine", "x"]])
-def test_start_and_hub_leave_a_readers_work_alone(installed: Path, capsys, words) -> None:
+@pytest.mark.parametrize(
+    "words", [["start", "--folder", "mine"], ["start", "--folder=~/mine"], ["hub", "--folder", "mine", "x"]]
+)
+def test_start_and_hub_leave_a_readers_work_alone(installed: Path, monkeypatch, capsys, words) -> None:
+    monkeypatch.setenv("HOME", str(installed))
     (installed / "mine").mkdir()
     (installed / "mine" / LESSON).write_text("my work", encoding="utf-8")
     assert run(words) == 0
     assert (installed / "mine" / LESSON).read_text(encoding="utf-8") == "my work"
     assert "0 new, 1 kept" in capsys.readouterr().out
+
+
+def test_a_notebook_keeps_the_address_that_it_states(installed: Path) -> None:
+    path = notebook.readable_folder() / "notebooks" / LESSON
+    stated = path.read_text(encoding="utf-8").replace('REPO = \\"\\"', 'REPO = \\"https://theirs\\"')
+    for text, wanted in ((path.read_text(encoding="utf-8"), "https://given"), (stated, "https://theirs")):
+        path.write_text(text, encoding="utf-8")
+        [written], _ = handout.hand_out([], installed, address="https://given")
+        assert handout.address_of(json.loads(written.read_text(encoding="utf-8"))) == wanted
 
 
 def test_a_hub_starts_where_lessons_cannot_be_written(installed: Path, executed, capsys) -> None:

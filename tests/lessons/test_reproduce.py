@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from exformer_lessons import reproduce
 from exformer_lessons.__main__ import run
 from exformer_lessons.execution import in_new_process
 
@@ -41,6 +42,14 @@ def test_a_claim_holds_or_not(write, capsys, n, status, verdict, total) -> None:
     out = capsys.readouterr().out
     assert verdict in out
     assert f"now:  The total is {total}.\n  page: The total is 6." in out
+
+
+def test_one_of_two_that_is_not_repeated_is_a_failure(write, monkeypatch) -> None:
+    write()
+    results = iter([({"holds": False, "says": "3"}, 0.0), ({"holds": True, "says": "6"}, 0.0)])
+    monkeypatch.setattr(reproduce, "in_new_process", lambda *_: next(results))
+    assert run(["claim", "A01", "A01"]) == 1
+    assert not [*results]
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,7 @@ def test_records_run_by_run(tmp_path, monkeypatch) -> None:
     other = book_of(tmp_path, [text.replace("n = 12", "n = 13") for text in LESSON])
     assert len(record.problems(other, tmp_path)) == 2 * len(RUNS), "other code"
     assert record.record(other.path, runs=["seed 0"], **options) == 1, "it is run anew"
+    assert len(record.problems(other, tmp_path)) == 2 * len(RUNS) - 2, "and its figures are the new ones"
     assert str(tmp_path) not in Path(tmp_path, "line", "trials.json").read_text(encoding="utf-8")
 
 
