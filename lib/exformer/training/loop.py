@@ -15,7 +15,7 @@ from exformer.models.unwrap import unwrap
 from exformer.training.config import check_clip_norm
 from exformer.training.gradient_clipping import clip_gradients
 from exformer.training.schedules import Schedule
-from exformer.training.seed import set_seed as set_seed
+from exformer.training.seed import set_seed as set_seed  # where it was: callers import it from here, too
 
 #: Gives the loss of a model on a batch; some take ``label_smoothing`` too.
 LossFn = Callable[..., Float[Tensor, ""]]

@@ -186,10 +186,8 @@ def _told(options: argparse.Namespace, exam: Exam) -> str:
     sealed = [each[1] for each in map(_SEALED.fullmatch, exam.questions) if each]
     for key in dict.fromkeys(sealed) if exam.questions else [exam.key]:
         _opened(options, key)  # the list is for those who may read the questions
-    title, lines = (
-        titles(options.folder),
-        ["| Question | Lesson | Points | Kind | Name |", "|---|---|---|---|---|"],
-    )
+    title = titles(options.folder)
+    lines = ["| Question | Lesson | Points | Kind | Name |", "|---|---|---|---|---|"]
     names = exam.questions or [f"{exam.key}/{number}" for number in range(1, 1 + len(exam.asks))]
     for number, (name, (lesson, kind, points)) in enumerate(zip(names, exam.asks, strict=True), 1):
         lines.append(f"| {number} | {title[lesson]} | {points} | {kind} | {name} |")
