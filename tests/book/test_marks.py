@@ -8,9 +8,10 @@ import pytest
 import yaml
 
 from exformer_lessons.teacher.__main__ import run
+from exformer_lessons.teacher.course_rules import read_rules
+from exformer_lessons.teacher.days_late import days_late
 from exformer_lessons.teacher.gradebook import read_roster
 from exformer_lessons.teacher.marking import new_table
-from exformer_lessons.teacher.marks import days_late, read_rules
 
 TEACH = Path(__file__).parents[2] / "book" / "teach"
 ROSTER = """Identifier,Full name,Email address
@@ -309,13 +310,13 @@ def test_a_new_table_names_each_student(tmp_path, roster, students) -> None:
 def test_the_proposal_is_that_of_the_syllabus() -> None:
     rules = read_rules(TEACH / "marks.yml")
     bundle = yaml.safe_load((TEACH.parent / "bundles.yml").read_text(encoding="utf-8"))[1]
-    weights = {name: part["weight"] for name, part in rules.parts.items()}
+    weights = {name: part.weight for name, part in rules.parts.items()}
     assert weights["tokenizer"] == weights["decoder"] == bundle["each"][2]
     assert weights["challenge"] == bundle["challenge"]
     exam = yaml.safe_load((TEACH / "exams.yml").read_text(encoding="utf-8"))[0]["grades"]
     assert rules.grades == {grade: round(least / 0.6) for grade, least in exam.items()}
     page = (TEACH / "syllabus.md").read_text(encoding="utf-8")
-    assert (rules.excused, rules.parts["exam"]["least"]) == ("exam", 50)
+    assert (rules.excused, rules.parts["exam"].least) == ("exam", 50)
     for words in (
         "You must pass the exam, and the weighted sum",
         "the exam takes over its weight",
@@ -366,12 +367,15 @@ def test_a_due_date_without_a_time_ends_with_its_day(due) -> None:
         (("sheet", "Tuesday, 3 March", "Dienstag, 3. März"), {}, "expected a date such as Monday"),
         ((), {"grades": {"pass": 50, "good": 75}}, "expected the best grade first"),
         ((), {"parts": {"exam": {"weight": 90, "points": 10}}}, "expected weights of 100 percent"),
-        ((), {"parts": {"exam": {"weight": 100, "points": 10, "pints": 1}}}, "got pints"),
+        ((), {"parts": {"exam": {"weight": 100, "points": 10, "pints": 1}}}, "got pints, points, weight"),
+        ((), {"parts": {"exam": {"weight": 100}}}, "expected points, weight, and perhaps least; got weight"),
+        ((), {"parts": {"exam": {"weight": "100", "points": 9}}}, "a number as weight, got '100'"),
+        ((), {"parts": {"exam": {"weight": 100, "marks": ["a"]}}}, "a file as marks, got ['a']"),
         ((), {"excused": "oral"}, "expected the fields of book/teach/marks.yml, got KeyError('oral')"),
         (
             (),
             {"parts": {"exam": {"weight": 100, "marks": "exam.csv", "instead": "resit.csv"}}},
-            "exam: expected a part with marks to have least, marks, resit, weight; got instead",
+            "exam: expected marks, weight, and perhaps least, resit; got instead, marks, weight",
         ),
         ((), {"admission": {"exercises": "code.csv", "least": 50}}, "expected admission: {exercises: ["),
         ((), {"admission": {"exercises": ["code.csv"], "least": 0.0}}, "a percentage of exercises as least"),

@@ -48,16 +48,20 @@ def student_of(path: str) -> Person:
     return Person(found[1], found[2]) if found else Person(first.removesuffix(".ipynb"), "")
 
 
-def text_of(path: Path) -> str:
-    """Read a table's text.
+def cells_of(path: Path) -> tuple[str, list[list[str]]]:
+    """Read a table's rows of cells, and what separates them: the sign that is most often in the first row.
 
     Raises:
         ValueError: If it is not in UTF-8.
     """
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError(f"expected {path} in UTF-8: save it as *CSV UTF-8*") from None
+    sign = max(",;\t", key=text.partition("\n")[0].count)
+    table = csv.reader(io.StringIO(text, newline=""), delimiter=sign)
+    rows = ([cell.strip() for cell in row] for row in table)
+    return sign, [row for row in rows if any(row)]
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -66,10 +70,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
     Raises:
         ValueError: If it is not in UTF-8, or has no row.
     """
-    text = text_of(path)
-    mark = max(",;\t", key=text.partition("\n")[0].count)
-    table = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
-    head, *rows = [[cell.strip() for cell in row] for row in table if any(row)] or [[]]
+    head, *rows = cells_of(path)[1] or [[]]
     if not rows:
         raise ValueError(f"expected a row of names of columns in {path}, and one for each student")
     return [dict(zip(head, row, strict=False)) for row in rows]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from exformer_lessons.teacher.gradebook import UNKNOWN, Person, harmless, text_of
+from exformer_lessons.teacher.gradebook import UNKNOWN, Person, cells_of, harmless
 
 #: What Python reads as a number, and a program writes for a missing one.
 _NO_WORDS = {"nan", "inf", "infinity"}
@@ -87,10 +87,8 @@ def read_table(path: Path, most: Mapping[str, float | int] | None = None, hint: 
     Raises:
         ValueError: If the table is another one, or a cell is neither points within range nor a word.
     """
-    text = text_of(path)
-    sign = ";" if ";" in text.partition("\n")[0] else ","  # Excel's, where a comma is in numbers
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=sign) if any(map(str.strip, row))]
-    head, highest = ([cell.strip() for cell in row] for row in [*rows, [], []][:2])
+    sign, rows = cells_of(path)
+    head, highest = [*rows, [], []][:2]
     wanted = head if most is None else ["student", *most]
     maxima = highest if most is None else ["maximum", *(f"{points:g}" for points in most.values())]
     try:
@@ -105,7 +103,7 @@ def read_table(path: Path, most: Mapping[str, float | int] | None = None, hint: 
 
 
 def _row(cells: list[str], most: Mapping[str, float | int]) -> Row:
-    student, *told = (cell.strip() for cell in cells)
+    student, *told = cells
     there = {name: cell for name, cell in zip(most, told, strict=True) if cell}
     words = {name: cell for name, cell in there.items() if cell.isalpha() and cell.lower() not in _NO_WORDS}
     points = {name: _points(student, name, there[name], most[name]) for name in there if name not in words}

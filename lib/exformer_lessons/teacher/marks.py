@@ -2,17 +2,15 @@
 
 import argparse
 import csv
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, time, timedelta
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from exformer_lessons.command import add_command
+from exformer_lessons.teacher.course_rules import Assignment, Exam, Rules, read_rules
+from exformer_lessons.teacher.days_late import days_late
 from exformer_lessons.teacher.gradebook import (
     NOTHING,
     UNKNOWN,
@@ -32,144 +30,23 @@ EXCUSED = "excused"
 ABSENT, REFUSED = "absent", "not admitted"
 #: What a gradebook has beside exercises.
 _COLUMNS = {"name", "participant", "email", "id", "sum", "feedback"}
-#: When something was handed in, in Moodle's grading worksheet, and how it is written there.
-_MODIFIED = "Last modified (submission)"
-_WRITTEN = ("%A, %d %B %Y, %I:%M %p", "%A, %d %B %Y, %H:%M", "%d %B %Y, %I:%M %p", "%d %B %Y, %H:%M")
-#: The fields of a part beside ``weight`` and ``least``: of an assignment, of an exam, and of what is typed.
-_FIELDS = {
-    "gradebook": {"gradebook", "points", "written", "instead", "worksheet", "due"},
-    "marks": {"marks", "resit"},
-    "points": {"points"},
-}
-_FILES = {"gradebook", "instead", "worksheet", "marks", "resit"}
-
-
-@dataclass(frozen=True)
-class Rules:
-    """What counts, as a file says it: the fields are those of ``book/teach/marks.yml``."""
-
-    roster: Path
-    typed: Path
-    parts: dict[str, dict[str, Any]]
-    late: dict[str, float | int]
-    unanswered: int
-    excused: str
-    grades: dict[str, float | int]
-    admission: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def typed_columns(self) -> dict[str, float | int]:
-        """The columns that are typed, with the most of each."""
-        found: dict[str, float | int] = {}
-        for name, part in self.parts.items():
-            if "gradebook" in part:
-                most = {"written": part["written"], "unanswered": self.unanswered, "days late": 99}
-                found |= {f"{name} {what}": points for what, points in most.items()}
-            elif "marks" not in part:
-                found[name] = part["points"]
-        return found
-
-    @property
-    def worst(self) -> str:
-        """The grade of who does not pass."""
-        return grade_of(0, self.grades)
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What a student has in a part: points, or why there are none; and how they came about."""
+    """What a student has in a part.
 
-    points: float | int = 0
+    Args:
+        points: Of the part.
+        most: What they are out of.
+        missing: Why there are none.
+        told: How they came about.
+    """
+
+    points: float | int
+    most: float | int
     missing: str = ""
     told: str = ""
-
-
-def read_rules(path: Path) -> Rules:
-    """Read what counts.
-
-    Raises:
-        ValueError: If a field is missing, unknown or of another kind of part, the weights are not 100
-            together, grades do not fall, or there is no exam to admit to.
-    """
-    try:
-        row = yaml.safe_load(path.read_text(encoding="utf-8"))
-        rules = Rules(**row | {name: path.parent / row[name] for name in ("roster", "typed")})
-        wrong = [said for name, part in rules.parts.items() if (said := _misplaced(name, part))]
-        total = sum(part["weight"] for part in rules.parts.values())
-        for part in rules.parts.values():
-            for name in _FILES & {*part}:
-                part[name] = path.parent / part[name]
-            part.get("marks") or part["points"]
-        if rules.admission:
-            if said := _no_admission(rules):
-                raise ValueError(f"{path}: {said}")
-            rules.admission["exercises"] = [path.parent / name for name in rules.admission["exercises"]]
-        _ = rules.parts[rules.excused], rules.typed_columns, rules.late["percent"], rules.late["days"]
-    except (yaml.YAMLError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"{path}: expected the fields of book/teach/marks.yml, got {error!r}") from None
-    if wrong:
-        raise ValueError(f"{path}: {wrong[0]}")
-    if total != 100:
-        raise ValueError(f"{path}: expected weights of 100 percent together, got {total}")
-    if [*rules.grades.values()] != sorted(rules.grades.values(), reverse=True):
-        raise ValueError(f"{path}: expected the best grade first, got {rules.grades}")
-    return rules
-
-
-def _misplaced(name: str, part: Mapping[str, Any]) -> str:
-    """Say which fields mean nothing in a part of this kind."""
-    kind = next((kind for kind in _FIELDS if kind in part), "points")
-    fields = {"weight", "least"} | _FIELDS[kind]
-    if not (wrong := sorted({*part} - fields)):
-        return ""
-    return f"{name}: expected a part with {kind} to have {', '.join(sorted(fields))}; got {', '.join(wrong)}"
-
-
-def _no_admission(rules: Rules) -> str:
-    """Say what is wrong with the rule of admission."""
-    given = rules.admission
-    books, least = given.get("exercises"), given.get("least")
-    if {*given} != {"exercises", "least"} or not (books and isinstance(books, list)):
-        return f"expected admission: {{exercises: [exercises.csv], least: 50}}, got {given}"
-    if not isinstance(least, int | float) or not 0 < least <= 100:
-        return f"admission: expected a percentage of exercises as least, got {least!r}"
-    return "" if any("marks" in part for part in rules.parts.values()) else "admission: no part has marks"
-
-
-def days_late(row: Mapping[str, str], due: object) -> int:
-    """Return how many days after the due date a row of Moodle's worksheet says that something was handed in.
-
-    Raises:
-        ValueError: If the row has no such column, or a date cannot be read.
-
-    >>> days_late({"Last modified (submission)": "Monday, 2 March 2026, 12:05 AM"}, "2026-03-01 23:59")
-    1
-    """
-    told = row.get(_MODIFIED)
-    if told is None:
-        raise ValueError(
-            f"expected a column {_MODIFIED}: set Moodle to English, and download the worksheet again"
-        )
-    if told.strip(" -") == "":
-        return 0
-    by = _due(due)
-    for form in _WRITTEN:
-        try:
-            over = datetime.strptime(told, form) - by
-        except ValueError:
-            continue
-        return max(0, math.ceil(over / timedelta(days=1)))
-    raise ValueError(
-        f"expected a date such as Monday, 2 March 2026, 12:05 AM under {_MODIFIED}, got {told!r}"
-    )
-
-
-def _due(told: object) -> datetime:
-    try:
-        found = datetime.fromisoformat(str(told))
-    except ValueError:
-        raise ValueError(f"expected a due date such as 2026-03-01 23:59, got {told!r}") from None
-    return found if ":" in str(told) else datetime.combine(found, time(23, 59))
 
 
 class Marker:
@@ -190,23 +67,23 @@ class Marker:
         """Return the marks of each part."""
         found = {}
         for name, part in self.rules.parts.items():
-            if "gradebook" in part:
+            if isinstance(part, Assignment):
                 found[name] = self._assignment(name, part)
-            elif "marks" in part:
-                found[name], part["points"] = self._exam(part["marks"])
+            elif isinstance(part, Exam):
+                found[name] = self._exam(part.marks)
             else:
-                rows = {who: self.typed.get(who) for who in self.roster}
-                found[name] = {who: _typed(row, name) for who, row in rows.items()}
+                found[name] = {who: _typed(self.typed.get(who), name, part.points) for who in self.roster}
         return found
 
     def resits(self) -> dict[str, dict[Person, Mark]]:
-        """Return the marks of who sat a part again, in points of the first table, which is read before."""
+        """Return the marks of who sat an exam again."""
         found = {}
         for name, part in self.rules.parts.items():
-            if "resit" in part:
-                marks, full = self._exam(part["resit"])
-                sat = {who: mark for who, mark in marks.items() if mark.missing not in (ABSENT, REFUSED)}
-                found[name] = {who: _resat(mark, full, part["points"]) for who, mark in sat.items()}
+            if isinstance(part, Exam) and part.resit:
+                marks = self._exam(part.resit)
+                found[name] = {
+                    who: mark for who, mark in marks.items() if mark.missing not in (ABSENT, REFUSED)
+                }
         return found
 
     def _not_admitted(self) -> dict[Person, str]:
@@ -252,26 +129,28 @@ class Marker:
                 self.lost.add(one.name)
         return found
 
-    def _exam(self, path: Path) -> tuple[dict[Person, Mark], float | int]:
-        """Return what a table of marks says of each student, and its most points."""
+    def _exam(self, path: Path) -> dict[Person, Mark]:
+        """Return what a table of marks says of each student."""
         table = read_table(path)
-        rows = self._by_student(table.rows)
+        rows, most = self._by_student(table.rows), sum(table.most.values())
         found = {}
         for who in self.roster:
-            missing = rows[who].missing if who in rows else ABSENT
-            found[who] = Mark(sum(rows[who].points.values()) if not missing else 0.0, missing)
             if who in self.refused:
-                found[who] = Mark(missing=REFUSED, told=self.refused[who])
-        return found, sum(table.most.values())
+                found[who] = Mark(0, most, REFUSED, self.refused[who])
+            elif who not in rows:
+                found[who] = Mark(0, most, ABSENT)
+            else:
+                found[who] = Mark(sum(rows[who].points.values()), most, rows[who].missing)
+        return found
 
-    def _assignment(self, name: str, part: dict[str, Any]) -> dict[Person, Mark]:
-        graded = self._named(part["gradebook"], "sum", "feedback")
-        replaced = self._named(part["instead"], "sum", "feedback") if "instead" in part else {}
-        times = self._named(part["worksheet"]) if "worksheet" in part else {}
+    def _assignment(self, name: str, part: Assignment) -> dict[Person, Mark]:
+        graded = self._named(part.gradebook, "sum", "feedback")
+        replaced = self._named(part.instead, "sum", "feedback") if part.instead else {}
+        times = self._named(part.worksheet) if part.worksheet else {}
         columns = {what: f"{name} {what}" for what in ("written", "unanswered", "days late")}
         found = {}
         for who in self.roster:
-            late = days_late(times[who], part.get("due")) if who in times else 0
+            late = days_late(times[who], part.due) if who in times else 0
             row = self.typed.get(who, Row(who.name, {}, {}))
             typed = {what: row.points.get(column) for what, column in columns.items()}
             word = next((row.words[each] for each in columns.values() if each in row.words), "")
@@ -284,36 +163,34 @@ class Marker:
 
     def _earned(
         self,
-        part: dict[str, Any],
+        part: Assignment,
         code: float | int | None,
         typed: dict[str, float | int | None],
         late: int,
         word: str,
     ) -> Mark:
-        written, unanswered = typed["written"], typed["unanswered"]
+        most, written, unanswered = part.points, typed["written"], typed["unanswered"]
         days = late if typed["days late"] is None else typed["days late"]
         if word:
-            return Mark(missing=word)
+            return Mark(0, most, word)
         if code is None and written is None:
-            return Mark(told="nothing handed in")
+            return Mark(0, most, told="nothing handed in")
         if written is None or unanswered is None:
             blank = [what for what in ("written", "unanswered") if typed[what] is None]
-            return Mark(missing=f"{' and '.join(blank)} blank")
-        if (code or 0) + part["written"] > part["points"]:
-            raise ValueError(
-                f"{part['gradebook']}: expected at most {part['points'] - part['written']} points, got {code}"
-            )
+            return Mark(0, most, f"{' and '.join(blank)} blank")
+        if (code or 0) + part.written > most:
+            raise ValueError(f"{part.gradebook}: expected at most {most - part.written} points, got {code}")
         told = f"code {code or 0:g}, written {written:g}, unanswered {unanswered:g}, days late {days:g}"
         if days > self.rules.late["days"]:
-            return Mark(told=f"{told}: too late")
+            return Mark(0, most, told=f"{told}: too late")
         kept = (1 - days * self.rules.late["percent"] / 100) * (1 - unanswered / self.rules.unanswered)
-        return Mark(((code or 0) + written) * kept, told=told)
+        return Mark(((code or 0) + written) * kept, most, told=told)
 
 
-def _typed(row: Row | None, column: str) -> Mark:
+def _typed(row: Row | None, column: str, most: float | int) -> Mark:
     if row is None or (column not in row.points and column not in row.words):
-        return Mark(missing="blank")
-    return Mark(row.points.get(column, 0.0), row.words.get(column, ""))
+        return Mark(0, most, "blank")
+    return Mark(row.points.get(column, 0), most, row.words.get(column, ""))
 
 
 def weighed(rules: Rules, own: Mapping[str, Mark]) -> tuple[float | int | None, str]:
@@ -321,19 +198,19 @@ def weighed(rules: Rules, own: Mapping[str, Mark]) -> tuple[float | int | None, 
     excused = {name for name, mark in own.items() if mark.missing == EXCUSED} - {rules.excused}
     if any(mark.missing for name, mark in own.items() if name not in excused):
         return None, "open"
-    weights = {name: part["weight"] for name, part in rules.parts.items() if name not in excused}
-    weights[rules.excused] += sum(rules.parts[name]["weight"] for name in excused)
-    percent = {name: 100 * own[name].points / rules.parts[name]["points"] for name in weights}
+    weights = {name: part.weight for name, part in rules.parts.items() if name not in excused}
+    weights[rules.excused] += sum(rules.parts[name].weight for name in excused)
+    percent = {name: 100 * own[name].points / own[name].most for name in weights}
     total = round(sum(weights[name] * percent[name] for name in weights) / 100, 1)
-    enough = all(round(each, 1) >= rules.parts[name].get("least", 0) for name, each in percent.items())
+    enough = all(round(each, 1) >= rules.parts[name].least for name, each in percent.items())
     return total, grade_of(total, rules.grades) if enough else rules.worst
 
 
-def _resat(mark: Mark, full: float, most: float) -> Mark:
-    """Return a mark of a resit of ``full`` points as one of ``most`` points."""
+def _resat(mark: Mark, most: float | int) -> Mark:
+    """Return a mark of a resit as one of ``most`` points, which are those of the exam."""
     if mark.missing:
-        return Mark(missing=f"resit {mark.missing}")
-    return Mark(mark.points * most / full, told=f"resit, {mark.points:g} of {full:g} points")
+        return Mark(0, most, f"resit {mark.missing}")
+    return Mark(mark.points * most / mark.most, most, told=f"resit, {mark.points:g} of {mark.most:g} points")
 
 
 def write_marks(rules: Rules, out: Path) -> str:
@@ -351,7 +228,7 @@ def write_marks(rules: Rules, out: Path) -> str:
         table.writerow(["name", "participant", "email", "id", *rules.parts, "sum", "grade", "feedback"])
         for who in roster:
             own = {name: each[who] for name, each in marks.items()}
-            again = {name: each[who] for name, each in resits.items() if who in each}
+            again = {name: _resat(each[who], own[name].most) for name, each in resits.items() if who in each}
             total, grade = weighed(rules, own)
             if grade not in ("open", rules.worst):
                 for name in again:
