@@ -21,14 +21,9 @@ from exformer.corpora.english.language import (
     sentences,
 )
 from exformer.corpora.english.lexicon import WORDS
+from exformer.corpora.english.minimal_pairs import MinimalPair, agreement_items, coreference_items
 from exformer.corpora.english.parsing import END
-from exformer.corpora.english.sampling import (
-    MinimalPair,
-    agreement_items,
-    coreference_items,
-    sample,
-    split,
-)
+from exformer.corpora.english.sampling import sample, split
 
 __all__ = [
     "END",
