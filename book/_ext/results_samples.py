@@ -20,10 +20,10 @@ def samples(results):
     found = results.files["samples"]
     captions = (
         f"The first {len(found['captions'])} of forty captions that were written for this book, easier than "
-        "those of the test set, by the two translators of Multi30k."
+        "those of the test set, in both directions, by two models trained on Multi30k."
     )
     failures = (
-        "By the same two translators, on sentences written to make them fail. What went wrong is our "
+        "By the same two models, on sentences written to make them fail. What went wrong is our "
         "judgment. The captions that are counted are the 29,000 from which they learned, in the sentence’s "
         "language."
     )
@@ -72,7 +72,7 @@ def _translation(results):
         if each["recipe"] == "multi30k-en-de"
     ]
     if alone := results.scores("multi30k-en-de-alone", BLEU):
-        told.append(f"Ours learned from two teachers as small, too; such a teacher has {mean(alone):.2f}.")
+        told.append(f"Ours learned from two teachers of its own size; a teacher has {mean(alone):.2f}.")
     return ["Captions from English into German", f"BLEU {mean(bleu):.2f}{spread}.", " ".join(told)]
 
 
@@ -89,7 +89,8 @@ def _shakespeare(results):
     one = models[0]
     minutes = one["training"]["processor_seconds"] / 60
     measured = (
-        f"{one['scores'][LOSS]:.2f} nats per character after {minutes:.0f} minutes of one processor core."
+        f"{one['scores'][LOSS]:.2f} nats per character on the validation text, after {minutes:.0f} minutes of "
+        "one processor core."
     )
     others = [each for each in results.asked["published"] if each["recipe"] == "shakespeare-char"]
     beside = "; ".join(f"{each['scores'][LOSS]:.2f}, {each['name']}" for each in others)

@@ -260,7 +260,7 @@ def test_the_four_rows_are_made_of_what_was_measured(root):
     assert "BLEU 40.95 on average over 2 trainings (40.90 to 41.00). " in bleu
     assert "41.02, Transformer-Tiny, text alone (Wu et al. 2021); ours is worse." in bleu
     assert "teacher" not in bleu  # none was scored
-    assert loss.startswith("1.60 nats per character after 2 minutes of one processor core.")  # 90 s
+    assert loss.startswith("1.60 nats per character on the validation text, after 2 minutes of one processor core.")  # 90 s
     assert "1.88, nanoGPT, its recipe for a laptop (Karpathy 2022); 1.47, nanoGPT on a GPU" in loss
     assert time.startswith("2 seconds on one core")  # in float32, as in half precision the loss is missed
     assert "nanoGPT, in our reimplementation, takes 2 seconds on the same machine" in time
@@ -281,7 +281,7 @@ def test_who_taught_a_translator_is_said(root):
     scores = [{LOSS: 1.7, LOWER: lower, CASED: 36.25} for lower in (39.0, 40.0)]
     measured(root, "seeds", [model("multi30k-en-de-alone", n, **each) for n, each in enumerate(scores)])
     assert (
-        "Ours learned from two teachers as small, too; such a teacher has 39.50."
+        "Ours learned from two teachers of its own size; a teacher has 39.50."
         in four(root)["Captions from English into German"]
     )
 

@@ -55,8 +55,7 @@ FIGURE = Live(
         "grass before the toy."
     ),
     caption=(
-        "Lines show where the decoder looks to predict each English word. Pointing a word elsewhere makes "
-        f"all 16 heads of cross-attention look there; in {MOVED} of {PAIRS} trials the English word then "
-        "became a translation of that German word."
+        "Lines show where the decoder looks to predict each English word. If you point one at another German "
+        f"word, it becomes that word’s translation in {MOVED} of {PAIRS} trials."
     ),
 )
