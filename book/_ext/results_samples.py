@@ -89,8 +89,8 @@ def _shakespeare(results):
     one = models[0]
     minutes = one["training"]["processor_seconds"] / 60
     measured = (
-        f"{one['scores'][LOSS]:.2f} nats per character on the validation text, after {minutes:.0f} minutes of "
-        "one processor core."
+        f"{one['scores'][LOSS]:.2f} nats per character on the validation text, after {minutes:.0f} minutes "
+        "of one processor core."
     )
     others = [each for each in results.asked["published"] if each["recipe"] == "shakespeare-char"]
     beside = "; ".join(f"{each['scores'][LOSS]:.2f}, {each['name']}" for each in others)
