@@ -260,7 +260,7 @@ def test_the_four_rows_are_made_of_what_was_measured(root):
     assert "BLEU 40.95 on average over 2 trainings (40.90 to 41.00). " in bleu
     assert "41.02, Transformer-Tiny, text alone (Wu et al. 2021); ours is worse." in bleu
     assert "teacher" not in bleu  # none was scored
-    assert loss.startswith("1.60 nats per character on the validation text, after 2 minutes of one proc")  # 90 s
+    assert loss.startswith("1.60 nats per character on the validation text, after 2 minutes")  # 90 s
     assert "1.88, nanoGPT, its recipe for a laptop (Karpathy 2022); 1.47, nanoGPT on a GPU" in loss
     assert time.startswith("2 seconds on one core")  # in float32, as in half precision the loss is missed
     assert "nanoGPT, in our reimplementation, takes 2 seconds on the same machine" in time
