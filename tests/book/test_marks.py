@@ -249,7 +249,8 @@ def test_who_misses_the_exam_has_the_last_grade(tmp_path, capsys) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "points", "said"), [("3", "23.33", "3"), ("4", "0", "4: too late"), ("", "0", "8: too late")]
+    ("typed", "points", "said"),
+    [("0", "33.33", "0"), ("3", "23.33", "3"), ("4", "0", "4: too late"), ("", "0", "8: too late")],
 )
 def test_after_the_last_day_nothing_counts(tmp_path, capsys, typed, points, said) -> None:
     rows, _ = marked(tmp_path, capsys, "typed", '"0,5",1', f'"0,5",{typed}')

@@ -193,6 +193,7 @@ def test_the_hash_of_a_batch_counts_every_number() -> None:
     assert len(set(hashes)) == len(hashes)
     assert hash_first_batch([ids]) == hash_first_batch([ids.numpy()])
     assert hash_first_batch([ids.T]) != hash_first_batch([ids])
+    assert hash_first_batch([{"src": ids}]) != hash_first_batch([{"src": ids.flip(0)}])
 
 
 def test_notes_without_the_tensors(tmp_path: Path) -> None:
