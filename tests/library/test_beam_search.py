@@ -15,7 +15,7 @@ from exformer.data.padding import pad_left
 from exformer.generation.beam_search import beam_search
 from exformer.generation.exhaustive import exhaustive_search
 from exformer.generation.hypotheses import Hypothesis, length_normalized
-from exformer.generation.next_token import next_logits_of
+from exformer.generation.next_token import Continuation, next_logits_of
 from exformer.generation.sampling import greedy, sample
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -229,7 +229,7 @@ def test_search_ends_at_a_tie():
 def test_a_batch_of_unequal_prompts_is_searched_as_one_by_one(rows, seed):
     model = build(seed, positions="learned")
     options = {"eos_id": 2, "max_new_tokens": 4, "num_beams": 3}
-    together = beam_search(next_logits_of(model, pad_id=0), pad_left(rows, pad_id=0), **options)
+    together = beam_search(Continuation(model, pad_id=0), pad_left(rows, pad_id=0), **options)
     for row, got in zip(rows, together, strict=True):
         same(got, beam_search(next_logits_of(model), torch.tensor([row]), **options)[0])
 

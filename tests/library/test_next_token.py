@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from test_decoder_lm import ALL_POSITIONS, IDS, VOCAB, build
 from torch_twins import close, random_model
 
-from exformer.data.padding import pad_left
+from exformer.data.padding import count_padding, pad_left
 from exformer.generation.beam_search import beam_search
-from exformer.generation.next_token import Continuation, next_logits_of
+from exformer.generation.next_token import Continuation
 from exformer.generation.sampling import greedy, keep_top_k, sample
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 
@@ -41,6 +41,11 @@ def strategies(seed: int = 0):
 
 def build_translator(seed: int = 0, **changes) -> EncoderDecoder:
     return random_model(EncoderDecoder, dataclasses.replace(CONFIG, **changes), seed=seed)
+
+
+def uncached(model):
+    """Return a function that computes all positions of padded texts anew."""
+    return lambda ids: model(ids, padding=count_padding(ids, pad_id=0))[:, -1].detach()
 
 
 def test_texts_that_their_owner_changes_are_noticed():
@@ -78,12 +83,12 @@ def test_scores_of_a_language_model(positions, pre_norm, tie_output):
 def test_scores_of_unequal_texts(positions):
     model = build(positions=positions)
     ids = pad_left(ROWS, pad_id=0)
-    cached, uncached = Continuation(model, pad_id=0), next_logits_of(model, pad_id=0)
+    cached = Continuation(model, pad_id=0)
     for new in (9, 0, 4, 4, 0, 16, 2):  # a later 0 is no padding
-        close(cached(ids), uncached(ids))
+        close(cached(ids), uncached(model)(ids))
         ids = torch.cat((ids, torch.full((3, 1), new)), dim=1)
     assert ids.size(1) == model.config.max_len
-    close(cached(ids), uncached(ids))
+    close(cached(ids), uncached(model)(ids))
 
 
 @pytest.mark.parametrize("strategy", strategies())
@@ -97,7 +102,7 @@ def test_scores_of_unequal_texts(positions):
 def test_texts_of_a_language_model(strategy, positions, rows, eos_id, seed):
     model, write = build(seed, positions=positions), strategies(seed)[strategy]
     prompts, limits = pad_left(rows, pad_id=0), {"eos_id": eos_id, "max_new_tokens": 6}
-    wanted = write(next_logits_of(model, pad_id=0), prompts, **limits)
+    wanted = write(uncached(model), prompts, **limits)
     assert write(Continuation(model, pad_id=0), prompts, **limits) == wanted
 
 
@@ -131,7 +136,7 @@ def test_rows_change_places():
     cached(ids)
     cached.reorder(rows)
     longer = torch.cat((ids[rows], torch.tensor([[7], [8], [9]])), dim=1)
-    close(cached(longer), next_logits_of(model, pad_id=0)(longer))
+    close(cached(longer), uncached(model)(longer))
     translator = build_translator()
     cached = Continuation(translator, src=SRC)
     cached(TGT[:, :3])

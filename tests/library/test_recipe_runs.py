@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from recipe_run import SIZES, TINY, changed, launch_two, run_code, train, turned_round
+from recipe_run import SIZES, TINY, changed, launch_two, run_code, train
 from safetensors.torch import load_file
 from test_corpora_real import needs_multi30k
 
@@ -284,24 +284,6 @@ def test_a_batch_in_parts_is_the_batch(tmp_path: Path) -> None:
     assert log(tmp_path / "three") == pytest.approx(log(tmp_path / "one"), rel=1e-5)
 
 
-def test_both_ways_are_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = CORPORA[TINY.corpus]()
-    turned = turned_round(data)
-    monkeypatch.setitem(CORPORA, "italian-english", lambda: turned)
-    for name in ("english-italian", "italian-english"):
-        train(tmp_path / name, corpus=name, both_ways=True, steps=4)
-    assert_same_run(tmp_path / "italian-english", tmp_path / "english-italian")
-    tokenizer = load_tokenizer(tmp_path / "english-italian" / "tokenizer.json")
-    for both_ways in (False, True):
-        recipe = changed(TINY, both_ways=both_ways)
-        sentences = make_task(recipe, data, tokenizer).batches.sentences
-        both = (sentences.src, sentences.tgt_out)
-        read, written = ([tokenizer.decode(row) for row in rows.tolist()] for rows in both)
-        wanted = [(pair.source, pair.target) for pair in data.train]
-        wanted += [(pair.source, pair.target) for pair in turned.train] * both_ways
-        assert sorted(zip(read, written, strict=True)) == sorted(wanted)
-
-
 def test_two_processes_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin a run in one process, go on in two, and end it in one: the weights are those of one process."""
     one, mixed = tmp_path / "one", tmp_path / "mixed"
@@ -363,8 +345,6 @@ def test_a_language_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token
     run_recipe(recipe, tmp_path)
     first = load_tokenizer(tmp_path / "tokenizer.json").encode(TEXT)[0]
     assert load_model(tmp_path / "model").model.config.begin_id == first
-    with pytest.raises(ValueError, match="both_ways is for pairs of texts; the corpus keys has single ones"):
-        run_recipe(changed(recipe, both_ways=True), tmp_path / "both")
     scores = load_model(tmp_path / "model").card["scores"]
     assert scores["validation bits per byte"] < 3.5  # the letters alone have 3.6
     assert log(tmp_path, "validation_loss")[-1] < log(tmp_path)[0]
@@ -547,8 +527,8 @@ def test_a_run_that_is_older_than_a_setting_goes_on(tmp_path: Path) -> None:
     train(tmp_path, steps=2)
     path = tmp_path / "recipe.json"
     settings = json.loads(path.read_text())
-    del settings["both_ways"], settings["training"]["accumulate"]
-    path.write_text(json.dumps(settings))
+    del settings["training"]["accumulate"]
+    path.write_text(json.dumps(settings | {"both_ways": False}))  # it was a setting once
     train(tmp_path, steps=2)
     path.write_text(json.dumps(settings | {"learns_by_heart": True}))
     with pytest.raises(ValueError, match="which differs in learns_by_heart"):

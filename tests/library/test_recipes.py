@@ -146,7 +146,7 @@ def test_whole_numbers_that_numpy_made_are_whole_numbers() -> None:
 
 def test_defaults_of_a_recipe() -> None:
     own = {"name": "x", "corpus": "y", "model": {}, "tokenizer": "byte-pair", "n_merges": 0, "tokens": 4096}
-    texts = {"both_ways": False, "teachers": [], "teachers_seed": None, "num_beams": 5, "length_penalty": 1.0}
+    texts = {"teachers": [], "teachers_seed": None, "num_beams": 5, "length_penalty": 1.0}
     training = {"training": asdict(TrainingConfig()) | {"betas": [0.9, 0.98]}}
     assert Recipe("x", "y").settings() == training | own | texts
 
@@ -191,8 +191,11 @@ def test_settings_of_earlier_versions() -> None:
     for name, before in (("lr_by_module", "rates"), ("eval_interval", "every"), ("average_last", "average")):
         old[before] = old.pop(name)
     old |= {"schedule": "root", "beam": old.pop("num_beams"), "alpha": old.pop("length_penalty")}
-    del old["accumulate"], old["both_ways"]
+    old["both_ways"] = False
+    del old["accumulate"]
     assert Recipe.from_settings(old) == today
+    with pytest.raises(ValueError, match="both_ways"):
+        Recipe.from_settings(old | {"both_ways": True})
 
 
 def test_settings_of_other_kinds() -> None:

@@ -12,7 +12,7 @@ from test_logits import LOGITS
 from torch_twins import normal
 
 from exformer.data.padding import pad_left
-from exformer.generation.next_token import next_logits_of
+from exformer.generation.next_token import Continuation, next_logits_of
 from exformer.generation.sampling import (
     apply_temperature,
     best_token,
@@ -99,7 +99,7 @@ def test_batch_is_sampled_as_one_by_one(rows, seed):
     options = {"eos_id": 2, "max_new_tokens": 5, "logits_processor": lambda logits: keep_top_p(logits, 0.9)}
     prompts = pad_left(rows, pad_id=0)
     generator = torch.Generator().manual_seed(seed)
-    together = sample(next_logits_of(model, pad_id=0), prompts, generator=generator, **options)
+    together = sample(Continuation(model, pad_id=0), prompts, generator=generator, **options)
     generator.manual_seed(seed)
     one = {"generator": generator, **options}
     assert together == [sample(next_logits_of(model), torch.tensor([row]), **one)[0] for row in rows]

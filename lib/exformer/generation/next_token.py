@@ -27,31 +27,24 @@ def texts_at_once(positions: int) -> int:
 
 def next_logits_of(
     model: Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch position vocab_size"]],
-    *,
-    pad_id: int | None = None,
 ) -> Callable[[Int64[Tensor, "batch position"]], Float[Tensor, "batch vocab_size"]]:
-    """Turn a language model into a function that scores the next token, whatever the left padding.
+    """Turn a language model into a function that scores the next token.
 
-    The padding is moved after the text, where a causal model cannot see it; then the scores at the text's own
-    last token are taken. All positions are computed anew each time.
+    All positions are computed anew each time.
 
     Args:
         model: A language model, such as :class:`~exformer.models.decoder_lm.DecoderLM`; with dropout, in
             evaluation mode.
-        pad_id: The padding before the shorter texts; None if all are equally long.
 
     Returns:
-        A function from texts to the scores of the token after each, without gradients. Its ``reorder`` does
-        nothing, because it keeps nothing of a text.
+        A function from texts of one length to the scores of the token after each, without gradients. Its
+        ``reorder`` does nothing, because it keeps nothing of a text.
     """
 
     @torch.no_grad()
     def next_logits(ids: Tensor) -> Tensor:
-        count = count_padding(ids, pad_id=pad_id)[:, None]  # (batch, 1)
-        positions = torch.arange(ids.size(1), device=ids.device)
-        moved = ids.gather(1, (positions + count) % ids.size(1))  # (batch, position)
-        last = ids.size(1) - 1 - count  # (batch, 1)
-        return model(moved).take_along_dim(last[..., None], dim=1)[:, 0]
+        check_batch(ids)
+        return model(ids)[:, -1]
 
     next_logits.reorder = lambda rows: None  # type: ignore[attr-defined]
     return next_logits

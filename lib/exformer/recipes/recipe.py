@@ -21,7 +21,6 @@ class Recipe:
         model: Settings of the model's configuration, except the sizes of vocabularies.
         tokenizer: "byte-pair", "character" or "word"; one for both languages of a translation.
         n_merges: Number of byte-pair merges.
-        both_ways: Learn each pair of sentences in both directions; the source tells which one is wanted.
         teachers: Recipes whose models are trained first, on the same pairs in either direction; their
             translations of the training texts are learned too.
         teachers_seed: Seed of all teachers; None: the recipe's own.
@@ -39,7 +38,6 @@ class Recipe:
     model: Mapping[str, Any] = field(default_factory=dict)
     tokenizer: str = "byte-pair"
     n_merges: int = 0
-    both_ways: bool = False
     teachers: tuple[str, ...] = ()
     teachers_seed: int | None = None
     tokens: int = 4096

@@ -93,7 +93,7 @@ def validation_batches(
     """Return the validation set in batches, each with its fraction of the tokens.
 
     Args:
-        recipe: Recipe of the run, whose seed and ``both_ways`` count.
+        recipe: Recipe of the run, whose seed counts.
         data: Its corpus.
         tokenizer: Tokenizer of the model, for both languages.
         max_len: The longest sentence of the model, or the width of the windows.
@@ -125,8 +125,6 @@ def _translation(recipe: Recipe, data: Pairs, tokenizer: Tokenizer) -> Task:
 
 
 def _language_model(recipe: Recipe, data: Text, tokenizer: Tokenizer) -> Task:
-    if recipe.both_ways:
-        raise ValueError(f"both_ways is for pairs of texts; the corpus {recipe.corpus} has single ones")
     begin = "\n" if "\n" in data.train else data.train[:99]  # windows never begin with <s>
     own = {"vocab_size": tokenizer.vocab_size, "begin_id": tokenizer.encode(begin)[0]}
     config = _configure(DecoderLMConfig, recipe, own)
@@ -141,8 +139,7 @@ def _language_model(recipe: Recipe, data: Text, tokenizer: Tokenizer) -> Task:
 def _sentences(
     recipe: Recipe, pairs: Sequence[Pair], tokenizer: Tokenizer, *, tokens: int, max_len: int
 ) -> TranslationBatches:
-    chosen = _both_ways(pairs) if recipe.both_ways else pairs
-    sentences, lengths = encode_pairs(chosen, src_tokenizer=tokenizer, tgt_tokenizer=tokenizer)
+    sentences, lengths = encode_pairs(pairs, src_tokenizer=tokenizer, tgt_tokenizer=tokenizer)
     if (longest := int(lengths.max())) > max_len:
         raise ValueError(f"a sentence has {longest} tokens, the recipe's model max_len {max_len}")
     return TranslationBatches(sentences, lengths, tokens=tokens, seed=recipe.training.seed)
@@ -169,10 +166,3 @@ def _configure(kind: type, recipe: Recipe, own: Mapping[str, int]) -> Any:
             f"{', '.join(known)}"
         )
     return kind(**own, **recipe.model)
-
-
-def _both_ways(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return all pairs in both directions, in an order that does not depend on the direction."""
-    texts = [(pair.source, pair.target) for pair in pairs]
-    turned = [(target, source) for source, target in texts]
-    return [Pair(*each) for each in sorted(texts + turned)]

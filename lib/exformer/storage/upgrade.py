@@ -38,8 +38,9 @@ def upgrade_recipe(settings: Mapping[str, Any]) -> dict[str, Any]:
     >>> upgrade_recipe({"name": "mine", "beam": 2, "schedule": "root", "every": 10})
     {'name': 'mine', 'num_beams': 2, 'training': {'schedule': 'inverse_sqrt', 'eval_interval': 10}}
     """
+    settings = {name: value for name, value in settings.items() if (name, value) != ("both_ways", False)}
     if "training" in settings:
-        return dict(settings)
+        return settings
     own = {name: value for name, value in settings.items() if name not in TRAINING_SETTINGS}
     own = {_RECIPE_SETTINGS.get(name, name): value for name, value in own.items()}
     training = {today: settings[name] for name, today in TRAINING_SETTINGS.items() if name in settings}
