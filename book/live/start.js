@@ -76,7 +76,7 @@
       var button = element.querySelector(".live-begin") || element.appendChild(document.createElement("button"));
       button.type = "button";
       button.className = "live-begin";
-      button.textContent = "Run it here (" + element.dataset.size + ")";
+      button.textContent = "Run the model here (" + element.dataset.size + ")";
       element.addEventListener("pointerdown", function () { begin(element); }, { once: true });
       button.addEventListener("click", function () { begin(element); });
       return;
