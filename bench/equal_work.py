@@ -8,8 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bench.gpt import gpt2_state
 from bench.setting import Contender
+from exformer.hub.hugging_face.folder import without_scale
+from exformer.hub.hugging_face.names import GPT2, MARIAN
+from exformer.hub.hugging_face.tensors import to_theirs
 
 #: Our sublayers in their order.
 SUBLAYERS = {"encoder": ("self", "feed_forward"), "decoder": ("self", "cross", "feed_forward")}
@@ -48,19 +50,6 @@ NAMES = {
         (r"w_([qkv])\.(\w+)", r"in_proj_\2.\1"),
         (r"feed_forward\.w_", "linear"),
     ),
-    "MarianMTModel": (
-        (r"src_embedding\.weight", "model.encoder.embed_tokens.weight"),
-        (r"tgt_embedding\.weight", "model.decoder.embed_tokens.weight"),
-        (r"^(encoder|decoder)\.", r"model.\1.layers."),
-        (r"norm_(attention|self)", "self_attn_layer_norm"),
-        (r"norm_cross", "encoder_attn_layer_norm"),
-        (r"norm_feed_forward", "final_layer_norm"),
-        (r"self_attention", "self_attn"),
-        (r"cross_attention", "encoder_attn"),
-        (r"w_o", "out_proj"),
-        (r"w_([qkv])", r"\1_proj"),
-        (r"feed_forward\.w_", "fc"),
-    ),
     "XTranslator": (
         (r"src_embedding\.weight", "encoder.token_emb.emb.weight"),
         (r"tgt_embedding\.weight", "decoder.token_emb.emb.weight"),
@@ -75,8 +64,8 @@ NAMES = {
     ),
 }
 
-#: The output layers that are the target embedding once more.
-TIED = {"MarianMTModel": "lm_head.weight", "XTranslator": "decoder.to_logits.weight"}
+#: Hugging Face's models, whose names the library knows.
+FAMILIES = {"GPT2LMHeadModel": GPT2, "MarianMTModel": MARIAN}
 
 
 def _gather(state: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -92,25 +81,28 @@ def copy_weights(ours: nn.Module, theirs: nn.Module) -> None:
 
     Args:
         ours: An EncoderDecoder, or a DecoderLM.
-        theirs: The peer; its class has an entry in `NAMES`, or is GPT-2, for which names are not enough.
+        theirs: The peer; its class has an entry in `FAMILIES` or in `NAMES`.
 
     Raises:
         ValueError: If a parameter of the peer gets none of our numbers.
     """
-    if type(theirs).__name__ == "GPT2LMHeadModel":
-        theirs.transformer.load_state_dict(gpt2_state(ours))  # strict: a name too many or few is an error
-        return
-    state = dict(ours.state_dict())
-    for pattern, name in NAMES[type(theirs).__name__]:
-        state = {re.sub(pattern, name, key): tensor for key, tensor in state.items()}
-    state = _gather(state)
-    if type(theirs).__name__ in TIED:
-        state[TIED[type(theirs).__name__]] = ours.tgt_embedding.weight
-    if type(theirs).__name__ == "MarianMTModel":
+    kind, state = type(theirs).__name__, dict(ours.state_dict())
+    if kind in FAMILIES:
+        state = to_theirs(without_scale(ours.config, state)[1], FAMILIES[kind], d_head=ours.config.d_head)
+    else:
+        for pattern, name in NAMES[kind]:
+            state = {re.sub(pattern, name, key): tensor for key, tensor in state.items()}
+        state = _gather(state)
+    if kind == "XTranslator":
+        state["decoder.to_logits.weight"] = ours.tgt_embedding.weight
+    if kind == "MarianMTModel":
         for side, positions in (("encoder", ours.src_positions), ("decoder", ours.tgt_positions)):
             state[f"model.{side}.embed_positions.weight"] = positions.weight
     missing, unexpected = theirs.load_state_dict(state, strict=False)
-    if unexpected or set(missing) - {"final_logits_bias"}:  # Marian's buffer of zeros
+    if unexpected or set(missing) - {
+        "final_logits_bias",
+        "lm_head.weight",
+    }:  # zeros; tied
         raise ValueError(f"{missing} get nothing, {unexpected} go nowhere: mend NAMES")
 
 

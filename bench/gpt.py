@@ -84,35 +84,6 @@ def exformer(setting: GPTSetting) -> Contender:
     return Contender(model, lambda batch: cross_entropy(model(batch.ids), batch.targets), setting.precision)
 
 
-def gpt2_state(model: DecoderLM) -> dict[str, Tensor]:
-    """Rename and reshape our parameters as Hugging Face's GPT-2 has them.
-
-    It keeps matrices transposed, those of queries, keys and values in one. Its tied table is not scaled on
-    the way in: our table times √d_model is its table, and its last normalization makes up for that.
-    """
-    root = math.sqrt(model.config.d_model)
-    state = {
-        "wte.weight": model.embedding.weight * root,
-        "wpe.weight": model.positions.weight,
-        "ln_f.weight": model.norm.weight / root,
-        "ln_f.bias": model.norm.bias / root,
-    }
-    for i, layer in enumerate(model.layers):
-        attention, network = layer.self_attention, layer.feed_forward
-        linears = {
-            "attn.c_attn": (attention.w_q, attention.w_k, attention.w_v),
-            "attn.c_proj": (attention.w_o,),
-            "mlp.c_fc": (network.w_1,),
-            "mlp.c_proj": (network.w_2,),
-        }
-        for name, parts in linears.items():
-            state[f"h.{i}.{name}.weight"] = torch.cat([part.weight for part in parts]).t()
-            state[f"h.{i}.{name}.bias"] = torch.cat([part.bias for part in parts])
-        for name, norm in (("ln_1", layer.norm_attention), ("ln_2", layer.norm_feed_forward)):
-            state[f"h.{i}.{name}.weight"], state[f"h.{i}.{name}.bias"] = norm.weight, norm.bias
-    return state
-
-
 def gpt2(config: DecoderLMConfig, *, activation: str = "gelu") -> nn.Module:
     """Build Hugging Face's GPT-2 of the size of a model of ours, with our GELU or another activation."""
     from transformers import GPT2Config, GPT2LMHeadModel  # the import takes seconds, some processes need none

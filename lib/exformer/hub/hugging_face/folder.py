@@ -124,7 +124,7 @@ def to_hugging_face(folder: str | Path, model: nn.Module, tokenizer: Any = None)
     if type(model) not in _BUILD.values():
         names = ", ".join(build.__name__ for build in _BUILD.values())
         raise ValueError(f"model must be one of {names}, got {type(model).__name__}")
-    config, state = _unscaled(model.config, model.state_dict())
+    config, state = without_scale(model.config, model.state_dict())
     settings = write_config(config)
     family = _family(settings["model_type"], config)
     theirs = to_theirs(state, family, d_head=config.d_head)
@@ -166,7 +166,7 @@ def _family(kind: str, config: Any) -> Family:
     return BERT_BODY if not getattr(config, "head", True) else FAMILIES[kind]
 
 
-def _unscaled(config: Any, state: Mapping[str, Tensor]) -> tuple[Any, dict[str, Tensor]]:
+def without_scale(config: Any, state: Mapping[str, Tensor]) -> tuple[Any, dict[str, Tensor]]:
     """Return a language model's weights for embeddings that are not multiplied by √d_model."""
     state = dict(state)
     if not (isinstance(config, DecoderLMConfig) and config.scale_embedding and config.pre_norm):
