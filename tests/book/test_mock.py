@@ -1,5 +1,6 @@
 """Public exams: their schemes add up, their numbers are computed, and a wrong one is refused."""
 
+import importlib.util
 import re
 from collections import Counter
 from pathlib import Path
@@ -150,7 +151,7 @@ def test_a_scheme_has_the_answer_and_what_wrong_ones_get(folder, capsys) -> None
     assert "How to mark" not in out
     assert run(["mock", "small", "--answers", "--folder", str(folder)]) == 0
     out = capsys.readouterr().out
-    assert "good from 4, pass from 3" in out
+    assert "4 points. No aids.\n\nGrades, as a proposal, by points: good from 4, pass from 3.\n\nHow" in out
     assert "> It is 1.5.\n>\n> - 2 points: the idea" in out
     assert out.index(MARKING) < out.index("**1. ")
     assert "> - *2 of 4:* 6: it is doubled." in out
@@ -161,23 +162,35 @@ def test_a_scheme_has_the_answer_and_what_wrong_ones_get(folder, capsys) -> None
 
 def test_a_printed_sheet_has_room_and_no_hint(folder, tmp_path) -> None:
     path, words = tmp_path / "small.html", ["mock", "small", "--folder", str(folder)]
-    write(folder, title="A test: of halves")
+    write(folder, title="A test: of halves: all")
     assert run([*words, "--extra", "50%", "--html", str(path)]) == 0
     head, body = path.read_text(encoding="utf-8").split("</head>")
     assert not re.search(r"<(?:link|img|script[^>]*src)|@import|url\(", head + body)
     assert "<h1>A test</h1>" in body
     assert "18 minutes (12, extended by 50%), 4 points." in body
-    assert re.findall(r"<th>(Name|Number|1|Total)</th>", body) == ["Name", "Number", "1", "Total"]
+    assert re.findall(r"<th>(Name|Number|Course|Date|1|Total)</th>", body) == [
+        *("Name", "Number", "Course", "Date", "1", "Total")
+    ]
+    assert "<th>Points</th><td>4</td><td>4</td></tr><tr><th>Reached</th><td></td><td></td>" in body
     assert "<p>What is half of 3?</p>" in body
-    assert body.count('class="room"') == 2  # the question's, and more
+    assert re.findall(r'class="room" style="min-height: (\d+)mm"', body) == [
+        "40",
+        "0",
+    ]  # the question's, and more
     assert not re.search("1.5|apply|numbers|good|private|mark", body, flags=re.I)
     assert run([*words, "--answers", "--html", str(path)]) == 0
     _, body = path.read_text(encoding="utf-8").split("</head>")
     assert "<p>It is 1.5.</p>" in body
-    assert "4 points, apply, numbers/half" in body
+    assert "<h2>Question 1</h2><span>4 points, apply, numbers/half</span>" in body
     assert "good from 4" in body
     assert body.index("<li>A mistake costs its points once") < body.index("What is half")
     assert "room" not in body
+
+
+def test_printing_needs_the_environment_of_the_book(folder, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    assert run(["mock", "small", "--folder", str(folder), "--html", str(tmp_path / "small.html")]) == 2
+    assert "--html needs the environment of the book, requirements.txt: No" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["mock", "exam"], ["mock", "exam_today"], ["exam", "A"]], ids=" ".join)
@@ -252,7 +265,7 @@ def test_what_a_sheet_says_is_text(folder, tmp_path) -> None:
         ({"answer": "It is 1.5.\n\n- 3 points: all\n"}, "expected 4 points in its list, got 3"),
         ({"wrong": [[4, "None."]]}, "half: expected fewer points than 4, got 4"),
         ({"wrong": []}, "half: expected common wrong answers, got none"),
-        ({"text": "word " * 401}, "expected at least 4.5 minutes, as its question is read"),
+        ({"text": "word " * 401}, "numbers/half: expected at least 4.5 minutes, as its question is read"),
         ({"kind": "guess"}, "a kind of recall"),
     ],
 )

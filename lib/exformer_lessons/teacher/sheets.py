@@ -141,9 +141,11 @@ def write(options: argparse.Namespace, sheet: Sheet, solve: Callable[[], list[tu
         return
     try:
         from exformer_lessons.teacher.printing import page
+
+        printed = page(sheet, tasks, answers=options.answers)
     except ImportError as error:
         raise ValueError(f"--html needs the environment of the book, requirements.txt: {error}") from None
-    options.html.write_text(page(sheet, tasks, answers=options.answers), encoding="utf-8")
+    options.html.write_text(printed, encoding="utf-8")
     print(f"{options.html}: print it in a browser")
 
 
