@@ -71,6 +71,8 @@ def test_a_worksheet_in_another_language_has_names(tmp_path):
     french = "Identifiant,Nom complet,Adresse de courriel,Statut,Note\n" + "".join(rest)
     found, _ = written(tmp_path, [row(f"{ZOE}/03.ipynb")], french.replace("Participant ", "Participant"))
     assert (found["zoe@example.org"]["name"], found["zoe@example.org"]["sum"]) == ("Zoë O'Hara", "1")
+    assert [*written(tmp_path, [], "Teilnehmer\nTeilnehmer 7\n")[0]] == ["Teilnehmer 7"]
+    assert written(tmp_path, [], "Nummer,E-Mail\n17,a@x.org\n")[0]["a@x.org"]["name"] == "17"
 
 
 def test_points_of_an_assignment_add_up_once(tmp_path):
@@ -98,7 +100,8 @@ def test_a_roster_fills_in_and_lists_who_handed_in_nothing(tmp_path):
     sums = {name: each["sum"] for name, each in found.items()}
     people = {"zoe@example.org": "1", "ada@example.org": "0", "ada2@example.org": "1", "mk@example.org": "0"}
     assert sums == people | {"Bob": "1", f"'{FORMULA}": "1"}
-    assert found["mk@example.org"]["feedback"] == "Nothing was handed in."
+    told = [found[f"{who}@example.org"]["feedback"] for who in ("zoe", "mk")]
+    assert told == ["All of it is right.", "Nothing was handed in."]
     assert {found[each][key] for each in ("Bob", f"'{FORMULA}") for key in ("email", "id")} == {
         "not in the roster"
     }
@@ -111,12 +114,18 @@ def test_a_roster_fills_in_and_lists_who_handed_in_nothing(tmp_path):
         ("Participant_1000004_assignsubmission_file_", WORKSHEET),  # names are hidden
         ("s17", "ID number;First name;Last name;Email\ns17;Martin;King;mk@example.org\n"),
         ("s17", "ID number;Email;Groups\ns17;mk@example.org;1, 4, 7, 9, 12, 15\n"),
+        ("Martin King", "First name,Last name,Email\nMartin,King,mk@example.org\n"),
         ("King Martin", "\ufeffFirst name,Last name,Email\nMartin,King,mk@example.org\n"),
     ],
 )
 def test_how_a_student_is_found(folder, worksheet, tmp_path):
     found, _ = written(tmp_path, [row(f"{folder}/03.ipynb")], worksheet)
     assert found["mk@example.org"]["sum"] == "1"
+
+
+def test_no_cell_that_moodle_looks_up_is_empty(tmp_path):
+    found, _ = written(tmp_path, [], "Full name,Their ID,Email\nZoe,,\nAda,s17,\n")
+    assert (found["Zoe"]["email"], found["Zoe"]["id"], found["Ada"]["id"]) == (UNKNOWN, UNKNOWN, "s17")
 
 
 def test_two_of_one_name_without_a_number_are_not_guessed(tmp_path):

@@ -12,8 +12,8 @@ pytest.importorskip("pyrage")
 
 from exformer_lessons.teacher import answers, sandbox
 from exformer_lessons.teacher.__main__ import run
-from exformer_lessons.teacher.answers import MARK, agrees, solve
-from exformer_lessons.teacher.questions import Question
+from exformer_lessons.teacher.answers import MARK, agrees, digest, read_manifest, solve
+from exformer_lessons.teacher.questions import Question, asked, read_questions
 from exformer_lessons.teacher.sheets import MARKING
 
 QUESTIONS = """\
@@ -83,7 +83,10 @@ class Book:
     def says(self, *words, folder=True, trust=True, status=0):
         """Run the command; return what it says."""
         trust = ["--trust"] * (words[0] in ("answers", "exam") and trust)
-        found = run([*map(str, words), *trust, *(["--folder", str(self.teach)] if folder else [])])
+        with pytest.MonkeyPatch.context() as patch:
+            if trust:
+                patch.setattr(sandbox, "find", lambda: pytest.fail("it asks for a sandbox"))
+            found = run([*map(str, words), *trust, *(["--folder", str(self.teach)] if folder else [])])
         self.out, self.err = self._capsys.readouterr()
         assert found == status, self.err
         return self.err if status else self.out
@@ -126,6 +129,8 @@ def test_a_sheet_has_all_questions_and_no_answer(book: Book) -> None:
     assert "**1. Apply**, 2 minutes (`numbers/half`)\n\nWhat is half of 3?" in sheet
     assert "**2. Prove**, 3 minutes (`numbers/odd`)" in sheet
     assert "half" not in book.says("questions", "numbers", "--kind", "prove")
+    assert asked(1, question(1)).startswith("**1. Apply**, 1 minute (`")
+    assert asked(1, question(1), plain=True).startswith("**1.** 1 point\n")
 
 
 def test_who_has_the_key_reads_answers_computed_again(book: Book) -> None:
@@ -140,9 +145,10 @@ def test_who_has_the_key_reads_answers_computed_again(book: Book) -> None:
 def test_the_sealed_file_shows_no_answer(book: Book) -> None:
     book.seal()
     assert b"leaves" not in (book.teach / "questions" / "numbers.age").read_bytes()
-    public = (book.teach / "questions" / "answers.json").read_text(encoding="utf-8")
-    assert "leaves" not in public
-    assert json.loads(public)["numbers"]["ids"] == ["half", "odd"]
+    assert "leaves" not in (book.teach / "questions" / "answers.json").read_text(encoding="utf-8")
+    entry = read_manifest(book.teach)["numbers"]
+    assert entry["ids"] == ["half", "odd"]
+    assert entry["questions"] == digest(read_questions(book.teach, "numbers"))
 
 
 def test_a_teacher_reads_after_rekey_and_not_before(book: Book) -> None:
@@ -187,7 +193,7 @@ def test_a_damaged_file_is_refused(book: Book) -> None:
         (("1.5", "1.4"), "states 1.4, but half(3) is 1.5"),
         (("x / 2", "x / 0"), "code fails: ZeroDivisionError"),
         (("- 1 point: result", ""), "expected 2 points in its list, got 1"),
-        ((MARK, "Answer"), "expected the first line"),
+        ((MARK, "Answer"), f"expected the first line {MARK!r}, got 'Answer'"),
         (("half(3)", "third(3)"), "name 'third' is not defined"),
     ],
 )
@@ -205,8 +211,10 @@ def test_each_question_needs_its_answer(book: Book) -> None:
     assert "got even, half, odd" in book.seal(status=2)
 
 
-def test_plain_answers_and_keys_stay_out_of_repositories(book: Book) -> None:
+def test_plain_answers_and_keys_stay_out_of_repositories(book: Book, monkeypatch) -> None:
     (book.folder / ".git").mkdir()
+    monkeypatch.chdir(book.plain)
+    assert "outside any repository" in book.says("keygen", "new.key", folder=False, status=2)
     assert "outside any repository" in book.seal(status=2)
     refused = book.says("keygen", book.folder / "new.key", folder=False, status=2)
     assert "outside any repository" in refused
@@ -225,6 +233,7 @@ def test_keygen_prints_the_public_key_alone(book: Book) -> None:
     told = book.says("keygen", book.folder / "other.key", folder=False)
     assert told.startswith("age1")
     assert "SECRET" not in told
+    assert f"# public key: {told}" in (book.folder / "other.key").read_text(encoding="utf-8")
 
 
 def test_a_key_of_a_file_can_be_made_again(book: Book) -> None:
@@ -255,15 +264,17 @@ def test_what_is_no_key_is_refused(book: Book) -> None:
 
 
 def test_a_lesson_without_questions_is_named(book: Book) -> None:
-    assert "with questions (numbers), got 'later'" in book.says("questions", "later", status=2)
+    for words in ("questions", "later"), ("answers", "later", "--key", book.key):
+        assert "with questions (numbers), got 'later'" in book.says(*words, status=2)
     elsewhere = book.folder / "nowhere" / "teach"
     for words in ("questions",), ("exam", "A"), ("mock", "exam"):
         refused = book.says(*words, "--folder", elsewhere, folder=False, status=2)
         assert "run this in a clone of the book" in refused
+        assert str(elsewhere.parent) in refused
     assert book.says("questions", "01") == book.says("questions", "numbers")
     book.seal()
     missing = book.folder / "no.key"
-    assert f"there is no {missing}\n" in book.answers(missing, status=2)
+    assert f"exformer-teacher: there is no {missing}\n" == book.answers(missing, status=2)
 
 
 @pytest.mark.parametrize(
@@ -271,8 +282,8 @@ def test_a_lesson_without_questions_is_named(book: Book) -> None:
     [
         (("kind: apply", "kind: guess"), "a kind of recall, apply, prove, design; got 2, 'guess'"),
         (("minutes: 2", "minutes: 0"), "expected at least a minute"),
-        (("  objective: 1\n", ""), "expected a question with lesson, id, kind, objective"),
-        (("id: odd", "id: half"), "expected each id once, got 'half' twice"),
+        (("  objective: 1\n", ""), "numbers: expected a question with lesson, id, kind, objective"),
+        (("id: odd", "id: half"), "numbers: expected each id once, got 'half' twice"),
     ],
 )
 def test_a_wrong_question_is_refused(book: Book, change: tuple[str, str], complaint: str) -> None:
@@ -338,6 +349,7 @@ def test_an_exam_is_put_together_of_sealed_and_public_questions(book: Book) -> N
     again = "- {key: R, title: Again, minutes: 17, rules: No aids., grades: {good: 4}, "
     again += "questions: [S/1, numbers/odd]}\n"
     book.write("teach/exams.yml", EXAM + again)
+    assert [*read_manifest(book.teach)] == ["exam_S", "numbers"]
     assert "exam R is sealed: expected --key FILE" in book.says("exam", "R", status=2)
     sheet = book.says("exam", "R", "--key", book.key)
     assert sheet.startswith(f"{MARK}\n# Exam R: Again\n\n17 minutes, 5 points.")
@@ -357,6 +369,7 @@ def test_an_exam_is_put_together_of_sealed_and_public_questions(book: Book) -> N
     assert "> " not in sheet
     scheme = book.says("exam", "R", "--answers", "--key", book.key, "--seed", 1)
     given = int(re.search(r"a third of (\d+)\?", scheme)[1])
+    assert given != 6
     assert f"> It is {given / 3:.1f}." in scheme
     assert "> - 3 points: the rest" in scheme
     for none in ("S/0", "S/2"):
@@ -364,7 +377,8 @@ def test_an_exam_is_put_together_of_sealed_and_public_questions(book: Book) -> N
         refused = book.says("exam", "R", "--key", book.key, status=2)
         assert f"exam R: the sealed exam S has 1 questions, got '{none}'" in refused
     book.write("teach/exams.yml", EXAM + again.replace("S/1", "T/1"))
-    assert "exam R: T/1 is of a sealed exam, and" in book.says("exam", "R", "--key", book.key, status=2)
+    refused = book.says("exam", "R", "--key", book.key, status=2)
+    assert f"exam R: T/1 is of a sealed exam, and {book.teach / 'questions'} has none T\n" in refused
     book.write("teach/exams.yml", again.replace("rules: No aids.", "rules: *rules"))
     assert "undefined alias" in book.says("exam", "R", status=2)
 
@@ -436,7 +450,7 @@ def test_a_private_sheet_stays_out_of_repositories(book: Book) -> None:
     path = book.folder / "sheet.html"
     for words in (["S"], ["A", "--answers"]):
         refused = book.says("exam", *words, "--key", book.key, "--html", path, status=2)
-        assert "outside any repository" in refused
+        assert f"outside any repository, got {path}" in refused
     assert not path.exists()
 
 
@@ -448,7 +462,7 @@ def test_marks_are_added_up_and_graded(book: Book) -> None:
         return book.says("exam", "A", "--marks", path, status=status)
 
     head = "student,1,2\nmaximum,3,2\n"
-    told = says(f'{head}"Bao, Mei",2.5,1.5\nUwe,2,0.5\n\nIda,0,1.5\nPer,,\n')
+    told = says(f'{head}"Bao, Mei",2.5,1.5\nUwe,2,0.5\n\nIda,0,1.5\nPer\n')
     rows = ["student,1,2,points,grade", '"Bao, Mei",2.5,1.5,4,good', "Uwe,2,0.5,2.5,fail"]
     assert told.splitlines() == [*rows, "Ida,0,1.5,1.5,fail", "Per,,,,absent"]
     assert "Uwe; 17,2,0.5,2.5,fail" in says(f"{head}Uwe; 17,2,0.5\n")  # the first row alone tells the sign
@@ -456,8 +470,10 @@ def test_marks_are_added_up_and_graded(book: Book) -> None:
     assert "Uwe,1,,,incomplete: 2\nIda,ill,,,ill\n" in says(f"{head}Uwe,1\nIda,ill\n")
     expected = "Uwe, question 2: expected 0 to 2 points, a word such as ill, or nothing; got 2.5"
     assert expected in says(f"{head}Uwe,1,2.5\n", status=2)
-    assert "got nan" in says(f"{head}Uwe,nan,1\n", status=2)
-    assert "expected the first rows student,1,2 and maximum,3,2" in says("student,1\nmaximum,2\n", status=2)
+    for wrong in ("nan", "1x"):
+        assert f"got {wrong}" in says(f"{head}Uwe,{wrong},1\n", status=2)
+    for other in ("student,1\nmaximum,2\n", ""):
+        assert "expected the first rows student,1,2 and maximum,3,2" in says(other, status=2)
 
 
 def test_the_code_of_answers_runs_in_a_sandbox(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -478,6 +494,10 @@ def test_the_code_of_answers_runs_in_a_sandbox(book: Book, monkeypatch: pytest.M
         return
     refused = book.says(*book.asking, trust=False, status=2)
     assert "numbers/half: states True, but free is False" in refused
+    ending = f"```python\nimport os\nif not os.path.exists({str(outside)!r}):\n    raise SystemExit('gone')\n"
+    book.write("plain/half.md", HALF.replace("```python\n", ending))
+    book.seal()
+    assert "the answers' code ended: gone" in book.says(*book.asking, trust=False, status=2)
     book.write("plain/half.md", HALF)
     book.seal()
     assert book.says(*book.asking, trust=False) == book.says(*book.asking)

@@ -163,8 +163,8 @@ def read_answers(folder: Path, lesson: str, key: Path, *, trust: bool = False) -
     Raises:
         ValueError: If the key does not open them, or if an answer states what its code does not give.
     """
-    plain = opened(folder, lesson, key)
-    return solved([(each, plain[each.id]) for each in read_questions(folder, lesson)], trust=trust)
+    questions, plain = read_questions(folder, lesson), opened(folder, lesson, key)
+    return solved([(each, plain[each.id]) for each in questions], trust=trust)
 
 
 def opened(folder: Path, name: str, key: Path) -> Any:
@@ -234,7 +234,6 @@ def _keygen(options: argparse.Namespace) -> None:
 
 def _answers(options: argparse.Namespace) -> None:
     lesson = slug_of(options.folder, options.lesson)
-    read_questions(options.folder, lesson)
     found = read_answers(options.folder, lesson, options.key, trust=options.trust)
     print(f"{MARK}\n## {titles(options.folder)[lesson]}: answers\n")
     for number, (question, answer) in enumerate(found, 1):

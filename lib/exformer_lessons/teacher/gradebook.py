@@ -172,7 +172,7 @@ def _feedback(own: dict[str, "Result"], columns: list[str]) -> str:
     if not own:
         return NOTHING
     wrong = {name: each for name, each in own.items() if each.result != "passed"}
-    said = [f"{name}: {each.hint or each.result}".removeprefix(": ") for name, each in wrong.items()]
+    said = [f"{name}: {each.hint}".removeprefix(": ") for name, each in wrong.items()]
     if missing := [name for name in columns if name not in own]:
         said.append(f"Not handed in: {', '.join(missing)}.")
     return " ".join(said) or "All of it is right."

@@ -51,7 +51,7 @@ def read_questions(folder: Path, lesson: str) -> list[Question]:
     """
     path = folder / "questions" / f"{lesson}.yml"
     if not path.is_file():
-        known = ", ".join(lessons_with_questions(folder)) or "none: run this in a clone of the book"
+        known = ", ".join(lessons_with_questions(folder))
         raise ValueError(f"expected a lesson with questions ({known}), got {lesson!r}")
     rows = yaml.safe_load(path.read_text(encoding="utf-8"))
     return questions_of([{"lesson": lesson} | row for row in rows], lesson)

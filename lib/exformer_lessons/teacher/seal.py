@@ -43,7 +43,7 @@ def _seal(options: argparse.Namespace) -> None:
         write_sealed(folder, assignments.sealed_name(name), assignments.packed(found), {"asks": asks})
         warn_of_one_key(folder)
         return
-    plain = {path.stem: path.read_text(encoding="utf-8") for path in sorted(source.glob("*.md"))}
+    plain = {path.stem: path.read_text(encoding="utf-8") for path in source.glob("*.md")}
     exam = next((each for each in read_exams(folder) if each.key == name and not each.questions), None)
     if exam is None:
         questions = read_questions(folder, name)
