@@ -264,8 +264,7 @@ def test_an_open_assignment_is_shown_without_a_key(tmp_path, capsys):
     (tmp_path / "plain").rename(tmp_path / "teach/assignments/sums")
     assert run(*words) == 0
     told = capsys.readouterr().out
-    assert told.startswith("# sums\n")
-    assert "total += each" in told
+    assert told.startswith(f"# sums\n\n```python\n{SOLUTION.strip()}\n```\n\n## running, 4 points\n")
     assert "- 3 for Sums: 2 cases\n    - You return the numbers." in told
 
 
@@ -318,9 +317,13 @@ def test_grading_refuses(book, words, says, capsys):
     [
         ('"Sums", 3', '"Sums", 2', "announces [('running', 4), ('counts', 3)], but the checks have"),
         ("list(numbers),", "running(numbers),", "running: no check sees ('You return the numbers.', 0)"),
-        ("lambda numbers: [sum(numbers)]", "list", "do not tell apart: 'You return the numbers.' and"),
+        (
+            ": lambda numbers: list(numbers)",
+            ": [list, lambda n: [sum(n)]]",
+            "do not tell apart: 'You return the numbers.' and",
+        ),
         ("([],)", "({1},)", "expected numbers, texts, tensors and what is nested of them"),
-        (FIRST, "# mine", "expected the first line"),
+        (FIRST, "# mine", f"expected the first line {FIRST!r} in checks.py"),
     ],
 )
 def test_sealing_refuses(tmp_path, capsys, old, new, says):
@@ -336,6 +339,12 @@ def test_a_solution_that_empties_its_list_changes_no_hidden_case():
 
     (row,) = assignments._computed("emptied", emptied, [("All of them", 1, [([1, 2],)])], {})
     assert [decode(row[each]) for each in ("cases", "right")] == [[([1, 2],)], [[2, 1]]]
+
+
+def test_nothing_for_one_case_of_several_is_told_as_such():
+    (row,) = assignments._computed("length", len, [("All of them", 1, [([1],), ([],)])], {})
+    told = assignments._fault(lambda numbers: len(numbers) or None, row)
+    assert told == "In case 2 of 2: the result should be 0, yours is None."
 
 
 def test_plain_assignments_stay_out_of_repositories(tmp_path, capsys):
@@ -359,6 +368,11 @@ def test_what_agrees():
     assert not agree("ab", b"ab")
     assert not agree([None], [1])
     assert not agree(float("nan"), 1.0)
+    assert not agree(row * 1j, row)
+    assert not agree([1], 1)
+    assert agree(row.numpy(), "ab") is False
+    assert told_apart([3], 4) == "the result should be 4, yours is [3]."
+    assert told_apart(row * 1j, row) == "the result should be Tensor, yours is Tensor."
     assert "the result['a'][1] should be 'x', yours is None." in told_apart({"a": [1, None]}, {"a": [1, "x"]})
     assert "largest difference is 1" in told_apart([row, row + 1], [row, row])
 

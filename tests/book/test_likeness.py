@@ -54,7 +54,8 @@ def test_a_copy_with_a_new_line_is_a_pair():
 def test_the_pair_most_alike_is_told_first():
     more = LONG.replace("\n", "\n    print('begin')\n", 1)
     written = {"ada": LONG, "bo": more, "cy": OTHER, "di": OTHER}
-    found = alike([row(f"{who}.ipynb", code) for who, code in written.items()])
+    rows = [row(f"{who}.ipynb", code) for who, code in written.items()]
+    found = alike([*rows, row("cy.ipynb", LONG, "cut"), row("di.ipynb", more, "cut")])
     assert [*found] == [("cy", "di"), ("ada", "bo")]
 
 
@@ -79,6 +80,7 @@ def test_short_answers_count_together_alone():
     assert alike(week) == {}
     more = [row(f"{who}/2.ipynb", SHORT, "cut") for who in ("ada", "bo")]
     assert alike(week + more) == {("ada", "bo"): {"together": 1.0}}
+    assert alike([*week, more[0], row("bo/2.ipynb", OTHER, "cut")]) == {}
 
 
 def test_what_was_handed_out_is_nobodys_answer():
@@ -94,6 +96,11 @@ def test_two_files_of_a_student_are_no_pair(tmp_path):
     path.write_text("Full name,Email\nAda,a@x.org\nBo,b@x.org\n", encoding="utf-8")
     rows = [row("Ada/1.ipynb", LONG), row("again/Ada/2.ipynb", LONG), row("a@x.org/3.ipynb", LONG)]
     assert alike(rows, read_roster(path)) == {}
+
+
+def test_namesakes_are_told_by_their_numbers():
+    rows = [row(f"Ada_{number}_assignsubmission_file_/a.ipynb", LONG) for number in (1, 2)]
+    assert [*alike(rows)] == [("Ada (1)", "Ada (2)")]
 
 
 def test_a_long_list_is_cut():

@@ -317,12 +317,13 @@ def test_no_page_tells_the_lessons_of_a_sealed_exam() -> None:
     assert "book/teach/exams" not in made_pages.MADE  # the command lists them
 
 
-def test_the_command_lists_what_an_exam_asks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_lists_what_an_exam_asks(capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
     assert run(["exam", "A", "--asks", "--folder", str(TEACH)]) == 0
     told = capsys.readouterr().out
     assert "| 8 | 13 Every task as text | 4 | recall | tasks/which-kind-of-error |\n" in told
     assert told.endswith("\n\nNothing on 03, 05, 07, 11.\n")
-    assert run(["exam", "B", "--asks", "--folder", str(TEACH)]) == 0
+    monkeypatch.chdir(ROOT)
+    assert run(["exam", "B", "--asks"]) == 0
     assert capsys.readouterr().out.endswith("\n\nNothing on 08, 09.\n")
     for key in "CR":
         assert run(["exam", key, "--asks", "--folder", str(TEACH)]) == 2
