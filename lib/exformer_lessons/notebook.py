@@ -303,11 +303,6 @@ def find(names: Sequence[str], root: Path | None = None) -> list[Path]:
     return [path for path, own in known.items() if own & set(asked)]
 
 
-def notebook_of(key: str, root: Path | None = None) -> Notebook:
-    """Read the notebook of a key."""
-    return load(next(path for path in paths(root) if key_of(path) == key), key)
-
-
 def key_of(path: str | Path) -> str:
     """Return the topic of a notebook, ``evidence/`` or ``labs/`` before it where it is one of them.
 
