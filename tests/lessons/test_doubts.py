@@ -10,6 +10,7 @@ import pytest
 import rotation
 
 from exformer_lessons import sabotage
+from exformer_lessons.__main__ import run
 from exformer_lessons.notebook import key_of, load, paths
 from exformer_lessons.sabotage import Sabotage, problems
 from exformer_lessons.trials import HOME
@@ -158,6 +159,24 @@ def test_results_by_claim(tmp_path) -> None:
     assert results["tiny"]["A02"] == {"claim": "A02", "refused": True, "what": "new"}
 
 
+@pytest.mark.parametrize(
+    ("words", "names", "refused"), [([], ["A01", "A02"], 1), (["--only", "A02", "B01"], ["A02"], 1)]
+)
+def test_the_command_doubts_what_is_named(monkeypatch, capsys, words, names, refused) -> None:
+    def tried(path, each):
+        name, row = each.claims[0], {"what": "it", "normally": {}, "sabotaged": {}, "wrong": "it survives"}
+        return [row | {"claim": name, "refused": name == "A02"}]
+
+    stored, listed = [], [Sabotage((name,), "it", "a", "b") for name in ("A01", "A02")]
+    monkeypatch.setattr(sabotage, "every", lambda found: [(path, each) for path in found for each in listed])
+    monkeypatch.setattr(sabotage, "run", tried)
+    monkeypatch.setattr(sabotage, "store", lambda key, rows: stored.append((key, rows[0]["claim"])))
+    assert run(["doubt", "evidence/tokens", *words]) == (refused < len(names))
+    assert stored == [("evidence/tokens", name) for name in names]
+    told = capsys.readouterr().out
+    assert told.endswith(f"\n{refused} of {len(names)} claims are refused under their sabotage\n")
+
+
 # --- The book's own claims ---
 
 
@@ -196,6 +215,8 @@ def test_missing_and_stale_results(tmp_path) -> None:
     assert len(problems(lesson, [mild, also], {"A01": good["A01"]})) == 1
     assert problems(lesson, [mild, also], good | {"B01": row}) == ["B01: a result without a sabotage"]
     assert len(problems(lesson, [mild, Sabotage(("A01",), "x", "none", "y")], good)) == 2
+    found = problems(lesson, [mild, also, Sabotage(("B01",), "x", "y", "z")], good)
+    assert found[0] == "tiny: no claim is called B01"
 
 
 def test_a_part_of_the_sabotages() -> None:

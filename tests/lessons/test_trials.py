@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from exformer_lessons import record, trials
+from exformer_lessons.__main__ import run as command
 from exformer_lessons.notebook import key_of, load, paths
 from exformer_lessons.trials import RUNS, Trial, complaints, trial
 
@@ -185,7 +186,8 @@ def test_a_run_in_a_process_of_its_own(tmp_path) -> None:
     run = record.read_record("line", tmp_path)["runs"]["seed 0"]
     assert run["claims"]["A01"]["holds"]
     assert run["seed"] == 0
-    assert f"torch {torch.__version__.split('+')[0]}" in run["machine"]
+    assert run["machine"].startswith(f"{platform.system()}, {platform.machine()}, Python 3.")
+    assert run["machine"].endswith(f", torch {torch.__version__.split('+')[0]}")
     assert (platform.node() or "a name") not in run["machine"]
 
 
@@ -228,6 +230,20 @@ def test_a_sweep_of_names_of_a_part_that_states_no_claim(tmp_path) -> None:
     text = SWEEPS.split("\n@")[0] + '\n@sweep("A01")\ndef five(m):\n    return m\n'
     (tmp_path / "line" / "sweeps.py").write_text(text, encoding="utf-8")
     assert record.perform_sweep(notebook, "five", tmp_path)[0] == 5
+
+
+def test_the_command_records_what_is_named(monkeypatch, capsys) -> None:
+    asked = []
+    monkeypatch.setattr(record, "record", lambda path, **how: asked.append((key_of(path), how)))
+    monkeypatch.setattr(record, "problems", lambda notebook: ["A01: …"] * ("tokens" in notebook.key))
+    words = ["--only", "A01", "B01", "--runs", "seed 1", "rate/3", "--again"]
+    assert command(["trials", "evidence/generation", *words]) == 0
+    assert capsys.readouterr().out == "every claim that depends on a training is recorded, and holds\n"
+    assert command(["trials", "evidence/tokens"]) == 1
+    assert capsys.readouterr().out == "evidence/tokens, A01: …\n"
+    how = {"only": ["A01", "B01"], "runs": ["seed 1", "rate/3"], "again": True}
+    none = {"only": [], "runs": [], "again": False}
+    assert asked == [("evidence/generation", how), ("evidence/tokens", none)]
 
 
 # --- Its record ---
