@@ -64,6 +64,12 @@ def test_numbers_within_their_tolerance(new, old, tag) -> None:
     assert not passes(new, old, f"{name}={0.9 * float(size) / 4}")
 
 
+def test_the_value_of_a_cell_and_another_number_of_outputs() -> None:
+    new, old = ([{"output_type": "execute_result", "data": {"text/plain": x}}] for x in ("0.96", "0.97"))
+    assert forgive(new, old, {"decimals": 0.02}) == (old, set())
+    assert forgive([*new, *old], old, {"decimals": 0.02})[0] == [*old, *old]
+
+
 def test_words_that_a_processor_decides() -> None:
     assert passes("on Monday before before before\n", "on Monday before 59 people .\n", "words=3")
     assert not passes("on Monday before before before\n", "on Monday before 59 people .\n", "words=2")
@@ -171,6 +177,7 @@ def test_a_value_that_the_sentence_does_not_show() -> None:
     assert same_card(card(far=0.51), "far=0.02")
     assert not same_card(card(far=0.53), "far=0.02")
     assert not same_card(card(far=1)), "another kind of value"
+    assert not same_card(card(far="nan"), "far=0.02")
 
 
 def test_a_tolerance_of_no_value() -> None:
