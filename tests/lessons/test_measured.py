@@ -32,5 +32,6 @@ def test_the_command_writes_the_parts_that_are_named(command):
     assert found.keys() == {"two"}
     assert found["two"]["b"] == 1.00004  # exact
     assert command("one") == {"one": {"a": [1.0]}} | found
-    torch.manual_seed(5)
+    torch.manual_seed(0)
+    assert found["two"]["drawn"] == torch.rand(()).item()
     assert command() == {"one": {"a": [1.0]}} | found  # both, and a part draws the same numbers as alone

@@ -99,6 +99,7 @@ def test_labels_of_a_small_heat_map() -> None:
     )
     ax = plt.gca()
     assert [text.get_text() for text in ax.get_yticklabels()] == WORDS
+    assert ax.get_xticks().tolist() == ax.get_yticks().tolist() == [n + 0.5 for n in range(6)]
     assert ax.texts[0].get_text() == "1.00"
     assert ax.texts[1].get_text() == "0.00"
     assert ax.yaxis_inverted()
