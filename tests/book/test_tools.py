@@ -95,6 +95,17 @@ def test_a_run_stores_outputs_and_what_it_needed(tmp_path: Path) -> None:
         assert needed is None
 
 
+def test_lessons_run_as_make_pins_them(monkeypatch) -> None:
+    ran = []
+    for name in run_notebooks.PINNED:
+        monkeypatch.setenv(name, "other")
+    monkeypatch.setattr(run_notebooks, "run", lambda path: ran.append((path.stem, os.environ | {})))
+    run_notebooks.main(["labs/island"])
+    [(name, settings)] = ran
+    assert name == "island"
+    assert settings.items() >= {"ATEN_CPU_CAPABILITY": "avx2", "OMP_NUM_THREADS": "1"}.items()
+
+
 def test_all_packages_are_pinned() -> None:
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     pins = [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]

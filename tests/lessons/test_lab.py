@@ -1,6 +1,7 @@
 """`exformer-lessons` where only the packages are installed: lessons in a folder, JupyterLab, a check."""
 
 import ast
+import importlib.metadata
 import json
 import os
 import sys
@@ -109,6 +110,10 @@ def test_start_without_jupyterlab(installed: Path, monkeypatch, capsys) -> None:
     monkeypatch.setitem(sys.modules, "jupyterlab.labapp", None)
     assert run(["start"]) == 2
     assert "JupyterLab is missing: pip install jupyterlab" in capsys.readouterr().err
+    monkeypatch.setattr(lab, "version", lambda name: importlib.metadata.version("no-such-package"))
+    monkeypatch.setattr(lab, "describe", list)
+    assert run(["doctor"]) == 1
+    assert "JupyterLab is missing: pip install jupyterlab" in capsys.readouterr().out
 
 
 def test_start_with_an_unknown_lesson(installed: Path, opened, capsys) -> None:

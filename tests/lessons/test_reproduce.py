@@ -68,6 +68,7 @@ def test_the_settings_of_a_new_process(monkeypatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     assert in_new_process(os.getenv, "OMP_NUM_THREADS") == "1"
     assert os.environ["OMP_NUM_THREADS"] == "7"
+    assert not in_new_process(eval, "'torch' in __import__('sys').modules"), "it inherits nothing"
 
 
 def test_a_claim_needs_its_own_section_alone(write, capsys, tmp_path) -> None:
