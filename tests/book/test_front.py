@@ -57,10 +57,19 @@ def test_what_is_not_recorded_is_refused(asked, said):
         recorded(rows(place()), *asked)
 
 
-def test_the_colophon_is_that_of_the_citation(tmp_path):
+def test_the_colophon_is_that_of_the_citation(tmp_path, monkeypatch):
     text = "authors: [{name: A group}, {given-names: Ada, family-names: L}]\nversion: 1.2\nlicense: MIT\n"
     (tmp_path / "CITATION.cff").write_text(text, encoding="utf-8")
     assert colophon(tmp_path) == (["A group", "Ada L"], "Version 1.2", "MIT", "")  # no repository, no date
+    monkeypatch.setattr("recorded.git", lambda *_: "2026-03-04")
+    assert colophon(tmp_path)[1] == "Version 1.2, 4 March 2026"
+
+
+def test_the_lessons_that_are_written_are_counted_in_words(monkeypatch):
+    for count, word in ((10, "ten"), (21, "twenty-one")):
+        plan = [{"page": "a page"}] * count + [{"page": ""}]
+        monkeypatch.setattr("recorded.read_lessons", lambda root, plan=plan: plan)
+        assert COUNTS["lessons"](None, ROOT) == word
 
 
 @pytest.mark.parametrize("name", ["index", "how_we_know"])

@@ -141,7 +141,10 @@ def test_buttons_and_pages_name_the_repository(tmp_path: Path, monkeypatch) -> N
 
 def test_a_tag_must_be_the_version() -> None:
     release.check_version(f"v{exformer.__version__}")
-    with pytest.raises(ValueError, match=r"expected the tag v9.9 to be the version, got v\d.* CITATION.cff"):
+    with pytest.raises(
+        ValueError,
+        match=r"expected the tag v9.9 to be the version, got v\d.* CITATION.cff, v\d\S+ in CHANGELOG",
+    ):
         release.check_version("v9.9")
 
 
