@@ -174,10 +174,17 @@ def test_doctor_runs_the_lessons_that_are_named(installed: Path, monkeypatch, ca
     assert capsys.readouterr().out.count("up to its first exercise") == n
 
 
+def test_doctor_runs_cells_in_a_folder_of_its_own(installed: Path) -> None:
+    pytest.importorskip("ipykernel")
+    pytest.importorskip("nbclient")
+    assert lab._run_in_jupyter(["1", "open('x', 'w').close()\n2", "print(3)"]) == ["1", "2", ""]
+    assert not [*installed.iterdir()]
+
+
 def test_handout_writes_one_lesson(installed: Path, capsys) -> None:
-    assert run(["handout", "01", "--out", "class"]) == 0
-    assert [path.name for path in (installed / "class").iterdir()] == [LESSON]
-    assert capsys.readouterr().out == "class: 1 notebooks\n"
+    assert run(["handout", "01", "--out", "spring/class"]) == 0
+    assert [path.name for path in (installed / "spring" / "class").iterdir()] == [LESSON]
+    assert capsys.readouterr().out == "spring/class: 1 notebooks\n"
 
 
 def test_a_claim_is_reproduced_without_a_clone(installed: Path, capsys) -> None:
