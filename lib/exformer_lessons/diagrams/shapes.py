@@ -102,7 +102,8 @@ def box(
     """
     role_named(role)
     lines = [(line, size, False) for line in label.split("\n")] if label else []
-    lines += [(line, SMALL, True) for line in note.split("\n")] if note else []
+    faint = role not in ("high", "low")  # on which muted words are too faint
+    lines += [(line, SMALL, faint) for line in note.split("\n")] if note else []
     words = [text_width(line, size=s, bold=bold and not m, literal=literal) for line, s, m in lines]
     tall = sum(s * LINE for _, s, _ in lines)
     wide = max([width or 0, *(word + 16 for word in words)])
