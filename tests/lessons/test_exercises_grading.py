@@ -77,6 +77,11 @@ def test_a_list_that_became_longer_or_shorter_is_a_change_too(change):
     assert verdict.says == f"Twice. {TOLD}"
 
 
+def test_without_cases_no_answer_is_right():
+    with pytest.raises(ValueError, match="grade needs cases and a function to call, got 0 cases"):
+        grade_doubling(in_place, cases=())
+
+
 @pytest.mark.parametrize(
     "answer", [str, lambda x: [str(2 * float(n)) for n in x], lambda x: 10**400, lambda x: {1: 2}]
 )
@@ -103,6 +108,8 @@ def test_a_mistake_with_a_constant_in_float32_is_named_as_such(constant):
 def test_a_constant_in_float32_is_right():
     cases = [(torch.rand(2, dtype=torch.float64),), (torch.rand(2),)]
     assert grade_doubling(lambda x: (2 * torch.eye(2)) @ x, cases=cases).says == "Twice."
+    ones = [(torch.ones(2, dtype=torch.float64),)]
+    assert grade_doubling(lambda x: (2.00005 * torch.eye(2)) @ x, cases=ones), "rounding is larger"
     assert grade_doubling(lambda x: ((2 * torch.eye(2)) @ x, x), cases=cases, frame=first_of(1))
     assert "raised RuntimeError" in grade_doubling(lambda x: torch.eye(2).int() @ x, cases=cases).says
 
@@ -113,6 +120,7 @@ def test_cases_in_float32_keep_their_gradients():
     single = in_float32([{"w": w}, (1, "a")])
     assert single[0]["w"].requires_grad
     assert single[0]["w"].grad.tolist() == [3.0, 3.0]
+    assert single[0]["w"].dtype == torch.float32
     assert single[1] == (1, "a")
 
 
