@@ -34,7 +34,9 @@ def label(cell):
     """Return a folded cell's label, None for an open cell."""
     folded = "hide-input" in cell["metadata"].get("tags", [])
     assert folded == cell["metadata"].get("jupyter", {}).get("source_hidden", False)
-    return cell["metadata"].get("mystnb", {}).get("code_prompt_show", "") if folded else None
+    told = cell["metadata"].get("mystnb", {}).get("code_prompt_show")
+    assert folded or told is None, "an open cell has no label"
+    return told or "" if folded else None
 
 
 def alt(words):
