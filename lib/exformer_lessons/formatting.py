@@ -39,8 +39,8 @@ def write_value(value: Any, spec: str) -> str:
 
     >>> write_value(0.97, ".0%"), write_value(0.123456, ""), write_value("nan", ".0%"), write_value(None, "")
     ('97%', '0.1235', 'nan', '–')
-    >>> write_value(-0.08, ".0f"), write_value(42.5, ".1%"), write_value(-14.2, "10^.0f")
-    ('−0.08', '42 times', '10⁻¹⁴')
+    >>> write_value(-0.08, ".0f"), write_value(10.0, ".1%"), write_value(-14.2, "10^.0f")
+    ('−0.08', '10 times', '10⁻¹⁴')
     """
     if value is None:
         return "–"

@@ -44,7 +44,7 @@ def _without_docstrings(text: str) -> str:
             continue
         if ast.get_docstring(node, clean=False) is not None:
             first, last = node.body[0].lineno, node.body[0].end_lineno
-            after = {last + 1} if last < len(lines) and not lines[last].strip() else set()
+            after = {last + 1} if last < len(lines) and not lines[last] else set()
             drop |= set(range(first, last + 1)) | after
     return "\n".join(line for number, line in enumerate(lines, start=1) if number not in drop)
 
