@@ -153,13 +153,21 @@ def test_no_cell_is_a_formula_or_ends_a_row(tmp_path):
 
 
 def test_the_command_writes_both_tables(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(grade, "grade_folder", lambda *_, **__: iter([row(f"{ZOE}/03.ipynb")]))
+    rows = [row(f"{ZOE}/03.ipynb"), row(f"{ZOE}/03.ipynb", "train", "timeout"), row(f"{ZOE}/03.ipynb", "cut")]
+    asked = {}
+    monkeypatch.setattr(grade, "grade_folder", lambda *_, **given: asked.update(given) or iter(rows))
     (tmp_path / "worksheet.csv").write_text(WORKSHEET, encoding="utf-8")
     out = tmp_path / "done.csv", tmp_path / "grades.csv"
-    more = "--gradebook", out[1], "--roster", tmp_path / "worksheet.csv"
+    more = "--gradebook", out[1], "--roster", tmp_path / "worksheet.csv", "--lesson", "tokens", "--seconds", 5
     assert main.run([*map(str, ("grade", tmp_path, "--csv", out[0], *more))]) == 0
-    assert "4 students, 3 of them handed in nothing" in capsys.readouterr().out
-    assert [len(path.read_text(encoding="utf-8").splitlines()) for path in out] == [2, 5]
+    caps = {"seconds": 5, "megabytes": 512, "processes": 20}
+    assert asked == {"lesson": "tokens", "caps": caps, "parts": []}
+    told, said = capsys.readouterr()
+    assert (
+        f"{out[0]}: 2 passed, 1 timeout\n{out[1]}: 4 students, 3 of them handed in nothing\nLook at" in told
+    )
+    assert f"timeout   {ZOE}/03.ipynb train\n" in said
+    assert [len(path.read_text(encoding="utf-8").splitlines()) for path in out] == [4, 5]
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,9 @@ def test_the_command_tells_pairs(tmp_path, monkeypatch, capsys, copy):
     rows = [row("ada.ipynb", LONG), row("bo.ipynb", LONG if copy else OTHER)]
     monkeypatch.setattr(grade, "grade_folder", lambda *_, **__: iter(rows))
     assert main.run(["grade", str(tmp_path), "--csv", str(tmp_path / "out.csv")]) == 0
-    assert ("ada and bo: calibration 100%" in capsys.readouterr().out) == copy
+    said = capsys.readouterr().out
+    assert ("ada and bo: calibration 100%" in said) == copy
+    assert "Look at" not in said
 
 
 def test_the_command_finds_students_in_folders_of_weeks(tmp_path, monkeypatch, capsys):
