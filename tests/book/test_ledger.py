@@ -176,6 +176,8 @@ def test_trial_sabotage_and_control_in_words(tmp_path) -> None:
     page = page_of(book_of(tmp_path))
     assert "5 of 5 seeds and 4 of 4 runs with other steps, learning rates or another order" in page
     assert "The mask is &lt;gone&gt;; the number becomes 31%; the claim fails." in page
+    nothing = DOUBT | {"sabotaged": {"share": 0, "n": 12}}
+    assert "; the number becomes 0%; the claim" in page_of(book_of(tmp_path, doubt=nothing))
     assert "<b>Control.</b> An untrained one." in page
     assert page.count("<b>Trial.</b>") == 1, "the evidence was not tried"
 

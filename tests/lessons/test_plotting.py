@@ -310,6 +310,7 @@ def test_panels_have_their_letters_and_lines() -> None:
     curves["B"] = {"training": [3.0], "validation": [2.0]}  # ends early
     panels(curves, x=[1.0, 20.0, 40.0], labels=("steps", "loss"), limits=(0.0, 4.0), line=2.0, columns=3)
     axes = plt.gcf().axes
+    assert [ax.get_visible() for ax in axes] == [True] * 5 + [False]
     assert [ax.texts[0].get_text() for ax in axes[:5]] == list("ABCDE")
     assert [len(ax.lines) for ax in axes] == [3] * 5 + [0]
     assert [len(line.get_xdata()) for line in axes[1].lines[:2]] == [1, 1]
