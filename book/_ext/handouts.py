@@ -21,10 +21,11 @@ WRITERS = {"notebooks": student.main, "slides": slides.main, "moodle": moodle.ma
 
 
 def write(app, exception):
-    """Write the slides and the archives beside the pages of a book that was built."""
+    """Write slides, notebooks for students and archives beside the pages of a book that was built."""
     if exception is not None or app.builder.format != "html":
         return
     slides.main([], Path(app.outdir, "_static", "slides"), mathjax="../mathjax/tex-svg.js")
+    student.main([], Path(app.outdir, "_static", "handouts"))
     for name, writer in WRITERS.items():
         with tempfile.TemporaryDirectory() as folder:
             writer([], Path(folder, name))

@@ -9,7 +9,7 @@ from ledger_data import cells_of
 
 NUMBER = re.compile(r"^> \*\*Exercise (\d+\.\d) ", flags=re.M)
 ON_PAPER = re.compile(r"^(\d)\. \*\*(?:Recall|Apply|Prove|Design)\.\*\*", flags=re.M)
-BEGIN = re.compile(r"^\(notes-(\w+)\)=.*?In class: begin Exercise (\d+\.\d)\.", flags=re.M | re.S)
+BEGIN = re.compile(r"In class: begin Exercise (\d+\.\d)\.")
 #: For exercises in a meeting with a lesson, at least and at most, in steps of five minutes.
 AT_LEAST, AT_MOST, STEP = 20, 50, 5
 
@@ -27,7 +27,8 @@ def exercises_of(root, lesson, starts):
 
 def starts_of(root):
     """Return with which exercise a class begins, by lesson, as the lecturer's notes say."""
-    return dict(BEGIN.findall(Path(root, "book", "teach", "notes.md").read_text(encoding="utf-8")))
+    notes = Path(root, "book", "teach", "lessons").glob("*.md")
+    return {path.stem: BEGIN.search(path.read_text(encoding="utf-8"))[1] for path in notes}
 
 
 def share(rows):

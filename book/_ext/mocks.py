@@ -1,4 +1,6 @@
-"""The page of public exams: below its words, each exam with its marking scheme folded under each question."""
+"""Public exams on pages: each folded, its marking scheme folded under each question."""
+
+from questions import folded
 
 from exformer_lessons.teacher.mock import mocks, read_mock
 from exformer_lessons.teacher.questions import asked
@@ -14,28 +16,21 @@ def all_mocks(folder):
     Args:
         folder: ``book/teach``.
     """
-    exams = [one_mock(read_mock(folder, key)) for key in mocks(folder) if TUTORIAL not in key]
+    exams = [on_page(read_mock(folder, key), fold=True) for key in mocks(folder) if TUTORIAL not in key]
     return "\n\n".join([MARKING, *exams])
 
 
-def all_tutorials(folder):
-    """Return the sheets for tutorials, in the order of their lessons.
-
-    Args:
-        folder: ``book/teach``.
-    """
-    sheets = [read_mock(folder, key) for key in mocks(folder) if TUTORIAL in key]
-    return "\n\n".join(map(one_mock, sorted(sheets, key=lambda sheet: sheet.title)))
-
-
-def one_mock(exam):
-    """Return an exam: on paper a page of its own, whose schemes stay folded."""
-    head = f"(mock-{exam.key.replace('_', '-')})=\n## {exam.title}\n\n"
-    head += f"`{exam.key}`: {exam.minutes} minutes, {exam.points} points. {exam.rules} {exam.spared}".rstrip()
+def on_page(exam, *, fold=False):
+    """Return an exam; one that is folded and has been opened begins a page of its own on paper."""
+    told = f"{exam.minutes} minutes, {exam.points} points"
+    words = f"`{exam.key}`: {told}. {exam.rules} {exam.spared}".rstrip()
     if exam.grades:
-        head += f" Grades, as a proposal: {exam.said}."
-    parts = ['<div class="new-page"></div>', head]
+        words += f" Grades, as a proposal: {exam.said}."
+    parts = [words]
     for number, task in enumerate(exam.tasks, 1):
         parts.append(asked(number, task.question, plain=True))
-        parts.append(f"<details>\n<summary>Marking scheme</summary>\n\n{task.scheme}\n\n</details>")
-    return "\n\n".join(parts)
+        parts.append(folded("Marking scheme", task.scheme))
+    text = "\n\n".join(parts)
+    if fold:
+        text = folded(told, f'<div class="new-page"></div>\n\n{text}')
+    return f"(mock-{exam.key.replace('_', '-')})=\n## {exam.title}\n\n{text}"

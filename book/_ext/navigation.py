@@ -15,15 +15,13 @@ TEACH = {
     "plans": "plans",
     "syllabus": "syllabus",
     "first_class": "first class",
-    "notes": "notes",
+    "notes": "lesson by lesson",
     "assignments": "assignments",
     "doubt": "challenge",
     "project": "project",
     "exams": "exams",
     "keys": "keys",
-    "questions": "bank",
     "mock": "mock exams",
-    "tutorials": "tutorials",
     "jupyterhub": "JupyterHub",
 }
 

@@ -33,10 +33,10 @@ class Boxes(SphinxTransform):
     default_priority = 400
 
     def apply(self, **options):
-        """Take quotations first, as a solution may need the exercise before it."""
+        """Take quotations first, as a solution may need the exercise before it, and fold from within."""
         for quote in list(self.document.findall(nodes.block_quote)):
             self._quotation(quote)
-        for part in list(self.document.findall(nodes.raw)):
+        for part in [*self.document.findall(nodes.raw)][::-1]:
             if part.parent is not None and OPEN.fullmatch(part.astext()):
                 self._details(part)
         if self.env.docname.startswith("notebooks/"):

@@ -1,31 +1,25 @@
-"""The page of questions: those of each lesson, and which of them test which objective."""
+"""The bank's questions on a lesson, and which questions test which of its objectives."""
+
+from functools import cache
 
 import yaml
 
 from exformer_lessons.teacher.exams import read_exams
 from exformer_lessons.teacher.mock import mocks, read_mock
-from exformer_lessons.teacher.questions import lessons_with_questions, read_questions, sheet, titles
-
-TESTED = """## Which questions test which objective
-
-The bank's by their numbers above, with the public exam that has them; then those of
-[mock exams and tests](mock.md)."""
+from exformer_lessons.teacher.questions import read_questions, sheet
 
 
-def all_questions(folder):
-    """Return in Markdown the questions of all lessons, and last which of them test which objective.
+def bank(folder, lesson):
+    """Return in Markdown which questions test which objective of a lesson, and those of the bank, folded.
 
     Args:
         folder: ``book/teach``.
+        lesson: Its slug.
     """
-    title = titles(folder)
-    heads = ["Bank", "Mock exams and tests"]
-    parts = []
-    for lesson in lessons_with_questions(folder):
-        found = read_questions(folder, lesson)
-        told = f"{len(found)} questions, {sum(each.minutes for each in found)} points"
-        parts.append(f"## {title[lesson]}\n\n{folded(told, sheet(found))}")
-    return "\n\n".join([*parts, TESTED, folded("All objectives", table("Objective", tested(folder), heads))])
+    found = read_questions(folder, lesson)
+    told = f"{len(found)} questions, {sum(each.minutes for each in found)} points"
+    tests = table("Objective", by_objective(folder, lesson), ["Bank", "With a public scheme"])
+    return f"## Bank\n\n{tests}\n\n{folded(told, sheet(found))}"
 
 
 def folded(summary, text):
@@ -47,31 +41,37 @@ def table(corner, rows, heads):
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
-def tested(folder):
+def by_objective(folder, lesson):
     """Return which questions test each objective: those of the bank, and of mock exams and tests."""
-    able = {
-        row["slug"]: row.get("able", [])
-        for row in yaml.safe_load((folder.parent / "lessons.yml").read_text(encoding="utf-8"))
-    }
-    taken = {name: exam.key for exam in read_exams(folder) if exam.public for name in exam.questions}
-    public = [
+    rows = yaml.safe_load((folder.parent / "lessons.yml").read_text(encoding="utf-8"))
+    able = next(row["able"] for row in rows if row["slug"] == lesson)
+    found = {}
+    for which, words in enumerate(able, 1):
+        here = [
+            f"{number} ({taken(folder)[each.name]})" if each.name in taken(folder) else str(number)
+            for number, each in enumerate(read_questions(folder, lesson), 1)
+            if each.objective == which
+        ]
+        there = [
+            f"sheet {number}" if key == f"tutorial_{lesson}" else f"`{key}` {number}"
+            for key, number, each in public(folder)
+            if (each.lesson, each.objective) == (lesson, which)
+        ]
+        found[words] = [", ".join(here), ", ".join(there)]
+    return found
+
+
+@cache
+def taken(folder):
+    """Return which public exam has a question of the bank."""
+    return {name: exam.key for exam in read_exams(folder) if exam.public for name in exam.questions}
+
+
+@cache
+def public(folder):
+    """Return the questions of mock exams, tests and tutorials, each with its place."""
+    return [
         (key, number, task.question)
         for key in mocks(folder)
         for number, task in enumerate(read_mock(folder, key).tasks, 1)
     ]
-    found = {}
-    for lesson, title in titles(folder).items():
-        bank = read_questions(folder, lesson) if lesson in lessons_with_questions(folder) else []
-        for which, words in enumerate(able[lesson], 1):
-            here = [
-                f"{number} ({taken[each.name]})" if each.name in taken else str(number)
-                for number, each in enumerate(bank, 1)
-                if each.objective == which
-            ]
-            there = [
-                f"`{key}` {number}"
-                for key, number, each in public
-                if (each.lesson, each.objective) == (lesson, which)
-            ]
-            found[f"{title.split()[0]} {words}"] = [", ".join(here), ", ".join(there)]
-    return found

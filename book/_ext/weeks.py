@@ -23,8 +23,8 @@ class Made(Directive):
         """Say that the page changes with them."""
         super().note()
         teach = Path(self.env.srcdir, "book", "teach")
-        more = [teach / "notes.md", teach / "project.md", teach / "exams.yml", teach.parent / "bundles.yml"]
-        for path in (*more, *teach.glob("mock/*.yml"), *teach.glob("questions/*.yml")):
+        more = [teach / "project.md", teach / "exams.yml", teach.parent / "bundles.yml"]
+        for path in (*more, *teach.glob("*/*.yml"), *teach.glob("lessons/*.md")):
             self.env.note_dependency(str(path))
 
 

@@ -29,7 +29,7 @@ from exformer_lessons.teacher.questions import lessons_with_questions, read_ques
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "book" / "_ext"))
 
-from notes import ASK, SECTION  # noqa: E402
+from notes import ASK, read_notes  # noqa: E402
 from plans import duties_of, planned, read_plans  # noqa: E402
 from repo_links import find_pages  # noqa: E402
 
@@ -127,8 +127,7 @@ def begin(bank, *names):
 
 def add_votes(bank, paths):
     """Add the predictions of lessons."""
-    _, *found = SECTION.split((TEACH / "notes.md").read_text(encoding="utf-8"))
-    notes = dict(zip(found[::2], found[1::2], strict=True))
+    notes = read_notes(ROOT)
     chosen = yaml.safe_load((PARTS / "slides.yml").read_text(encoding="utf-8"))
     for path in paths:
         title = titles(TEACH)[key_of(path)]

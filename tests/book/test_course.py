@@ -84,76 +84,98 @@ def test_votes_take_time_in_both_kinds_of_meeting(root):
     assert [lectured[name] for name in kept] == [10, 6, 0]  # the pauses for predictions are the votes
 
 
-def notes():
-    """Return the lecturer's notes by lesson."""
-    text = (ROOT / "book" / "teach" / "notes.md").read_text(encoding="utf-8")
-    return dict(part.split(")=\n", 1) for part in text.split("(notes-")[1:])
-
-
-WITH_NOTES = [lesson for lesson in course.written(ROOT) if lesson["slug"] in notes()]
+NOTES = lecture_notes.read_notes(ROOT)
+WITH_NOTES = [lesson for lesson in course.written(ROOT) if lesson["slug"] in NOTES]
 
 
 def test_there_are_notes_on_each_lesson_of_a_course():
-    assert list(notes()) == [lesson["slug"] for lesson in WITH_NOTES]
+    assert list(NOTES) == [lesson["slug"] for lesson in WITH_NOTES]
+    index = (ROOT / "book" / "teach" / "notes.md").read_text(encoding="utf-8")
+    titles = [f"{lesson['number']} {lesson['title']}" for lesson in WITH_NOTES]
+    assert re.findall(r"^- \[(.+)\]\(lessons/(\w+)\.md\)$", index, flags=re.M) == list(
+        zip(titles, NOTES, strict=True)
+    )
+    for title, (slug, text) in zip(titles, NOTES.items(), strict=True):
+        assert text.startswith(f"(notes-{slug})=\n# {title}\n\n**Project**") or slug == "embeddings"
     ways = yaml.safe_load((ROOT / "book" / "courses.yml").read_text(encoding="utf-8"))
     lessons = {lesson["slug"] for lesson in course.written(ROOT)}
     taught = {slug for way in ways for words in way["meetings"] for _, slug in course.parts(words)}
-    assert taught & lessons <= notes().keys()
+    assert taught & lessons <= NOTES.keys()
 
 
 @pytest.mark.parametrize("lesson", WITH_NOTES, ids=lambda lesson: lesson["slug"])
 def test_notes_agree_with_their_lesson(lesson):
-    text = notes()[lesson["slug"]]
+    text = NOTES[lesson["slug"]]
     cells = course.cells_of(ROOT, lesson["page"])
     prose = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
     right = re.findall(r"^(?:The answer|It) is \((\w)\)", prose, flags=re.M)
     assert re.findall(r"^- (?:Predict|Break it) \((\w)\)\.", text, flags=re.M) == right
     words, in_class = lecture_notes.MINUTES.search(text).groups()
-    assert re.search(
-        r"\. \*\*If late\*\*, drop .+?\. \*\*If it was read at home\*\*, .+\.$", text, flags=re.M
-    )
+    assert re.search(r"\. \*\*If late\*\*, drop .+?\.( \*\*If it was read at home\*\*, .+\.)?\n$", text)
     rows, end = lecture_notes.timed(words)
     meeting = course.meeting(ROOT, lesson, flipped=False)  # what the plan gives it
     assert (end, sum(votes for *_, votes in rows)) == (meeting["lecture"] + meeting["votes"], len(right))
+    ends = [*(now for now, *_ in rows[1:]), end]
+    assert all(
+        after - now >= 2 + course.VOTE * votes for (now, _, votes), after in zip(rows, ends, strict=True)
+    )
+    assert "show the live figure" not in text  # the page of all lessons says it
     assert f"**{in_class}" in prose
 
 
+def page_of(slug):
+    """Return the page of a lesson's notes."""
+    return lecture_notes.lesson_page(ROOT, slug, NOTES[slug])
+
+
 def test_a_lecture_is_a_table_of_minutes():
-    told = lecture_notes.with_questions(
-        ROOT, (ROOT / "book" / "teach" / "notes.md").read_text(encoding="utf-8")
-    )
+    told = page_of("recurrence")
     assert "**Minutes.**" not in told
     first = told.partition("| From minute |")[2].partition("\n\n")[0].splitlines()
     assert first[2] == "| 0 | Cabinet |  |"
-    assert re.fullmatch(r"\| 15 \| factors \| slide \d+ \|", first[4])
+    assert re.fullmatch(r'\| \d+ \| Factors \| <a href=".+">slide \d+</a> \|', first[4])
     assert first[-1] == "| 49 | Exercise 1.1 |  |"
+    assert "\n\n**If late**, drop the unit" in told
 
 
-def test_notes_ask_in_the_words_of_the_lesson_and_name_the_slide():
-    told = lecture_notes.with_questions(
-        ROOT, (ROOT / "book" / "teach" / "notes.md").read_text(encoding="utf-8")
-    )
-    asked = re.findall(
-        r"^- \*\*(?:Predict|Break it)\*\*, (.+?): .+? \*\*It is \(\w\)\.\*\* ", told, flags=re.M
-    )
-    assert len(asked) == len(lecture_notes.ASK.findall("".join(notes().values())))
-    chosen = lecture_notes.yaml.safe_load(
-        (ROOT / "book" / "slides" / "slides.yml").read_text(encoding="utf-8")
-    )
-    hidden = sum(name.startswith("predict") for each in chosen.values() for name in each.get("without", []))
-    assert asked.count("on the page") == hidden
-    lesson = next(each for each in course.written(ROOT) if each["slug"] == "recurrence")
-    deck = lecture_notes.slides.deck(course.cells_of(ROOT, lesson["page"]), **chosen["recurrence"])
-    first = re.search(
-        r"^- \*\*Predict\*\*, slide (\d+): (Each step multiplies the gradient by)", told, flags=re.M
-    )
-    assert first[2] in deck[int(first[1]) - 1].body
+def test_a_vote_has_its_part_its_slide_and_the_right_option():
+    chosen = yaml.safe_load((ROOT / "book" / "slides" / "slides.yml").read_text(encoding="utf-8"))
+    hidden = {
+        slug: [name for name in each.get("without", []) if name.startswith("predict")]
+        for slug, each in chosen.items()
+    }
+    place = r'(?:<a href="(\S+)#/(\d+)">slide (\d+)</a>|.+?)'
+    ask = re.compile(rf"^- \*\*(.+)\*\*, {place}: \((\w)\)(.*?)\. ", flags=re.M)
+    for lesson in WITH_NOTES:
+        slug = lesson["slug"]
+        deck = lecture_notes.slides.deck(course.cells_of(ROOT, lesson["page"]), **chosen.get(slug, {}))
+        asked = ask.findall(page_of(slug).partition("**Students stumble**")[0])
+        assert len(asked) == len(lecture_notes.ASK.findall(NOTES[slug]))
+        assert sum(not number for *_, number, _, _ in asked) == len(hidden.get(slug, []))
+        for part, address, at, number, letter, option in asked:
+            assert f"| {part} | " in page_of(slug)
+            if number:
+                assert address.endswith(f"_static/slides/{lesson['page'].partition('/')[2]}.html")
+                shown = deck[int(at)]
+                assert int(at) == int(number) - 1
+                assert shown.asked
+                line = f"<li><b>({letter})</b>{lecture_notes.slides.inline(option.strip())}</li>"
+                assert line in shown.body or not option
+
+
+def test_a_lesson_has_its_sheet_and_its_questions_on_one_page():
+    told = page_of("recurrence")
+    parts = ("# 01 Recurrent networks\n\n[Lesson by lesson](../notes.md): [lesson]", "**Ask**")
+    parts += ("(mock-tutorial-recurrence)=\n## Tutorial 01", "## Bank")
+    places = [told.index(part) for part in parts]
+    assert places == sorted(places)
+    assert "## Tutorial" not in page_of("scale")  # there are sheets up to lesson 18
 
 
 def test_notes_that_miss_a_prediction_are_refused():
-    text = (ROOT / "book" / "teach" / "notes.md").read_text(encoding="utf-8")
+    text = NOTES["recurrence"].replace("- Predict (c).", "- Ask.", 1)
     with pytest.raises(ValueError, match="notes on recurrence: expected 3 predictions, got 2"):
-        lecture_notes.with_questions(ROOT, text.replace("- Predict (c).", "- Ask.", 1))
+        lecture_notes.lesson_page(ROOT, "recurrence", text)
 
 
 def test_answers_of_the_pretest_are_right():

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import moodle
 import pytest
 import yaml
-from notes import ASK, SECTION
+from notes import ASK, read_notes
 from plans import planned, read_plans
 
 from exformer_lessons.teacher.mock import mocks, read_mock
@@ -54,8 +54,7 @@ def test_votes_are_the_predictions_with_their_letters(banks, path):
     prose = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
     predictions = re.findall(r"^> \*\*(?:Predict|Break it)\.\*\*(?:.|\n>)*?\(a\)", prose, flags=re.M)
     assert len(votes) == len(predictions)  # none is left out
-    found = SECTION.split((TEACH / "notes.md").read_text(encoding="utf-8"))
-    letters = ASK.findall(found[found.index(slug) + 1])
+    letters = ASK.findall(read_notes(ROOT)[slug])
     for vote, letter in zip(votes, letters, strict=True):
         [right] = right_options(vote)
         assert right.startswith(f"({letter})")

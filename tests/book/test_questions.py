@@ -11,14 +11,14 @@ import made_pages
 import pytest
 import yaml
 from course import parts
-from questions import all_questions, left_out
+from questions import bank, by_objective, left_out
 from test_plain_markdown import not_plain
 
 from exformer_lessons.teacher import assignments
 from exformer_lessons.teacher.__main__ import run
 from exformer_lessons.teacher.answers import MARK, digest, read_manifest, sealed_file
 from exformer_lessons.teacher.exams import Exam, read_exams
-from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, read_questions, titles
+from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, read_questions
 from exformer_lessons.teacher.sealing import read_recipients
 
 ROOT = Path(__file__).parents[2]
@@ -240,17 +240,14 @@ def test_grades_may_be_thirds(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ]
 
 
-def test_the_bank_is_folded_by_lesson() -> None:
-    text = all_questions(TEACH)
-    for lesson, title in titles(TEACH).items():
-        if lesson in LESSONS:
-            found = read_questions(TEACH, lesson)
-            points = sum(each.minutes for each in found)
-            told = f"## {title}\n\n<details><summary>{len(found)} questions, {points} points</summary>\n\n"
-            sheet = text.partition(told)[2].partition("</details>")[0]
-            assert all(each.text in sheet for each in found)
-    assert text.count("<details>") == 1 + len(LESSONS)
-    assert re.findall(r"^## (\d\d) ", text, flags=re.M) == [f"{n:02}" for n in range(1, 1 + len(LESSONS))]
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_the_bank_is_folded_on_the_page_of_its_lesson(lesson: str) -> None:
+    found = read_questions(TEACH, lesson)
+    told = f"{len(found)} questions, {sum(each.minutes for each in found)} points"
+    head, _, sheet = bank(TEACH, lesson).partition(f"<details><summary>{told}</summary>\n\n")
+    assert head.startswith("## Bank\n\n| Objective | Bank | With a public scheme |\n")
+    assert all(each.text in sheet for each in found)
+    assert sheet.count("</details>") == 1
 
 
 def test_an_oral_resit_has_the_limits_of_an_exam() -> None:
@@ -267,16 +264,13 @@ def test_an_oral_resit_has_the_limits_of_an_exam() -> None:
 
 
 def test_each_question_of_the_bank_has_its_objective() -> None:
-    rows = [line.strip("| ").split(" | ") for line in all_questions(TEACH).splitlines() if " | " in line]
-    found = {row[0]: row[1:] for row in rows}
-    first = "04 explain what several narrow heads keep apart and one wide head blends"
-    assert len(found["---"]) == len(found["Objective"]) == 2  # or it is shown as text
-    assert found[first] == ["5, 6, 7", "`exam_language` 2, `test_1` 2, `tutorial_multi_head_attention` 1"]
-    for lesson, title in titles(TEACH).items():
-        if lesson in LESSONS:
-            told = [found[f"{title[:2]} {words}"][0] for words in ABLE[lesson]]
-            numbers = sorted(map(int, re.findall(r"\d+", ", ".join(told))))
-            assert numbers == [*range(1, 1 + len(read_questions(TEACH, lesson)))]
+    found = {lesson: by_objective(TEACH, lesson) for lesson in LESSONS}
+    first = "explain what several narrow heads keep apart and one wide head blends"
+    assert found["multi_head_attention"][first] == ["5, 6, 7", "`exam_language` 2, `test_1` 2, sheet 1"]
+    for lesson, rows in found.items():
+        assert [*rows] == ABLE[lesson]
+        numbers = sorted(map(int, re.findall(r"\d+", ", ".join(here for here, _ in rows.values()))))
+        assert numbers == [*range(1, 1 + len(read_questions(TEACH, lesson)))]
     taken = re.findall(r"\d \(([A-Z])\)", str(found))
     assert {key: taken.count(key) for key in taken} == {"A": 8, "B": 8}  # J and K are sealed
 

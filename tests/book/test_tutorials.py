@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from mocks import TUTORIAL, one_mock
+from mocks import TUTORIAL, on_page
 from plans import plan_of, read_plans
 
 from exformer_lessons.teacher.__main__ import run
@@ -30,7 +30,7 @@ def test_a_sheet_says_what_to_leave_out_when_late(key):
         wanted += f", or all of question {number}, {whole} minutes"
     assert sheet.spared == f"If you run late, {wanted}."
     told = f"{sheet.minutes} minutes, {sheet.points} points. {sheet.rules} {sheet.spared}\n"
-    assert told in one_mock(sheet)
+    assert told in on_page(sheet)
 
 
 def test_students_do_not_read_what_is_left_out(capsys):
@@ -52,11 +52,13 @@ def test_a_part_that_is_not_there_cannot_be_left_out(tmp_path, late):
 
 @pytest.mark.parametrize("key", WITH_TUTORIAL)
 def test_sheet_plan_and_table_have_the_same_minutes(key):
-    page = (TEACH / "tutorials.md").read_text(encoding="utf-8")
-    begin, board, sheet, answers, end = (int(n) for n in re.findall(r"^\| (\d+) \|", page, flags=re.M))
+    page = (TEACH / "notes.md").read_text(encoding="utf-8")
+    usual, tested = zip(*re.findall(r"^\| ([\d–]+) \| ([\d–]+) \|", page, flags=re.M), strict=True)
+    begin, board, sheet, answers, end = (int(n) for n in usual if n != "–")
     assert begin == 0
     plan = plan_of(ROOT, key)
-    whole = [row["tutorial"] for row in plan["rows"] if row["tutorial"]["sheet"] and row["tutorial"]["all"]]
+    held_on_sheets = [row["tutorial"] for row in plan["rows"] if row["tutorial"]["sheet"]]
+    whole = [held for held in held_on_sheets if held["all"]]
     for held in whole:
         minutes = read_mock(TEACH, f"{TUTORIAL}{held['sheet'][0]['slug']}").minutes
         assert held["on_sheet"] == minutes <= answers - sheet
@@ -64,3 +66,13 @@ def test_sheet_plan_and_table_have_the_same_minutes(key):
             assert held["slack"] == board + (end - sheet - minutes) + (plan["tutorial"] - end)
     later = int(re.search(r"the sheet begins at (\d+)", page)[1])
     assert {held["on_board"] for held in whole} == {0, sheet - board, later - board}
+    begin, test, board, sheet, end = (int(n) for n in tested if n != "–")
+    with_test = [held for held in held_on_sheets if held["tests"]]
+    assert len(with_test) == 2
+    for held in with_test:  # with a shorter test there is more time for the sheet
+        (minutes,) = (each["minutes"] for each in held["tests"])
+        assert held["on_board"] == sheet - board
+        assert minutes <= board - test
+        assert held["on_sheet"] <= end - sheet + (board - test - minutes)
+        assert held["solved"]
+        assert not held["all"]  # no time for answers

@@ -8,7 +8,7 @@ import pytest
 import workload
 import yaml
 from course import HTML, written
-from notes import MINUTES, timed
+from notes import MINUTES, read_notes, timed
 from plans import (
     CHALLENGE,
     LAB,
@@ -322,6 +322,13 @@ def test_a_long_plan_has_a_mock_exam_of_its_own(plans):
         assert plan["exam"]["name"] == own.get(key.split("-")[0], "exam")
         if len(plan["rows"]) > 8:
             assert not plan["exam"]["without"]
+    page = (ROOT / "book" / "teach" / "mock.md").read_text(encoding="utf-8")
+    found = re.findall(r"\(#mock-([\w-]+)\)|\*(.+?)\*", page.partition("**Students:**")[0])
+    fits, exam = {}, ""
+    for name, course in found:
+        exam = name.replace("-", "_") or exam
+        fits |= {course: exam} if course else {}
+    assert fits == {plan["title"]: plan["exam"]["name"] for plan in plans.values()}
     shown = str(HTML.weeks(plans["half-8-90"]))
     assert '<a href="mock.html#mock-exam">mock exam</a> without questions 1, 6, 8</td>' in shown
     assert f"before it {plans['half-8-90']['exam']['minutes']}:" in shown
@@ -355,8 +362,7 @@ def test_the_first_meetings_are_those_of_their_plans(plans):
         [int(minute) for minute in re.findall(r"^\| (\d+) \|", part, flags=re.M)]
         for part in page.split("| Minute |")[1:]
     ]
-    text = (ROOT / "book" / "teach" / "notes.md").read_text(encoding="utf-8")
-    notes = dict(part.split(")=\n", 1) for part in text.split("(notes-")[1:])
+    notes = read_notes(ROOT)
     left = re.findall(r"expect \((\w)\), it is \((\w)\)", page)
     meetings = (("core-14-90", "recurrence"), ("today-14-90", "self_attention"))
     for starts, (key, slug) in zip(found, meetings, strict=True):
