@@ -9,8 +9,9 @@ from rotation import rotating_part
 
 
 def pages(book):
-    """Return the pages of words and lessons, without the theme's listings of program text."""
+    """Return the pages of words and lessons, two of those for teachers among them."""
     found = [*book.glob("book/*.html"), *book.glob("notebooks/**/*.html"), book / "search.html"]
+    found += [book / "book" / "teach" / f"{name}.html" for name in ("mock", "lessons/self_attention")]
     assert len(found) > 5
     return sorted(found)
 

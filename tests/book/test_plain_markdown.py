@@ -248,6 +248,15 @@ done
 
 Clear.
 
+<details>
+<summary>Lemma</summary>
+
+Too.
+
+</details>
+
+Done.
+
 </details>
 """
 
@@ -273,7 +282,8 @@ def test_the_page_has_boxes_and_references(small_book) -> None:
         'id="exercise-1-1"> <p class="admonition-title">Exercise 1.1 (The <code',
         '<div class="solution dropdown admonition"> <p class="admonition-title">Solution to <a ',
         'href="#exercise-1-1">Exercise 1.1 (The <code',
-        '<div class="dropdown admonition"> <p class="admonition-title">Proof</p> <p>Clear.</p>',
+        '<div class="dropdown admonition"> <p class="admonition-title">Proof</p> <p>Clear.</p> '
+        '<div class="dropdown admonition"> <p class="admonition-title">Lemma</p> <p>Too.</p> </div> <p>Done.</p>',
     ):
         assert wanted in flat, wanted
     assert len(re.findall(r'href="../book/references.html#id\d+" title="A. Abé', flat)) == 2
