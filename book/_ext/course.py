@@ -19,7 +19,7 @@ from markupsafe import Markup
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 from templates import macros
 
-from exformer_lessons.diagrams import arrow, box, column, draw, row
+from exformer_lessons.diagrams import arrow, box, draw, grid
 
 HTML = macros("course.html")
 #: Minutes for a lesson's exercises, graded ones and those on paper together, as a lecturer estimated them.
@@ -30,6 +30,9 @@ CHOICE = re.compile(rf"{PREDICTION.pattern}(?:.|\n>)*?\(a\)", flags=re.M)
 VOTE, DISCUSSED, BOARD = 3, 5, 10
 #: The least that a meeting leaves unplanned.
 SLACK = 10
+#: Where the drawing of what builds on what has each lesson, so that all arrows are short; and a box of it.
+PLACES = ("01 02 03 04", ".. 09 08 05", "13 11 10 06", "15 14 12 07", "16 17 18 ..", ".. 19 20 ..")
+WIDE, HIGH = 90, 30
 
 
 def written(root):
@@ -78,14 +81,6 @@ def direct(lessons):
     }
 
 
-def levels(lessons):
-    """Return the lessons in levels: each builds on lessons of earlier levels alone, as early as it can be."""
-    depth = {}
-    for lesson in lessons:
-        depth[lesson["slug"]] = 1 + max((depth[slug] for slug in lesson.get("after", [])), default=-1)
-    return [[each for each in lessons if depth[each["slug"]] == n] for n in range(1 + max(depth.values()))]
-
-
 def size(plan):
     """Return how many meetings of how many minutes a plan has: 14 × 90, or 14 × (90 + 90) with tutorials."""
     minutes = f"({plan['meeting']} + {plan['tutorial']})" if plan.get("tutorial") else plan["meeting"]
@@ -109,32 +104,37 @@ def meeting(root, lesson, *, flipped):
 
 
 def graph(lessons):
-    """Draw which lesson builds on which: an arrow from each that comes directly before, downward.
+    """Draw which lesson builds on which: an arrow from each that comes directly before.
 
-    An arrow that skips a level goes along the right side, so its lesson is the last of its row.
+    Raises:
+        ValueError: If a lesson has no place, or if an arrow would not lead to a neighbor.
     """
-    after, groups = direct(lessons), levels(lessons)
-    depth = {each["slug"]: level for level, group in enumerate(groups) for each in group}
-    skips = [(one, slug) for slug, of in after.items() for one in of if depth[slug] > depth[one] + 1]
+    places = {number: (x, y) for y, line in enumerate(PLACES) for x, number in enumerate(line.split())}
+    at = {each["slug"]: places.get(each["number"]) for each in lessons}
+    if missing := [slug for slug, place in at.items() if place is None]:
+        raise ValueError(f"no place in the drawing of prerequisites: {', '.join(missing)}")
     boxes = {}
     for each in lessons:
-        title = each["title"].removeprefix("The ")
-        wide, width = (21, 152) if len(groups[depth[each["slug"]]]) < 3 else (18, 126)  # three fit on a phone
-        lines = textwrap.wrap(f"{each['number']} {title[0].upper()}{title[1:]}", wide)
-        boxes[each["slug"]] = box("\n".join(lines), width=width, height=40)
-    far = [one for one, _ in skips]
-    rows = [
-        row(*(boxes[each["slug"]] for each in sorted(group, key=lambda each: each["slug"] in far)), gap=18)
-        for group in groups
-    ]
-    marks = [
-        arrow(boxes[one].right, boxes[slug].right, route="elbow", reach=12)
-        if (one, slug) in skips
-        else arrow(boxes[one].bottom, boxes[slug].top)
-        for slug, of in after.items()
-        for one in of
-    ]
-    return draw(column(*rows, gap=30), *marks)
+        title = (
+            each["title"]
+            .partition(",")[0]
+            .removeprefix("The ")
+            .removeprefix("decoder-only ")
+            .removeprefix("From 2017 to ")
+            .removesuffix(" with attention")
+        )
+        lines = textwrap.wrap(f"{each['number']} {title[0].upper()}{title[1:]}", 11)
+        boxes[at[each["slug"]]] = box("\n".join(lines), width=WIDE, height=HIGH)
+    marks = []
+    for slug, of in direct(lessons).items():
+        for one in of:
+            (x, y), (to_x, to_y) = at[one], at[slug]
+            if max(abs(x - to_x), abs(y - to_y)) > 1:
+                raise ValueError(f"{slug} builds on {one}, which is no neighbor in the drawing")
+            start, end = boxes[x, y], boxes[to_x, to_y]
+            marks.append(arrow(start, end) if y == to_y else arrow(start.bottom, end.top))
+    every = [[boxes.get((x, y)) for x in range(len(line.split()))] for y, line in enumerate(PLACES)]
+    return draw(grid(every, gap=(12, 16)), *marks, padding=4)
 
 
 class Hours(SphinxRole):

@@ -62,12 +62,19 @@ def test_what_a_lesson_needs_is_what_its_last_run_stored(root):
 
 def test_what_follows_from_another_arrow_is_not_drawn():
     assert course.direct(LESSONS) == {"a": [], "b": ["a"], "c": ["b"], "d": ["c"], "e": ["a"]}
-    assert [[each["slug"] for each in level] for level in course.levels(LESSONS)] == [
-        ["a"],
-        ["b", "e"],
-        ["c"],
-        ["d"],
-    ]
+
+
+def test_each_lesson_is_drawn_beside_what_it_builds_on():
+    lessons = course.written(ROOT)
+    drawn = course.graph(lessons)
+    words = " ".join(each.text for each in drawn.texts)
+    assert sorted(re.findall(r"\b\d\d\b", words)) == [each["number"] for each in lessons]
+    assert drawn.svg.count("<path") == 2 * sum(map(len, course.direct(lessons).values()))  # lines, and heads
+    with pytest.raises(ValueError, match="no place in the drawing of prerequisites: more"):
+        course.graph([*lessons, {"slug": "more", "number": "23", "title": "More", "after": []}])
+    far = [each | {"after": ["recurrence"]} if each["slug"] == "scale" else each for each in lessons]
+    with pytest.raises(ValueError, match="scale builds on recurrence, which is no neighbor in the drawing"):
+        course.graph(far)
 
 
 def test_votes_take_time_in_both_kinds_of_meeting(root):
