@@ -5,6 +5,7 @@ mean and range over the seeds, ``{recorded}`C01 lstm sabotaged``` what the sabot
 ``{counted}`claims``` is one of `COUNTS`. Directive ``{colophon}`` writes what CITATION.cff says.
 """
 
+import json
 from datetime import date
 from pathlib import Path
 
@@ -93,6 +94,12 @@ def asked_of(root):
     return lessons_with_questions(Path(root, TEACH))
 
 
+def seconds_to_install(root):
+    """Return how long ``doctor`` took at first, without the download, as ``make rehearsal`` measured it."""
+    steps = json.loads(Path(root, "book", "rehearsal.json").read_text(encoding="utf-8"))["steps"]
+    return next(each["seconds"] for each in steps if each["words"] == "doctor, which installs all")
+
+
 #: What can be counted: the rows of the ledger and the folder of the book -> a number or its word.
 COUNTS = {
     "statements": lambda found, root: len(of_lectures(found)),
@@ -115,6 +122,7 @@ COUNTS = {
     "lessons with questions": lambda found, root: len(asked_of(root)),
     "seconds of a lesson": lambda found, root: greatest_cost(root, "seconds"),
     "gigabytes of a lesson": lambda found, root: greatest_cost(root, "gigabytes"),
+    "seconds to install": lambda found, root: seconds_to_install(root),
 }
 
 

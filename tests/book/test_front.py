@@ -82,7 +82,7 @@ def test_no_measured_number_is_typed(name):
 
 
 def test_counts_that_are_asked_for_are_counts():
-    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "book").glob("*.md")]
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "book").rglob("*.md")]
     asked = {key for text in texts for key in re.findall(r"\{counted\}`([^`]*)`", text)}
     assert asked == set(COUNTS)
 
