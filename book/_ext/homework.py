@@ -11,7 +11,7 @@ NUMBER = re.compile(r"^> \*\*Exercise (\d+\.\d) ", flags=re.M)
 ON_PAPER = re.compile(r"^(\d)\. \*\*(?:Recall|Apply|Prove|Design)\.\*\*", flags=re.M)
 BEGIN = re.compile(r"In class: begin Exercise (\d+\.\d)\.")
 #: For exercises in a meeting with a lesson, at least and at most, in steps of five minutes.
-AT_LEAST, AT_MOST, STEP = 20, 50, 5
+AT_LEAST, AT_MOST, STEP = 10, 50, 5
 
 
 def exercises_of(root, lesson, starts):
@@ -80,6 +80,18 @@ def catch_up(rows, minutes):
 def listed(lists):
     """Return the exercises of some lessons in words."""
     return "; ".join(filter(None, map(exercise_list, lists)))
+
+
+def by_lesson(exercises):
+    """Return exercises as a list for each lesson.
+
+    >>> by_lesson(["12.3", "5.paper 1", "12.4"])
+    [['5.paper 1'], ['12.3', '12.4']]
+    """
+    found = {}
+    for each in exercises:
+        found.setdefault(each.partition(".")[0], []).append(each)
+    return [found[lesson] for lesson in sorted(found, key=int)]
 
 
 def exercise_list(exercises):

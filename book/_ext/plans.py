@@ -7,12 +7,23 @@ that would be homework, and ``own TITLE`` for a topic that the book lacks, or a 
 """
 
 from functools import cache
+from itertools import zip_longest
 from math import ceil
 from pathlib import Path
 
 import yaml
 from course import SLACK, VOTE, meeting, parts, size, written
-from homework import AT_LEAST, AT_MOST, STEP, exercises_of, join_neighbors, listed, share, starts_of
+from homework import (
+    AT_LEAST,
+    AT_MOST,
+    STEP,
+    by_lesson,
+    exercises_of,
+    join_neighbors,
+    listed,
+    share,
+    starts_of,
+)
 from mocks import TUTORIAL
 from questions import left_out
 from workload import hours_with, load_of, longer, project_steps, staff
@@ -32,8 +43,8 @@ CHALLENGE = {
 }
 #: The lab: minutes to run it, its votes, and minutes for its exercises.
 LAB, LAB_VOTES, LAB_EXERCISES = 25, 2, 25
-#: Minutes at the board of a tutorial for an exercise that was homework.
-AT_BOARD = 8
+#: Minutes at the board of a tutorial for an exercise that was homework, and how many there are at most.
+AT_BOARD, SHOWN = 8, 5
 #: On which lessons an assignment is, and the fewest weeks for it.
 NEEDED = {
     "gradients": {"recurrence", "first_attention", "self_attention"},
@@ -42,7 +53,7 @@ NEEDED = {
     "tuning": {"language_model", "adapting", "preferences"},
 }
 WEEKS = 2
-NUMBERS = {2: "two", 3: "three", 4: "four"}
+NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four"}
 
 
 def read_plans(root):
@@ -89,6 +100,8 @@ def plan_of(root, key):
     out = [each for slug, each in lessons.items() if slug not in taught]
     exam = test_of(root, plan.get("exam", "exam"), taught, key, least=0)
     made = plan | {"exam": exam, "rows": rows, "told": told, "left_out": out, "size": size(plan)}
+    every = {each.key: each for each in read_exams(Path(root, "book", "teach"))}
+    made["exams"] = [(each, left_out(every[each], taught)) for each in plan["sealed"]]
     made |= {"challenge": any(row["steps"] for row in rows), "taught": taught, "lab": has_lab(plan)}
     check_assignments(made)
     made |= load_of(made)
@@ -168,18 +181,19 @@ def add_tutorials(root, rows, plan):
         held = row_of(root, words, {}, row["taught"], plan["key"]) if words else {"tests": [], "lab": False}
         lab = (LAB + VOTE * LAB_VOTES + LAB_EXERCISES) * held["lab"]
         left = plan["tutorial"] - SLACK - lab - sum(each["minutes"] for each in held["tests"])
-        board = before[: left // AT_BOARD]
+        board = before[: min(left // AT_BOARD, SHOWN)]
         left -= AT_BOARD * len(board)
-        tasks = read_mock(teach, sheet_of(row["lectured"][0])).tasks if row["lectured"] else ()
+        sheet = [lesson for lesson, _ in row["order"][:1]]
+        tasks = read_mock(teach, sheet_of(sheet[0])).tasks if sheet else ()
         spent = [ceil(FACTOR * task.question.minutes) for task in tasks]  # as long as an exam gives
         solved = [n for n in range(1, 1 + len(spent)) if sum(spent[:n]) <= left]
         used = sum(spent[: len(solved)])
-        row["tutorial"] = held | {"board": listed([board]), "on_board": AT_BOARD * len(board)}
-        row["tutorial"] |= {"sheet": row["lectured"][:1], "solved": solved, "all": len(solved) == len(spent)}
+        row["tutorial"] = held | {"board": listed(by_lesson(board)), "on_board": AT_BOARD * len(board)}
+        row["tutorial"] |= {"sheet": sheet, "solved": solved, "all": len(solved) == len(spent)}
         row["tutorial"] |= {"on_sheet": used, "on_lab": lab, "slack": SLACK + left - used}
-        row["tutorial"]["not_on_board"] = listed([before[len(board) :]])
+        row["tutorial"]["not_on_board"] = listed(by_lesson(before[len(board) :]))
         row["tutorial"]["duties"] = duties_of(plan, number)
-        before = [each for some in row["left"] for each in some]
+        before = [each for some in zip_longest(*row["left"]) for each in some if each]  # by turns
 
 
 def duties_of(plan, number):
@@ -226,35 +240,32 @@ def told_in_place(root):
 
 
 def overview(root):
-    """Return all plans twice: by form and hours, the longest term first, and by course.
-
-    A course has its lessons in numbers, its exam and the resit, and its assignments.
-    """
-    exams = {each.key: each for each in read_exams(Path(root, "book", "teach"))}
+    """Return a row for each course: its title, its lessons in numbers, exam and resit, and its plans."""
     numbers = {each["slug"]: each["number"] for each in written(root)}
-    plans = [planned(root, each["key"]) for each in read_plans(root)]
-    forms, courses = {}, {}
-    for plan in plans:
-        told = {"exams": [(key, left_out(exams[key], plan["taught"])) for key in plan["sealed"]]}
+    courses = {}
+    for plan in (planned(root, each["key"]) for each in read_plans(root)):
+        told = {"title": plan["title"], "exams": plan["exams"]}
         told["numbers"] = join_neighbors(sorted(numbers[slug] for slug in plan["taught"]))
-        courses.setdefault(str([plan["title"], told, plan["assignments"], plan["instead"]]), plan | told)
-    for plan in sorted(plans, key=lambda plan: (-len(plan["rows"]) / plan["a_week"], -plan["class"])):
-        forms.setdefault((plan["size"], plan["total"], plan["longer"], plan["both"]), []).append(plan)
-    return list(forms.values()), list(courses.values())
+        courses.setdefault(str(told), told | {"plans": []})["plans"].append(plan)
+    return list(courses.values())
 
 
 def bundles(root, key):
     """Return a plan, and what may count in it: shares of the grade, a student's hours, and the staff's."""
     plan, found = planned(root, key), []
+    dates = plan["assignments"] | plan["instead"]
     for each in yaml.safe_load(Path(root, "book", "bundles.yml").read_text(encoding="utf-8")):
         count = {"none": 0, "plan": len(plan["assignments"])}.get(each["assignments"])
         count = len(plan["assignments"]) + 1 if count is None else count
         if count not in each["each"]:
             continue
         challenge, project = each.get("challenge", 0), each.get("project", 0)
+        if ((challenge or project) and not plan["challenge"]) or count > len(dates):
+            continue
         exam = 100 - count * each["each"][count] - challenge - project
         own = {"challenge": bool(challenge), "project": plan["project"] * bool(project)}
-        shares = [(f"{NUMBERS[count]} assignments", f"{each['each'][count]}% each")] if count else []
+        name = f"{NUMBERS.get(count)} assignment{'s' * (count > 1)}"
+        shares = [(name, f"{each['each'][count]}%{' each' * (count > 1)}")] if count else []
         shares += [("challenge", f"{challenge}%")] * bool(challenge)
         shares += [("project", f"{project}%")] * bool(project)
         found.append(

@@ -1,10 +1,10 @@
 """The plans of ``book/courses.yml`` on a page.
 
-Directive ``{weeks} key`` is a plan's table, ``{weeks} key short`` a list of topics with the hours,
-``{plans}`` two tables of all plans, ``{told}`` what a class hears in place of a lesson, and
-``{bundles} key`` a table of what may count, by ``book/bundles.yml``. Role ``{workload}`total key```
-says what hours a plan takes, ``{workload}`longer key``` with ``book/teach/project.md`` in place of
-challenge and assignments.
+Directive ``{weeks} key`` is a plan's table, folded but for ``{weeks} key open``, ``{weeks} key short`` a
+list of topics with the hours, ``{plans}`` a table of all plans, ``{told}`` what a class hears in place
+of a lesson, and ``{bundles} key`` a table of what may count, by ``book/bundles.yml``.
+Role ``{workload}`total key``` says what hours a plan takes, ``{workload}`longer key``` with
+``book/teach/project.md`` in place of challenge and assignments.
 """
 
 from pathlib import Path
@@ -41,16 +41,19 @@ class Weeks(Made):
             plan = planned(self.env.srcdir, self.arguments[0])
         except ValueError as error:
             raise self.error(str(error)) from error
-        return [raw(HTML.topics(plan) if self.arguments[1:] else HTML.weeks(plan))]
+        kind = "".join(self.arguments[1:])
+        if kind not in ("", "open", "short"):
+            raise self.error(f"expected a plan, and open or short, got {kind!r}")
+        return [raw(HTML.topics(plan) if kind == "short" else HTML.weeks(plan, kind))]
 
 
 class Plans(Made):
-    """All plans by form, and by course."""
+    """All plans by course."""
 
     def run(self):
-        """Return two tables."""
+        """Return a table."""
         self.note()
-        return [raw(HTML.plans(*overview(self.env.srcdir)))]
+        return [raw(HTML.plans(overview(self.env.srcdir)))]
 
 
 class Told(Made):
@@ -78,6 +81,7 @@ class Workload(SphinxRole):
 
     ``project`` is what the project takes, ``longer`` the hours with it, and ``more`` their credits; ``both``
     and ``most`` are those with assignments too, ``alone`` without the class; ``weekly`` is a week of it.
+    ``lecturer`` is what the whole course takes a lecturer without an assistant.
     """
 
     def run(self):

@@ -9,6 +9,8 @@ ASSIGNMENT, PREPARE = 7, 2
 #: each assignment, the grader, then written parts and conversations; for 20 pages of the challenge and 30
 #: projects, reading and conversations.
 STAFF = {"assignment": (1, 9), "challenge": (0, 5), "project": (0, 33)}
+#: Hours of a lecturer for the exams of 60 students, 20 minutes each, and to run the grader in a week.
+EXAMS, GRADER = 20, 0.25
 #: In which weeks the project runs beside the course.
 BESIDE = 6, 14
 #: Hours of work that make a credit of the ECTS, at least and at most.
@@ -18,7 +20,11 @@ STEP_OF_PROJECT = re.compile(r"^\| ((?:week|two weeks|three weeks) .*?) \|.*\| (
 
 
 def load_of(plan):
-    """Return a student's hours: in class, at home, to read each lecture's lesson again; and the credits."""
+    """Return a student's hours: in class, at home, to read each lecture's lesson again; and the credits.
+
+    ``lecturer`` is what a lecturer without an assistant needs for 60 students: lectures, as long again to
+    prepare each, and what is handed in.
+    """
     rows = plan["rows"]
     found = {
         "class": round(len(rows) * (plan["meeting"] + plan["tutorial"]) / 60),
@@ -28,7 +34,10 @@ def load_of(plan):
         "exam_hours": PREPARE * len(plan["taught"]),
     }
     total = sum(found.values())
-    return found | {"total": total, "credits": credits_of(total)}
+    weeks = len(rows) / plan["a_week"]
+    graded = staff(len(plan["assignments"]), challenge=plan["challenge"])[0]
+    lecturer = round(2 * len(rows) * plan["meeting"] / 60 + weeks * GRADER + graded + EXAMS)
+    return found | {"total": total, "credits": credits_of(total), "lecturer": lecturer}
 
 
 def staff(assignments=0, *, challenge=False, project=False):
@@ -59,7 +68,10 @@ def hours_with(plan, assignments, *, challenge=False, project=0):
 
 
 def longer(plan, steps):
-    """Return hours and credits with the project: without an exam; with one; and with assignments too."""
+    """Return hours and credits with the project: without an exam; with one; and with assignments too.
+
+    ``counts`` has hours and credits by what counts for the grade, without the challenge.
+    """
     project = sum(hours for _, hours in steps)
     count = len(plan["assignments"])
     hours, both = hours_with(plan, 0, project=project), hours_with(plan, count, project=project)
@@ -71,7 +83,13 @@ def longer(plan, steps):
     beside = spent / 60 + sum(hours for when, hours in steps if when.startswith("week"))
     late = ASSIGNMENT * sum(to > first * plan["a_week"] for _, to in plan["assignments"].values())
     weeks_beside = last - first + 1
+    counts = {"exam": hours_with(plan, 0)}
+    if count:
+        counts["assignments"] = hours_with(plan, count)
+    if plan["challenge"]:  # a term has time for the project, too
+        counts |= {"project": hours, "all": both}
     return {
+        "counts": {name: (asked, credits_of(asked)) for name, asked in counts.items()},
         "project": project,
         "only": hours - plan["exam_hours"],
         "fewest": credits_of(hours - plan["exam_hours"]),
