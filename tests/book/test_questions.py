@@ -17,9 +17,10 @@ from test_plain_markdown import not_plain
 from exformer_lessons.teacher import assignments
 from exformer_lessons.teacher.__main__ import run
 from exformer_lessons.teacher.answers import MARK, digest, read_manifest, sealed_file
-from exformer_lessons.teacher.exams import Exam, read_exams
-from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, read_questions
+from exformer_lessons.teacher.exams import READING, Exam, read_exams
+from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, read_questions, titles
 from exformer_lessons.teacher.sealing import read_recipients
+from exformer_lessons.teacher.sheets import FACTOR, saved
 
 ROOT = Path(__file__).parents[2]
 TEACH = ROOT / "book" / "teach"
@@ -275,35 +276,94 @@ def test_each_question_of_the_bank_has_its_objective() -> None:
     assert {key: taken.count(key) for key in taken} == {"A": 8, "B": 8}  # J and K are sealed
 
 
-def test_a_variant_takes_what_the_page_says(tmp_path) -> None:
+@pytest.fixture
+def third_year(tmp_path) -> list[Exam]:
+    """Give all exams of the folder that the page of keys makes, last the two of its example."""
     (tmp_path / "book").symlink_to(ROOT / "book")
-    commands = re.search(r"```bash\n(.+?)```", (TEACH / "keys.md").read_text("utf-8"), flags=re.S)[1]
+    page = (TEACH / "keys.md").read_text(encoding="utf-8")
+    commands = re.search(r"```bash\n(.+?)```", page, flags=re.S)[1]
     subprocess.run(["bash", "-ec", commands], cwd=tmp_path, check=True)
-    example = re.search(r"```yaml\n(.+?)```", (TEACH / "exams.md").read_text("utf-8"), flags=re.S)[1]
+    example = re.search(r"```yaml\n(.+?)```", page, flags=re.S)[1]
     with (tmp_path / "own" / "teach" / "exams.yml").open("a", encoding="utf-8") as file:
         file.write(f"\n{example}")
-    *before, variant = read_exams(tmp_path / "own" / "teach")
-    assert variant.points == 60
-    assert {kind for _, kind, _ in variant.asks} == set(KINDS)
-    asked = {name for exam in before for name in exam.questions}
-    again = [name in asked or bool(re.fullmatch(r"[A-Z]/\d", name)) for name in variant.questions]
-    assert sum(again) == 3
-    for old, (_, kind, _) in zip(again, variant.asks, strict=True):
-        assert old == (kind == "apply")  # a seed changes these, and the others are new
-    resit = next(exam for exam in before if exam.key == "D")  # as the page says
-    assert {lesson for lesson, *_ in resit.asks} <= taught_in("core-14-90")
-    assert "D" not in YEARS[0]
-    assert not numbered(resit) & {*variant.questions}
+    return read_exams(tmp_path / "own" / "teach")
+
+
+def test_a_variant_takes_what_the_page_says(third_year: list[Exam]) -> None:
+    *before, exam, resit = third_year
+    assert (exam.key, resit.key) == ("Y3", "Y4")
+    asked = {name for each in before for name in each.questions}
+    for variant in (exam, resit):
+        assert (variant.minutes, variant.points) == (90, 60)
+        assert {kind for _, kind, _ in variant.asks} == set(KINDS)
+        for name, (_, kind, _) in zip(variant.questions, variant.asks, strict=True):
+            seeded = re.fullmatch(r"[CN]/\d", name)
+            assert bool(seeded) == (kind == "apply")  # a seed changes these
+            assert seeded or name not in asked
+    assert not {*exam.questions} & {*resit.questions}
+    thirteen = {lesson for each in (exam, resit) for lesson, *_ in each.asks}
+    assert thirteen == taught_in("core-14-90") & {*LESSONS}
+
+
+def test_a_seed_changes_as_many_points_as_the_page_says() -> None:
+    page = (TEACH / "exams.md").read_text(encoding="utf-8")
     bank = {each.name: each for lesson in LESSONS for each in read_questions(TEACH, lesson)}
     kinds = [each.kind for each in bank.values() if each.kind != "apply"]
     assert {kind: kinds.count(kind) for kind in {*kinds}} == dict.fromkeys(("recall", "prove", "design"), 40)
-    drawn = {}
-    for exam in EXAMS:
-        sealed = [name not in bank for name in exam.questions] or [not exam.public] * len(exam.asks)
-        rows = zip(sealed, exam.asks, strict=True)
-        drawn[exam.key] = sum(points for kept, (_, kind, points) in rows if kept and kind == "apply")
-    assert (drawn.pop("A"), drawn.pop("B"), drawn.pop("J")) == (0, 0, 17)
-    assert (min(drawn.values()), max(drawn.values())) == (25, 34)
+    drawn = [
+        sum(points for _, kind, points in exam.asks if kind == "apply") for exam in EXAMS if not exam.public
+    ]
+    assert f"They carry {min(drawn)} to {max(drawn)} of the 60 points." in page
+
+
+def test_two_of_eighteen_exams_are_public_and_the_rest_sealed() -> None:
+    page = (TEACH / "exams.md").read_text(encoding="utf-8")
+    assert "Eighteen exams of 90 minutes and 60 points are ready, A to T without I and O." in page
+    assert [exam.key for exam in EXAMS] == [*"ABCDEFGHJKLMNPQRST"]
+    assert [exam.key for exam in EXAMS if exam.public] == ["A", "B"]
+    for exam in EXAMS[2:]:
+        assert not any(set(name) & {*"abcdefgh"} for name in exam.questions), exam.key
+
+
+def test_half_an_exam_and_a_midterm_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (TEACH / "exams.md").read_text(encoding="utf-8")
+    found = re.findall(r"([J-R])(?: and (K))? `--without ([\d,]+)`", page)
+    assert found == [("J", "K", "6,7,8,9"), ("R", "", "1,4"), ("M", "", "1,8")]
+    for key, out in [(key, out) for first, second, out in found for key in (first, second) if key]:
+        table = tmp_path / f"{key}.csv"
+        words = ["exam", key, "--without", out, "--marks", str(table), "--folder", str(TEACH)]
+        assert run(words) == 0
+        points = [int(most) for most in table.read_text(encoding="utf-8").splitlines()[1].split(",")[1:]]
+        exam = next(each for each in EXAMS if each.key == key)
+        taken = exam.minutes - saved(exam.points - sum(points))
+        if key in "JK":
+            assert (sum(points), taken) == (30, 50)
+            assert {"recall", "apply", "prove"} == {kind for _, kind, _ in exam.asks[: len(points)]}
+        else:
+            assert (sum(points), taken) == (48, 74)
+            assert READING + FACTOR * 49 > 75  # no more fit
+    capsys.readouterr()
+
+
+def test_exams_of_a_half_weigh_its_lessons_alike() -> None:
+    first, second = ([*exam.asks] for exam in EXAMS if exam.key in "JK")
+    for asks in (first, second):
+        assert len({lesson for lesson, *_ in asks}) == len(asks) == 9  # one question each
+    both = {lesson: sum(points for name, _, points in first + second if name == lesson) for lesson in LESSONS}
+    assert set(filter(None, both.values())) <= {*range(6, 17)}
+    assert {lesson for lesson, points in both.items() if points} == taught_in("nlp-8-90") & {*LESSONS}
+
+
+def test_the_page_of_exams_says_whose_the_mock_exams_are() -> None:
+    page = (TEACH / "exams.md").read_text(encoding="utf-8")
+    _, *parts = re.search(r"three \[mock exams\].*", page)[0].split("one for ")
+    named = [{*re.findall(r"\*(.+?)\*", part)} for part in parts]
+    ways = yaml.safe_load((ROOT / "book" / "courses.yml").read_text(encoding="utf-8"))
+    whose: dict[str, set[str]] = {}
+    for way in ways:
+        whose.setdefault(way["exam"], set()).add(way["title"][0].lower() + way["title"][1:])
+    assert [*named[:2], set()] == [whose["exam_today"], whose["exam_language"], named[2]]
+    assert set(whose) == {"exam", "exam_today", "exam_language"}
 
 
 def test_no_page_tells_the_lessons_of_a_sealed_exam() -> None:
