@@ -33,6 +33,25 @@ def test_the_examples_of_a_page_print_what_it_says(name: str) -> None:
         assert doctest.DocTestRunner().run(examples, out=said.append).failed == 0, "".join(said)
 
 
+def test_a_page_with_full_marks_quotes_its_row_and_predicts() -> None:
+    page = (ROOT / "book" / "teach" / "doubt.md").read_text(encoding="utf-8")
+    page = page.partition("## A page with full marks")[2].partition("\n## ")[0]
+    rows = yaml.safe_load((ROOT / "book" / "claims.yml").read_text(encoding="utf-8"))
+    row = next(row for row in rows if row["id"] == "A15")
+    claim = row["claim"][0].lower() + row["claim"][1:].rstrip(".")
+    assert f"**Row A15**: {claim}, *{row['clause']}*." in page
+    doubts = json.loads((ROOT / "lib" / "exformer_lessons" / "doubts.json").read_text(encoding="utf-8"))
+    measured = doubts["evidence/self_attention"]["A15"]["normally"]
+    assert row["figure"].format(**measured).replace("d_k =", "a width of") in page
+    predicted = [((d + 3) / 4) ** 0.5 for d in (4, 64, 1024)]
+    assert "{:.1f}, {:.1f} and {:.1f} at the widths 4, 64 and 1,024".format(*predicted) in page
+    scores = predicted[-1] * torch.randn(100_000, 8, generator=torch.Generator().manual_seed(0))
+    assert scores.softmax(dim=-1).amax(dim=-1).mean() > 0.9  # what it expected, and did not find
+    points = [int(found) for found in re.findall(r"[a-z] (\d)[,;.]", page.partition("*Marks:*")[2])]
+    assert f"**{sum(points)} of 10.**" in page
+    assert len(re.sub(r"^(>>>|\.\.\.|\d).*$", "", page, flags=re.M).split()) < 400
+
+
 def test_a_marked_report_states_the_numbers_of_its_runs() -> None:
     page = (ROOT / "book" / "teach" / "project.md").read_text(encoding="utf-8")
     _, report = page.split("(marked-report)=\n")
