@@ -9,6 +9,7 @@ from statistics import mean, stdev
 import pytest
 import torch
 import yaml
+from course import parts
 
 import exformer
 from exformer.cli.parser import make_parser
@@ -70,6 +71,9 @@ def test_a_marked_report_states_the_numbers_of_its_runs() -> None:
     assert f"{1000 * old[0]:.0f} millinats without QK-norm and {1000 * new[0]:.0f} with it" in report
     assert f"{1000 * mean(old):.1f}, from {1000 * min(old):.1f} to {1000 * max(old):.1f}" in report
     assert max(old) == old[0]  # the worst of them, as the page says
+    assert f"rotary positions have {1000 * alone['rotary']['excess'][0]:.0f} there by coincidence" in report
+    assert f"a gain of {mean(old) * 1000 - mean(new) * 1000:.0f} millinats" in report
+    assert "wider than ± 8, half of the gain" in report
     worse = [
         1000 * (alone[name]["sweep"]["0.02"] - alone[name]["sweep"]["0.01"]) for name in ("2017", "QK-norm")
     ]
@@ -78,6 +82,50 @@ def test_a_marked_report_states_the_numbers_of_its_runs() -> None:
     assert f"{mean(lead):.1f} ± {2.776 * stdev(lead) / 5**0.5:.1f}, and QK-norm" in report
     lead = [1000 * (a - b) for a, b in zip(common["2017"]["0.02"], common["pre-norm"]["0.02"], strict=True)]
     assert f"leads there by {mean(lead):.0f} ± {2.776 * stdev(lead) / 5**0.5:.0f} millinats" in report
+
+
+def numbers_of(told: str) -> set[str]:
+    """Return the lessons that words name: 04, 08 to 12."""
+    found = re.findall(r"(\d\d)(?: to (\d\d))?", told)
+    return {f"{n:02}" for first, last in found for n in range(int(first), int(last or first) + 1)}
+
+
+def test_a_course_has_project_questions_on_what_it_teaches() -> None:
+    page = (ROOT / "book" / "teach" / "project.md").read_text(encoding="utf-8")
+    rows = yaml.safe_load((ROOT / "book" / "lessons.yml").read_text(encoding="utf-8"))
+    number = {row["slug"]: row["number"] for row in rows}
+    ways = yaml.safe_load((ROOT / "book" / "courses.yml").read_text(encoding="utf-8"))
+    taught = {
+        way["title"].lower(): {
+            number[slug] for words in way["meetings"] for _, slug in parts(words) if slug in number
+        }
+        for way in ways
+        if way["key"].endswith("14-90")
+    }
+    told = re.search(r"^\*The core\* has the lessons up to 13, (.+?)\. ", page, flags=re.M)[1]
+    asked = {*re.findall(r"^- \[?Lesson (\d\d)", page, flags=re.M)}
+    assert {lesson for lesson in asked if lesson <= "13"} <= taught["the core"]
+    for title, words in re.findall(r"\*(.+?)\* ([^*]+)", told):
+        lessons = taught[title.lower()]
+        translator = set() if "07" in lessons else {"13"}  # the question on 13 asks about one
+        assert numbers_of(words) == asked & lessons - translator, title
+
+
+def test_a_project_question_says_where_the_ledger_has_its_row() -> None:
+    page = (ROOT / "book" / "teach" / "project.md").read_text(encoding="utf-8")
+    rows = yaml.safe_load((ROOT / "book" / "lessons.yml").read_text(encoding="utf-8"))
+    number = {row["slug"]: row["number"] for row in rows}
+    ledger = {
+        row["id"]: min(number[slug] for slug in row["lessons"] + row["evidence"])
+        for row in yaml.safe_load((ROOT / "book" / "claims.yml").read_text(encoding="utf-8"))
+        if row["lessons"] + row["evidence"]
+    }
+    found = re.findall(
+        r"^- \[?Lesson (\d\d).*? row \[(\w+)\]\S+?\)(?:, in the ledger under (\d\d))?:", page, re.M
+    )
+    assert len(found) == page.count(" row [")
+    for lesson, row, elsewhere in found:
+        assert (elsewhere or lesson) == ledger[row], row
 
 
 #: Sweeps of which the project asks: a lesson's folder, the row, the name; what the page says of its figures.
@@ -97,6 +145,7 @@ ASKED = {
     ("generation/evidence", "C28", "equal_diversity"): lambda found: [
         f"min-p leaves {mean(found['min-p']):.1f}%",
         *(f"{name} {mean(found[name]):.1f}%" for name in ("top-p", "temperature", "top-k")),
+        {3: "the lesson shows the best"}[min(range(5), key=found["sampled"].__getitem__)],
     ],
     ("masked_language_model/evidence", "C29", "minimal_pairs"): lambda found: [f"judges {mean(found):.0%}"],
 }
