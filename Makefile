@@ -17,7 +17,7 @@ export ATEN_CPU_CAPABILITY = avx2
 export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test evidence lab notebooks lesson student slides moodle claim doubt trials elsewhere lint format bench board live rehearsal hub clean
+.PHONY: help book serve test evidence lab notebooks lesson student slides moodle canvas claim doubt trials elsewhere lint format bench board live rehearsal hub clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 \t/p' Makefile | expand -t 20
@@ -60,6 +60,9 @@ slides: $(READY) ## slides with speaker notes, and each figure as SVG: all, or N
 
 moodle: $(READY) ## votes, pre-test, tests, questions and weeks for Moodle: all, or NB=05, in _build/moodle
 	$(PY) book/_tools/moodle.py $(NB)
+
+canvas: $(READY) ## the same questions for Canvas, as QTI: all, or NB=05, in _build/canvas
+	$(PY) book/_tools/canvas.py $(NB)
 
 claim: $(READY) ## reproduce a row of the ledger: ID=A18
 	$(PY) -m exformer_lessons claim $(ID)

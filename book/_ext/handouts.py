@@ -1,6 +1,6 @@
 """What is handed out: slides and archives in the book's ``_static``.
 
-The archives hold what ``make student``, ``make slides`` and ``make moodle`` write.
+The archives hold what ``make student``, ``make slides``, ``make moodle`` and ``make canvas`` write.
 """
 
 import shutil
@@ -10,11 +10,17 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "_tools"))
 
+import canvas
 import moodle
 import slides
 import student
 
-WRITERS = {"notebooks": student.main, "slides": slides.main, "moodle": moodle.main}
+WRITERS = {
+    "notebooks": student.main,
+    "slides": slides.main,
+    "moodle": moodle.main,
+    "canvas": canvas.main,
+}
 
 
 def write(app, exception):

@@ -287,10 +287,8 @@ def weeks(plan):
     return "\n".join(parts) + "\n</html>\n"
 
 
-def main(names, folder=FOLDER):
-    """Write the questions of the named lessons, or of all, and the weeks of plans; say how many there are."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+def make_banks(names):
+    """Return the questions of the named lessons, or of all, by the name of their file."""
     paths = [path for path in find(names) if path.parent.name == "notebooks"]
     slugs = set(map(key_of, paths)) & set(lessons_with_questions(TEACH))
     banks = {name: ElementTree.Element("quiz") for name in ("votes", "pretest", "tests", "questions")}
@@ -299,6 +297,14 @@ def main(names, folder=FOLDER):
     add_statements(banks["pretest"])
     add_tests(banks["tests"])
     add_questions(banks["questions"], [slug for slug in titles(TEACH) if slug in slugs])
+    return banks
+
+
+def main(names, folder=FOLDER):
+    """Write the questions of the named lessons, or of all, and the weeks of plans; say how many there are."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    banks = make_banks(names)
     for name, bank in banks.items():
         ElementTree.ElementTree(bank).write(folder / f"{name}.xml", encoding="utf-8", xml_declaration=True)
     (folder / "weeks").mkdir(exist_ok=True)

@@ -1,6 +1,9 @@
 """The gradebook: one row for each student, found in the roster or named, which no spreadsheet runs."""
 
 import csv
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +12,7 @@ from exformer_lessons.teacher import grade
 from exformer_lessons.teacher.grade import Result
 from exformer_lessons.teacher.gradebook import UNKNOWN, read_roster, write_gradebook
 
+PAGE = Path(__file__).parents[2] / "book" / "teach" / "grading.md"
 WORKSHEET = """Identifier,Full name,Email address,Status,Grade
 Participant 1000001,Zoë O'Hara,zoe@example.org,Submitted,
 Participant 1000002,Ada Lovelace,ada@example.org,Submitted,12
@@ -116,6 +120,7 @@ def test_a_roster_fills_in_and_lists_who_handed_in_nothing(tmp_path):
         ("s17", "ID number;Email;Groups\ns17;mk@example.org;1, 4, 7, 9, 12, 15\n"),
         ("Martin King", "First name,Last name,Email\nMartin,King,mk@example.org\n"),
         ("King Martin", "\ufeffFirst name,Last name,Email\nMartin,King,mk@example.org\n"),
+        ("kingmartin_LATE_12_3456_a", 'Name,Email\n"King, Martin",mk@example.org\n'),  # of Canvas
     ],
 )
 def test_how_a_student_is_found(folder, worksheet, tmp_path):
@@ -168,6 +173,90 @@ def test_the_command_writes_both_tables(tmp_path, monkeypatch, capsys):
     )
     assert f"timeout   {ZOE}/03.ipynb train\n" in said
     assert [len(path.read_text(encoding="utf-8").splitlines()) for path in out] == [4, 5]
+
+
+EXPORT = """Student,ID,SIS User ID,SIS Login ID,Section,tokenizer (77),Final Score
+,,,,,Manual Posting,
+    Points Possible,,,,,40,(read only)
+"Lovelace, Ada",12345,s1,ada,CS 224,12,12
+"Lovelace, Ada",12346,s2,ada2@example.org,CS 224,,
+"King, Martin",12347,s3,king,CS 224,,
+"Bo, Zoë",99,,,CS 224,,
+"Student, Test",12399,,0a1b,CS 224,,
+"""
+CLASS = [
+    "lovelaceada_12346_678910_03_self_attention-1.ipynb",
+    "week3/lovelaceada_LATE_12345_678911_a.ipynb",
+    "kingmartin_12348_678912_a.ipynb",  # of one name with another, and not in the roster
+    "bozoë_99_678913_King_1_2.ipynb",
+]
+
+
+def test_canvas_names_files_by_a_users_id(tmp_path):
+    found, said = written(tmp_path, [row(name) for name in CLASS], EXPORT)
+    told = {who: (each["participant"], each["sum"]) for who, each in found.items()}
+    assert told == {
+        "ada": ("12345", "1"),
+        "ada2@example.org": ("12346", "1"),
+        "king": ("12347", "0"),
+        "Bo, Zoë": ("99", "1"),
+        "kingmartin": ("12348", "1"),
+    }
+    assert found["king"]["name"] == "King, Martin"
+    assert not {"12", "cs224"} & read_roster(tmp_path / "worksheet.csv")[0].names  # points, and the section
+    assert f"5 students, 1 of them handed in nothing; {UNKNOWN}: kingmartin\n" in said
+    assert [*written(tmp_path, [row(CLASS[1])])[0]] == ["lovelaceada"]
+    found, _ = written(tmp_path, [row(f"{each}/hw_2026_03_01.ipynb") for each in ("s17", "s18")])
+    assert [*found] == ["s17", "s18"]  # a date in a name is no user
+
+
+def test_canvas_imports_sums_and_nothing_else(tmp_path):
+    full = {"lesson": "", "full": 16}
+    rows = [row(CLASS[0], "merge", "in part", points=9, **full), row(CLASS[0], "cut", points=16, **full)]
+    rows += [row(CLASS[2], "cut", points=16, **full)]
+    _, said = written(tmp_path, rows, EXPORT)
+    assert said.endswith(f"{tmp_path / 'out_canvas.csv'}: to import into Canvas")
+    assert (tmp_path / "out_canvas.csv").read_text(encoding="utf-8") == (
+        "Student,ID,SIS User ID,SIS Login ID,Section,out\n"
+        "    Points Possible,,,,,32\n"
+        '"Lovelace, Ada",12345,s1,ada,CS 224,0\n'
+        '"Lovelace, Ada",12346,s2,ada2@example.org,CS 224,25\n'
+        '"King, Martin",12347,s3,king,CS 224,0\n'
+        '"Bo, Zoë",99,,,CS 224,0\n'
+    )
+
+
+def test_an_exercise_is_a_point_in_canvas(tmp_path):
+    apart = EXPORT.replace("Student,ID", "LastName,FirstName,ID").replace(", ", '","')
+    apart = apart.replace("\n,", "\n,,").replace("Possible,", "Possible,,")
+    rows = [row(CLASS[0]), row(CLASS[0], "train", "refused"), row(CLASS[1], "", "error", lesson="")]
+    written(tmp_path, rows, apart)
+    head, most, *rows = (tmp_path / "out_canvas.csv").read_text(encoding="utf-8").splitlines()
+    assert head.startswith("LastName,FirstName,ID,")
+    assert most == "    Points Possible,,,,,,2"
+    assert [each[:6] + each[-2:] for each in rows] == ["Lovela,0", "Lovela,1", "King,M,0", "Bo,Zoë,0"]
+
+
+def test_no_other_roster_writes_a_table_for_canvas(tmp_path):
+    _, said = written(tmp_path, [row(CLASS[0])], WORKSHEET)
+    assert (f"{UNKNOWN}: lovelaceada" in said, "Canvas" in said) == (True, False)
+    assert not (tmp_path / "out_canvas.csv").exists()
+
+
+def test_the_page_writes_what_it_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(grade, "grade_folder", lambda *_, **__: iter([row(CLASS[0])]))
+    monkeypatch.setattr(grade, "read_parts", lambda *_: [])
+    monkeypatch.chdir(tmp_path)
+    Path("roster.csv").write_text(EXPORT, encoding="utf-8")
+    found = re.findall(r"^exformer-teacher (grade (?:\\\n|.)+)", PAGE.read_text("utf-8"), flags=re.M)
+    for words in found:
+        assert main.run(shlex.split(words.replace("\\\n", " ").replace("~/course", str(tmp_path)))) == 0
+    assert "tokenizer_canvas.csv: to import into Canvas" in capsys.readouterr().out
+    assert Path("tokenizer_canvas.csv").read_text(encoding="utf-8").partition("\n")[0].endswith(",tokenizer")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("roster.csv", "done.csv", "exercises.csv", "exercises_canvas.csv"),
+        *("tokenizer.csv", "tokenizer_canvas.csv"),
+    }
 
 
 @pytest.mark.parametrize(

@@ -236,6 +236,18 @@ def test_a_hand_in_without_a_notebook_is_named(sandbox_kind, tmp_path):
     assert sum(row.result == "error" for row in rows) == 3
 
 
+def test_files_of_a_student_of_canvas_are_one_hand_in():
+    names = [
+        *("w1/lovelaceada_12345_678910_a.ipynb", "w1/lovelaceada_12345_678911_b.pdf"),
+        *("w1/kingmartin_LATE_12347_678912_b.pdf", "w1/kingmartin_LATE_12347_678913_c.pdf"),
+        *("boz_99_text.html", "boz_99_1234_a.ipynb", "w1/boz_99_text.html"),
+        "w1/Di_4_assignsubmission_file_/b.pdf",  # of Moodle
+    ]
+    told = grade.without_notebook([Path(name) for name in names])
+    assert [*told] == [names[2], names[6], names[7]]
+    assert told[names[2]] == [Path(name).name for name in names[2:4]]
+
+
 #: These ask for more than values: a gradient through a function, a tokenizer, an error that is passed on.
 ASK_MORE = {"training", "adapting", "faster"}
 

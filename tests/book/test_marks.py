@@ -10,7 +10,8 @@ import yaml
 from exformer_lessons.teacher.__main__ import run
 from exformer_lessons.teacher.course_rules import read_rules
 from exformer_lessons.teacher.days_late import days_late
-from exformer_lessons.teacher.gradebook import read_roster
+from exformer_lessons.teacher.grade import Result
+from exformer_lessons.teacher.gradebook import read_roster, write_gradebook
 from exformer_lessons.teacher.marking import new_table
 
 TEACH = Path(__file__).parents[2] / "book" / "teach"
@@ -294,11 +295,36 @@ def test_the_command_writes_what_is_to_be_filled_in(tmp_path, capsys) -> None:
     assert "there is no " in capsys.readouterr().err
 
 
+CANVAS = """Student,ID,SIS Login ID,Section
+"King, Bo",71,bo,A
+"King, Bo",72,bo2,A
+"Student, Test",9,x,A
+"""
+
+
+def test_two_of_one_name_in_canvas_keep_their_points(tmp_path, capsys) -> None:
+    code = {"weight": 40, "points": 40, "written": 8, "gradebook": "code.csv"}
+    parts = {"code": code, "exam": RULES["parts"]["exam"]}
+    words = write(tmp_path, "roster", ROSTER, CANVAS, parts=parts)
+    names = {20: "kingbo_71_12345_a.ipynb", 32: "kingbo_LATE_72_12346_a-1.ipynb"}
+    results = [Result(name, "cut", "in part", "", 1.0, points, 32) for points, name in names.items()]
+    write_gradebook(results, tmp_path / "code.csv", read_roster(tmp_path / "roster.csv"))
+    columns = "student,code written,code unanswered,code days late"
+    (tmp_path / "typed.csv").write_text(f"{columns}\nmaximum,8,3,99\nbo,8,0,\nbo2,8,0,1\n", "utf-8")
+    (tmp_path / "exam.csv").write_text("student,1\nmaximum,10\nbo,10\nbo2,5\n", "utf-8")
+    assert run(words) == 0
+    assert capsys.readouterr().out.endswith("2 students, 0 of them open\n")
+    with (tmp_path / "out.csv").open(encoding="utf-8-sig", newline="") as file:
+        found = {row["id"]: (row["name"], row["code"], row["sum"]) for row in csv.DictReader(file)}
+    assert found == {"71": ("King, Bo", "28", "88.0"), "72": ("King, Bo", "36", "66.0")}
+
+
 @pytest.mark.parametrize(
     ("roster", "students"),
     [
         ("Full name,Email\nBo King,bo@x.org\nCy Young,cy@x.org\n", ["Bo King", "Cy Young"]),
         ("Full name,Email\nBo King,bo@x.org\nBo King,bk@x.org\n", ["bo@x.org", "bk@x.org"]),
+        (CANVAS, ["bo", "bo2"]),
         ("Full name\nBo King\nBo King\n", ["Bo King", "Bo King"]),
     ],
 )

@@ -240,11 +240,17 @@ def test_a_deck_is_printed(browser, written: Path) -> None:
     page.context.close()
 
 
-def test_the_page_for_teachers_offers_what_make_writes(book: Path, written: Path) -> None:
+def test_pages_for_teachers_offer_what_make_writes(book: Path, written: Path) -> None:
     page = (book / "book" / "teach.html").read_text(encoding="utf-8")
-    offered = re.findall(r'<a href="([^"]+)" download', page)
-    assert [Path(each).name for each in offered] == ["slides.zip", "moodle.zip", "notebooks.zip"]
-    decks_in, banks_in, notebooks_in = (zipfile.ZipFile(book / "book" / each).namelist() for each in offered)
+    offered = {}
+    for path in (book / "book" / "teach.html", book / "book" / "teach" / "grading.html"):
+        for each in re.findall(r'<a href="([^"]+)" download', path.read_text(encoding="utf-8")):
+            offered[Path(each).stem] = zipfile.ZipFile(path.parent / each).namelist()
+    assert {*offered} == {"slides", "moodle", "canvas", "notebooks"}
+    assert {each.removeprefix("canvas/") for each in offered["canvas"]} == {
+        *("", "votes.zip", "pretest.zip", "tests.zip", "questions.zip")
+    }
+    decks_in, banks_in, notebooks_in = (offered[name] for name in ("slides", "moodle", "notebooks"))
     ours = {f"slides/{path.relative_to(written)}" for path in written.rglob("*.*") if path.suffix != ".pdf"}
     assert {name for name in decks_in if not name.endswith("/")} == ours
     given = {

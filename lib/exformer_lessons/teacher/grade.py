@@ -209,23 +209,30 @@ def _handed_in(folder: Path) -> list[Path]:
 def without_notebook(paths: Sequence[Path]) -> dict[str, list[str]]:
     """Return the first file of each hand-in that has no notebook, with the names of all its files.
 
-    A hand-in is a folder of Moodle's; or a loose file; or a folder, if neither it nor one around it or in it
-    has a notebook.
+    A hand-in is a folder of Moodle's; or a student's files of Canvas; or a loose file; or a folder, if
+    neither it nor one around it or in it has a notebook.
 
     >>> without_notebook([Path("ada/a.ipynb"), Path("ada/in/b.txt"), Path("bo/b.pdf"), Path("bo/c.pdf")])
     {'bo/b.pdf': ['b.pdf', 'c.pdf']}
     """
     notebooks = [path for path in paths if path.suffix == ".ipynb"]
     having = {path.parent for path in notebooks}
-    around = {each for path in notebooks for each in path.parents}
+    around = {each for path in notebooks for each in (*path.parents, _hand_in(path))}
     found: dict[Path, list[Path]] = {}
     for path in paths:
         above = [each for each in path.parents if each.name]
-        moodle = next((each for each in above if student_of(each.name).number), None)
-        own = moodle or (above[0] if above else path)
-        if own not in around and (moodle or not having & {*above}) and path.suffix != ".ipynb":
+        named = _hand_in(path)
+        own = named or (above[0] if above else path)
+        if own not in around and (named or not having & {*above}) and path.suffix != ".ipynb":
             found.setdefault(own, []).append(path)
     return {files[0].as_posix(): [each.name for each in files] for files in found.values()}
+
+
+def _hand_in(path: Path) -> Path | None:
+    """Return Moodle's folder that a file is in, or what stands for the files of one student of Canvas."""
+    folders = (each for each in path.parents if each.name and student_of(each.name).number)
+    number = student_of(path.name).number
+    return next(folders, path.with_name(number) if number else None)
 
 
 def _total(rows: list[Result]) -> Result:
@@ -419,8 +426,8 @@ def add_commands(commands: Any) -> None:
     parser = add_command(commands, "grade", _run, what)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="with notebooks that were handed in")
     parser.add_argument("--csv", type=Path, required=True, metavar="OUT", help="where the table is written")
-    parser.add_argument("--gradebook", type=Path, metavar="OUT", help="a table for Moodle, a row a student")
-    what = "who is in the course, with e-mail or ID, such as Moodle's grading worksheet: for --gradebook"
+    parser.add_argument("--gradebook", type=Path, metavar="OUT", help="a row a student, for Moodle")
+    what = "who is in the course: Moodle's grading worksheet, or Canvas' export, which adds OUT_canvas.csv"
     parser.add_argument("--roster", type=Path, metavar="FILE", help=what)
     parser.add_argument("--lesson", default="", help="its slug; else that whose grader a notebook imports")
     parser.add_argument("--assignment", default="", metavar="NAME", help="grade this one, with points")
