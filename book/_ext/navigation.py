@@ -17,6 +17,7 @@ TEACH = {
     "first_class": "first class",
     "notes": "lesson by lesson",
     "assignments": "assignments",
+    "grading": "grading",
     "doubt": "challenge",
     "project": "project",
     "exams": "exams",
