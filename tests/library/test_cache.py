@@ -1,17 +1,15 @@
-"""The key-value cache by itself, and the attention and layers that go through it in pieces."""
+"""The key-value cache by itself, and the attention that goes through it in pieces."""
 
 import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch_twins import close, normal, randomize, recorded
 
 from exformer.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
 from exformer.nn.cache import Cache, KVCache, MemoryCache
-from exformer.nn.config import TransformerConfig
-from exformer.nn.layers import DecoderLayer, EncoderLayer
 from exformer.nn.masks import causal_mask
 from exformer.nn.multi_head import MultiHeadAttention
 from exformer.nn.positions.alibi import ALiBi
@@ -175,38 +173,6 @@ def test_a_mask_of_the_new_keys_alone_is_refused():
     attention(*[x()[:, :3]] * 3, cache=cache)
     with pytest.raises(ValueError, match=r"a mask must fit scores of the shape \(2, 4, 7\)"):
         attention(new, new, new, mask=MASK[:, 3:, 3:], cache=cache)
-
-
-def in_pieces(layer, cuts: list[int], *inputs: torch.Tensor, **options) -> torch.Tensor:
-    """Go through all positions in pieces that end at the cuts; return all outputs side by side."""
-    found, cache = [], KVCache()
-    for start, end in zip([0, *cuts], [*cuts, LENGTH], strict=True):
-        found.append(layer(x()[:, start:end], *inputs, cache=cache, mask=MASK[:, start:end, :end], **options))
-        assert cache.length == end
-    return torch.cat(found, dim=1)
-
-
-CUTS = st.lists(st.integers(1, LENGTH - 1), unique=True).map(sorted)
-CHOICES = st.fixed_dictionaries({"positions": st.sampled_from([*POSITIONS]), "pre_norm": st.booleans()})
-
-
-def config(choices: dict) -> TransformerConfig:
-    return TransformerConfig(d_model=D_MODEL, n_heads=HEADS, d_ff=D_FF, **choices)
-
-
-@settings(max_examples=30)
-@given(cuts=CUTS, choices=CHOICES)
-def test_an_encoder_layer_in_pieces_is_the_layer_at_once(cuts, choices):
-    layer = ready(EncoderLayer(config(choices)))
-    close(in_pieces(layer, cuts), layer(x(), mask=MASK))
-
-
-@settings(max_examples=30)
-@given(cuts=CUTS, choices=CHOICES)
-def test_a_decoder_layer_in_pieces_is_the_layer_at_once(cuts, choices):
-    layer, memory = ready(DecoderLayer(config(choices))), x(seed=2, length=SRC)
-    got = in_pieces(layer, cuts, memory, memory_mask=MEMORY_MASK, memory_cache=MemoryCache())
-    close(got, layer(x(), memory, mask=MASK, memory_mask=MEMORY_MASK))
 
 
 def test_rows_of_one_source_attend_to_its_memory_together():

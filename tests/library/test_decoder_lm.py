@@ -8,8 +8,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 from torch_twins import (
     close,
@@ -23,7 +21,7 @@ from torch_twins import (
     twins,
 )
 
-from exformer.models.check_inputs import check_ids, check_step
+from exformer.models.check_inputs import check_ids
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.nn.config import TransformerConfig
 from exformer.nn.loss import cross_entropy
@@ -70,18 +68,6 @@ def test_parity_with_torch(tie_output, positions, pre_norm, activation):
     wanted.backward(direction)
     same_gradients(pairs)
     close(ours.embedding.weight.grad, table.grad)
-
-
-@EVERY_POSITION
-@settings(max_examples=10, deadline=None)
-@given(at=st.integers(0, TIME - 1), seed=st.integers(0, 99))
-def test_a_token_moves_its_own_future_only(positions, at, seed):
-    model = build(seed, positions=positions)
-    changed = IDS.clone()
-    changed[:, at] = (changed[:, at] + 1) % VOCAB
-    before, after = model(IDS), model(changed)
-    close(after[:, :at], before[:, :at])
-    assert ((after - before)[:, at:].abs().amax(dim=-1) > 1e-9).all()
 
 
 @EVERY_POSITION
@@ -220,22 +206,6 @@ def test_texts_that_can_be_read(padding, start, max_len, message):
     refused = pytest.raises(ValueError, match=message) if message else contextlib.nullcontext()
     with refused:
         check_ids(torch.zeros(2, 3, dtype=torch.int64), max_len=max_len, start=start, padding=padding)
-
-
-def test_a_cache_goes_on_with_its_own_rows_only():
-    model, ids, padding = build(), torch.ones(2, 3, dtype=torch.int64), torch.tensor([0, 0])
-    cache = model.new_cache()
-    with pytest.raises(ValueError, match=r"without dropout: call model\.eval"):
-        check_step(model.train(), ids, cache)
-    assert check_step(model, ids, None, padding=padding) == 0
-    assert check_step(model.eval(), ids, cache, padding=padding) == 0
-    model(ids, cache=cache, padding=padding)
-    assert check_step(model, ids[:, :1], cache) == 3
-    for rows in (1, 3):
-        with pytest.raises(ValueError, match=f"the cache holds 2 texts, got {rows}"):
-            check_step(model, ids[:1].expand(rows, -1), cache)
-    with pytest.raises(ValueError, match="give it at the first call with a cache"):
-        check_step(model, ids, cache, padding=padding)
 
 
 @pytest.mark.usefixtures("unchecked_shapes")

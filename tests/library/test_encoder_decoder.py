@@ -305,24 +305,6 @@ def test_a_cache_hides_padding(pad_id, src, tgt, pieces):
     close(memory[1:, :2], model.encode(src[1:, :2]))
 
 
-def test_only_with_a_cache_a_source_has_several_rows_of_targets():
-    model, src, start = build(), SRC[:2], torch.ones(4, 1, dtype=torch.int64)
-    memory = model.encode(src)
-    with pytest.raises(ValueError, match="there are 2 source sentences and 4 target sentences"):
-        model.decode(start, memory=memory, src=src)
-    two_each = model.decode(start, memory=memory, src=src, cache=model.new_cache())
-    close(two_each, model.decode(start[:2], memory=memory, src=src)[[0, 0, 1, 1]])
-
-
-def test_cache_rows_reorder_among_equal_sources():
-    model, src, cache = build(), SRC[:2], build().new_cache()
-    memory, rows, tgt = model.encode(src), torch.tensor([0, 0, 1]), torch.tensor([[1, 5], [1, 6], [1, 7]])
-    model.decode(tgt[:2, :1], memory=memory, src=src, cache=cache)
-    cache.reorder(rows)
-    last = model.decode(tgt[:, 1:], memory=memory, src=src, cache=cache)
-    close(last, model.decode(tgt, memory=memory[rows], src=src[rows])[:, 1:])
-
-
 @pytest.mark.parametrize("side", ["src", "tgt"])
 @pytest.mark.parametrize("positions", ALL_POSITIONS)
 def test_a_sentence_longer_than_max_len_is_refused(side, positions):

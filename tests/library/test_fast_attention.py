@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from torch_twins import close, normal
 
 from exformer.models.decoder_lm import DecoderLM, DecoderLMConfig
 from exformer.nn import fast_attention as module
@@ -40,38 +39,6 @@ def grads(output: torch.Tensor, of: list[torch.Tensor]) -> tuple[torch.Tensor, .
     """Send the same direction back."""
     direction = torch.randn(output.shape, generator=torch.Generator().manual_seed(6))
     return torch.autograd.grad(output, of, direction.to(output))
-
-
-@EVERY_MASK
-@pytest.mark.parametrize("biased", [False, True], ids=["plain", "biased"])
-def test_equal_to_the_explicit_path(name, biased):
-    q, k, v = of = inputs(torch.float64)
-    bias = ALiBi()(q, k)[2] if biased else None
-    got = fast_attention(q, k, v, mask=MASKS[name], bias=bias)
-    wanted, _ = scaled_dot_product_attention(q, k, v, mask=MASKS[name], bias=bias)
-    for one, other in zip((got, *grads(got, of)), (wanted, *grads(wanted, of)), strict=True):
-        close(one, other)
-
-
-@pytest.mark.parametrize("biased", [False, True], ids=["plain", "biased"])
-@pytest.mark.parametrize("n_kv_heads", [1, 2, 3])
-@pytest.mark.parametrize("n_queries", [1, 3])
-@pytest.mark.parametrize("masked", [False, True], ids=["no mask", "padding"])
-def test_grouped_queries_are_repeated_keys(biased, n_kv_heads, n_queries, masked):
-    """With one query the heads of a group are rows of one product; with more, keys are repeated."""
-    q, k, v = of = [
-        normal(BATCH, heads, n, D_HEAD, seed=seed)
-        for seed, (heads, n) in enumerate(((6, n_queries), (n_kv_heads, TIME), (n_kv_heads, TIME)))
-    ]
-    mask = PADDING if masked else None
-    bias = ALiBi()(q, k[:, :, :n_queries], start=TIME - n_queries)[2] if biased else None
-    got = fast_attention(q, k, v, mask=mask, bias=bias)
-    every = torch.arange(6) // (
-        6 // n_kv_heads
-    )  # the first heads of the queries share the first head of keys
-    wanted, _ = scaled_dot_product_attention(q, k[:, every], v[:, every], mask=mask, bias=bias)
-    for one, other in zip((got, *grads(got, of)), (wanted, *grads(wanted, of)), strict=True):
-        close(one, other)
 
 
 @pytest.mark.parametrize("n_queries", [1, TIME])

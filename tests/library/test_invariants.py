@@ -246,10 +246,10 @@ def test_a_changed_token_moves_no_earlier_output(positions, choices, at, seed):
     changed[:, at] = (changed[:, at] + 1) % VOCAB
     before, after = model(ids), model(changed)
     close(after[:, :at], before[:, :at])
-    assert ((after - before)[:, at].abs().amax(-1) > 1e-6).all()
-    if choices["window"] is not None:  # what each of the two layers sees lies that far back
-        reached = at + 2 * (choices["window"] - 1) + 1
-        close(after[:, reached:], before[:, reached:])
+    # What each of the two layers sees lies that far back.
+    reached = at + 2 * ((choices["window"] or LENGTH) - 1) + 1
+    assert ((after - before)[:, at:reached].abs().amax(-1) > 1e-9).all()
+    close(after[:, reached:], before[:, reached:])
     both = translator(positions, choices, seed=seed)
     tgt = ids[:, :5].clamp(min=PAD + 1)
     longer = torch.cat((tgt, ids[:, :2]), dim=1)

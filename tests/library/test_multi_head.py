@@ -283,48 +283,6 @@ def test_a_dropout_rate_outside_its_range_is_refused(rate):
         MultiHeadAttention(D_MODEL, n_heads=HEADS, dropout=rate)
 
 
-# --- heads of keys and values that several heads of queries share ---
-
-
-@settings(max_examples=30)
-@given(
-    n_kv_heads=st.sampled_from([1, 2, 3, 4, 6, 12]),
-    n_queries=st.sampled_from([1, QUERY]),
-    qk_norm=st.booleans(),
-    bias=st.booleans(),
-    seed=st.integers(0, 99),
-)
-def test_shared_heads_are_full_heads_with_copied_weights(n_kv_heads, n_queries, qk_norm, bias, seed):
-    grouped, full = (
-        MultiHeadAttention(36, n_heads=12, n_kv_heads=n, qk_norm=qk_norm, bias=bias).eval()
-        for n in (n_kv_heads, None)
-    )
-    randomize(grouped, seed=seed)
-
-    def repeat(p: torch.Tensor) -> torch.Tensor:
-        """Copy each head of keys or values for the heads of queries that share it, neighbors in order."""
-        return p.unflatten(0, (n_kv_heads, 3)).repeat_interleave(12 // n_kv_heads, dim=0).flatten(0, 1)
-
-    state = {
-        name: repeat(p) if name.startswith(("w_k", "w_v")) else p for name, p in grouped.state_dict().items()
-    }
-    full.load_state_dict(state)
-    x, memory = normal(BATCH, n_queries, 36, seed=seed), normal(BATCH, KEY, 36, seed=seed + 1)
-    got, wanted = grouped(x, memory, memory), full(x, memory, memory)
-    close(got, wanted)
-    for one, other in zip(backward(got, (x, memory)), backward(wanted, (x, memory)), strict=True):
-        close(one, other)
-    for (name, mine), theirs in zip(grouped.named_parameters(), full.parameters(), strict=True):
-        grad = theirs.grad
-        if name.startswith(("w_k", "w_v")):  # what is used several times collects the gradients of all uses
-            grad = grad.unflatten(0, (n_kv_heads, 12 // n_kv_heads, 3)).sum(1).flatten(0, 1)
-        close(mine.grad, grad)
-    output, weights = recorded(grouped, x, memory, memory)
-    close(output, wanted)
-    close(weights["MultiHeadAttention"], recorded(full, x, memory, memory)[1]["MultiHeadAttention"])
-    assert weights["MultiHeadAttention"].shape == (BATCH, 12, n_queries, KEY)
-
-
 # --- normalized queries and keys ---
 
 
