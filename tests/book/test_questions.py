@@ -18,7 +18,7 @@ from exformer_lessons.teacher import assignments
 from exformer_lessons.teacher.__main__ import run
 from exformer_lessons.teacher.answers import MARK, digest, read_manifest, sealed_file
 from exformer_lessons.teacher.exams import READING, Exam, read_exams
-from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, read_questions, titles
+from exformer_lessons.teacher.questions import KINDS, lessons_with_questions, read_questions
 from exformer_lessons.teacher.sealing import read_recipients
 from exformer_lessons.teacher.sheets import FACTOR, saved
 
