@@ -87,6 +87,13 @@ def test_counts_that_are_asked_for_are_counts():
     assert asked == set(COUNTS)
 
 
+def test_the_time_to_install_is_that_of_the_first_doctor(tmp_path):
+    steps = [{"words": "doctor", "seconds": 30}, {"words": "doctor, which installs all", "seconds": 54}]
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "rehearsal.json").write_text(json.dumps({"steps": steps}), encoding="utf-8")
+    assert COUNTS["seconds to install"]([], tmp_path) == 54
+
+
 def test_a_finding_is_short():
     findings = re.findall(r"^You may have heard.*?(?=\[The evidence\])", PAGES["index"], flags=re.M | re.S)
     assert len(findings) == 3
