@@ -327,7 +327,7 @@ def test_two_of_eighteen_exams_are_public_and_the_rest_sealed() -> None:
 
 def test_half_an_exam_and_a_midterm_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = (TEACH / "exams.md").read_text(encoding="utf-8")
-    found = re.findall(r"([J-R])(?: and (K))? `--without ([\d,]+)`", page)
+    found = re.findall(r"([J-R])(?: and (K))? with `--without ([\d,]+)`", page)
     assert found == [("J", "K", "6,7,8,9"), ("R", "", "1,4"), ("M", "", "1,8")]
     for key, out in [(key, out) for first, second, out in found for key in (first, second) if key]:
         table = tmp_path / f"{key}.csv"
