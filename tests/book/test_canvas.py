@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import canvas
+import moodle
 import pytest
 
 
@@ -130,3 +131,9 @@ def test_formulas_and_signs_reach_canvas():
     )
     assert (sign.text, sign.get("texttype")) == ("2 < 3", "text/plain")
     assert (rest.text, rest.get("texttype")) == ("<p>so</p><p>on</p>", "text/html")
+
+
+def test_slashes_do_not_split_a_title():
+    bank = ElementTree.Element("quiz")
+    moodle.begin(bank, "Votes", "a/b")
+    assert canvas.quizzes_of(bank) == {"Votes: a/b": []}
