@@ -1,4 +1,4 @@
-"""Hugging Face's models as oracles: which of our parameters is which of theirs, copied, and compared.
+"""Hugging Face's models as oracles: small ones, and which of our parameters is which of theirs.
 
 Names and the order of the numbers are those of :mod:`exformer.hub.hugging_face`; here are the names of
 models that it does not read: BERT's heads of classes, and Mixtral, which stacks its experts.
@@ -8,16 +8,32 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
-from torch_twins import close, papers_formula
-from transformers import LlamaConfig, LlamaForCausalLM, MarianMTModel, MistralForCausalLM, MixtralForCausalLM
+from torch_twins import close, papers_formula, randomize
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MarianConfig,
+    MarianMTModel,
+    MistralConfig,
+    MistralForCausalLM,
+    MixtralConfig,
+    MixtralForCausalLM,
+)
 from transformers.models.mixtral.modeling_mixtral import MixtralTopKRouter
 
 from exformer.hub.hugging_face.names import BERT, GPT2, LLAMA, MARIAN, their_name
 from exformer.hub.hugging_face.tensors import in_our_order
 
+VOCAB, MAX_LEN = 37, 24
 ROTARY = LlamaForCausalLM | MistralForCausalLM | MixtralForCausalLM
 FAMILIES = {
     "GPT2LMHeadModel": GPT2,
@@ -147,3 +163,58 @@ def exact(theirs: nn.Module) -> nn.Module:
                 setattr(part, name, mine)
     theirs.model.rotary_emb = Angles(theirs.config)
     return theirs
+
+
+def saved(theirs: nn.Module, folder: Path, **options) -> nn.Module:
+    """Give a model random weights in float64, write it, and return it ready to compute in float64."""
+    theirs = theirs.double().eval()
+    fixed = {name: p.clone() for name, p in theirs.named_parameters() if "embed_positions" in name}
+    randomize(theirs, seed=3)
+    theirs.load_state_dict(fixed, strict=False)
+    theirs.save_pretrained(folder, **options)
+    return exact(theirs)
+
+
+def gpt2(**changes) -> GPT2LMHeadModel:
+    sizes = {"n_embd": 20, "n_head": 2, "n_layer": 2, "n_positions": MAX_LEN}
+    return GPT2LMHeadModel(
+        GPT2Config(vocab_size=VOCAB, **{"bos_token_id": 1, "eos_token_id": 2, **sizes, **changes})
+    )
+
+
+def llama(**changes) -> LlamaForCausalLM:
+    return like_llama(LlamaForCausalLM, LlamaConfig, **changes)
+
+
+def like_llama(model: type, config: type, **changes) -> nn.Module:
+    sizes = {"hidden_size": 24, "intermediate_size": 13, "num_hidden_layers": 2, "num_attention_heads": 6}
+    rope = {"rope_type": "default", "rope_theta": 5e5}
+    settings = {"rms_norm_eps": 1e-5, "max_position_embeddings": MAX_LEN, "rope_parameters": rope}
+    # The eager softmax is in float32 always.
+    own = {**sizes, **settings, **changes}
+    return model(config(vocab_size=VOCAB, attn_implementation="sdpa", **own))
+
+
+def mistral(**changes) -> MistralForCausalLM:
+    changes = {"num_key_value_heads": 2, "sliding_window": 3, **changes}
+    return like_llama(MistralForCausalLM, MistralConfig, **changes)
+
+
+def mixtral(**changes) -> MixtralForCausalLM:
+    changes = {"num_key_value_heads": 2, "num_local_experts": 5, "num_experts_per_tok": 2, **changes}
+    return like_llama(MixtralForCausalLM, MixtralConfig, **changes)
+
+
+def bert(kind=BertForMaskedLM, **changes) -> BertForMaskedLM | BertModel:
+    sizes = {"hidden_size": 20, "num_attention_heads": 2, "intermediate_size": 13, "num_hidden_layers": 2}
+    return kind(BertConfig(vocab_size=VOCAB, max_position_embeddings=MAX_LEN, **{**sizes, **changes}))
+
+
+def marian(**changes) -> MarianMTModel:
+    both = {"layers": 2, "attention_heads": 2, "ffn_dim": 13}
+    sizes = {f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in both.items()}
+    ids = {"pad_token_id": 0, "eos_token_id": 2, "forced_eos_token_id": None, "decoder_start_token_id": 0}
+    settings = {"d_model": 20, "max_position_embeddings": MAX_LEN, "activation_function": "swish"}
+    model = MarianMTModel(MarianConfig(vocab_size=VOCAB, **{**sizes, **ids, **settings, **changes}))
+    model.final_logits_bias.copy_(torch.randn(model.final_logits_bias.shape))
+    return model
