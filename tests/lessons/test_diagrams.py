@@ -37,7 +37,6 @@ from exformer_lessons.diagrams import (
     row,
     text,
     tokens,
-    tree,
     vectors,
 )
 from exformer_lessons.diagrams.drawing import PHONE
@@ -530,14 +529,6 @@ def test_tokens_are_shown_as_they_are() -> None:
     assert "␣*cat*<" in draw(tokens([" *cat*"])).svg
 
 
-def test_levels_of_a_tree() -> None:
-    merges = ("low", ("lo", "l", "o"), "w")
-    down = where(tree(merges))
-    assert down["l"].y0 > down["w"].y0 == down["lo"].y0 > down["low"].y0
-    right = where(tree(merges, direction="right"))
-    assert right["l"].x0 > right["lo"].x0 > right["low"].x0
-
-
 def test_bars_are_as_long_as_their_values() -> None:
     svg = draw(bars({"cat": 0.6, "dog": 0.3, "sofa": 0.0}, width=120)).svg
     assert re.findall(r'<rect class="x-high"[^>]* width="([\d.]+)"', svg) == ["120", "60", "1"]
@@ -606,8 +597,6 @@ ONE = box("one")
         (lambda: vectors([]), "at least one vector"),
         (lambda: vectors([("q", math.inf, "query")]), "at least one vector"),
         (lambda: vectors([("q", 0.0, "query")], between="60°"), "an angle is between two vectors: give two"),
-        (lambda: tree("a", direction="left"), "direction must be one of down, right, got 'left'"),
-        (lambda: tree(("a", ())), r"expected a word, a shape, or \(node, subtree, …\), got \(\)"),
         (lambda: bars({}), "one or more values of 0 or more"),
         (lambda: bars({"a": math.inf}), "one or more values of 0 or more"),
         (lambda: bars({"a": -1.0}), "one or more values of 0 or more"),
@@ -808,9 +797,3 @@ def test_width_and_parts_of_a_frame() -> None:
     words = tokens(["a", "b"])
     assert frame(words, width=150).width == 150
     assert frame(words)[1] is label(words, below="x")[1] is words[1]
-
-
-def test_neighbors_in_a_tree_have_the_gap_of_neighbors() -> None:
-    found = tree(("r", "a", "b"), gap=(10, 26))
-    (_, a, _), (_, b, _) = found.children[1:]
-    assert b - a == pytest.approx(found.children[1][0].width + 10)

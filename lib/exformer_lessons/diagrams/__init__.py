@@ -1,4 +1,4 @@
-"""Diagrams: boxes, matrices, tokens, trees and turned vectors, in rows and columns, joined by arrows.
+"""Diagrams: boxes, matrices, tokens and turned vectors, in rows and columns, joined by arrows.
 
 A few lines in a folded cell draw one; `draw` returns the picture, which follows the page's theme and can be
 read on a phone. Shapes come first, then where they are, then the marks between them:
@@ -20,10 +20,9 @@ from exformer_lessons.diagrams.links import links
 from exformer_lessons.diagrams.matrices import matrix
 from exformer_lessons.diagrams.shapes import Shape, blank, box, dot, operator, text
 from exformer_lessons.diagrams.tokens import tokens
-from exformer_lessons.diagrams.trees import tree
 
 __all__ = [
     "Diagram", "Shape", "arrow", "bars", "blank", "box", "brace", "clock", "column", "dot", "draw", "frame",
     "grid", "label", "links", "matrix", "operator", "outline", "place", "row", "text", "tokens",
-    "tree", "vectors",
+    "vectors",
 ]  # fmt: skip
