@@ -12,9 +12,8 @@ from test_decoder_lm import VOCAB, build
 from torch_twins import normal
 
 from exformer.data.padding import pad_left
-from exformer.generation.beam_search import beam_search
+from exformer.generation.beam_search import Hypothesis, beam_search, length_normalized
 from exformer.generation.exhaustive import exhaustive_search
-from exformer.generation.hypotheses import Hypothesis, length_normalized
 from exformer.generation.next_token import Continuation, next_logits_of
 from exformer.generation.sampling import greedy, sample
 

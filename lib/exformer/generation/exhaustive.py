@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from exformer.generation.beam_search import check_beams
-from exformer.generation.hypotheses import Hypothesis
+from exformer.generation.beam_search import Hypothesis, check_beams
 from exformer.generation.sampling import check_log_probabilities, check_prompts
 from exformer.nn.loss import log_probabilities
 
@@ -30,7 +29,7 @@ def exhaustive_search(
         prompts: The beginning of each sequence, at least one token each.
         eos_id: The token that ends a sequence.
         max_new_tokens: Largest number of new tokens; a text that is cut there counts as complete.
-        length_penalty: See :func:`~exformer.generation.hypotheses.length_normalized`; the texts are sorted
+        length_penalty: See :func:`~exformer.generation.beam_search.length_normalized`; the texts are sorted
             by this score.
 
     Returns:

@@ -80,7 +80,7 @@ def generate(
         sampling: Settings of sampling; None samples from the model's own distribution.
         num_beams: Search for the most probable text with this many candidates, instead of sampling.
         length_penalty: The exponent of the length in beam search, see
-            :func:`~exformer.generation.hypotheses.length_normalized`.
+            :func:`~exformer.generation.beam_search.length_normalized`.
         draft: Proposes tokens, which the model checks in one pass: speculative decoding, one text after the
             other. A small language model with the same tokens, or a function from ids (1, position) to scores
             of the next token (1, vocab_size). It changes the speed and, for a seed, the text, but not the

@@ -46,7 +46,7 @@ def translate(
         max_new_tokens: Longest translation; None, or more than ``max_len`` allows: as long as it allows.
         num_beams: Number of candidates for each sentence; 1 is greedy.
         length_penalty: The exponent of the length, see
-            :func:`~exformer.generation.hypotheses.length_normalized`.
+            :func:`~exformer.generation.beam_search.length_normalized`.
         n_best: How many translations to return for each sentence, at most ``num_beams``; None for the best.
         batch_size: Largest number of sentences that are translated together; fewer with many beams.
         progress: Title of a progress bar; if empty, there is none.
