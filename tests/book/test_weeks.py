@@ -361,7 +361,7 @@ def test_outcomes_are_marked_by_courses_that_teach_them(plans):
     lines = dict(re.findall(r"^- (.+?) \*\[(.+?)\]\*$", text, flags=re.M))
     assert len(lines) == 10
     names = {"core": "core", "today's models": "today", "NLP": "language", "all twenty": "all"}
-    names |= {"transformer alone": "half", "half": "nlp"}
+    names |= {"transformer alone": "half", "NLP half": "nlp"}
     needs = {"translator": "encoder_decoder", "recurrent state": "recurrence", "preferences": "preferences"}
     needs |= {
         "embeddings": "embeddings",
