@@ -128,6 +128,12 @@ def test_a_project_question_says_where_the_ledger_has_its_row() -> None:
         assert (elsewhere or lesson) == ledger[row], row
 
 
+def test_hours_of_the_small_project_add_up() -> None:
+    page = (ROOT / "book" / "teach" / "project.md").read_text(encoding="utf-8")
+    told = re.search(r"a small project takes (\d+) hours: (.+)", page)
+    assert sum(int(hours) for hours in re.findall(r"\b(\d) (?:to|for) ", told[2])) == int(told[1]) == 23
+
+
 #: Sweeps of which the project asks: a lesson's folder, the row, the name; what the page says of its figures.
 ASKED = {
     ("tokens/evidence", "C22", "captions_crossed"): lambda found: [
