@@ -8,7 +8,6 @@ from exformer_lessons.diagrams.shapes import Shape
 from exformer_lessons.diagrams.theme import role_named
 
 GAP, DEPTH = 5, 5.0  # of a brace: to its shapes, and how far its ends reach
-SIDES = {"above": (0, -1), "below": (0, 1), "left": (-1, 0), "right": (1, 0)}
 
 
 def _together(first: Shape, last: Shape, places: Places) -> Box:
@@ -17,17 +16,13 @@ def _together(first: Shape, last: Shape, places: Places) -> Box:
     return Box(min(a.x0, b.x0), min(a.y0, b.y0), max(a.x1, b.x1), max(a.y1, b.y1))
 
 
-def brace(first: Shape, last: Shape, label: str, *, side: str = "below") -> Mark:
-    """Draw a brace along several shapes, with words at its middle.
+def brace(first: Shape, last: Shape, label: str) -> Mark:
+    """Draw a brace below several shapes, with words at its middle.
 
     Args:
         first: The first of the shapes.
         last: The last of them.
         label: The words.
-        side: Of the shapes: ``"above"``, ``"below"``, ``"left"`` or ``"right"``.
-
-    Raises:
-        ValueError: If the side is unknown.
 
     Examples:
         >>> from exformer_lessons.diagrams import brace, draw, tokens
@@ -35,26 +30,13 @@ def brace(first: Shape, last: Shape, label: str, *, side: str = "below") -> Mark
         >>> "subject" in draw(words, brace(words[0], words[1], "subject")).svg
         True
     """
-    if side not in SIDES:
-        raise ValueError(f"side must be one of {', '.join(SIDES)}, got {side!r}")
-    across, down = SIDES[side]
 
     def ink(pen: Pen, places: Places) -> None:
         whole = _together(first, last, places)
-        if down:
-            edge = (whole.y1 if down > 0 else whole.y0) + GAP * down
-            tip = edge + DEPTH * down
-            a, b, anchor = whole.x0 + 1, whole.x1 - 1, "middle"
-            corners = [(a, edge), (a, tip), (b, tip), (b, edge)]
-            words = ((whole.x0 + whole.x1) / 2, tip + 10 * down)
-        else:
-            edge = (whole.x1 if across > 0 else whole.x0) + GAP * across
-            tip = edge + DEPTH * across
-            a, b, anchor = whole.y0 + 1, whole.y1 - 1, "start" if across > 0 else "end"
-            corners = [(edge, a), (tip, a), (tip, b), (edge, b)]
-            words = (tip + 5 * across, (whole.y0 + whole.y1) / 2)
+        left, right, edge, tip = whole.x0 + 1, whole.x1 - 1, whole.y1 + GAP, whole.y1 + GAP + DEPTH
+        corners = [(left, edge), (left, tip), (right, tip), (right, edge)]
         pen.path(corners, steps=rounded(corners, 4.0))
-        pen.text(*words, label, size=SMALL, anchor=anchor)
+        pen.text((left + right) / 2, tip + 10, label, size=SMALL)
 
     return Mark(ink)
 

@@ -1,4 +1,4 @@
-"""Weights between the words of two rows, or of one."""
+"""Weights between the words of two rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,11 +19,11 @@ def links(
     role: str = "high",
     least: Number = 0.05,
 ) -> list[Mark]:
-    """Draw weights as lines between two rows of tokens, or as arcs above one row: the larger, the thicker.
+    """Draw weights as lines between two rows of tokens: the larger, the thicker.
 
     Args:
         queries: A row of tokens, whose words attend; or a column, beside that of the keys.
-        keys: A row of tokens, to which they attend; the same row for self-attention.
+        keys: A row of tokens, to which they attend.
         weights: Numbers (query, key) from 0 to 1.
         role: Whose color the lines have.
         least: Weights below it are not drawn.
@@ -54,7 +54,6 @@ def links(
             keys[j],
             min(1.0, max(0.0, w)),
             role,
-            arc=queries is keys,
             beside=lambda places: _upright(queries, places) and _upright(keys, places),
         )
         for w, i, j in drawn
@@ -72,19 +71,12 @@ def _link(
     weight: Number,
     role: str,
     *,
-    arc: bool,
     beside: Callable[[Places], bool],
 ) -> Mark:
     def ink(pen: Pen, places: Places) -> None:
         a, b = box_of(query, places), box_of(key, places)
         middle_a, middle_b = (a.x0 + a.x1) / 2, (b.x0 + b.x1) / 2
-        if arc:
-            far = abs(middle_b - middle_a)
-            peak = a.y0 - (14 + 0.34 * far) * 1.2
-            aside = 9.0 if far == 0 else 0.0
-            p, q = (middle_a - aside, a.y0), (middle_b + aside, a.y0)
-            c, d = (p[0], peak), (q[0], peak)
-        elif beside(places):
+        if beside(places):
             right = b.x0 > a.x0
             p = (a.x1 if right else a.x0, (a.y0 + a.y1) / 2)
             q = (b.x0 if right else b.x1, (b.y0 + b.y1) / 2)

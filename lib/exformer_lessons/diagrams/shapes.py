@@ -73,7 +73,6 @@ def box(
     width: Number | None = None,
     height: Number | None = None,
     size: Number = SIZE,
-    bold: bool = False,
     radius: Number = 5,
     dashed: bool = False,
     literal: bool = False,
@@ -87,7 +86,6 @@ def box(
         width: At least that of the words.
         height: At least that of the words.
         size: Of the letters.
-        bold: Whether the letters are.
         radius: Of the corners.
         dashed: Whether the border is, as of what is not there yet.
         literal: Whether the words have no markup.
@@ -104,7 +102,7 @@ def box(
     lines = [(line, size, False) for line in label.split("\n")] if label else []
     faint = role not in ("high", "low")  # on which muted words are too faint
     lines += [(line, SMALL, faint) for line in note.split("\n")] if note else []
-    words = [text_width(line, size=s, bold=bold and not m, literal=literal) for line, s, m in lines]
+    words = [text_width(line, size=s, literal=literal) for line, s, _ in lines]
     tall = sum(s * LINE for _, s, _ in lines)
     wide = max([width or 0, *(word + 16 for word in words)])
     high = max(height or 0, tall + 12)
@@ -113,8 +111,7 @@ def box(
         pen.rectangle(x, y, wide, high, role=role, radius=radius, dash="4 3" * dashed)
         edge = y + (high - tall) / 2
         for line, s, muted in lines:
-            own = {"size": s, "bold": bold and not muted, "muted": muted, "literal": literal}
-            pen.text(x + wide / 2, edge + s * LINE / 2, line, **own)
+            pen.text(x + wide / 2, edge + s * LINE / 2, line, size=s, muted=muted, literal=literal)
             edge += s * LINE
 
     return Shape(wide, high, ink)
