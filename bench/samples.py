@@ -29,7 +29,6 @@ from exformer.corpora.captions import captions  # noqa: E402
 from exformer.corpora.real import multi30k  # noqa: E402
 
 N_CAPTIONS, N_LINES = 2, 8
-STEPS, BATCH, PEAK = 800, 80, 6e-3
 PROMPT = "ROMEO:\n"
 
 

@@ -29,17 +29,15 @@ class MinimalPair:
     wrong: str
 
 
-def agreement_items(n: int, *, attractors: int, seed: int, opposite: bool = True) -> list[MinimalPair]:
+def agreement_items(n: int, *, attractors: int, seed: int) -> list[MinimalPair]:
     """Sample beginnings that end before the verb: "the keys to the cabinet near the door" | are | is.
 
     Half of the subjects are singular, half plural.
 
     Args:
         n: How many; all prefixes differ.
-        attractors: Nouns between the subject's noun and the verb.
+        attractors: Nouns between the subject's noun and the verb, which differ from it in number.
         seed: The same seed gives the same sample.
-        opposite: Whether these nouns differ in number from the subject; False for the control, in which they
-            have the subject's own number.
 
     Raises:
         ValueError: If a number is too small, or there are not so many different prefixes.
@@ -52,7 +50,7 @@ def agreement_items(n: int, *, attractors: int, seed: int, opposite: bool = True
     def draw(rng: Random, turn: int) -> MinimalPair:
         number, other = ("singular", "plural")[:: 1 if turn % 2 else -1]
         kind = rng.choice(FEATURES["kind"])
-        numbers = [number] + [other if opposite else number] * attractors
+        numbers = [number] + [other] * attractors
         prefix = _chain(rng, kinds=[kind] + [None] * attractors, numbers=numbers)
         verb = rng.choice(_VERBS[kind])
         forms = list(zip(CLASSES[f"{verb}.{number}"], CLASSES[f"{verb}.{other}"], strict=True))
