@@ -9,8 +9,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "lib" / "exformer"
 MODULES = sorted(path for path in LIBRARY.rglob("*.py"))
-#: What speaks to the reader; all else in the library leaves seeds alone.
-MAY_SEED = {"training.seed", "lessons.setup"}
 
 
 def name_of(path):
@@ -53,7 +51,7 @@ def check_manners(path, text, parsed):
     for node in ast.walk(parsed):
         called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
         seeds = called in ("torch.manual_seed", "random.seed", "np.random.seed")
-        assert not seeds or name_of(path) in MAY_SEED, f"line {node.lineno}: seeds"
+        assert not seeds or name_of(path) == "training.seed", f"line {node.lineno}: seeds"
         chooses = called == "torch.cuda.is_available" and name_of(path) != "cli.device"
         assert not chooses, f"line {node.lineno}: chooses a device"
         assert called != "torch.load", f"line {node.lineno}: {called}"
