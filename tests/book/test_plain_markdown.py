@@ -283,7 +283,8 @@ def test_the_page_has_boxes_and_references(small_book) -> None:
         '<div class="solution dropdown admonition"> <p class="admonition-title">Solution to <a ',
         'href="#exercise-1-1">Exercise 1.1 (The <code',
         '<div class="dropdown admonition"> <p class="admonition-title">Proof</p> <p>Clear.</p> '
-        '<div class="dropdown admonition"> <p class="admonition-title">Lemma</p> <p>Too.</p> </div> <p>Done.</p>',
+        '<div class="dropdown admonition"> <p class="admonition-title">Lemma</p> <p>Too.</p> </div> '
+        "<p>Done.</p>",
     ):
         assert wanted in flat, wanted
     assert len(re.findall(r'href="../book/references.html#id\d+" title="A. Abé', flat)) == 2
