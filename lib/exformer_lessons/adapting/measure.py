@@ -140,7 +140,7 @@ def allowed() -> dict[str, Any]:
     """Measure how probable the words that English allows are to models that are adapted in some ways."""
     return {
         name: [_run(WAYS[name][0], best_rate(name), seed)[1] for seed in SEEDS]
-        for name in ("all weights", "layers", "LoRA, rank 4")
+        for name in ("all weights", "layers", "LoRA, rank 4", "LoRA, rank 64")
     }
 
 
