@@ -415,10 +415,10 @@ def test_words_beneath_any_token_have_room() -> None:
 
 
 def test_the_least_weight_is_drawn_and_what_is_below_it_is_not() -> None:
-    words = tokens(["a", "b"])
-    assert len(links(words, words, [[0.25, 0.24], [1.0, 0.0]], least=0.25)) == 2
-    assert len(links(words, words, [[0.05, 0.04], [1.0, 0.0]])) == 2  # where nothing is said
-    assert len(links(words, words, [[1.0000001, -1e-7], [0.5, 0.5]])) == 3  # off by a rounding
+    words, others = tokens(["a", "b"]), tokens(["c", "d"])
+    assert len(links(words, others, [[0.25, 0.24], [1.0, 0.0]], least=0.25)) == 2
+    assert len(links(words, others, [[0.05, 0.04], [1.0, 0.0]])) == 2  # where nothing is said
+    assert len(links(words, others, [[1.0000001, -1e-7], [0.5, 0.5]])) == 3  # off by a rounding
 
 
 def test_a_brace_has_its_words_beneath() -> None:
@@ -617,6 +617,7 @@ ONE = box("one")
         ),
         (lambda: outline(ONE, ONE, role="x"), "role 'x' is unknown"),
         (lambda: links(tokens(["a"]), tokens(["b"]), [[2.0]]), "weights must be between 0 and 1, got 2.0"),
+        (lambda: links(words := tokens(["a"]), words, [[1.0]]), "expected two rows of tokens, got one twice"),
         (lambda: draw(row(ONE, ONE)), "a shape is in the picture twice: make a second one"),
         (lambda: draw(ONE, arrow(ONE, box("two"))), "an arrow's end is not in the picture"),
         (lambda: draw(ONE, box("two")), "expected arrows, links or braces after the picture"),

@@ -29,7 +29,8 @@ def links(
         least: Weights below it are not drawn.
 
     Raises:
-        ValueError: If there is not one weight for each pair of tokens, or one is not between 0 and 1.
+        ValueError: If both rows are the same, there is not one weight for each pair of tokens, or one is not
+            between 0 and 1.
 
     Examples:
         >>> from exformer_lessons.diagrams import column, draw, links, tokens
@@ -38,6 +39,8 @@ def links(
         >>> draw(column(english, italian, gap=60), lines).svg.count("<path")
         4
     """
+    if queries is keys:
+        raise ValueError("expected two rows of tokens, got one twice: draw it again for the keys")
     found: Any = weights.tolist() if hasattr(weights, "tolist") else weights
     n, m = len(queries.parts), len(keys.parts)
     if len(found) != n or any(len(each) != m for each in found):
