@@ -68,7 +68,7 @@ def test_sheet_plan_and_table_have_the_same_minutes(key):
     assert {held["on_board"] for held in whole} == {0, sheet - board, later - board}
     begin, test, board, sheet, end = (int(n) for n in tested if n != "–")
     with_test = [held for held in held_on_sheets if held["tests"]]
-    assert len(with_test) == 2
+    assert len(with_test) == sum(len(row["tutorial"]["tests"]) for row in plan["rows"]) >= 2
     for held in with_test:  # with a shorter test there is more time for the sheet
         (minutes,) = (each["minutes"] for each in held["tests"])
         assert held["on_board"] == sheet - board
