@@ -416,6 +416,8 @@ def test_the_project_brings_the_core_to_a_module(plans):
         assert plans[key]["alone"] == 180 - plans[key]["class"]
         assert (plans[key]["only"], plans[key]["fewest"]) == (140, "4.7 to 5.6")
     assert (plan["weekly"], plans["core-14-180"]["weekly"]) == (9.5, 11.0)
+    whole, weeks = plans["all-28-90"], 14 - 6 + 1  # two meetings a week: one of three is due before week 6
+    assert whole["weekly_both"] - whole["weekly"] == pytest.approx(2 * workload.ASSIGNMENT / weeks, abs=0.1)
     week, plan = 8, plans["core-14-180"]
     row, dates = plan["rows"][week - 1], plan["assignments"].values()
     minutes = plan["meeting"] + plan["tutorial"] + row["minutes"]
