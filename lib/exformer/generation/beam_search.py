@@ -10,11 +10,9 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from exformer.check_settings import check_integer, check_real
+from exformer.generation.limits import LARGEST_PENALTY, MOST_BEAMS
 from exformer.generation.sampling import check_log_probabilities, check_prompts, end_tokens, first_end
 from exformer.nn.loss import log_probabilities
-
-MOST_BEAMS = 10_000  # rows of the model per prompt: more would fill the memory
-LARGEST_PENALTY = 10.0  # far beyond what prefers long texts; larger powers of a length overflow
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from exformer.check_settings import check_choices, check_integers, check_seed
-from exformer.generation.beam_search import LARGEST_PENALTY, MOST_BEAMS
+from exformer.generation.limits import LARGEST_PENALTY, MOST_BEAMS
 from exformer.storage.upgrade import upgrade_recipe
 from exformer.training.config import TrainingConfig
 
