@@ -321,6 +321,12 @@ def test_two_of_eighteen_exams_are_public_and_the_rest_sealed() -> None:
     assert "Eighteen exams of 90 minutes and 60 points are ready, A to T without I and O." in page
     assert [exam.key for exam in EXAMS] == [*"ABCDEFGHJKLMNPQRST"]
     assert [exam.key for exam in EXAMS if exam.public] == ["A", "B"]
+    told = ", ".join(
+        f"*{name}* from {least}" + " points" * (name == "very good")
+        for name, least in EXAMS[0].grades.items()
+    )
+    assert f"The grades are a proposal: {told}." in page
+    assert {tuple(exam.grades.items()) for exam in EXAMS} == {tuple(EXAMS[0].grades.items())}
     for exam in EXAMS[2:]:
         assert not any(set(name) & {*"abcdefgh"} for name in exam.questions), exam.key
 
@@ -338,9 +344,11 @@ def test_half_an_exam_and_a_midterm_fit(tmp_path: Path, capsys: pytest.CaptureFi
         taken = exam.minutes - saved(exam.points - sum(points))
         if key in "JK":
             assert (sum(points), taken) == (30, 50)
+            assert "half an exam, 30 points in 50 minutes." in page
             assert {"recall", "apply", "prove"} == {kind for _, kind, _ in exam.asks[: len(points)]}
         else:
             assert (sum(points), taken) == (48, 74)
+            assert "has 48 points in 74:" in page
             assert READING + FACTOR * 49 > 75  # no more fit
     capsys.readouterr()
 
@@ -402,16 +410,25 @@ def test_what_a_plan_leaves_out_is_left_out_of_its_exam() -> None:
     assert left_out(exams["F"], set(LESSONS) - half | {"pretrained_weights"}) == "not 5, 6, 8"
 
 
-def test_an_exam_without_a_key_has_what_its_course_taught() -> None:
+@pytest.mark.parametrize(("points", "course"), [(60, "language-14-180"), (48, "today-12-75")])
+def test_an_exam_without_a_key_has_what_its_course_taught(points: int, course: str, tmp_path: Path) -> None:
     page = (TEACH / "keys.md").read_text(encoding="utf-8")
-    names = re.findall(r"`(\w+/[\w-]+)`", page.partition("these have 60 points:")[2].partition("\n")[0])
-    bank = {each.name: each for lesson in LESSONS for each in read_questions(TEACH, lesson)}
-    chosen = [bank[name] for name in names]
-    assert len({*names}) == 8
-    assert sum(each.minutes for each in chosen) == 60
-    assert {each.kind for each in chosen} == set(KINDS)
-    assert {each.lesson for each in chosen} <= taught_in("language-14-180")
+    told = re.search(rf"these have {points}\b.*", page)[0]
+    names = re.findall(r"`(\w+/[\w-]+)`", told)
+    assert len({*names}) == len(names) >= 7
     assert not {*names} & {name for exam in EXAMS for name in exam.questions}
+    (tmp_path / "questions").symlink_to(TEACH / "questions")
+    row = {"key": "MINE", "title": "t", "minutes": {60: 90, 48: 75}[points], "rules": "r", "grades": {}}
+    (tmp_path / "exams.yml").write_text(yaml.safe_dump([row | {"questions": names}]), encoding="utf-8")
+    (exam,) = read_exams(tmp_path)
+    assert exam.points == points
+    assert {kind for _, kind, _ in exam.asks} == set(KINDS)
+    assert {lesson for lesson, *_ in exam.asks} <= taught_in(course)
+    if points == 48:
+        rows = yaml.safe_load((ROOT / "book/lessons.yml").read_text("utf-8"))
+        numbers = {row["slug"]: row["number"] for row in rows}
+        assert f"after lesson {max(numbers[lesson] for lesson, *_ in exam.asks)}:" in told
+        assert run(["exam", "MINE", "--folder", str(tmp_path)]) == 0
 
 
 def test_no_question_of_the_bank_is_in_two_exams() -> None:
