@@ -408,6 +408,7 @@ def test_the_project_brings_the_core_to_a_module(plans):
     page = (ROOT / "book" / "teach" / "project.md").read_text(encoding="utf-8")
     steps = [int(hours) for hours in re.findall(r"\| (\d+) \|$", page, flags=re.M)]
     assert sum(hours for _, hours in workload.project_steps(ROOT)) == sum(steps) == 78
+    assert page.startswith(f"# A project of {sum(steps)} hours\n")
     plan = plans["core-14-90"]
     assert plan["longer"] == plan["total"] - 14 - 5 + 78  # the challenge takes 295 minutes at home
     assert plan["more"] == "4.8 to 5.8"
@@ -427,6 +428,16 @@ def test_the_project_brings_the_core_to_a_module(plans):
     assert f"week {week}, with plan and half an assignment, then takes {hours:.0f}." in page
     points = [int(found) for found in re.findall(r"^\| \w+, (\d) \|", page, flags=re.M)]
     assert sum(points) == 20
+    review = int(re.search(r"^\| Review, (\d) \|", page, flags=re.M)[1])
+    assert f"has {20 - review} points without *Review*" in page
+    assert (
+        "Agreeing takes you ten minutes a group, marking 15 and asking ten, so 20 groups take twelve" in page
+    )
+    assert round(20 * (10 + 15 + 10) / 60) == 12
+    rows = plans["today-12-75"]["rows"]
+    taught = {each["number"]: n for n, row in enumerate(rows, 1) for each in [*row["lectured"], *row["read"]]}
+    told = f"lesson 08 or 05, taught in meetings {taught['08']} and {taught['05']},"
+    assert told in page
 
 
 def test_an_assistant_sees_when_assignments_need_work(plans):
