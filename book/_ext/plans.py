@@ -75,7 +75,8 @@ def plan_of(root, key):
     if plan is None:
         known = ", ".join(each["key"] for each in plans)
         raise ValueError(f"expected a plan of courses.yml ({known}), got {key!r}")
-    plan = {"a_week": 1, "tutorial": 0, "assignments": {}, "instead": {}, "order": "", "sealed": []} | plan
+    plan = {"a_week": 1, "tutorial": 0, "assignments": {}, "instead": {}} | plan
+    plan = {"order": "", "sealed": [], "small": False} | plan
     lessons, starts = {each["slug"]: each for each in written(root)}, starts_of(root)
     without, taught, rows = plan.get("without", {}), [], []
     for words in plan["meetings"]:
@@ -105,7 +106,7 @@ def plan_of(root, key):
     made |= {"challenge": any(row["steps"] for row in rows), "taught": taught, "lab": has_lab(plan)}
     check_assignments(made)
     made |= load_of(made)
-    return made | longer(made, project_steps(root))
+    return made | longer(made, project_steps(root, small=plan["small"]))
 
 
 #: A page asks for the same plans many times, and each takes a quarter of a second; a build computes it once.
@@ -240,14 +241,34 @@ def told_in_place(root):
 
 
 def overview(root):
-    """Return a row for each course: its title, its lessons in numbers, exam and resit, and its plans."""
+    """Return courses in groups that ask the same hours in meetings of the same size, with a row for each.
+
+    A course has its title, its lessons in numbers, exam and resit, and its plans; a row names the course if
+    others of its group have no meetings of this size.
+    """
     numbers = {each["slug"]: each["number"] for each in written(root)}
     courses = {}
     for plan in (planned(root, each["key"]) for each in read_plans(root)):
         told = {"title": plan["title"], "exams": plan["exams"]}
         told["numbers"] = join_neighbors(sorted(numbers[slug] for slug in plan["taught"]))
         courses.setdefault(str(told), told | {"plans": []})["plans"].append(plan)
-    return list(courses.values())
+    groups = []
+    for (
+        course
+    ) in courses.values():  # it joins the group before if the hours of all sizes that both have agree
+        asked = {plan["size"]: plan["counts"] for plan in course["plans"]}
+        found = groups[-1]["rows"] if groups else {}
+        shared = [each for each in asked if each in found]
+        if not shared or any(asked[each] != found[each]["counts"] for each in shared):
+            groups.append({"courses": [], "rows": {}})
+        groups[-1]["courses"].append(course)
+        for each, counts in asked.items():
+            row = groups[-1]["rows"].setdefault(each, {"counts": counts, "titles": []})
+            row["titles"].append(course["title"])
+    for group in groups:
+        for row in group["rows"].values():
+            row["of"] = "" if len(row["titles"]) == len(group["courses"]) else ", ".join(row["titles"])
+    return groups
 
 
 def bundles(root, key):
@@ -259,20 +280,25 @@ def bundles(root, key):
         count = len(plan["assignments"]) + 1 if count is None else count
         if count not in each["each"]:
             continue
-        challenge, project = each.get("challenge", 0), each.get("project", 0)
+        names = ("challenge", "project", "small", "midterm")
+        challenge, project, small, midterm = (each.get(part, 0) for part in names)
         if ((challenge or project) and not plan["challenge"]) or count > len(dates):
             continue
-        exam = 100 - count * each["each"][count] - challenge - project
-        own = {"challenge": bool(challenge), "project": plan["project"] * bool(project)}
+        if small and not plan["small"]:
+            continue
+        exam = 100 - count * each["each"][count] - challenge - project - small - midterm
+        own = {"challenge": bool(challenge), "project": plan["project"] * bool(project or small)}
         name = f"{NUMBERS.get(count)} assignment{'s' * (count > 1)}"
         shares = [(name, f"{each['each'][count]}%{' each' * (count > 1)}")] if count else []
         shares += [("challenge", f"{challenge}%")] * bool(challenge)
         shares += [("project", f"{project}%")] * bool(project)
+        shares += [("small project", f"{small}%")] * bool(small)
+        shares += [("midterm", f"{midterm}%")] * bool(midterm)
         found.append(
             {
                 "shares": shares + [("exam", f"{exam}%")] * bool(exam),
                 "asked": hours_with(plan, count, **own) - hours_with(plan, 0),
-                "staff": staff(count, challenge=bool(challenge), project=bool(project)),
+                "staff": staff(count, challenge=bool(challenge), project=bool(project), small=bool(small)),
             }
         )
     return plan, found

@@ -7,8 +7,8 @@ from pathlib import Path
 ASSIGNMENT, PREPARE = 7, 2
 #: Hours of the staff for what 60 students hand in: those of one person, and those that all share equally. For
 #: each assignment, the grader, then written parts and conversations; for 20 pages of the challenge and 30
-#: projects, reading and conversations.
-STAFF = {"assignment": (1, 9), "challenge": (0, 5), "project": (0, 33)}
+#: projects, reading and conversations; for 30 small ones, ten minutes each for plan, poster and conversation.
+STAFF = {"assignment": (1, 9), "challenge": (0, 5), "project": (0, 33), "small": (0, 15)}
 #: Hours of a lecturer for the exams of 60 students, 20 minutes each, and to run the grader in a week.
 EXAMS, GRADER = 20, 0.25
 #: In which weeks the project runs beside the course.
@@ -17,6 +17,8 @@ BESIDE = 6, 14
 CREDIT = 25, 30
 #: A step of the project, and its hours.
 STEP_OF_PROJECT = re.compile(r"^\| ((?:week|two weeks|three weeks) .*?) \|.*\| (\d+) \|$", flags=re.M)
+#: What its page says of a small one.
+SMALL = re.compile(r"a small project takes (\d+) hours")
 
 
 def load_of(plan):
@@ -40,11 +42,11 @@ def load_of(plan):
     return found | {"total": total, "credits": credits_of(total), "lecturer": lecturer}
 
 
-def staff(assignments=0, *, challenge=False, project=False):
+def staff(assignments=0, *, challenge=False, project=False, small=False):
     """Return hours for what 60 students hand in: a lecturer's alone; with an assistant, of each of them."""
     own = assignments * STAFF["assignment"][0]
     shared = assignments * STAFF["assignment"][1]
-    for name, taken in (("challenge", challenge), ("project", project)):
+    for name, taken in (("challenge", challenge), ("project", project), ("small", small)):
         own, shared = own + taken * STAFF[name][0], shared + taken * STAFF[name][1]
     return own + shared, own + shared / 2, shared / 2
 
@@ -54,9 +56,11 @@ def credits_of(hours):
     return " to ".join(f"{hours / each:.1f}" for each in CREDIT[::-1])
 
 
-def project_steps(root):
-    """Return until when each step of the project is done, and its hours, as the table of its page says."""
+def project_steps(root, *, small=False):
+    """Return until when each step of the project is done, and its hours, as its page says."""
     page = Path(root, "book", "teach", "project.md").read_text(encoding="utf-8")
+    if small:
+        return [("", int(SMALL.search(page)[1]))]
     return [(when, int(hours)) for when, hours in STEP_OF_PROJECT.findall(page)]
 
 
@@ -86,7 +90,7 @@ def longer(plan, steps):
     counts = {"exam": hours_with(plan, 0)}
     if count:
         counts["assignments"] = hours_with(plan, count)
-    if plan["challenge"]:  # a term has time for the project, too
+    if plan["challenge"] or plan["small"]:  # a term has time for the project, too; six weeks for a small one
         counts |= {"project": hours, "all": both}
     return {
         "counts": {name: (asked, credits_of(asked)) for name, asked in counts.items()},

@@ -167,25 +167,38 @@ def test_lessons_come_in_their_order_or_the_plan_says_why(plans, key):
 
 
 def test_plans_are_listed_by_course_with_their_hours(plans):
-    head, *rows = str(HTML.plans(overview(ROOT))).split("<tr>")[1:]
+    shown_as = str(HTML.plans(overview(ROOT)))
+    head, *rows = shown_as.split("<tr>")[1:]
     assert (
         re.sub("&shy;|<[^>]+>", "", head).split("\n")[-1].strip()
         == "examassignments, examproject, examall three"
     )
-    shown = {key: row for row in rows for key in re.findall(r"#plan-([\w-]+)", row)}
-    assert [*shown] == KEYS
-    assert len(rows) == len(KEYS) + len({plan["title"] for plan in plans.values()})
+    heads = [re.findall(r"#plan-([\w-]+)", row) for row in rows]
+    assert [key for keys in heads for key in keys] == KEYS
+    shown, group = {}, []
+    for row, keys, before in zip(rows, heads, [[], *heads], strict=False):
+        if keys:  # a course, whose hours stand below it, or below the next
+            group = [*(group if before else []), *keys]
+            continue
+        for key in group:
+            if f">{plans[key]['size']}<" in row:
+                shown[key] = row
+    assert {*shown} == {*KEYS}
+    assert len({shown[f"{way}-14-90"] for way in ("core", "today", "language")}) == 1
+    assert ">To today&#39;s models<" in shown["today-12-75"]
     for key, row in shown.items():
         plan = plans[key]
         cells = [re.match(r"\d+|–", cell)[0] for cell in row.split("<td>")[1:]]
         challenge = round(sum(minutes for each in plan["rows"] for *_, minutes in each["steps"]) / 60)
         graded = plan["total"] - challenge
         hours = [graded - plan["assigned"], graded if plan["assignments"] else "–"]
-        hours += [plan["longer"], plan["both"]] if plan["challenge"] else ["–", "–"]
+        timely = plan["challenge"] or plan["small"]
+        hours += [plan["longer"], plan["both"]] if timely else ["–", "–"]
         assert cells == [*map(str, hours)]
-        assert f">{plan['size']}</a>" in row
+        assert f'{key}">{plan["size"]}</a>' in shown_as
         assert f"""{plan["counts"]["exam"][1].replace(" to ", "–")}</span>""" in row
-    (core,) = (row for row in rows if ">The core<" in row)
+    assert plans["today-12-75"]["project"] == 23
+    (core,) = (row for row in rows if ">The core: <" in row)
     assert "lessons 01–13; exam: N; resit: C" in core
     assert "<i>gradients</i>\xa03–6" in str(HTML.weeks(plans["core-14-90"])).replace("&nbsp;", "\xa0")
     assert "No assignment fits" in str(HTML.weeks(plans["half-8-90"]))
@@ -202,6 +215,10 @@ def test_teach_says_what_the_numbers_of_its_table_are(plans):
     spent = [each["lecture"] + each["votes"] for each in about]
     assert f"take {min(spent)} to {max(spent)} minutes" in legend
     assert max(spent) + homework.AT_LEAST + SLACK <= 75
+    assert "with 75 most exercises are homework" in legend
+    rows = plans["today-12-75"]["rows"]
+    kept = sum(row["exercises"] for row in rows if row["lectured"])
+    assert kept < 80 / 2 * sum(len(row["lectured"]) for row in rows)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +286,7 @@ def test_a_plan_of_ones_own_is_refused_as_the_page_says(book):
     shown = str(HTML.plans(overview(book)))
     hours = plan_of(book, key)["counts"]["assignments"][0]
     assert f"{hours} hours with assignments and exam" in page
-    assert f"<td>{hours}<" in shown.partition(f"#plan-{key}")[2].partition("</tr>")[0]
+    assert f"<td>{hours}<" in shown.partition(f"#plan-{key}")[2]
     assert all("T; resit: S (not 5)" in each for each in (page, shown, str(HTML.weeks(plan_of(book, key)))))
     refused = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \| (\w.+) \|$", page, flags=re.M)
     assert len(refused) == 4
@@ -359,7 +376,7 @@ def test_the_syllabus_has_the_weeks_of_its_plans(plans):
 def test_outcomes_are_marked_by_courses_that_teach_them(plans):
     text = (ROOT / "book" / "teach" / "syllabus.md").read_text(encoding="utf-8")
     lines = dict(re.findall(r"^- (.+?) \*\[(.+?)\]\*$", text, flags=re.M))
-    assert len(lines) == 10
+    assert len(lines) == 11
     names = {"core": "core", "today's models": "today", "NLP": "language", "all twenty": "all"}
     names |= {"transformer alone": "half", "NLP half": "nlp"}
     needs = {"translator": "encoder_decoder", "recurrent state": "recurrence", "preferences": "preferences"}
@@ -367,6 +384,7 @@ def test_outcomes_are_marked_by_courses_that_teach_them(plans):
         "embeddings": "embeddings",
         "masked one": "masked_language_model",
         "compare two": "todays_block",
+        "generating costs": "faster",
     }
     for words, slug in needs.items():
         (told,) = (courses for line, courses in lines.items() if words in line)
@@ -397,7 +415,7 @@ def test_the_first_meetings_are_those_of_their_plans(plans):
             before + end + first["exercises"],
         ]
         assert starts[-1] + after == plans[key]["meeting"]
-        assert f"{first['slack']} minutes" in page
+        assert f"The {first['slack']} minutes that the plan leaves free" in page
         votes = re.findall(r"^- (?:Predict|Break it) \((\w)\)\. Expect \((\w)\)", notes[slug], flags=re.M)
         told, left = left[: len(votes)], left[len(votes) :]
         assert told == [(expected, right) for right, expected in votes]
@@ -506,7 +524,9 @@ def test_what_students_hand_in_is_shared_by_one_rule(plans):
     syllabus = (ROOT / "book" / "teach" / "syllabus.md").read_text(encoding="utf-8")
     assert "takes ten: one to run the grader" in syllabus
     assert sum(workload.STAFF["assignment"]) == 10
-    assert "The exam adds 20 minutes a student, the grader a quarter of an hour a week" in syllabus
+    assert (
+        "An exam or a midterm adds 20 minutes a student, the grader a quarter of an hour a week" in syllabus
+    )
     assert (workload.EXAMS, workload.GRADER) == (60 * 20 / 60, 1 / 4)
     assert "the core* without an assistant and a tutorial" in syllabus
     assert plans["core-14-90"]["lecturer"] == round(21 + 21 + 14 / 4 + 25 + 20)
@@ -533,7 +553,6 @@ def test_what_may_count_is_in_one_table(plans, key, counts):
         assert sum(shares) == 100
     rest = plan["total"] - found[1]["asked"]  # lessons and exam
     assert [rest + found[n]["asked"] for n in (3, 5)] == [plan["longer"], plan["both"]]
-    assert "takes the first row" in (ROOT / "book" / "teach" / "syllabus.md").read_text(encoding="utf-8")
     shown = bundles(ROOT, "core-14-90")[1]  # one on the page for all three, with a tutorial or without
     others = (f"{way}-14-{minutes}" for way in ("core", "today", "language") for minutes in (90, 180))
     assert all(bundles(ROOT, each)[1] == shown for each in others)
@@ -549,8 +568,19 @@ def test_other_courses_are_told_what_may_count_in_them():
         dict(each)["three assignments"] for each in shares["all-28-90"] if "three assignments" in dict(each)
     ]
     assert every == ["15% each", "12% each", "8% each"]
-    assert "each counts less: 15%, 12% beside the challenge, 8% beside the project" in page
-    assert shares["today-12-75"] == [bundles(ROOT, "core-14-90")[1][0]["shares"]]
+    exams = [dict(each)["exam"] for each in shares["all-28-90"] if "three assignments" in dict(each)]
+    told = "counts 15% and the exam {}, beside the challenge 12% and {}, beside the project 8% and {}."
+    assert told.format(*exams) in page
+    few, small, whole = bundles(ROOT, "today-12-75")[1]
+    assert few == bundles(ROOT, "core-14-90")[1][0]
+    assert small["shares"] == [("small project", "30%"), ("exam", "70%")]
+    assert [name for name, _ in whole["shares"]] == ["two assignments", "small project", "midterm"]
+    assert [each["asked"] for each in (few, small, whole)] == [14, 23, 14 + 23]
+    assert [each["staff"][0] for each in (small, whole)] == [30 / 2, 20 + 30 / 2]
+    assert "the staff half an hour for each group" in page
+    assert sum(n * int(share[:2]) for n, (_, share) in zip((2, 1, 1), whole["shares"], strict=True)) == 100
+    after = {each["slug"]: each["after"] for each in written(ROOT)}
+    assert not any("preferences" in after[slug] for slug in ("todays_block", "faster"))
     assert shares["nlp-8-90"] == shares["nlp-8-180"] == [[("one assignment", "20%"), ("exam", "80%")]]
     assert "one assignment at 20%" in page
     assert shares["half-8-90"] == []
