@@ -271,6 +271,21 @@ def overview(root):
     return groups
 
 
+def work(root):
+    """Return size, hours, credits and titles: hours in class, at home, for assignments, the exam, and all."""
+    found = {}
+    for plan in (planned(root, each["key"]) for each in read_plans(root)):
+        hours = (
+            plan["class"],
+            plan["home"] + plan["again"],
+            plan["assigned"],
+            plan["exam_hours"],
+            plan["total"],
+        )
+        found.setdefault((plan["size"], hours, plan["credits"]), []).append(plan["title"])
+    return [(*key, titles) for key, titles in found.items()]
+
+
 def bundles(root, key):
     """Return a plan, and what may count in it: shares of the grade, a student's hours, and the staff's."""
     plan, found = planned(root, key), []

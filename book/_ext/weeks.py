@@ -1,8 +1,8 @@
 """The plans of ``book/courses.yml`` on a page.
 
 Directive ``{weeks} key`` is a plan's table, folded but for ``{weeks} key open``, ``{weeks} key short`` a
-list of topics with the hours, ``{plans}`` a table of all plans, ``{told}`` what a class hears in place
-of a lesson, and ``{bundles} key`` a table of what may count, by ``book/bundles.yml``.
+list of topics, ``{work}`` a table of hours, ``{plans}`` a table of all plans, ``{told}`` what a class
+hears in place of a lesson, and ``{bundles} key`` a table of what may count, by ``book/bundles.yml``.
 Role ``{workload}`total key``` says what hours a plan takes, ``{workload}`longer key``` with
 ``book/teach/project.md`` in place of challenge and assignments.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from course import HTML, Directive
 from docutils import nodes
 from ledger import raw
-from plans import bundles, overview, planned, told_in_place
+from plans import bundles, overview, planned, told_in_place, work
 from sphinx.util.docutils import SphinxRole
 
 
@@ -54,6 +54,15 @@ class Plans(Made):
         """Return a table."""
         self.note()
         return [raw(HTML.plans(overview(self.env.srcdir)))]
+
+
+class Work(Made):
+    """What all plans ask of a student."""
+
+    def run(self):
+        """Return a table."""
+        self.note()
+        return [raw(HTML.work(work(self.env.srcdir)))]
 
 
 class Told(Made):
@@ -99,6 +108,7 @@ def setup(app):
     app.add_directive("weeks", Weeks)
     app.add_directive("plans", Plans)
     app.add_directive("told", Told)
+    app.add_directive("work", Work)
     app.add_directive("bundles", Bundles)
     app.add_role("workload", Workload())
     return {"parallel_read_safe": True, "parallel_write_safe": True}
