@@ -199,6 +199,7 @@ def test_answers_of_the_pretest_are_right():
         (w * w).backward()
     assert told[0] == str((torch.tensor([1, 2, 0]) * torch.tensor([3, -1, 4])).sum().item())
     assert told[2] == f"$({mean[0]:g}, {mean[1]:g})$"
+    assert told[4] == f"−{10 * 0.69:.1f}"
     assert told[5] == f"{torch.tensor([2.0, 0.0]).softmax(dim=0)[0]:.2f}"
     assert told[6] == f"{30 / 40:.2f}; {30 / 42:.2f}"
     assert told[8] == "; ".join(map(str, shapes))
