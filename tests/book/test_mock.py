@@ -158,6 +158,9 @@ def test_a_scheme_has_the_answer_and_what_wrong_ones_get(folder, capsys) -> None
     assert "draw" not in out  # the code before the answer is not shown
     seeds = {read_mock(folder, "small", seed).tasks[0].scheme for seed in range(12)}
     assert any("It is 3.5." in each and "14: it is" in each for each in seeds)
+    words = ["mock", "small", "--answers", "--folder", str(folder), "--seed"]
+    schemes = {run([*words, str(seed)]) or capsys.readouterr().out for seed in range(12)}
+    assert any("It is 3.5." in each for each in schemes)
 
 
 def test_a_printed_sheet_has_room_and_no_hint(folder, tmp_path) -> None:

@@ -70,6 +70,9 @@ def test_runs_differ_in_what_they_are_named_for(tmp_path) -> None:
     assert abs(rows["4x steps"]["values"]["good"] - 2) < abs(base["values"]["good"] - 2)
     assert abs(rows["rate/3"]["values"]["good"] - 2) > abs(base["values"]["good"] - 2)
     assert perform(notebook, "seed 0")["A01"] == base, "a run can be repeated"
+    cells = [*LESSON[:3], "good = learn(0.2)", LESSON[4], "poor = learn(0.01)", LESSON[5]]
+    one, two = perform(book_of(tmp_path, cells), "seed 0").values()
+    assert (one["steps"], two["steps"], len(one["losses"])) == (12, 24, 1), "what comes later is not counted"
 
 
 def test_divergence_of_a_training_that_one_claim_needs(tmp_path) -> None:
@@ -369,6 +372,10 @@ def test_rows_that_a_table_leaves_out() -> None:
     found = recorded()
     assert [row[0] for row in found.without("share").rows()] == ["value", "holds"]
     assert [row[0] for row in found.rows()] == ["value", "share", "holds"]
+    assert found.without("share").without("share").hidden == (
+        "share",
+        "share",
+    )  # the second adds to the first
     with pytest.raises(ValueError, match="no value 'shape' is recorded, there are: share"):
         found.without("shape")
 

@@ -520,6 +520,7 @@ def test_the_language_is_too_large_to_memorize():
     [
         ("the dragon slept near the castel", "unknown words: 'dragon', 'castel'; close: "),
         ("the dogg slept", "unknown words: 'dogg'; close: dog, dogs"),
+        ("the dogg slepp", "unknown words: 'dogg', 'slepp'; close: dog, dogs, sleep, sleepy, slept"),
         ("", "not complete at the start: expected one of the, a, an, many"),
         ("the dog", "not complete after 'the dog': expected one of didn't, crossed, "),
         ("dog slept", "breaks at the start: expected one of the, a, an, many; got 'dog'"),

@@ -94,6 +94,7 @@ def test_digits_are_tokens_of_their_own_by_smollms_rule(tmp_path):
     write(tmp_path / "g.gguf", random_model(), rule="gpt-2")
     text, rules = "ab  12", ("m.gguf", "g.gguf")
     smollm, gpt2 = (from_gguf(tmp_path / name).tokenizer for name in rules)
+    assert from_gguf(tmp_path / "m.gguf").model.config.begin_id == 1
     assert [TOKENS[i] for i in smollm.encode(text)] == ["ab", "ĠĠ", "1", "2"]
     assert [TOKENS[i] for i in gpt2.encode(text)] == ["ab", "Ġ", "Ġ", "12"]
     assert smollm.decode(smollm.encode(text)) == gpt2.decode(gpt2.encode(text)) == text

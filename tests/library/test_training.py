@@ -88,6 +88,10 @@ def test_clipping_measures_only_what_the_optimizer_updates():
     train(model, [(1.0, 10.0)] * 3, loss_fn=plane, optimizer=only_a, clip_norm=1.0)
     assert model.a.item() == pytest.approx(0.25, abs=1e-5)
     assert model.b.item() == 1.0
+    model = Weights()
+    groups = [{"params": [model.a]}, {"params": [model.b]}]  # both count
+    train(model, [(3.0, 4.0)], loss_fn=plane, optimizer=torch.optim.SGD(groups, 1.0), clip_norm=1.0)
+    assert (model.a.item(), model.b.item()) == pytest.approx((0.4, 0.2), abs=1e-5)
 
 
 @pytest.mark.parametrize("limit", [0.0, -1.0, float("nan"), float("inf")])
