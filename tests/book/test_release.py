@@ -139,8 +139,15 @@ def test_buttons_and_pages_name_the_repository(tmp_path: Path, monkeypatch) -> N
     assert f"{FORK}/raw/published/lessons.py" in re.sub(r"<[^>]+>", "", front)
 
 
-def test_a_tag_must_be_the_version() -> None:
+def test_a_tag_must_be_the_version(tmp_path) -> None:
     release.check_version(f"v{exformer.__version__}")
+    for name in release.VERSIONS:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        text = (release.ROOT / name).read_text(encoding="utf-8")
+        other = text.replace(exformer.__version__, "9.8.7") if name == "CITATION.cff" else text
+        (tmp_path / name).write_text(other, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"v9\.8\.7 in CITATION.cff"):  # in one file of all
+        release.check_version(f"v{exformer.__version__}", tmp_path)
     with pytest.raises(
         ValueError,
         match=r"expected the tag v9.9 to be the version, got v\d.* CITATION.cff, v\d\S+ in CHANGELOG",

@@ -452,6 +452,15 @@ def test_the_first_meetings_are_those_of_their_plans(plans):
     assert not left
 
 
+def test_what_is_caught_up_once_is_not_caught_up_again() -> None:
+    meeting = {"lab": False, "free": 50, "exercises": 20, "left": [], "catch": True}
+    first = meeting | {"left": [["1.1", "1.2", "1.3", "1.4"]], "exercises": 40, "catch": False}
+    rows = [first, {**meeting}, {**meeting}]
+    homework.share(rows)
+    assert [row["here"] for row in rows] == ["1.1–1.2", "1.4", ""]
+    assert first["left"] == [["1.3"]]
+
+
 def test_the_project_brings_the_core_to_a_module(plans):
     page = (ROOT / "book" / "teach" / "project.md").read_text(encoding="utf-8")
     steps = [int(hours) for hours in re.findall(r"\| (\d+) \|$", page, flags=re.M)]
@@ -478,10 +487,8 @@ def test_the_project_brings_the_core_to_a_module(plans):
     assert sum(points) == 20
     review = int(re.search(r"^\| Review, (\d) \|", page, flags=re.M)[1])
     assert f"has {20 - review} points without *Review*" in page
-    assert (
-        "Agreeing takes you ten minutes a group, marking 15 and asking ten, so 20 groups take twelve" in page
-    )
-    assert round(20 * (10 + 15 + 10) / 60) == 12
+    assert "take you ten minutes each for a group, so 20 groups take ten hours" in page
+    assert 20 * 3 * 10 / 60 == 20 / 30 * workload.STAFF["small"][1] == 10
     rows = plans["today-12-75"]["rows"]
     taught = {each["number"]: n for n, row in enumerate(rows, 1) for each in [*row["lectured"], *row["read"]]}
     told = f"lesson 08 or 05, taught in meetings {taught['08']} and {taught['05']},"
