@@ -43,7 +43,7 @@ PASS = {
     "helper before": ["def first(w):\n    return w[:1]\n", RIGHT.replace("word[:1]", "first(word)")],
     "constant before": ["TWO = 2\n", RIGHT.replace("step == 2", "step == TWO")],
     "lambda": [RIGHT.replace("my_encode", "encode") + "my_encode = lambda w, m: encode(w, m)"],
-    "magic": ["%matplotlib inline\n!ls\n", RIGHT],
+    "magic": ["%matplotlib inline\n", "!ls\n" + RIGHT],
     "a broken cell beside": ["def nothing(:\n", RIGHT],
     "a slow cell beside": ["import time\ntime.sleep(60)\n", RIGHT],
     "changes its argument": [RIGHT.replace("return word", "merges.clear(); return word")],
