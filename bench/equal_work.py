@@ -64,8 +64,11 @@ NAMES = {
     ),
 }
 
-#: Hugging Face's models, whose names the library knows.
-FAMILIES = {"GPT2LMHeadModel": GPT2, "MarianMTModel": MARIAN}
+#: Hugging Face's models, whose names the library knows, and the table that is their output layer, too.
+FAMILIES = {
+    "GPT2LMHeadModel": (GPT2, "transformer.wte.weight"),
+    "MarianMTModel": (MARIAN, "model.decoder.embed_tokens.weight"),
+}
 
 
 def _gather(state: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -88,7 +91,9 @@ def copy_weights(ours: nn.Module, theirs: nn.Module) -> None:
     """
     kind, state = type(theirs).__name__, dict(ours.state_dict())
     if kind in FAMILIES:
-        state = to_theirs(without_scale(ours.config, state)[1], FAMILIES[kind], d_head=ours.config.d_head)
+        family, table = FAMILIES[kind]
+        state = to_theirs(without_scale(ours.config, state)[1], family, d_head=ours.config.d_head)
+        state["lm_head.weight"] = state[table]
     else:
         for pattern, name in NAMES[kind]:
             state = {re.sub(pattern, name, key): tensor for key, tensor in state.items()}
@@ -99,10 +104,7 @@ def copy_weights(ours: nn.Module, theirs: nn.Module) -> None:
         for side, positions in (("encoder", ours.src_positions), ("decoder", ours.tgt_positions)):
             state[f"model.{side}.embed_positions.weight"] = positions.weight
     missing, unexpected = theirs.load_state_dict(state, strict=False)
-    if unexpected or set(missing) - {
-        "final_logits_bias",
-        "lm_head.weight",
-    }:  # zeros; tied
+    if unexpected or set(missing) - {"final_logits_bias"}:  # Marian's buffer of zeros
         raise ValueError(f"{missing} get nothing, {unexpected} go nowhere: mend NAMES")
 
 
